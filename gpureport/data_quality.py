@@ -44,6 +44,10 @@ class LogGap:
     end: int
 
 
+CLOCK_SET_BACK = "clock set back"
+"""Cause of a step of one log that goes on, whose later stamps are moved."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockStep:
     """A backward step of a log's stamps, why it is there, and the shift that later stamps got for it.

@@ -16,12 +16,15 @@ Problem = tuple[str, str]
 """What is wrong, and what to do about it: what an error is made of where the caller knows the place."""
 _NO_THREAD = "can't start new thread"
 """What Python says where the system refuses one, for lack of memory or because of a limit."""
+_NO_SPACE = ("failed to map segment from shared object", "annot allocate memory")
+"""What the system says where a library does not fit into memory."""
 _BUG = "this is a bug in gpureport: please report it with the traceback that --debug prints"
 
 
 def describe_shortage(error: Exception) -> Problem | None:
     """Return what is missing, and what to do, where an exception means too little memory; None for any other."""
-    if isinstance(error, MemoryError):
+    is_unloaded = isinstance(error, ImportError) and any(words in str(error) for words in _NO_SPACE)
+    if isinstance(error, MemoryError) or is_unloaded:
         hint = "give less at a time, such as --from and --to, or more memory"
         return "there is not enough memory for it", hint
     if isinstance(error, RuntimeError) and str(error) == _NO_THREAD:

@@ -4,7 +4,7 @@ Times are integer microseconds since 1970-01-01. With `Run.timezone` set they ar
 local time of the recording machine stored as if it were UTC, and are printed without an offset.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -113,10 +113,14 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What the run accomplished in all: `amount` of `unit` (steps, samples, tokens, epochs)."""
+    """What the run accomplished in all: `amount` of `unit` (steps, samples, tokens, epochs).
+
+    `is_common` says that it was stated once for several runs, of which each is to have done as much.
+    """
 
     amount: float
     unit: str
+    is_common: bool = field(default=False, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

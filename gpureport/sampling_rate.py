@@ -122,9 +122,11 @@ def mark_slow_distances(far: IntArray, interval: float) -> BoolArray:
         interval: seconds between the others.
     """
     found = np.zeros(len(far), dtype=np.bool_)
-    begins = np.flatnonzero(np.append(np.True_, far[1:, 0] != far[:-1, 1])) if len(far) else np.zeros(0, np.int64)
+    if len(far) < _FEWEST:
+        return found
+    begins = np.flatnonzero(np.append(np.True_, far[1:, 0] != far[:-1, 1]))
     ends = np.append(begins[1:], len(far))
-    for begin, end in np.stack([begins, ends[: len(begins)]], axis=1)[ends[: len(begins)] - begins >= _FEWEST].tolist():
+    for begin, end in np.stack([begins, ends], axis=1)[ends - begins >= _FEWEST].tolist():
         times = np.append(far[begin:end, 0], far[end - 1, 1])
         for stretch in find_slow_stretches(times, interval):
             rows = distances_inside(times, stretch)

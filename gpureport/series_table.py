@@ -106,12 +106,13 @@ def collect_series(batches: Iterable["pa.Table"], renamed: Mapping[str, str], de
         devices: the devices in their order.
     """
     kept: dict[str, list[pa.Table]] = {}
+    new_names = {*renamed.values()}
     for batch in batches:
         device = batch.column("device")[0].as_py()
         kept.setdefault(renamed.get(device, device), []).append(batch)
     return arrange_series(
         [
-            sort_by_time(pa.concat_tables(kept[each], promote_options="default"), each)
+            sort_by_time(pa.concat_tables(kept[each], promote_options="default"), each if each in new_names else None)
             for each in devices
             if each in kept
         ]

@@ -12,6 +12,10 @@ _EXCESS = 1.5
 """Work for each step above this many usual ones means that a pause passed (pragmatic)."""
 
 
+FEWEST_POINTS = 3
+"""Points below which no rate of work is told (pragmatic): two hold a single distance, which may be a pause."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedWork:
     """Work done, span by span.
@@ -86,6 +90,20 @@ def count_by_rates(
         amounts=np.concatenate([[work], amounts]),
         excluded=float((logged - amounts).sum()),
     )
+
+
+def select_step_points(times: IntArray, steps: FloatArray) -> tuple[IntArray, FloatArray] | None:
+    """Return each moment and the highest step at it; None for too few, or where the last is no higher than the first.
+
+    Args:
+        times: when a step was logged, in microseconds, in any order.
+        steps: its number.
+    """
+    order = np.lexsort((steps, times))
+    stamps, counts = times[order], steps[order]
+    last = np.append(np.diff(stamps) > 0, True)[: len(stamps)]
+    stamps, counts = stamps[last], counts[last]
+    return None if len(stamps) < FEWEST_POINTS or counts[-1] <= counts[0] else (stamps, counts)
 
 
 def count_by_steps(times: IntArray, steps: FloatArray, began: int | None = None) -> CountedWork | None:

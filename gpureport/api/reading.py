@@ -116,7 +116,7 @@ def _tracked_runs(
 
 def _labels(labels: Mapping[str, Any]) -> importers.Labels:
     """Return labels given as a mapping."""
-    _check_keys("labels", labels, {field.name for field in fields(importers.Labels)} - {"common_work"})
+    _check_keys("labels", labels, {field.name for field in fields(importers.Labels)})
     pairs = {key: tuple((str(k), str(v)) for k, v in labels.get(key, {}).items()) for key in ("params", "tags")}
     work = labels.get("work")
     if work is not None:

@@ -9,10 +9,11 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunName:
-    """A run by its id and its name."""
+    """A run by its id and its name, and by the locator of what it was read from, None where that is not known."""
 
     id: str
     name: str
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

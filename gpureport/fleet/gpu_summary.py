@@ -79,6 +79,7 @@ class GpuSummary:
         key: what it was made from: hash of the series, the rules and their settings.
         run_id: id of the run.
         run_name: its name.
+        source: locator of the first of its sources; None where it could not be read.
         step: label of its optimization step.
         node: name of the machine of the GPU.
         device: device id (`gpu:0`); None for a run without a GPU.
@@ -106,6 +107,7 @@ class GpuSummary:
     key: str
     run_id: str
     run_name: str
+    source: str | None = None
     step: str | None = None
     node: str | None = None
     device: str | None = None

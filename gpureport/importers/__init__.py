@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from gpureport.importers.protocol.tracker import Selection, split_readable
     from gpureport.importers.reading.attachments import join_attached_logs
     from gpureport.importers.reading.folders import (
+        find_store,
         find_training_logs,
         identify_training_logs,
         is_readable,
         list_unused_files,
         recognise_companion,
     )
-    from gpureport.importers.reading.run_names import lengthen_equal_names, make_names_distinct
+    from gpureport.importers.reading.run_names import lengthen_equal_names, longer_names, make_names_distinct
     from gpureport.importers.reading.run_reading import IMPORTER_VERSION, Reading
     from gpureport.importers.reading.run_sources import assign_training_logs, find_run_logs, find_source_runs
     from gpureport.importers.reading.sources import find_runs, find_tracker, names_run
@@ -45,6 +46,7 @@ __all__ = [
     "find_run_logs",
     "find_runs",
     "find_source_runs",
+    "find_store",
     "find_tracker",
     "find_training_logs",
     "identify_training_logs",
@@ -52,6 +54,7 @@ __all__ = [
     "join_attached_logs",
     "lengthen_equal_names",
     "list_unused_files",
+    "longer_names",
     "make_names_distinct",
     "names_run",
     "recognise_companion",
@@ -63,9 +66,10 @@ _HOMES = {
     "protocol.registry": ("HOST_IMPORTERS", "IMPORTERS", "LOCATORS", "TRACKERS"),
     "protocol.tracker": ("Selection", "split_readable"),
     "reading.attachments": ("join_attached_logs",),
-    "reading.run_names": ("lengthen_equal_names", "make_names_distinct"),
+    "reading.run_names": ("lengthen_equal_names", "longer_names", "make_names_distinct"),
     "reading.run_reading": ("IMPORTER_VERSION", "Reading"),
     "reading.folders": (
+        "find_store",
         "identify_training_logs",
         "find_training_logs",
         "is_readable",

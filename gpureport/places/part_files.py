@@ -1,16 +1,17 @@
-"""Files that appear whole or not at all, in folders where a person keeps files as well."""
+"""Files that appear whole or not at all, where a person keeps files as well; and what killed writers left."""
 
 import os
 import re
+import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _STALE = 86_400
-"""Age in seconds of a half-written file whose writer can no longer be at it."""
+"""Age in seconds of a half-written file or folder whose writer can no longer be at it."""
 
 
 @contextmanager
@@ -35,7 +36,34 @@ def remove_stale_parts(target: Path) -> None:
     """Remove what killed writers of a target left beside it; a file of another name belongs to somebody else."""
     own = re.compile(rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}\.part")
     with suppress(OSError):
-        for left in [each for each in target.parent.iterdir() if own.fullmatch(each.name)]:
-            facts = left.lstat()
-            if stat.S_ISREG(facts.st_mode) and facts.st_mtime < time.time() - _STALE:
-                left.unlink()
+        beside = [each for each in target.parent.iterdir() if own.fullmatch(each.name)]
+        remove_stale(beside, lambda left: stat.S_ISREG(left.lstat().st_mode))
+
+
+def remove_stale(paths: Iterable[Path], is_own: Callable[[Path], bool]) -> None:
+    """Remove files and folders that were last written a day ago or longer, as far as that is possible.
+
+    Args:
+        paths: the files and folders.
+        is_own: returns whether a writer made one; another belongs to a person.
+    """
+    for left in paths:
+        with suppress(OSError):
+            if is_own(left) and _last_written(left) < time.time() - _STALE:
+                remove_entry(left)
+
+
+def _last_written(path: Path) -> float:
+    """Return when a file, or a folder or anything in it, was last written."""
+    inside = path.iterdir() if path.is_dir() and not path.is_symlink() else ()
+    times: list[float] = [each.lstat().st_mtime for each in (path, *inside)]
+    return max(times)
+
+
+def remove_entry(path: Path) -> None:
+    """Remove a file, a folder, or a link and not what it leads to, as far as that is possible."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    with suppress(OSError):
+        path.unlink()

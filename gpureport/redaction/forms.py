@@ -61,8 +61,15 @@ _HOST = re.compile(r"(?!sha\d+:)(?:[A-Za-z\[]|\d+\.\d+\.)")
 """How the name or address of a machine begins, unlike what follows `@` in `recall:mean@10` and `image:tag@sha256:…`."""
 _MACHINE = re.compile(r"[^/]*(?:\.[A-Za-z0-9\-]*[A-Za-z]|:\d+|\]|\d+\.\d+\.\d+\.\d+)")
 """How what follows `@` shows that it is a machine: by a domain, a port, or an address."""
-_MEASURE = re.compile(r"[A-Za-z]{0,4}[\d.,%:\-]+|[A-Za-z_\-]{1,15}")
-"""What stands before `@` in names of metrics: `mAP:50@person`, `AP:iou50@car`, `recall:mean@k`."""
+_MEASURE = re.compile(
+    r"(?:.*[^A-Za-z])?(?:acc|accuracy|ap|ar|auc|auroc|batch|bleu|dice|epoch|err|error|f|fold|hits?|hr|iou|iter|loss|lr"
+    r"|map|mar|metric|miou|mrr|ndcg|oks|pass|pck|precision|recall|rouge|score|step|top)\d*"
+    r":(?:(?:iou|k|top)?[\d.,%:\-]+|k|mean|avg|max|min|macro|micro|weighted|iou|all|small|medium|large)",
+    re.IGNORECASE,
+)
+"""What stands before `@` in names of metrics: `mAP:50@person`, `AP:iou50@car`, `recall:macro@k`."""
+_DEVICE = re.compile(r"(?:cuda|gpu|rank):\d{1,2}", re.IGNORECASE)
+"""What stands before `@` in names of devices: `cuda:0@node-7`."""
 SHORTEST_RANDOM = 32
 """Letters from which hexadecimal digits, or a mixture of letters and digits, are as a generator writes them."""
 _RANDOM = re.compile(
@@ -141,14 +148,15 @@ def _find_end_of_user(text: str, start: int, blank: int) -> int:
 def _hide_named_user(found: re.Match[str]) -> str:
     """Return `user:password@host` without the user; what stands before `=` stays.
 
-    A password that is a number or a word is one only in a URL, and before what is plainly a machine.
+    What names a metric or a device holds a password only in a URL, and before what is plainly a machine.
     """
     word = found.group()
     named, _, host = word.rpartition("@")
     user, colon, password = named.partition(":")
     before, sign, user = user.rpartition("=")
     is_user = colon and password and user[:1].isalpha() and _HOST.match(host)
-    if is_user and _MEASURE.fullmatch(password) and not (_MACHINE.match(host) or _is_in_url(found)):
+    is_metric = is_user and any(each.fullmatch(f"{user}:{password}") for each in (_MEASURE, _DEVICE))
+    if is_metric and not (_MACHINE.match(host) or _is_in_url(found)):
         return word
     return f"{before}{sign}{HIDDEN}@{host}" if is_user else word
 

@@ -11,11 +11,22 @@ Judge = Callable[[str, str], bool]
 
 _ASSIGNED = re.compile(r"(?<![\w.\-])([\w.\-]++)[\\\"'\])]{0,4}[ \t]{0,4}=[ \t]{0,4}(?![=>])")
 _KEYED = re.compile(r"(?<![\w.\-])([\w.\-]++)\\{0,4}[\"'][ \t]{0,4}:[ \t]{0,4}")
-_HEADED = re.compile(r"(?<![\w.\-])([A-Za-z][\w.\-]*+)[ \t]{0,4}:[ \t]{0,4}(?![:/])")
+_KEY_WORDS = (
+    r"access|account|admin|api|auth|aws|client|comet|deploy|encryption|hf|hugging ?face|licen[cs]e|mlflow|neptune"
+    r"|openai|private|product|secret|service|session|signing|ssh|storage|subscription|wandb|webhook"
+)
+"""Words before `key` that make a secret of it, unlike `primary key` and `missing key`."""
+_HEADED = re.compile(
+    rf"(?<![\w.\-])((?:(?i:{_KEY_WORDS}|per)[ \t]{{1,4}}|[A-Za-z]{{1,20}}/)?[A-Za-z][\w.\-]*+)"
+    r"[ \t]{0,4}:[ \t]{0,4}(?![:/])"
+)
+_RATE = re.compile(r"per[ \t]|[A-Za-z]+/", re.IGNORECASE)
+"""What before a name says that it is what something is counted by: `FLOPs per token`, `ms/token`."""
 _OPTION = re.compile(r"(?<![\w.\-])--([A-Za-z][\w.\-]*+)[ \t]{1,4}(?!-)")
 _VALUE = re.compile(r"\\{0,4}\"[^\"]*(?:\"|$)|\\{0,4}'[^']*(?:'|$)|[^\s,;&\"']+")
 _AFTER_VALUE = ":.)]}`"
 """What may follow a value without quotes in a sentence."""
+_BEFORE_LAST_WORD = re.compile(r"[ \t/]")
 _LINE = re.compile(r"[^\r\n\"']+")
 _OPENING = re.compile(r"\\*[\"']")
 _WHOLE_LINE = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie"))
@@ -23,6 +34,8 @@ _WHOLE_LINE = frozenset(("authorization", "proxy-authorization", "cookie", "set-
 _SHORTEST = 8
 """Letters from which a value with a digit after `token:` is no word of a sentence."""
 _LONGEST_WORD = 64
+_LONGEST_COUNT = 9
+"""Digits of a whole number after `token:` up to which it counts or numbers one."""
 _BARE = "key"
 """A name that sentences and messages use of anything that is looked up: `missing key: gpu_0`."""
 _TELLING_VALUE = "aA0" * 11
@@ -43,7 +56,8 @@ def hide_headed(text: str) -> str:
     """Return a text without the values of `name: value` and `--name value` that are secrets.
 
     A sentence may say `token: word` and `per token: 0.01`: a value after a name that leaves a doubt looks like one only
-    with a digit in it, and where it is no number; after `key` only where it is as a generator writes it.
+    with a digit in it, and where it is no number that counts something; after `key` only where the word before tells
+    what it opens, as in `API key`, or where it is as a generator writes it.
     """
     if ":" in text:
         text = _hide_after(_HEADED, _hide_after(_KEYED, text, is_secret), _is_headed_secret)
@@ -81,14 +95,32 @@ def _hide_after(label: re.Pattern[str], text: str, judge: Judge) -> str:
 
 
 def _is_headed_secret(name: str, value: str) -> bool:
-    if not is_secret(name, value):
+    last = _BEFORE_LAST_WORD.split(name)[-1]
+    before = name.removesuffix(last)
+    if not is_secret(last, value):
         return False
-    if is_plainly_secret(name) or name.lower() in _WHOLE_LINE:
+    if is_plainly_secret(last) or last.lower() in _WHOLE_LINE:
         return True
-    if name.lower() == _BARE:
-        return hide_random(value) != value
+    if last.lower() == _BARE:
+        return _opens_something(before, value)
     is_word = len(value) <= _LONGEST_WORD and not any(map(str.isdigit, value))
-    return len(value) >= _SHORTEST and not is_word and not is_setting(value)
+    is_number = is_setting(value) if _RATE.match(before) else _is_count(value)
+    return len(value) >= _SHORTEST and not is_word and not is_number
+
+
+def _opens_something(before: str, value: str) -> bool:
+    """Return whether the value of a key is a secret, by the word before: `API key`, unlike `missing key`."""
+    if hide_random(value) != value:
+        return True
+    if not before or _RATE.match(before):
+        return False
+    is_long = len(value) >= _SHORTEST or is_plainly_secret(f"{before}{_BARE}")
+    return is_long and any(map(str.isdigit, value)) and not _is_count(value)
+
+
+def _is_count(value: str) -> bool:
+    """Return whether a value is a number, and none of so many digits that it is rather a secret."""
+    return is_setting(value) and not (value.isdigit() and len(value) > _LONGEST_COUNT)
 
 
 def _hide_json_value(found: re.Match[str]) -> str:

@@ -22,7 +22,10 @@ def redact_extra_columns(table: "pa.Table") -> "pa.Table":
 
 
 def redact_column(table: "pa.Table", name: str) -> "pa.Table":
-    """Return a table without secrets in the texts of one column; texts that differ stay so, with a number behind."""
+    """Return a table without secrets in the texts of one column; texts that differ stay so, with a number behind.
+
+    The number depends on the other texts of the table, so that what is shown alike in two tables need not be alike.
+    """
     return _replace_texts(table, table.schema.get_field_index(name), redact_text, distinct=True)
 
 

@@ -10,6 +10,8 @@ from gpureport.redaction.labelled_values import hide_assigned, hide_headed, hide
 from gpureport.redaction.names import is_secret, may_look_random
 
 _NUMBER = re.compile(r"[-+\d.eE %]{1,31}")
+QUOTED = 200
+"""Letters of a text of others that an error shows."""
 _LOOKED_BEYOND = 2000
 """Letters behind those that are shown: as many as a user with a password has."""
 _LONGEST_KEPT = 1000
@@ -34,7 +36,7 @@ def _redact(text: str) -> str:
     return hide_forms(hide_headed(hide_assigned(hide_json(text))))
 
 
-def redact_start(text: str, longest: int) -> str:
+def redact_start(text: str, longest: int = QUOTED) -> str:
     """Return the beginning of a text, of so many letters at most, as `redact_text` does.
 
     A secret that is cut shows no longer what it is, so that it is replaced before.

@@ -6,18 +6,16 @@ import re
 import secrets
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gpureport.errors import StoreError
-from gpureport.places import Place, RemotePath
+from gpureport.places import Place, RemotePath, part_files
 from gpureport.places.sending import replace_folder
 from gpureport.regular_files import TooLargeFileError, UnsafeFileError
 from gpureport.store import folder_swap
 
-_STALE = 86_400
 _OWN_NAME = re.compile(r"\.tmp-(?:(?P<target>.+)-\d+-[0-9a-f]{8}|[0-9a-f]{16}-old)")
 """Names of files and folders that writers make; another that begins like them belongs to a person."""
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -84,7 +82,7 @@ def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Pa
             flush_to_disk(runs)
     finally:
         # where the run was a link to its folder, it is now the link
-        _remove(part)
+        part_files.remove_entry(part)
 
 
 def write_text(path: Place, content: str, runs: Place) -> None:
@@ -157,10 +155,7 @@ def remove_stale_files(runs: Place, targets: str = "") -> None:
     """
     if isinstance(runs, RemotePath):
         return
-    for left in runs.glob(".tmp-*"):
-        with suppress(OSError):
-            if _is_own(left, targets) and _last_written(left) < time.time() - _STALE:
-                _remove(left)
+    part_files.remove_stale(runs.glob(".tmp-*"), lambda left: _is_own(left, targets))
 
 
 def _is_own(path: Path, targets: str) -> bool:
@@ -169,22 +164,6 @@ def _is_own(path: Path, targets: str) -> bool:
     if match is None or not targets:
         return match is not None
     return re.fullmatch(targets, match["target"] or "") is not None and path.is_file() and not path.is_symlink()
-
-
-def _last_written(path: Path) -> float:
-    """Return when a file, or a folder or anything in it, was last written."""
-    inside = path.iterdir() if path.is_dir() and not path.is_symlink() else ()
-    times: list[float] = [each.lstat().st_mtime for each in (path, *inside)]
-    return max(times)
-
-
-def _remove(path: Path) -> None:
-    """Remove a file, a folder, or a link and not what it leads to, as far as that is possible."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-        return
-    with suppress(OSError):
-        path.unlink()
 
 
 def flush_to_disk(path: Path) -> None:

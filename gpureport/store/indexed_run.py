@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gpureport.redaction import redact_pairs, redact_text
+from gpureport.redaction import HIDDEN, redact_pairs, redact_text
 
 if TYPE_CHECKING:
     from gpureport.store.run_json import StoredRun
@@ -67,6 +67,12 @@ class IndexedRun:
     def seconds(self) -> float:
         """How long it lasted, from its first to its last sample."""
         return (self.ended - self.started) / 1e6
+
+    @property
+    def is_redacted(self) -> bool:
+        """Whether something of what people wrote is hidden."""
+        pairs = (text for pair in (*self.params, *self.tags) for text in pair)
+        return any(HIDDEN in text for text in (self.name, self.step, self.work_unit, *pairs) if text)
 
     def redacted(self) -> "IndexedRun":
         """Return the run without secrets in what people wrote."""

@@ -82,17 +82,22 @@ def read_index(store: Place) -> RunIndex:
     indexed = _load_rows(store / INDEX) if len(files) >= FEWEST_RUNS else {}
     runs = {folder: run for folder, (stamp, run) in indexed.items() if files.get(folder) == stamp}
     outdated, damaged = len(indexed) - len(runs), []
+    has_secrets, hidden = get_own_secrets() != OwnSecrets(), {}
     missing = [store / "runs" / folder for folder in files.keys() - runs.keys()]
     for path, run in zip(missing, map_places(_read_run, missing), strict=True):
-        if run is not None:
+        if run is not None and has_secrets and run.is_redacted:
+            hidden[path.name] = run
+        elif run is not None:
             runs[path.name] = run
             outdated += path.name not in indexed
         elif (path / RUN_FILE).is_file():
             # not one that was removed meanwhile
             damaged.append(path.name)
     if len(files) >= FEWEST_RUNS and outdated * _SHARE > len(files):
+        # without what may be no secret to who reads it next
         _write_rows(store, runs, files, now)
-    ordered = sorted(runs.values(), key=lambda run: (run.started, run.id))
+    shown = [run.redacted() for run in runs.values()] if has_secrets else runs.values()
+    ordered = sorted((*shown, *hidden.values()), key=lambda run: (run.started, run.id))
     return RunIndex(runs=tuple(ordered), damaged=tuple(sorted(damaged)))
 
 
@@ -114,9 +119,6 @@ def _load_rows(path: Place) -> dict[str, tuple[FileStamp, IndexedRun]]:
             runs = [IndexedRun(**dict(zip(_FIELDS, row, strict=True))) for row in zip(*cells, strict=True)]
             sizes, times = (_list_cells(table.column(f"run_json_{name}")) for name in ("size", "modified_ns"))
             stamps = [FileStamp(size=size, modified_ns=each) for size, each in zip(sizes, times, strict=True)]
-            if get_own_secrets() != OwnSecrets():
-                # they may not have been secrets when the index was written
-                runs = [run.redacted() for run in runs]
             return dict(zip(_list_cells(table.column("folder")), zip(stamps, runs, strict=True), strict=True))
     return {}
 

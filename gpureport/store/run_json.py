@@ -45,6 +45,9 @@ def dump_run(stored: StoredRun) -> str:
     """Return the JSON text; params and tags as objects."""
     run = asdict(stored.run)
     run["params"], run["tags"] = dict(stored.run.params), dict(stored.run.tags)
+    if run["work"] is not None and not run["work"]["is_common"]:
+        # as it was written before there was common work
+        del run["work"]["is_common"]
     content: dict[str, Any] = {"importer_version": stored.importer_version, "columns": stored.columns, "run": run}
     for name in ("series_sha256", "training_sha256", "source_state"):
         if getattr(stored, name) is not None:

@@ -221,16 +221,19 @@ def _extra_columns(recorded: Iterable[str]) -> list[str]:
 def redact_series(content: bytes) -> bytes:
     """Return a file of series without the secrets of its extra columns; as it is where they hold none."""
     with parquet.ParquetFile(pa.BufferReader(content)) as file:
-        schema, groups = file.schema_arrow, range(file.num_row_groups)
+        schema = file.schema_arrow
         extras = _extra_columns(name for name in schema.names if name != _RUN_ID.name)
-        held = (file.read_row_group(index, extras) for index in groups)
-        if not extras or all(redact_extra_columns(table) is table for table in held):
+        others = [name for name in schema.names if name not in extras]
+        held = [file.read_row_group(index, extras) for index in range(file.num_row_groups) if extras]
+        shown = [redact_extra_columns(table) for table in held]
+        if all(after is before for before, after in zip(held, shown, strict=True)):
             return content
         redacted = BytesIO()
         with parquet.ParquetWriter(redacted, schema, **_writer_options(schema.names)) as writer:
-            for index in groups:
-                table = redact_extra_columns(file.read_row_group(index))
-                writer.write_table(table, row_group_size=len(table))
+            for index, texts in enumerate(shown):
+                rest = file.read_row_group(index, others)
+                whole = [(texts if name in extras else rest).column(name) for name in schema.names]
+                writer.write_table(pa.Table.from_arrays(whole, schema=schema), row_group_size=len(rest))
     return redacted.getvalue()
 
 

@@ -84,6 +84,9 @@ def test_print_opens_what_matters(browser: "Browser", page_file: Path) -> None:
     assert {"findings", "quality", "not-assessed"} <= set(names)
     assert "method" not in names
     assert page.locator("#findings .opened").first.is_visible()
+    # what stays shut, and what leads to it, is of no use there
+    assert page.locator("#findings .opened summary").filter(visible=True).count() == 0
+    assert page.locator("#actions a").filter(visible=True).count() == 0
     page.close()
 
 

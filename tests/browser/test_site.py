@@ -1,6 +1,7 @@
 """The pages of nights as a browser shows them."""
 
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,4 +74,24 @@ def test_no_table_scrolls_sideways(
     page.goto((folder / "nights.html").as_uri())
     name = page.evaluate("getComputedStyle(document.querySelector('td.n'), '::before').content")
     assert name == ('"GPU utilisation"' if width < 1200 else "none")
+    page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_labels_of_a_curve_can_be_read(browser: "Browser", eventful: Path, width: int) -> None:
+    """The number of a change and the dates below it stand apart, and above what follows the figure."""
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    page.goto((eventful / "index.html").as_uri())
+    boxes = """[...document.querySelectorAll('figure text')].map(each => each.getBoundingClientRect())
+      .map(({left, right, top, bottom}) => [left, right, top, bottom])"""
+    found = page.evaluate(boxes)
+    below = page.locator("figcaption").first.bounding_box()
+    assert below is not None
+    assert len(found) > 5
+    assert max(bottom for *_, bottom in found) <= below["y"] + 4
+    assert [
+        (one, other)
+        for one, other in combinations(found, 2)
+        if min(one[1], other[1]) - max(one[0], other[0]) > 0 and min(one[3], other[3]) - max(one[2], other[2]) > 4
+    ] == []
     page.close()

@@ -48,6 +48,10 @@ def test_a_closed_or_full_stream(tmp_path: Path, command: str, code: int, said: 
 
 _SHORTAGES = (
     (MemoryError(), "there is not enough memory for it; give less at a time"),
+    (
+        ImportError("_typst.so: failed to map segment from shared object"),
+        "there is not enough memory for it; give less",
+    ),
     (RuntimeError("can't start new thread"), "the system starts no more threads; give it more memory"),
 )
 
@@ -74,7 +78,7 @@ def test_too_little_memory_is_said(
 def test_a_run_of_a_fleet_without_memory_is_named() -> None:
     """It is no bug there either."""
     for error, words in _SHORTAGES:
-        assert describe_failure("run", error).partition(";")[0] == words.partition(";")[0]
+        assert describe_failure("run", error).startswith(words)
 
 
 @pytest.mark.parametrize("option", ["--config", "--map", "--policy"])

@@ -40,6 +40,13 @@ def test_a_listing_is_a_line_a_run(gpureport: Program, source: Path) -> None:
     assert len(done.out.splitlines()) == 3
 
 
+def test_a_folder_with_a_store_has_no_listing(gpureport: Program, source: Path) -> None:
+    """The store is named."""
+    done = gpureport("ingest", "--list", str(source.parent))
+    assert (done.code, done.out) == (3, "")
+    assert done.err == f"gpureport: {source.parent}: not the store of a tracker; give {source}, one of MLflow\n"
+
+
 def test_runs_that_are_left_out_are_named(gpureport: Program, source: Path) -> None:
     """With the reason of each and how to read one; a run that is named leaves out none."""
     done = gpureport("ingest", str(source))

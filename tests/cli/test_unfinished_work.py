@@ -12,7 +12,7 @@ from tests.importers.written_logs import log, write_recording
 
 ALL = Work(amount=10_000, unit="images")
 STATED = ("--work", "10000:images")
-TODO = "its work is not known: give one --work for each source, or leave it out."
+REMEDY = "its work is not known: give one --work for each source, or leave it out."
 
 
 @pytest.fixture
@@ -63,12 +63,12 @@ def test_a_comparison_says_what_to_do(gpureport: Program, runs: Path) -> None:
     """The figures per unit of work are not given, with the reason, and the warning names the way out."""
     assert runs.is_dir()
     document = json.loads(gpureport("compare", "runs/base", "runs/cut", *STATED, "--format", "json").out)
-    assert [text.endswith(TODO) for text in document["warnings"]] == [True]
+    assert [text.endswith(REMEDY) for text in document["warnings"]] == [True]
     figures = [each for each in document["deltas"] if each["metric"] in {"work_rate_hertz", "training_rate_hertz"}]
     assert [(each["after"], each["verdict"]) for each in figures] == [(None, "not enough data")] * 2
     reason = "cut is unfinished, and what work it did was not stated for it alone."
     assert {each["reason"] for each in figures} == {reason}
-    assert TODO in " ".join(gpureport("compare", "runs/base", "runs/cut", *STATED).out.split())
+    assert REMEDY in " ".join(gpureport("compare", "runs/base", "runs/cut", *STATED).out.split())
 
 
 def test_stored_runs_are_told_apart_as_well(gpureport: Program, runs: Path) -> None:

@@ -92,11 +92,22 @@ What is read is bounded, so that a broken or hostile file costs little. Each lim
 needs. An error is one line that says the limit and what to do.
 """
 
+_MEMORY = """## How little memory will do
+
+Where a job may map only so much memory (`ulimit -v`), `ingest` and `analyze` of a log of 1,000 rows take 600 MB, and
+the other commands 800 MB, a report as PDF included; measured on two cores, and each core more may take some more.
+Below, a command ends with a line that says so, or a library of others ends it: OpenBLAS and Arrow abort where they get
+no memory, and Python may wait for a thread that cannot start. Nothing half stored is listed then. What lies half
+written in the store has a hidden name and is removed by the first `ingest` after a day: before, another process may
+still be writing it. Set `OPENBLAS_NUM_THREADS` to 1, as gpureport does where it is not set; with 16, a PDF takes
+1,000 MB.
+"""
+
 
 def limits_page() -> str:
     """Return docs/reference/limits.md."""
     rows = [(each.what, each.most, each.beyond) for each in LIMITS]
-    return "\n".join([_LIMITS, table(("what", "at most", "beyond it"), rows)])
+    return "\n".join([_LIMITS, table(("what", "at most", "beyond it"), rows), _MEMORY])
 
 
 def oddities_page() -> str:
@@ -140,7 +151,7 @@ advised it, with what came of it: more workers, pinned memory turned on, a large
 
 _CHECKLIST = """## The checklist
 
-Every run is asked these questions of the practice. Each answer is done, worth trying or cannot be judged, with what it
+Every run is asked these questions of the practice. Each answer is done, worth trying or not assessed, with what it
 rests on and what to record.
 """
 

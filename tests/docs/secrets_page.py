@@ -24,8 +24,9 @@ _WORDS_THAT_STAY = """
 `token`, `key` and `auth` name settings too. In params, tags and texts, none of them tells a secret beside one of these
 words: {model}. A plural (`max_tokens`), and a word that is not the last one (`key_dim`), tell none where the value is a
 number, `true` or `false`. Words that merely end so tell none: {others}. In a sentence, what follows `token:` stays
-unless it has a digit and is no number, and what follows `key:` unless it looks random. On a command line the words
-beside do not count: a hidden value costs a reader less than a shown password.
+unless it has a digit and is no number of up to nine digits. So does what follows `API key:`, `licence key:` and the
+like; what follows another `key:` stays unless it looks random. On a command line the words beside do not count: a
+hidden value costs a reader less than a shown password.
 """
 _RANDOM = """\
 - Random letters in texts, and in params and tags whose names speak of checksums and ids: {checksums}."""
@@ -58,8 +59,8 @@ patterns = ["corp-", "*@intern"]   # words of any text
 
 - A secret under a harmless name and without a known form: it looks like any other word. Name it in `[secrets]`.
 {{random}}
-- `word:word@word`, as names of metrics are written (`mAP:50@person`): a number or a word before `@` is a password only
-  in a URL, or before a domain, an address or a port.
+- `mAP:50@person`, `recall:macro@k` and `cuda:0@node-7`: after the name of a metric or a device, a number or a word such
+  as `mean` is a password only in a URL, or before a domain, an address or a port.
 - Names that you choose for files, folders and baselines, on disk.
 - Files of a store that were written by an earlier version or before a setting: no command shows or exports what has
   become a secret since, but the files hold it until `gpureport ingest --force LOG` reads the log again. A night in the

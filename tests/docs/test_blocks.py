@@ -44,6 +44,7 @@ NOT_RUN = {
     "from nvitop": "a GPU, for an hour: sample_logs/recorded/phases is what it wrote",
     "import wandb": "a server: sample_logs/wandb is what it wrote",
     "mlflow.log_artifact": "a line of a training script: tests/importers/trackers/mlflow reads what it stores",
+    "gpureport compare 'mlflow:mlflow.db#w2*'": "a store that is not shipped: tests/importers/trackers/mlflow",
     "gpureport ingest --list mlflow:": "a store that is not shipped: tests/importers/trackers/mlflow",
     "gpureport publish report.html --to mlflow:": "a server: tests/publishing",
     "gpureport ingest --list exports": "a store that is not shipped: tests/importers/trackers/neptune",

@@ -113,6 +113,13 @@ def set_clock_back(seconds: float, after: int) -> None:
     ctypes.CDLL(None).set_clock_back(ctypes.c_longlong(round(seconds * 10**9)), ctypes.c_long(after))
 
 
+def count_readings() -> int:
+    """Return how often the clock of this process was read since `set_clock_back`."""
+    count = ctypes.CDLL(None).count_readings
+    count.restype = ctypes.c_long
+    return int(count())
+
+
 def read_log(log: Path) -> list[Call]:
     """Return the calls that were counted."""
     calls = []

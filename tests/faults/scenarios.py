@@ -25,7 +25,7 @@ class Scenario:
         arguments: the command line.
         prepare: commands that make what it begins with.
         clears: the command that clears away what was left half done a day ago; None where its next run does.
-        points: how many faults are tried, fewer where the command takes long.
+        points: how many faults are tried, fewer where the command takes long or makes few calls.
     """
 
     name: str

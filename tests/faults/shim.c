@@ -55,6 +55,9 @@ void set_clock_back(long long nanoseconds, long after)
     clock_back = nanoseconds;
 }
 
+/* How often the clock was read since it was told to go back. */
+long count_readings(void) { return readings; }
+
 /* The clock stands still. */
 void stop_clock(long long nanoseconds) { clock_base = nanoseconds; }
 

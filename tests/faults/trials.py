@@ -5,6 +5,8 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
+from math import gcd
 from pathlib import Path
 
 from tests.faults.fault import CHANGES, Call, Fault, list_faults, read_log
@@ -96,13 +98,22 @@ class Stage:
             self._check_later_commands(keeps_temporary=fault.lasts or fault.action.startswith("kill"))
         return met
 
-    def try_clock(self, after: int, back: float = 3600.0) -> None:
-        """Run the command with a clock that is set back by seconds after a number of readings."""
+    def try_clock(self, after: int, back: float = 3600.0) -> int:
+        """Run the command with a clock that is set back by seconds after a number of readings.
+
+        Returns:
+            How many readings there were.
+        """
         reset(self.folder, self._template)
         order = Order(
-            arguments=self.scenario.arguments, folder=str(self.folder), clock=_CLOCK, clock_back=(back, after)
+            arguments=self.scenario.arguments,
+            folder=str(self.folder),
+            clock=_CLOCK,
+            clock_back=(back, after),
+            readings=str(self._log),
         )
         ended = self.forks.run(order)
+        readings = int(self._log.read_text())
         assert (ended.code, ended.out, ended.err) == (self.done.code, self.done.out, self.done.err), ended
         state = read_state(self.folder)
         assert (state.units.keys(), state.leftovers) == (self.new.units.keys(), ())
@@ -111,6 +122,7 @@ class Stage:
         assert all(name.startswith(".gpureport/history/") for name in changed), changed
         again = self.run(self.scenario.arguments)
         assert (again.code, "gpureport: " in again.err) == (self.done.code, False), again
+        return readings
 
     def _records_gap(self, ended: Ended) -> bool:
         """Return whether a night was recorded as one without data, since its log cannot be read."""
@@ -183,12 +195,15 @@ class Stage:
         assert [name for name in left if not (keeps_temporary and name.startswith("tmp/"))] == []
 
 
-def run_trials(stage: Stage, most: int) -> Counter[tuple[str, str]]:
-    """Try so many faults at most, spread over all calls; return how many were tried by call and kind."""
+def run_trials(stage: Stage, number: int) -> Counter[tuple[str, str]]:
+    """Try so many faults, spread over all calls; return how many were tried by call and kind."""
     tried: Counter[tuple[str, str]] = Counter()
     faults = list(stage.faults())
-    # a step that is no multiple of the kinds of faults at a call meets them all
-    for call, fault in faults[:: -(-len(faults) // most) | 1]:
+    assert len(faults) >= number, f"{stage.scenario.name}: {len(faults)} faults are all that can go wrong"
+    # a step that has no factor in common with their count meets each once, and all kinds of faults at a call
+    step = next(step for step in count(max(len(faults) // number, 1)) if gcd(step, len(faults)) == 1)
+    for place in sorted(step * turn % len(faults) for turn in range(number)):
+        call, fault = faults[place]
         try:
             met = stage.try_fault(fault)
         except AssertionError as error:

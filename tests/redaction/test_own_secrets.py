@@ -71,3 +71,9 @@ def test_stars_do_not_multiply() -> None:
     with patience(15):
         assert redact_text(f"{word} {word}b") == f"{word} {word}b"
         assert redact_pairs([(word, "1")]) == ((word, "1"),)
+
+
+def test_a_key_may_be_named() -> None:
+    """What follows it is a secret then, whatever it looks like."""
+    use_own_secrets(OwnSecrets(names=("key",)))
+    assert redact_text("key: word") == "key: ***"

@@ -42,6 +42,16 @@ def test_ways_a_text_holds_a_secret(text: str) -> None:
         *("time per token: 0.0123456", "ms/token: 12.3456789", "missing key: gpu_0_utilization", "monkey: banana12345"),
         *("primary key: run_2024", "turkey=banana12345", "tokens: 12345678", "hockey: true"),
         *("mAP:50@person", "mAP:75@person", "mAP:50-95@car", "AP:iou50@val/car", "recall:macro@person", "top:5@k"),
+        *("map:0.5@iou50", "precision:macro@k", "val_mAP50:95@car", "hits:10@test", "acc:mean@fold3", "cuda:0@node-7"),
+        *("API key: required", "Invalid API key: check line 4", "public key: run_2024", "cache key: step_20240101"),
+        *("FLOPs per token: 123456789012", "flops/token: 123456789012", "tokens: 300000000000", "ssh key: 4096"),
+        *(
+            "secret santa: 2024-12-24",
+            "access point: lab-12-west",
+            "private key: 2048 bits",
+            "token: 12345678",
+            "access key: missing",
+        ),
         *("key: mean", "2026-03-14T09:00:00.1@gpu0"),
         *("GPU 0: 80 %", "log.csv:3: token ring", "gpureport.toml:4: unknown key 'lr' in [rules]", "a == b", "x => y"),
     ],
@@ -49,6 +59,29 @@ def test_ways_a_text_holds_a_secret(text: str) -> None:
 def test_sentences_stay(text: str) -> None:
     """Words that only resemble a secret."""
     assert redact_text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        *(("root:letmein@dbhost", "letmein"), ("postgres:secret@db", "secret"), ("ann:1234@gpu7", "1234")),
+        *(("admin:Swordfish@node-7", "Swordfish"), ("db=root:mean@dbhost", "mean"), ("map:letmein@db", "letmein")),
+        *(("api key: 4f9d8a7b6c5e", "4f9d8a7b6c5e"), ("API key: hunter2x9abc", "hunter2x9abc")),
+        *(("wandb key: local-12ab34cd56ef", "local-12ab34cd56ef"), ("my API key: hunter2", "hunter2")),
+        *(("licence key: ABCD-1234-EFGH-5678", "ABCD-1234-EFGH-5678"), ("License Key: AB12-CD34", "AB12-CD34")),
+        *(("token: 123456789012", "123456789012"), ("wandb key: 123456789012", "123456789012")),
+        *(("api key: " + "abcdef" * 6, "abcdef"), ("wandb key: " + "abcdef" * 6, "abcdef")),
+        *(("access token: hunter2x9", "hunter2x9"), ("admin password: hunter", "hunter")),
+        *(("per token: hunter2x9", "hunter2x9"), ("a/token: hunter2x9", "hunter2x9")),
+    ],
+)
+def test_weak_secrets(text: str, secret: str) -> None:
+    """Passwords that are words or numbers, and keys that only the word before tells, in texts and in params."""
+    shown = redact_text(f"note {text} here")
+    assert secret not in shown
+    assert HIDDEN in shown
+    assert redact_text(shown) == shown
+    assert secret not in redact_pairs([("note", text)])[0][1]
 
 
 @pytest.mark.parametrize("host", ["db.intern", "db:5432", "10.0.0.7", "[::1]:80", "db.example.com:5432/x"])

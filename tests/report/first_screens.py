@@ -61,9 +61,9 @@ def build_spent(labels: tuple[str, ...], *, rates: bool = True) -> TimeSpent:
         )
         for place, label in enumerate(labels)
     )
-    columns = ("GPU-s per 1,000 images, change from step before", "While training" if rates else "")
+    columns = ("GPU-s per 1,000 images, change from step before", "Training alone" if rates else "")
     legend = tuple(ClassName(key=part.key, label=part.label) for part in segments)
-    caption = "GPU-seconds per 1,000 images; shorter is better. Line under a bar's end: 95% interval."
+    caption = "GPU time per 1,000 images; shorter is better. Line under a bar's end: 95% interval."
     since = BETTER if rates else None
     return TimeSpent(
         caption=caption,

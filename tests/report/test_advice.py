@@ -125,7 +125,7 @@ def test_the_checklist_in_every_format(content: Report) -> None:
     for line in content.checklists[0].lines:
         for text in map(_words, texts):
             assert line.title in text
-            assert line.state in text
+            assert line.state_text in text
     entries = json.loads(analysis_json.render([_ANALYSIS]))["runs"][0]["checklist"]
     assert [entry["item"] for entry in entries] == list(ITEMS)
 
@@ -138,7 +138,7 @@ def test_the_checklist_of_a_terminal_is_a_column(content: Report) -> None:
         line.index(each.title)
         for each in run.lines
         for line in lines
-        if line.startswith(f"  {each.state}") and each.title in line
+        if line.startswith(f"  {each.state_text}") and each.title in line
     }
     assert len({each.state for each in run.lines}) > 1
     assert len(starts) == 1

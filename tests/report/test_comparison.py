@@ -117,7 +117,7 @@ def test_every_verdict_says_what_would_be_shown() -> None:
     assert settled.startswith("No clear change. Such recordings would show a difference of ")
     assert "±2.0 points takes 3 min 29 s of steady state in each run." in settled
     assert "with 95% confidence there is less than one such gap in 6 min 40 s." in settled
-    assert found["GPU-hours"].startswith("Not enough data. A total grows with the work done")
+    assert found["GPU time a run"].startswith("Not enough data. A total grows with the work done")
 
 
 def test_what_became_of_findings_is_told_together() -> None:

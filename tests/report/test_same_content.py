@@ -3,7 +3,6 @@
 import html
 import json
 import re
-import tarfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from gpureport.report.model.report_content import Report
 from gpureport.report.sections.comparison.comparison_content import build_comparison_view
 from tests.report import content_leaves, pdf_reading, sample_reports
 from tests.report.test_agreement import strings
+from tests.samples.archives import unpack
 
 _RECORDED = sample_reports.SAMPLES / "recorded/training_steps"
 _TARGET = TrainingGoals(target=QualityTarget(name="loss", value=6.9))
@@ -48,6 +48,7 @@ _KEYS = {
     "timeline.events": "listed under data quality",
     "answers.lines.kind": "the title is the kind in words",
     "answers.lines.outcome": "the outcome in the words of the report says it",
+    "checklists.lines.state": "the answer in the words of the report says it",
     "checklists.lines.item": "the title is the question in words",
     "comparison.charts.form": "how the chart is drawn",
     "comparison.charts.rows.runs": "each_run says all of them",
@@ -202,8 +203,7 @@ def recorded_steps() -> list[Recording]:
 
 def mlflow_runs(folder: Path) -> Sequence[Recording]:
     """Return the runs of the store of MLflow that the recorded steps wrote, one of each step."""
-    with tarfile.open(_RECORDED / "mlruns.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+    unpack(_RECORDED / "mlruns.tar.gz", folder)
     return sorted(gpureport.read(f"mlflow:{folder / 'mlruns'}"), key=lambda recording: recording.run.started)
 
 

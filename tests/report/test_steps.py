@@ -214,8 +214,8 @@ def test_effects_since_the_first_step_stand_beside_those_of_the_step(repeated: R
 def test_a_chain_has_dots_with_intervals(repeated: Report) -> None:
     """The figure that the chain is judged by, then training alone, then utilisation, of what had settled."""
     per_work, rate, used = compared(repeated).charts
-    assert (per_work.title, per_work.form, per_work.share) == ("GPU-hours per 1,000 steps, whole job", "dots", False)
-    assert (rate.title, rate.form, rate.share) == ("Steps a second, training alone", "dots", False)
+    assert (per_work.title, per_work.form, per_work.share) == ("GPU time per 1,000 steps, GPU-h", "dots", False)
+    assert (rate.title, rate.form, rate.share) == ("Throughput, training alone, steps/s", "dots", False)
     assert [round(dot.value, 2) for dot in rate.rows[2].runs] == [2.5, 2.48, 2.46]
     assert rate.rows[2].interval is not None
     assert (used.title, used.form, used.share) == ("Mean GPU utilisation once settled", "dots", True)
@@ -251,22 +251,22 @@ def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
         for run in (0, 1)
     ]
     content = build(runs, title=None, command="", gpu_hour_price=None, version="0")
-    title = "GPU-seconds per 1,000 steps"
+    title = "GPU time per 1,000 steps"
     assert content.steps is not None
-    assert column(content.steps, "GPU-s per 1,000 steps") == ["30.0", "23.4", "13.4"]
+    assert column(content.steps, "GPU time per 1,000 steps, GPU-s") == ["30.0", "23.4", "13.4"]
     assert content.steps.rows[0].cells[0].value == pytest.approx(30.05, abs=0.02)
     tile = content.tiles[1]
     assert (tile.label, tile.before, tile.value, tile.unit) == ("GPU time per 1,000 steps", "30.0", "13.4", "GPU-s")
     assert tile.context == "No price given"
     per_work = compared(content).charts[0]
-    assert per_work.title == f"{title}, whole job"
+    assert per_work.title == f"{title}, GPU-s"
     assert per_work.rows[0].value == pytest.approx(30.05, abs=0.01)
-    assert [link.effects.rows[0].head.text for link in compared(content).links] == ["Steps a second, whole job"] * 2
+    assert [link.effects.rows[0].head.text for link in compared(content).links] == ["Throughput, whole job"] * 2
     assert all(title in [row.head.text for row in link.effects.rows] for link in compared(content).links)
     view = comparison_content.build_comparison_view(runs)
     assert view.steps is not None
     assert title in view.steps.columns
-    assert "GPU-hours per 1000" not in terminal.render(content) + markdown.render(content)
+    assert "GPU-hours per" not in terminal.render(content) + markdown.render(content)
 
 
 def test_one_long_step_keeps_all_in_hours() -> None:
@@ -274,7 +274,7 @@ def test_one_long_step_keeps_all_in_hours() -> None:
     runs = [busy("a", 0.6, "a", 900, work=1000), busy("b", 0.6, "b", 900, work=100_000)]
     content = build(runs, title=None, command="", gpu_hour_price=None, version="0")
     assert content.steps is not None
-    assert column(content.steps, "GPU-s per 1,000 steps") == ["1,800", "18.0"]
+    assert column(content.steps, "GPU time per 1,000 steps, GPU-s") == ["1,800", "18.0"]
 
 
 def test_a_mean_per_unit_of_work_is_told_from_logarithms() -> None:
@@ -318,10 +318,10 @@ def test_what_a_step_counter_tells_stands_in_the_table_of_steps() -> None:
     ]
     comparison = compare(runs)
     table = step_table.build_overview(comparison)
-    place = table.columns.index("GPU-hours per 1,000 steps") - 1
-    assert [plain(row.cells[place].text) for row in table.rows] == ["0.139", "0.139"]
-    place = table.columns.index("Steps a second, training alone") - 1
-    assert [plain(row.cells[place].text) for row in table.rows] == ["2.00", "2.00"]
+    place = table.columns.index("GPU time per 1,000 steps") - 1
+    assert [plain(row.cells[place].text) for row in table.rows] == ["0.139 GPU-h", "0.139 GPU-h"]
+    place = table.columns.index("Throughput, training alone") - 1
+    assert [plain(row.cells[place].text) for row in table.rows] == ["2.00 steps/s", "2.00 steps/s"]
     assert table.note == ""
     source = figure_formats.describe_training_source(comparison.steps)
     assert source == "Training alone: by the step counter of the training loop."
@@ -415,12 +415,13 @@ def test_the_largest_is_no_consequence_of_another() -> None:
 def test_the_head_of_groups_names_the_best() -> None:
     """The sentence and the first tiles are of the best group; what is of the last one says so."""
     report = chain(by="framework")
+    assert report.subtitle.startswith("3 groups by framework \N{MIDDLE DOT} 9 runs \N{MIDDLE DOT} ")
     sentence = plain(report.verdict.sentence)
     assert sentence == "framework=new is cheapest: 55% cheaper than the worst."
     cheapest, fastest, lost, _ = report.tiles
     assert cheapest.label == "Cost per million steps"
-    assert cheapest.context.startswith("framework=new; the next, framework=mid: ")
-    assert fastest.label == "Steps a second, training alone"
+    assert cheapest.context.startswith("framework=new; next framework=mid, ")
+    assert fastest.label == "Throughput, training alone"
     assert lost.context.startswith("framework=new: ")
     assert any(note.startswith("In framework=new, the last group: ") for note in report.verdict.notes)
     assert not any("last step" in line for line in (*report.verdict.details, *report.verdict.notes))

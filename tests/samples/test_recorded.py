@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import tarfile
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -28,6 +27,7 @@ from gpureport.report.sections.comparison import comparison_content
 from gpureport.report.sections.head import lead
 from gpureport.report.sections.head.headlines import step_headline
 from gpureport.report.wording.display import GAP
+from tests.samples.archives import unpack
 
 RECORDED = Path(__file__).parents[2] / "sample_logs" / "recorded"
 FORMS = sorted(path for path in (RECORDED / "forms").iterdir() if path.suffix != ".json")
@@ -380,8 +380,7 @@ def read_mlflow(folder: Path, step: str) -> Recording:
 
 
 def _unpack(name: str, folder: Path) -> None:
-    with tarfile.open(RECORDED / "training_steps" / f"{name}.tar.gz") as packed:
-        packed.extractall(folder, filter="data")
+    unpack(RECORDED / "training_steps" / f"{name}.tar.gz", folder)
 
 
 def test_no_identity_is_left() -> None:

@@ -1,7 +1,6 @@
 """The recorded chain of training steps through trackers alone: how fast each step was, as its own loop measured."""
 
 import json
-import tarfile
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +17,7 @@ from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE
 from gpureport.comparison.steps.steps import Comparison, Verdict
 from gpureport.recording import Recording
 from gpureport.report.sections.comparison.comparison_content import build_comparison_view
+from tests.samples.archives import unpack
 
 RECORDED = Path(__file__).parents[2] / "sample_logs" / "recorded" / "training_steps"
 STEPS = ("1-starved", "2-more-workers", "3-pinned-memory", "4-mixed-precision", "5-larger-batch")
@@ -30,8 +30,8 @@ EACH_TRACKER = pytest.mark.parametrize("tracker", STORES)
 def runs(tracker: str) -> list[tuple[Recording, Analysis]]:
     """Return the runs that a tracker recorded, with their analyses, in the order of the steps."""
     archive, store = STORES[tracker]
-    with TemporaryDirectory() as folder, tarfile.open(RECORDED / f"{archive}.tar.gz") as packed:
-        packed.extractall(folder, filter="data")
+    with TemporaryDirectory() as folder:
+        unpack(RECORDED / f"{archive}.tar.gz", Path(folder))
         recordings = gpureport.read(Path(folder) / store)
     recordings.sort(key=lambda recording: recording.run.name)
     return [(recording, gpureport.analyze(recording)) for recording in recordings]

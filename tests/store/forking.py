@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tests.faults.fault import Fault, arm_fault, set_clock_back, stop_clock
+from tests.faults.fault import Fault, arm_fault, count_readings, set_clock_back, stop_clock
 
 ROOT = Path(__file__).parents[2]
 ROW_GROUP = 400
@@ -44,6 +44,7 @@ class Order:
         log: file that lists these calls.
         clock: seconds since 1970 at which its clock stands still; this needs that library as well.
         clock_back: by how many seconds its clock is set back, and after how many readings of it; needs it too.
+        readings: file to which it writes how often its clock was read, where that is set back; none where empty.
         modules: file to which it writes the names of the modules that it imported; none where empty.
     """
 
@@ -56,6 +57,7 @@ class Order:
     log: str = ""
     clock: int | None = None
     clock_back: tuple[float, int] = (0.0, 0)
+    readings: str = ""
     modules: str = ""
 
 
@@ -148,6 +150,8 @@ def _child(order: Order, out: int, err: int) -> NoReturn:
     finally:
         if order.modules:
             Path(order.modules).write_text("\n".join(sys.modules))
+        if order.readings:
+            Path(order.readings).write_text(str(count_readings()))
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code if isinstance(code, int) else 0)

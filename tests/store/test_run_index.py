@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from gpureport.errors import StoreError
+from gpureport.redaction.own_secrets import OwnSecrets, use_own_secrets
 from gpureport.store import Store, run_index, run_json
 from gpureport.store.indexed_run import summarise_stored_run
 from gpureport.store.run_files import read_stored_run
@@ -160,6 +161,22 @@ def test_foreign_files_are_no_runs(shelf: Path) -> None:
             ["run 0", "run 1", "run 1", "run 2", "run 3", "run 4"],
             ("bad",),
         )
+
+
+@pytest.mark.parametrize("changed", [0, 2, 5])
+def test_secrets_of_one_reader_stay_for_the_next(shelf: Path, template: StoredRun, changed: int) -> None:
+    """What is no secret without the settings of a reader is not hidden in what he writes."""
+    for number in range(changed):
+        put(shelf, template, number, f"corp-{number}", OLD + 1)
+    try:
+        use_own_secrets(OwnSecrets(patterns=("run", "corp-")))
+        assert all("***" in run.name for run in read_index(shelf).runs)
+        assert not any("corp-" in (run.step or "") for run in read_index(shelf).runs)
+    finally:
+        use_own_secrets(OwnSecrets())
+    index = read_index(shelf)
+    assert [run.name for run in index.runs] == [f"run {number}" for number in range(5)]
+    assert index == scan(shelf)
 
 
 def test_a_store_that_cannot_be_written_is_read(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:

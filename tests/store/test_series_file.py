@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from gpureport import columns
+from gpureport.redaction import HIDDEN
 from gpureport.series_table import collect_series
-from gpureport.store.series_file import SeriesWriter
+from gpureport.store.series_file import SeriesWriter, redact_series
 from gpureport.store.series_reader import SeriesFile, read_series
 
 DEVICES = [f"gpu:{number}" for number in range(6)]
@@ -98,3 +99,31 @@ def test_a_row_of_no_device_is_damage(tmp_path: Path) -> None:
     parquet.write_table(rows.set_column(rows.column_names.index("device"), "device", wrong), path)
     with pytest.raises(ValueError, match="none of the devices"):
         read_series(path, rows.column_names, DEVICES[:1])
+
+
+@pytest.mark.parametrize("hidden", ["mode 1", "no such text"])
+def test_a_series_is_redacted_group_by_group_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hidden: str) -> None:
+    """All else stays as it is; a file without secrets is itself."""
+    path, redacted = tmp_path / "hardware.parquet", list[int]()
+    monkeypatch.setattr("gpureport.store.series_file.ROW_GROUP", 10)
+    monkeypatch.setattr("gpureport.store.series_file.SHARED_ROWS", 10)
+    writer = SeriesWriter(path, lambda: "run")
+    for device in range(3):
+        writer.add(rows_of(device, 10, 0, extra=True))
+    writer.close(DEVICES[:3])
+
+    def redact(table: pa.Table) -> pa.Table:
+        redacted.append(len(table))
+        texts = table.column("extra_mode").to_pylist()
+        shown = pa.array([HIDDEN if text == hidden else text for text in texts]).dictionary_encode()
+        place = table.schema.get_field_index("extra_mode")
+        return table.set_column(place, table.schema.field(place), shown) if hidden in texts else table
+
+    monkeypatch.setattr("gpureport.store.series_file.redact_extra_columns", redact)
+    shown = redact_series(path.read_bytes())
+    assert redacted == [10, 10, 10]
+    before, after = parquet.read_table(path), parquet.read_table(pa.BufferReader(shown))
+    expected = [HIDDEN if text == hidden else text for text in before.column("extra_mode").to_pylist()]
+    assert after.column("extra_mode").to_pylist() == expected
+    assert after.drop_columns("extra_mode").equals(before.drop_columns("extra_mode"))
+    assert (shown == path.read_bytes()) is (hidden not in before.column("extra_mode").to_pylist())

@@ -2,9 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gpureport.analysis.advice.run_facts import RunFacts
-from gpureport.analysis.job.job_params import Setting, has_worker_per_core
+from gpureport.analysis.signals import core_count
+
+if TYPE_CHECKING:
+    from gpureport.analysis.job.job_params import Setting
 
 _IDLE_CPU = 0.50
 """Median use below which most cores do nothing; where it is not known, the step asks for it."""
@@ -38,17 +42,15 @@ def _switch(name: str) -> AppliedCheck:
 
 def _as_many_workers_as_cores(facts: RunFacts) -> bool | None:
     """Whether each process has a worker a core; not so without workers, or with half the cores at rest."""
-    workers, cores, processes = facts.setup.workers, facts.setup.cores, facts.gpus_a_machine
-    if facts.setup.cores_per_process is not None:
-        cores, processes = facts.setup.cores_per_process, 1
+    workers, cores = facts.setup.workers, core_count.count_cores(facts.setup, facts.gpus_a_machine)
     if workers is None or not workers.value:
         return None if workers is None else False
     if cores is None:
         return None
-    if has_worker_per_core(facts.setup):
+    if core_count.has_worker_per_core(facts.setup, facts.gpus_a_machine):
         return True
     idle = facts.cpu_used is None or facts.cpu_used < _IDLE_CPU
-    return False if idle and 2 * workers.value * max(processes, 1) <= cores.value else None
+    return False if idle and 2 * workers.value * cores.gpus <= cores.cores else None
 
 
 def _no_worker_to_spare(facts: RunFacts) -> bool | None:

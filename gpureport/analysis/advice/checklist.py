@@ -8,6 +8,7 @@ from gpureport.analysis.advice.run_facts import UTILISATION, RunFacts
 from gpureport.analysis.detectors import RULES
 from gpureport.analysis.detectors.memory import leaks_void_headroom
 from gpureport.analysis.detectors.waiting.cpu_bound import OTHER_LOAD
+from gpureport.analysis.job.training_signs import counts_steps
 from gpureport.analysis.results import DeviceStatistics
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
@@ -257,10 +258,12 @@ def _batch(run: _Run) -> ChecklistEntry:
 def _throughput(run: _Run) -> ChecklistEntry:
     work = run.recording.run.work
     if work is not None:
-        return _entry(THROUGHPUT, Practice.DONE, f"the work done is known ({work.amount:g} {work.unit})")
+        return _entry(THROUGHPUT, Practice.DONE, f"the work done is known ({work.amount:,.12g} {work.unit})")
     speeds = list(_speeds(run.recording))
     if speeds:
         return _entry(THROUGHPUT, Practice.DONE, f"the job logged its speed ({', '.join(speeds)})")
+    if counts_steps(run.recording):
+        return _entry(THROUGHPUT, Practice.DONE, "the job logged its steps")
     reason = "the work done is not known, so changes cannot be measured by it"
     return _entry(THROUGHPUT, Practice.CANNOT_JUDGE, reason, "--work N:UNIT, or a throughput logged by the job")
 

@@ -122,12 +122,6 @@ def read_params(params: Iterable[tuple[str, str]]) -> JobParams:
     )
 
 
-def has_worker_per_core(params: JobParams) -> bool:
-    """Whether each process has as many loader workers as there are cores for it."""
-    cores = params.cores_per_process or params.cores
-    return params.workers is not None and cores is not None and params.workers.value >= cores.value > 0
-
-
 def _parse_param(name: str, value: str) -> list[tuple[str, Setting]]:
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
     field = _FIELD.get(re.split(r"[./:]", words)[-1].lstrip("-").replace("-", "_"))

@@ -160,6 +160,8 @@ def _find_first_use(series: DeviceSeries, empty: BoolArray) -> int:
 
 def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int, whole: Interval) -> Spans:
     """Return when a GPU was empty for long enough after any was in use, the end of the log included."""
+    if not empty.any():
+        return intervals.NO_SPANS
     first, stop = intervals.find_runs(empty & (series.start >= first_use))
     first, stop = first[stop - first >= _FEWEST], stop[stop - first >= _FEWEST]
     start, end = series.start[first], series.end[stop - 1]

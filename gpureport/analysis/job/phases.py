@@ -42,6 +42,19 @@ STRAY_KERNEL = Threshold(
     value=0.35, unit="1", provenance=Provenance.PRAGMATIC, source="a stray kernel of 0.17 s in a window of 0.5 s"
 )
 """Utilisation below which a lone sample at the power of rest may be no work."""
+UTILISATION_WINDOW = Threshold(
+    value=1.0, unit="s", provenance=Provenance.VENDOR, source="NVML: a utilisation value covers at most 1 s"
+)
+"""Longest time that one utilisation value is a mean over."""
+
+WORKING_AT_START = Threshold(
+    value=1.0,
+    unit="s",
+    provenance=Provenance.PRAGMATIC,
+    source="longer than one kernel can fill; of 140 recorded and generated logs it moves the start of one, by 15 s, as "
+    "do 0.5 and 2 s, and two and five samples instead of three",
+)
+"""Time over which the first samples of a log must be active for its GPU to have been at work before."""
 _FEW_BURSTS = 3
 """Active samples before sustained activity that are no autotuning; after it there is none, so that one will do."""
 
@@ -57,7 +70,8 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
     Activity is sustained from an active sample on if at least SHARE of the samples in the SUSTAINED seconds after it
     are active, itself included; the end is found the same way backwards. Bursts after it still belong to the job if
     they come at least half as often as within it. So do bursts before it, in a job in which fewer than SHARE of the
-    samples are active; fewer than three such samples are autotuning. Where samples are far apart, power also says which
+    samples are active; fewer than three such samples are autotuning. Three or more from the first sample of the log on,
+    over a second, are work that went on when the log began. Where samples are far apart, power also says which
     of them are active.
 
     Args:
@@ -84,6 +98,8 @@ def _find_activity(series: DeviceSeries, within: Interval | None) -> Interval | 
     if begin is None or end is None:
         return None
     first, last = _include_bursts(active, begin, len(times) - 1 - end)
+    if (within is None or within.start <= series.times[0]) and _is_begun(times, active):
+        first = 0
     first, last = known[[first, last]]
     # where power alone shows work, it began or ended within the second whose utilisation is low
     used = series.values(UTILISATION)
@@ -121,7 +137,8 @@ def _find_sustained(times: IntArray, active: BoolArray, is_certain: BoolArray, r
     """
     rows, certain = np.flatnonzero(active), np.flatnonzero(is_certain)
     # most jobs show it in the first block, and a log may hold days
-    for part in np.array_split(rows, range(_BLOCK_ROWS, len(rows), _BLOCK_ROWS)):
+    for block in range(0, len(rows), _BLOCK_ROWS):
+        part = rows[block : block + _BLOCK_ROWS]
         ahead = np.searchsorted(times, times[part] + reach, side="right")
         number = np.searchsorted(rows, ahead) - np.searchsorted(rows, part)
         proven = np.searchsorted(certain, ahead) > np.searchsorted(certain, part)
@@ -137,6 +154,13 @@ def _include_bursts(active: BoolArray, first: int, last: int) -> tuple[int, int]
     before, after = np.flatnonzero(active[:first][::-1]) + 1, np.flatnonzero(active[last + 1 :]) + 1
     earlier = _measure_dense_reach(before, share / 2, _FEW_BURSTS) if share < SHARE.value else 0
     return first - earlier, last + _measure_dense_reach(after, share / 2, 1)
+
+
+def _is_begun(times: IntArray, active: BoolArray) -> bool:
+    """Return whether a GPU was at work when its log began: no kernel of a start-up fills its first samples."""
+    rests = np.flatnonzero(~active)
+    leading = int(rests[0]) if len(rests) else len(active)
+    return leading >= _FEW_BURSTS and times[leading - 1] - times[0] >= WORKING_AT_START.value * 1e6
 
 
 def _measure_dense_reach(distances: IntArray, share: float, fewest: int) -> int:

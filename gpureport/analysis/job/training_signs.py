@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+from gpureport import columns
 from gpureport.analysis.job.job_events import JobEvents, split_words
 from gpureport.recording import Recording
 from gpureport.training_names import Role, recognise_metric
+from gpureport.work_counting import select_step_points
 
 REQUESTS = "requests or input"
 """Cause of gaps between bursts of work in a job without signs of training."""
@@ -33,3 +35,11 @@ def is_training(recording: Recording, events: Sequence[JobEvents]) -> bool:
 def is_training_name(name: str) -> bool:
     """Return whether only a job that trains has a param, tag or stage of this name."""
     return bool(split_words(name) & _WORDS)
+
+
+def counts_steps(recording: Recording) -> bool:
+    """Return whether the steps of the training metrics count the work, as comparisons take it."""
+    training = recording.training
+    known = columns.valid(training.column("timestamp")) & columns.valid(training.column("step"))
+    times, steps = columns.integers(training.column("timestamp")), columns.floats(training.column("step"))
+    return select_step_points(times[known], steps[known]) is not None

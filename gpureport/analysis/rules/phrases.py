@@ -1,9 +1,9 @@
 """Figures in words, as sentences of findings need them; how numbers are set is `number_format`'s."""
 
-import re
 from collections.abc import Sequence
 
 from gpureport import number_format
+from gpureport.name_order import split_numbers
 
 percent = number_format.format_percent
 duration = number_format.format_duration
@@ -43,7 +43,7 @@ def gpu_names(devices: Sequence[str], everybody: Sequence[str]) -> str:
         return "both GPUs" if len(devices) == _PAIR else f"all {len(devices)} GPUs"
     if len(devices) > _NAMED:
         return f"{len(devices)} of {len(everybody)} GPUs"
-    ordered = sorted(devices, key=_natural_order)
+    ordered = sorted(devices, key=split_numbers)
     node, numbers = ordered[0].rpartition("/")[0], [device.rpartition("/")[2] for device in ordered]
     if any(device.rpartition("/")[0] != node for device in ordered):
         return join_words([gpu_name(device) for device in ordered])
@@ -73,12 +73,6 @@ def add_article(name: str) -> str:
 def capitalize(text: str) -> str:
     """Return text with a capital first letter."""
     return text[:1].upper() + text[1:]
-
-
-def _natural_order(device: str) -> list[tuple[str, int]]:
-    """Return a key by which numbers in names sort as numbers."""
-    parts = re.findall(r"([^0-9]*)([0-9]*)", device)
-    return [(text, int(number or -1)) for text, number in parts]
 
 
 def count_of(count: int, what: str) -> str:

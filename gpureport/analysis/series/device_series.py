@@ -122,10 +122,10 @@ class DeviceSeries:
         def clip() -> FloatArray:
             first = int(np.searchsorted(self.start, self.window.start, side="left"))
             last = int(np.searchsorted(self.end, self.window.end, side="right"))
-            over = np.r_[0:first, last : len(self)]
             widths = self.seconds.copy()
-            inside = np.minimum(self.end[over], self.window.end) - np.maximum(self.start[over], self.window.start)
-            widths[over] = np.maximum(inside, 0) / 1e6
+            for over in (slice(0, first), slice(last, None)):
+                inside = np.minimum(self.end[over], self.window.end) - np.maximum(self.start[over], self.window.start)
+                widths[over] = np.maximum(inside, 0) / 1e6
             return widths
 
         return self.memoize("seconds in run", clip)
@@ -141,16 +141,20 @@ class DeviceSeries:
         seconds = self.interval / 2 if self.device.index is None else WINDOW_SHIFT_SECONDS
         return round(seconds * 1e6)
 
-    def is_complete(self, metric: str) -> bool:
-        """Return whether every row holds a value of the metric; true without rows."""
+    def count_values(self, metric: str) -> int:
+        """Return how many rows hold a value of the metric."""
 
-        def check() -> bool:
+        def count() -> int:
             values = self.values(metric)
             # the minimum is NaN as soon as one value is
             least = (values[:1] if columns.is_constant(values) else values).min(initial=np.inf)
-            return not np.isnan(least)
+            return int(np.count_nonzero(~np.isnan(values))) if np.isnan(least) else len(values)
 
-        return self.memoize(("complete", metric), check)
+        return self.memoize(("count", metric), count)
+
+    def is_complete(self, metric: str) -> bool:
+        """Return whether every row holds a value of the metric; true without rows."""
+        return self.count_values(metric) == len(self)
 
     def known_rows(self, metric: str) -> BoolArray:
         """Return which rows hold a value of the metric; read-only."""
@@ -164,9 +168,7 @@ class DeviceSeries:
 
     def is_recorded(self, metric: str) -> bool:
         """Return whether any row holds a plausible value of the metric."""
-        return metric in self.column_names and self.memoize(
-            ("recorded", metric), lambda: bool(self.known_rows(metric).any())
-        )
+        return metric in self.column_names and self.count_values(metric) > 0
 
     def values(self, metric: str) -> FloatArray:
         """Return a column as float64, NaN where it is null; all NaN where it is missing or implausible."""

@@ -45,7 +45,8 @@ def explain_implausible_power(series: "DeviceSeries", power: FloatArray) -> str:
     if low == high and _is_load_changing(series, known):
         return f"stays at {low:.4g} W to the last digit while utilisation and temperature change"
     weights = series.seconds[known]
-    mean = float(np.average(power[known], weights=weights)) if weights.sum() > 0 else float(power[known].mean())
+    owned = weights.sum()
+    mean = float((power[known] * weights).sum() / owned if owned > 0 else power[known].mean())
     limit = _find_highest_limit(series)
     if mean > HIGHEST_POWER.value:
         return f"averages {mean:,.0f} W, more than any board draws"
@@ -78,6 +79,6 @@ def _sort_averages(times: IntArray, values: FloatArray) -> FloatArray:
 def _find_highest_limit(series: "DeviceSeries") -> float | None:
     """Return the highest power limit in the log, None without one; boards of one name may differ."""
     device = series.device
-    logged = [float(np.nanmax(series.values(name))) for name in _LIMITS if series.is_recorded(name)]
+    logged = [float(series.known_values(name).max()) for name in _LIMITS if series.is_recorded(name)]
     stated = (device.power_limit_watts, device.power_limit_default_watts)
     return max([*logged, *(value for value in stated if value is not None)], default=None)

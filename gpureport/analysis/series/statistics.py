@@ -20,8 +20,6 @@ BELOW = (0.25, 0.5, 0.7)
 _QUANTILES = np.array([0.05, 0.5, 0.95])
 _QUANTUM = {"1": 0.01, "By": 2.0**20, "By/s": 1e6, "W": 0.01, "Cel": 1.0, "Hz": 1e6, "": 1.0, "s": 1e-3, "J": 1e-3}
 _MOST_LEVELS = 1_000_000
-_FEW_STEPS = 2_000
-"""Steps of a grid that are counted sooner than those among them that occur are found."""
 _OFF_GRID = 1e-2
 """Steps by which a value may lie beside the grid: float32 holds no more digits of it."""
 _BLOCK = 16_384
@@ -30,14 +28,14 @@ _BLOCK = 16_384
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TimeAtLevels:
-    """Distinct values in rising order, each with the time spent at it."""
+    """Values in rising order, each with time spent at it."""
 
     values: FloatArray
     seconds: FloatArray
 
 
 def _sort_levels(values: FloatArray, seconds: FloatArray, quantum: float, ends: tuple[float, float]) -> _TimeAtLevels:
-    """Sort by counting where the values lie on the grid logs are written in, by comparison otherwise."""
+    """Sort by counting where the values lie on the grid logs are written in, by comparison where its steps are more."""
     least, most = ends
     if least == most:
         values, seconds = values[:1], seconds.sum(keepdims=True)
@@ -46,19 +44,12 @@ def _sort_levels(values: FloatArray, seconds: FloatArray, quantum: float, ends: 
     if count <= _MOST_LEVELS:
         places = _place_on_grid(values, quantum, low)
         if places is not None:
-            steps, places = _list_steps(places, int(count))
-            weights = np.bincount(places, weights=seconds)
-            return _TimeAtLevels(values=(steps + low) * quantum, seconds=np.asarray(weights, dtype=np.float64))
-    order = np.argsort(values)
+            if count <= len(places):
+                weights = np.bincount(places, weights=seconds)
+                return _TimeAtLevels(values=(np.arange(count) + low) * quantum, seconds=weights.astype(np.float64))
+            values = (places + low) * quantum
+    order = values.argsort()
     return _TimeAtLevels(values=values[order], seconds=seconds[order])
-
-
-def _list_steps(places: IntArray, count: int) -> tuple[IntArray, IntArray]:
-    """Return steps of a grid in rising order, and which of them each place is; of few places those that occur."""
-    if count <= max(_FEW_STEPS, len(places)):
-        return np.arange(count), places
-    steps, numbers = np.unique(places, return_inverse=True)
-    return steps, numbers
 
 
 def _place_on_grid(values: FloatArray, quantum: float, low: float) -> IntArray | None:

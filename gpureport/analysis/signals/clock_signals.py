@@ -96,10 +96,11 @@ def find_event_rows(series: DeviceSeries, *reasons: str) -> BoolArray:
 def _mark_event_rows(series: DeviceSeries, reasons: Sequence[str]) -> BoolArray:
     rows = np.zeros(len(series), dtype=np.bool_)
     for reason in reasons:
-        bit = series.values(f"clock_event_{reason}")
-        # most are never set, or not recorded
-        if not columns.is_constant(bit) or (bit[:1] > 0).any():
-            rows |= bit > 0
+        if series.is_recorded(f"clock_event_{reason}"):
+            bit = series.values(f"clock_event_{reason}")
+            # most are never set
+            if not columns.is_constant(bit) or bit[0] > 0:
+                rows |= bit > 0
         if series.is_recorded(counter_name(reason)):
             rise = np.diff(series.values(counter_name(reason)), prepend=np.nan)
             rows |= rise >= COUNTED_SHARE * np.maximum(np.diff(series.times, prepend=0) / 1e6, 1e-3)
@@ -120,7 +121,7 @@ def are_events_recorded(series: DeviceSeries, *reasons: str) -> bool:
 
 
 def _find_highest(series: DeviceSeries, metric: str) -> float:
-    most = float(np.nanmax(series.values(metric))) if series.is_recorded(metric) else 0.0
+    most = float(series.known_values(metric).max()) if series.is_recorded(metric) else 0.0
     # a recorder that knows no highest clock may write 0
     return most if most > 0 else float("nan")
 

@@ -1,6 +1,7 @@
 """How many CPU cores a job has for its GPUs: a fact to set beside what the CPU was measured to do."""
 
 from dataclasses import dataclass, replace
+from math import floor
 
 import numpy as np
 
@@ -29,6 +30,14 @@ class CoreCount:
     is_of_process: bool = False
 
     @property
+    def most_workers(self) -> int:
+        """Loader workers of one process at one a core: PyTorch warns of more (PyTorch documentation, torch.utils.data).
+
+        A process that shares its core with others has one at least.
+        """
+        return max(floor(self.cores / self.gpus), 1)
+
+    @property
     def words(self) -> str:
         """The fact: `the machine has 16 cores for 2 GPUs`."""
         cores = phrases.count_of(round(self.cores), "core")
@@ -49,6 +58,17 @@ def count_cores(params: JobParams, gpus: int) -> CoreCount | None:
     if params.cores is not None and params.cores.value > 0 and gpus:
         return CoreCount(cores=params.cores.value, gpus=gpus)
     return None
+
+
+def has_worker_per_core(params: JobParams, gpus: int) -> bool:
+    """Return whether params say that each process has as many loader workers as there are cores for it.
+
+    Args:
+        params: what params and tags say.
+        gpus: GPUs that share the cores of a machine, each with a process of its own.
+    """
+    cores = count_cores(params, gpus)
+    return params.workers is not None and cores is not None and params.workers.value >= cores.most_workers
 
 
 def read_host_params(context: Context, host: DeviceSeries) -> JobParams:

@@ -52,7 +52,7 @@ def find_answer_times(series: DeviceSeries) -> IntArray:
     def find() -> IntArray:
         known = np.zeros(len(series), dtype=np.bool_)
         for metric in LIVENESS_METRICS:
-            known |= ~np.isnan(series.values(metric))
+            known |= series.known_rows(metric)
         return series.times[known]
 
     return series.memoize("answering", find)
@@ -99,7 +99,9 @@ def _normalise_address(address: str) -> str:
 def _find_xid_changes(context: Context) -> Iterator[LossEvent]:
     """Yield an event where the last Xid code changes; the first code belongs to an earlier job."""
     for device, series in context.gpus().items():
-        rows = np.flatnonzero(~np.isnan(series.values(XID)))
+        if not series.is_recorded(XID):
+            continue
+        rows = np.flatnonzero(series.known_rows(XID))
         codes = series.values(XID)[rows].astype(np.int64)
         for place in np.flatnonzero((codes[1:] != codes[:-1]) & (codes[1:] != 0)).tolist():
             code, at = int(codes[place + 1]), int(series.times[rows[place + 1]])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport import columns, gpus
-from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, STRAY_KERNEL, UTILISATION
+from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, STRAY_KERNEL, UTILISATION, UTILISATION_WINDOW
 from gpureport.analysis.series import refresh_interval, rest_to_work_power
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import find_hysteresis_runs
@@ -22,8 +22,6 @@ from gpureport.findings import Interval
 SHORTEST = pragmatic(5.0, "s", "with a sample every 1 s, shorter gaps cannot be seen")
 """Shortest idle run that is a gap."""
 
-_LONGEST_WINDOW = 1_000_000
-"""Microseconds that a utilisation value covers at most (NVML)."""
 _ACTIVE = 0.5
 """Utilisation at the edge of a run where no sample says what work looks like: half of the time."""
 _SETTLED = 3
@@ -136,7 +134,7 @@ def _interpolate_edge(known_samples: _KnownSamples, inside: int, outside: int, l
     """Return when utilisation crossed `level` between a run's end sample and its busy neighbour."""
     step, last = outside - inside, int(known_samples.times[inside])
     fine = interval <= POINT_SAMPLE_SECONDS
-    reach = _LONGEST_WINDOW + round(interval * 5e5) if fine else 0
+    reach = round(UTILISATION_WINDOW.value * 1e6 + interval * 5e5) if fine else 0
     while (
         0 <= outside + step < len(known_samples.values)
         and known_samples.values[outside] < level
@@ -211,7 +209,7 @@ def find_idle_runs(series: DeviceSeries, limits: Limits, window: Interval) -> tu
     level = columns.median(active) / 2 if len(active) else _ACTIVE
     covered = measure_averaging_window(series) / series.interval
     doubt = _build_doubt(series, known, first, stop, limits) if covered < 1 else None
-    reach = 2 * max(series.interval, _LONGEST_WINDOW / 1e6)
+    reach = 2 * max(series.interval, UTILISATION_WINDOW.value)
     long_enough = (known.times[stop - 1] - known.times[first]) / 1e6 + reach >= limits.shortest_seconds
     fine = series.interval <= POINT_SAMPLE_SECONDS
     beating = find_longest_beat_run(known.values, doubt.chance, covered) if doubt and fine else 0

@@ -8,7 +8,7 @@ from gpureport.analysis.job.observed_job import JOB
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import low_use
+from gpureport.analysis.signals import low_use, wait_episodes
 from gpureport.analysis.signals.core_count import CORES, CPU
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
@@ -21,6 +21,7 @@ FULL = pragmatic(0.75, "1", "as of a CPU that GPUs wait for")
 """Use of the CPU above which a job may lack it."""
 BESIDE_OTHERS = "not shown beside other programs"
 """Cause of low use where other programs fill the CPU and the job hardly uses it: either may be what GPUs wait for."""
+_HALF = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,18 @@ def is_hardly_used(job: FloatArray, cpu: FloatArray, cores: float) -> BoolArray:
     return few
 
 
+def is_mostly_hardly_used(few: BoolArray, cpu: FloatArray, length: int) -> BoolArray:
+    """Return around which bins a job hardly uses the CPU for half of the time or more in which the CPU was watched.
+
+    Args:
+        few: in which bins it hardly uses the CPU; False where that is not known.
+        cpu: use of the CPU in the same bins; NaN where it was not watched.
+        length: bins that the share is taken over.
+    """
+    mostly: BoolArray = wait_episodes.compute_rolling_share(cpu, length, lambda _: few) >= _HALF
+    return mostly
+
+
 def count_cores(host: DeviceSeries) -> float:
     """Return the cores that the log of a host counted, NaN where it counted none."""
     counted = host.values(CORES)
@@ -73,7 +86,7 @@ def _measure_other_load(context: Context, device: str, spans: Spans) -> OtherLoa
     node = context.series[device].device.node
     for host in context.hosts().values():
         is_beside = host.device.node in {None, node}
-        if not is_beside or not low_use.is_watched(host, (CPU, JOB), spans, low_use.WATCHED.value):
+        if not is_beside or not low_use.is_watched(host, (CPU, JOB), spans):
             continue
         values = [host.find_values(metric, spans) for metric in (CPU, JOB)]
         if not all(map(len, values)):

@@ -28,7 +28,7 @@ ROWS = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
 SHORTEST = pragmatic(30.0, "s", "averages over many training steps; a shorter job shows little but its start")
 FEWEST = pragmatic(10.0, "rows", "fewer samples do not even show the error of their mean")
 WATCHED = pragmatic(0.5, "1", "share of the time with low use; with less of it the CPU was not watched")
-"""Thresholds of both kinds, as `Limits` says what each is."""
+"""Thresholds of both kinds, as `Limits` says what each of the others is."""
 
 LOW_USE_KINDS = ("underutilised", "low_util_cause_unknown")
 """Kinds that share the computation, with and without a CPU series."""
@@ -49,7 +49,6 @@ class Limits:
         rows: samples the mean is taken over, at least.
         shortest: seconds of work from which on a job too short for an episode is judged by the mean of all of it.
         fewest: samples of such a job; fewer than `rows` must be certain.
-        watched: share of the episodes below which a CPU series did not watch them.
     """
 
     enter: float
@@ -60,7 +59,6 @@ class Limits:
     rows: float
     shortest: float
     fewest: float
-    watched: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,21 +199,17 @@ def _find_sampled_spans(context: Context, series: DeviceSeries) -> Spans:
     return intervals.rows_to_spans(start, end, known)
 
 
-def is_cpu_recorded(context: Context, limits: Limits, device: str, spans: Spans) -> bool:
+def is_cpu_recorded(context: Context, device: str, spans: Spans) -> bool:
     """Return whether the CPU beside a GPU was recorded for most of the stretches, so that a cause can be named.
 
     One kind covers GPUs with a recorded CPU, another kind those without.
     """
     node = context.series[device].device.node
-    return any(
-        is_watched(host, (CPU,), spans, limits.watched)
-        for host in context.hosts().values()
-        if host.device.node in {None, node}
-    )
+    return any(is_watched(host, (CPU,), spans) for host in context.hosts().values() if host.device.node in {None, node})
 
 
-def is_watched(host: DeviceSeries, metrics: Sequence[str], spans: Spans, least: float) -> bool:
-    """Return whether a host recorded all of some metrics at once for at least a share of some stretches."""
+def is_watched(host: DeviceSeries, metrics: Sequence[str], spans: Spans) -> bool:
+    """Return whether a host recorded all of some metrics at once for at least half of some stretches."""
     known = np.all([~np.isnan(host.values(metric)) for metric in metrics], axis=0)
     seconds = intervals.overlap_seconds(host.start - host.shift, host.end - host.shift, spans)[known].sum()
-    return bool(seconds >= least * intervals.total_seconds(spans))
+    return bool(seconds >= WATCHED.value * intervals.total_seconds(spans))

@@ -23,12 +23,13 @@ ROWS = pragmatic(30.0, "rows", "no cache is emptied and filled again as often in
 def has_alternating_rows(series: DeviceSeries) -> bool:
     """Return whether rows come from two GPUs in turn: two machines or recorders wrote one log."""
     return any(
-        _jumps_to_and_fro(series.values(name), limit.value) for name, limit in JUMPS.items() if series.is_recorded(name)
+        _jumps_to_and_fro(series.known_values(name), limit.value)
+        for name, limit in JUMPS.items()
+        if len(series) >= ROWS.value and series.is_recorded(name)
     )
 
 
-def _jumps_to_and_fro(values: FloatArray, least: float) -> bool:
-    known = values[~np.isnan(values)]
+def _jumps_to_and_fro(known: FloatArray, least: float) -> bool:
     jump = np.abs(known[1:-1] - known[:-2])
     back = np.abs(known[2:] - known[:-2])
     first, stop = intervals.find_runs((jump >= least) & (back <= RETURN_SHARE * jump))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport import gpus
+from gpureport import columns, gpus
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.clock_signals import read_power_limit
 from gpureport.analysis.thresholds import pragmatic
@@ -48,12 +48,15 @@ def build_power_of_limit(series: DeviceSeries) -> PowerOfLimit | None:
     Idle power is the lowest 2% of the run or what the GPU table gives, whichever is less; a run that was never
     idle does not pass its own load for idle. The limit in force wins over the default, the log over the table.
     """
-    power = series.values(POWER)
-    limit, source = _find_limit_watts(series)
-    if np.isnan(power).all() or np.isnan(limit).all():
+    if not series.is_recorded(POWER):
         return None
-    median_limit = float(np.nanmedian(limit))
-    idle = min(float(np.nanquantile(power, _IDLE_QUANTILE)), _estimate_idle_watts(series, median_limit))
+    limit, source = _find_limit_watts(series)
+    known = limit[~np.isnan(limit)]
+    if not len(known):
+        return None
+    power, median_limit = series.values(POWER), columns.median(known)
+    lowest = float(np.quantile(series.known_values(POWER), _IDLE_QUANTILE))
+    idle = min(lowest, _estimate_idle_watts(series, median_limit))
     room = np.where(np.isnan(limit), median_limit, limit) - idle
     if not (room > 0).all():
         return None

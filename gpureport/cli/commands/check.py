@@ -62,10 +62,11 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
         hint = "write [[policy]] limit = 'problem', or --fail-on problem"
         raise SettingsError(rules.stated_at, "no rule is set", hint)
     found, missing = _read(source, options)
-    analysed = analyze_runs(found, analysis, fewest_runs=0)
+    analysed = analyze_runs(_name_runs(found, options), analysis, fewest_runs=0)
     missing += [build_missing_check(one.where, one.what) for _, one in analysed.faults]
     baseline = rules.baseline if rules.policy.needs_baseline else None
-    against = gates.compare_with_baseline(baseline, analysed, analysis, options)
+    stated = [recording.run for recording in found]
+    against = gates.compare_with_baseline(baseline, analysed, analysis, options, stated=stated)
     verdict = gates.judge_runs(rules, analysed, missing, against, options.tracker.throughput)
     gates.write_results(gate, rules, verdict.checks, "check", [f"gpureport check {verdict.line}"])
     _export(exports, analysed, verdict, options.tracker.throughput)
@@ -92,9 +93,14 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
                 found.append(each)
     if options.labels.name and len(found) > 1:
         raise SettingsError("--name", f"one name for {len(found)} runs", "name one source at a time")
+    return found, missing
+
+
+def _name_runs(found: "list[Recording]", options: SourceOptions) -> "list[Recording]":
+    """Return the runs with the names that are shown."""
     if options.anonymise:
         found = named_runs.hide_names(found)
-    return found if options.labels.name else named_runs.make_run_names_distinct(found), missing
+    return found if options.labels.name else named_runs.make_run_names_distinct(found)
 
 
 def _read_stored(options: SourceOptions, name: str) -> "list[Recording]":

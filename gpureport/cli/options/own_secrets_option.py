@@ -26,9 +26,9 @@ def use_secrets_of_settings(arguments: Sequence[str]) -> None:
         return
     named = _find_config(arguments)
     if named is not None or Path(_SETTINGS).is_file():
-        from gpureport.secret_settings import read_own_secrets  # noqa: PLC0415 - only with settings
         from gpureport.settings import read_unchecked  # noqa: PLC0415 - as above
-        from gpureport.toml_files import keep_piped  # noqa: PLC0415 - as above
+        from gpureport.settings.secret_settings import read_own_secrets  # noqa: PLC0415 - only with settings
+        from gpureport.settings.toml_files import keep_piped  # noqa: PLC0415 - as above
 
         keep_piped()
         use_own_secrets(read_own_secrets(read_unchecked(named)))

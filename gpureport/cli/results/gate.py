@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from gpureport.cli.options.analysis_options import AnalysisOptions
 from gpureport.cli.options.gate_options import GateOptions
 from gpureport.cli.options.source_options import SourceOptions
 from gpureport.cli.results import limit_checks
-from gpureport.cli.runs import baseline_runs, run_sampling
+from gpureport.cli.runs import baseline_runs, named_runs, run_sampling
 from gpureport.cli.runs.analyses import AnalysedRuns, analyze_runs
 from gpureport.errors import SourceError, StoreError, find_refusal
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gpureport.comparison.steps.sampled_run import SampledRun
     from gpureport.findings import Check
     from gpureport.places import Place
+    from gpureport.recording import Run
 
 _REPEATED = 20
 """Runs of the store, the newest, that noise is measured from."""
@@ -81,12 +82,13 @@ def read_rules(options: GateOptions, config: Path | None) -> GateRules:
     )
 
 
-def compare_with_baseline(
+def compare_with_baseline(  # noqa: PLR0913 - each option by name
     name: str | None,
     analysed: AnalysedRuns,
     analysis: AnalysisOptions,
     options: SourceOptions,
     *,
+    stated: "Sequence[Run]" = (),
     is_recorded: bool = False,
 ) -> AgainstBaseline:
     """Return each step set against a baseline, or why it cannot be: it is missing, damaged or not readable.
@@ -96,6 +98,7 @@ def compare_with_baseline(
         analysed: the runs.
         analysis: how runs are analysed.
         options: name the store.
+        stated: the runs with the steps and params that tell their repetitions, where those analysed hide names.
         is_recorded: whether the answer is kept for good, so that a disk which fails now must not decide it.
 
     Raises:
@@ -104,7 +107,7 @@ def compare_with_baseline(
     if name is None or not analysed.runs:
         return AgainstBaseline()
     try:
-        return _compare_steps(name, analysed, analysis, options)
+        return _compare_steps(name, analysed, analysis, options, stated)
     except InternalError as error:
         report_internal_error(error)
         return AgainstBaseline(reason=f"{error.where}: {error.what}")
@@ -117,7 +120,7 @@ def compare_with_baseline(
 
 
 def _compare_steps(
-    name: str, analysed: AnalysedRuns, analysis: AnalysisOptions, options: SourceOptions
+    name: str, analysed: AnalysedRuns, analysis: AnalysisOptions, options: SourceOptions, stated: "Sequence[Run]"
 ) -> AgainstBaseline:
     """Return each step set against the baseline, by what repetitions in the store differ by."""
     from gpureport.checks import baseline_changes  # noqa: PLC0415 - loads numpy
@@ -126,9 +129,12 @@ def _compare_steps(
     from gpureport.comparison.verdicts.calibration import repetition_key  # noqa: PLC0415 - as above
 
     key = options.tracker.throughput
-    before = run_sampling.sample_runs(analyze_runs(baseline_runs.read_baseline_runs(name, options), analysis).runs, key)
+    found = baseline_runs.read_baseline_runs(name, replace(options, anonymise=False))
     latest_runs = run_sampling.sample_runs(analysed.runs, key)
-    keys = {repetition_key(run.analysis.run) for run in (*latest_runs, *before)}
+    known = stated or [run.analysis.run for run in latest_runs]
+    keys = {repetition_key(run) for run in (*known, *(recording.run for recording in found))}
+    shown = named_runs.hide_names(found) if options.anonymise else found
+    before = run_sampling.sample_runs(analyze_runs(shown, analysis).runs, key)
     checked = {run.analysis.run.id for run in latest_runs}
     repeated = measure_noise(options, analysis, keys, _REPEATED, without=checked)
     groups: dict[str, list[SampledRun]] = {}

@@ -9,6 +9,7 @@ from gpureport.errors import DamagedRunError, SettingsError
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
     from gpureport.importers import CutReading, Reading, TrackedReading
+    from gpureport.recording import Run
     from gpureport.store import Entry, Store
 
 _MENDED = "Stored {} again, since it was damaged"
@@ -38,7 +39,7 @@ def store_run(store: "Store", reading: "Reading | TrackedReading | CutReading", 
         return _describe(store.write(reading, IMPORTER_VERSION, run), _MENDED)
     if force or known.stored.importer_version != IMPORTER_VERSION or _has_grown(known, reading):
         return _describe(store.write(reading, IMPORTER_VERSION, run), "Stored {} again")
-    if run == known.run:
+    if _is_alike(run, known.run):
         if reading.source_state not in {None, known.stored.source_state}:
             known = store.relabel(known, run, reading.source_state)
         return _describe(known, f"{{}} is stored already{_name_other(known, reading)}")
@@ -59,7 +60,13 @@ def relabel_stored_run(store: "Store", name: str, options: "SourceOptions") -> "
         what = f"{name} is stored, and the option only matters while a log is read"
         raise SettingsError(option, what, "name its log instead")
     run = build_labels(options.labels).applied(entry.run)
-    return entry if run == entry.run else store.relabel(entry, run)
+    return entry if _is_alike(run, entry.run) else store.relabel(entry, run)
+
+
+def _is_alike(run: "Run", stored: "Run") -> bool:
+    """Return whether a run is as it is stored, and its work stated of it alone, or of several, as there."""
+    common = [each.work is not None and each.work.is_common for each in (run, stored)]
+    return run == stored and common[0] == common[1]
 
 
 def _describe(entry: "Entry", done: str) -> tuple["Entry", str]:

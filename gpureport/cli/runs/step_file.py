@@ -7,7 +7,7 @@ from typing import Any
 from gpureport.cli.options.option_values import parse_amount
 from gpureport.errors import SettingsError
 from gpureport.regular_files import path_exists
-from gpureport.toml_files import read_toml
+from gpureport.settings.toml_files import read_toml
 
 _FORM = (
     'write [[step]] with label = "…" and runs = ["…"] for each step, and if you like params = {lr = 0.1} and '

@@ -139,14 +139,16 @@ def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> tuple
     Raises:
         SourceError: when a source is no tracker, or cannot be read.
     """
-    from gpureport.importers import find_tracker  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import find_store, find_tracker  # noqa: PLC0415 - loads pyarrow
     from gpureport.report.formats.json.analysis_json import iso_time  # noqa: PLC0415 - as above
 
     lines, unreadable = [], 0
     for source in fetched_sources.fetch_sources(sources):
         tracking = find_tracker(source)
         if tracking is None:
-            raise SourceError(source, "not the store of a tracker", "--list is for stores of MLflow and Neptune")
+            store = find_store(source)
+            hint = f"give {store.path}, one of {store.title}" if store else "--list is for stores of MLflow and Neptune"
+            raise SourceError(source, "not the store of a tracker", hint)
         for run in tracking.listed(source, options.tracker.selection(options.placement.map)):
             started = "not recorded" if run.started is None else iso_time(run.started, "UTC")
             points = "" if run.points is None else f"  {run.points} points"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import exp, fsum, log, sqrt
 
 from gpureport.comparison.statistics import quantiles
-from gpureport.comparison.statistics.difference_estimate import LEVEL
+from gpureport.comparison.statistics.difference_estimate import LEVEL, find_rounding_error
 from gpureport.comparison.steps.compared_figures import BY_METRIC, UTILISATION
 from gpureport.comparison.steps.counted_runs import ShortRun, count_runs
 from gpureport.comparison.steps.sampled_run import find_coarsest_interval
@@ -126,7 +126,7 @@ def mean_over_runs(values: Sequence[float], resolution: Resolution = EXACT) -> M
     """
     mean = fsum(values) / len(values)
     error = sqrt(fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
-    error = max(error, resolution.finest / sqrt(12 * len(values)))
+    error = max(error, find_rounding_error(resolution.finest, [len(values)]))
     half = max(quantiles.student((1 + LEVEL) / 2, len(values) - 1) * error, resolution.least)
     return Mean(value=mean, interval=(mean - half, mean + half), basis="replicates")
 

@@ -11,14 +11,14 @@ from gpureport.findings import Finding
 SHORTEST_SECONDS, FEWEST_SAMPLES = 10.0, 5
 """Seconds and samples of a GPU below which no share of its time means anything (pragmatic)."""
 
-NOTABLE = 0.005
-"""Share of the GPU time from which a loss is worth naming."""
+NOTABLE_RATIO = 0.005
+"""Share of the GPU time from which a loss is worth naming (pragmatic)."""
 
-NOTHING = 0.0005
-"""Share below which a part would print as less than 0.1%."""
+NEGLIGIBLE_RATIO = 0.0005
+"""Share of the GPU time below which a part would print as less than 0.1%."""
 
-MOST = 0.5
-"""Share of the GPU time without utilisation above which what was lost is known of the observed time alone."""
+MOST_UNSEEN_RATIO = 0.5
+"""Share of the GPU time without utilisation above which a loss is known of the observed time alone (pragmatic)."""
 
 _UTILISATION = "gpu_utilization_ratio"
 ALWAYS_LOSING_KINDS = frozenset(kind.name for rule in RULES for kind in rule.descriptions if kind.always_loses_time)
@@ -32,7 +32,12 @@ def is_too_short(seconds: float, samples: int) -> bool:
 
 def loses_unknown_time(findings: Iterable[Finding]) -> bool:
     """Return whether findings that lost GPU time do not say how much."""
-    return any(found.kind in ALWAYS_LOSING_KINDS and found.lost_gpu_seconds is None for found in findings)
+    return bool(list_unmeasured_kinds(findings))
+
+
+def list_unmeasured_kinds(findings: Iterable[Finding]) -> set[str]:
+    """Return the kinds of findings that lost GPU time and do not say how much."""
+    return {each.kind for each in findings if each.kind in ALWAYS_LOSING_KINDS and each.lost_gpu_seconds is None}
 
 
 def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None:
@@ -50,22 +55,22 @@ def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None
 
 
 def measure_lost_ratio(analysis: Analysis) -> float | None:
-    """Return which share of the GPU time of jobs was lost, as far as a report says it.
+    """Return which share of the GPU time of jobs was lost.
 
     Returns:
-        None where the recording is too short, most of the time holds no utilisation, or hardly any loss is known and
-        some other amount was lost, or may have been.
+        None where the recording is too short, most of the time holds no utilisation, or a further amount was lost, or
+        may have been, that is not known: a report then says "at least", which a bare number cannot.
     """
     held = analysis.job_gpu_seconds
     seconds: dict[str, float] = {}
     for gpu in analysis.gpu_time:
         for name, amount in gpu.seconds:
             seconds[name] = seconds.get(name, 0.0) + amount
-    if not held or is_recording_too_short(analysis) or seconds.get("no_samples", 0.0) > MOST * held:
+    if not held or is_recording_too_short(analysis) or seconds.get("no_samples", 0.0) > MOST_UNSEEN_RATIO * held:
         return None
-    ratio = fsum(seconds.get(name, 0.0) for name in LOST_CLASSES) / held
     is_unknown = loses_unknown_time(analysis.findings) or measure_excessive_short_pauses(seconds) is not None
-    return None if ratio < NOTABLE and is_unknown else ratio
+    lost = fsum(seconds.get(name, 0.0) for name in LOST_CLASSES)
+    return None if is_unknown else lost / held
 
 
 def is_recording_too_short(analysis: Analysis) -> bool:

@@ -4,11 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.gains.known_loss import ALWAYS_LOSING_KINDS
+from gpureport.comparison.gains.known_loss import MOST_UNSEEN_RATIO, list_unmeasured_kinds
 from gpureport.comparison.steps.remaining_loss import RemainingLoss
-
-_UNSEEN = 0.5
-"""Share of the GPU time without utilisation above which nothing is said of what could be gained (pragmatic)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +46,10 @@ def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis] = ()) -
         analyses: of its runs, whose findings say where an amount is not known.
     """
     findings = [finding for analysis in analyses for finding in analysis.findings]
-    unmeasured = {each.kind for each in findings if each.kind in ALWAYS_LOSING_KINDS and each.lost_gpu_seconds is None}
+    unmeasured = list_unmeasured_kinds(findings)
     held = left.held_gpu_seconds
     unseen = left.unseen_gpu_seconds / held if held else 1.0
-    known = unseen <= _UNSEEN
+    known = unseen <= MOST_UNSEEN_RATIO
     lost = left.lost / held if known else None
     return Potential(
         step=left.step,

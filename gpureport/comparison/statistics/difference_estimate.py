@@ -133,7 +133,7 @@ def estimate_between_runs(
     means = [fsum(side) / len(side) for side in (before, after)]
     squares = [fsum((value - mean) ** 2 for value in side) for side, mean in zip((before, after), means, strict=True)]
     error, degrees = _welch(squares, counts) if min(counts) >= _WELCH else _pooled(squares, counts)
-    error = max(error, finest / sqrt(12) * sqrt(1 / counts[0] + 1 / counts[1]))
+    error = max(error, find_rounding_error(finest, counts))
     difference = means[1] - means[0]
 
     def interval(level: float) -> tuple[float, float]:
@@ -143,6 +143,16 @@ def estimate_between_runs(
     return DifferenceEstimate(
         difference=difference, basis=Basis.REPLICATES, interval=interval, reach=_reach(degrees), least=least
     )
+
+
+def find_rounding_error(finest: float, counts: Sequence[int]) -> float:
+    """Return the standard error that rounding alone gives a mean, or the difference of two means.
+
+    Args:
+        finest: step in which values were written down.
+        counts: how many values each mean is over.
+    """
+    return finest / sqrt(12) * sqrt(fsum(1 / count for count in counts))
 
 
 def _welch(squares: Sequence[float], counts: Sequence[int]) -> tuple[float, float]:

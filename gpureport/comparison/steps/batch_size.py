@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.throughput import STEPS
-from gpureport.recording import Run, Work
+from gpureport.recording import Run
 from gpureport.training_names import normalise_work_unit
 
 _SAMPLES = "samples"
@@ -65,7 +65,7 @@ def _renamed(run: SampledRun) -> SampledRun:
 
 def _counted(run: SampledRun, size: float) -> SampledRun:
     info, speed = run.analysis.run, run.throughput
-    work = None if info.work is None else Work(amount=info.work.amount * size, unit=_SAMPLES)
+    work = None if info.work is None else replace(info.work, amount=info.work.amount * size, unit=_SAMPLES)
     if speed is not None and speed.unit == STEPS:
         done = replace(speed.work, amounts=speed.work.amounts * size)
         speed = replace(speed, unit=_SAMPLES, rates=speed.rates * size, work=done)

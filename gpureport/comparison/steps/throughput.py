@@ -9,7 +9,7 @@ import numpy as np
 from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
-from gpureport.work_counting import CountedWork, count_by_rates, count_by_steps
+from gpureport.work_counting import FEWEST_POINTS, CountedWork, count_by_rates, count_by_steps, select_step_points
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,8 +45,6 @@ _WORDS = {
 }
 """What samples are called in the name of a metric; anything else is plainly samples."""
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_FEWEST = 3
-"""Points below which throughput is not estimated."""
 _MOST_BINS = 1000
 """Bins for each point at most: where points lie years apart, bins are longer than most points are."""
 
@@ -152,7 +150,7 @@ def _names(training: "pa.Table") -> Any:  # noqa: ANN401 - an array of text has 
 def _binned(name: str, unit: str, times: IntArray, rates: FloatArray, steps: FloatArray) -> Throughput | None:
     """Return rates on bins; a point speaks for the time since the point before."""
     times, rows = np.unique(times, return_index=True)
-    work = count_by_rates(times, rates[rows], steps[rows]) if len(times) >= _FEWEST else None
+    work = count_by_rates(times, rates[rows], steps[rows]) if len(times) >= FEWEST_POINTS else None
     return None if work is None else _spread(name, unit, work)
 
 
@@ -160,12 +158,10 @@ def _by_steps(training: "pa.Table", times: IntArray, began: int | None) -> Throu
     """Return how fast the step counter went up, as far as it did: it starts anew when a run is resumed."""
     steps = columns.floats(training.column("step"))
     known = ~np.isnan(steps) & columns.valid(training.column("timestamp"))
-    order = np.lexsort((steps[known], times[known]))
-    stamps, counts = times[known][order], steps[known][order]
-    last: BoolArray = np.concatenate([np.diff(stamps) > 0, [True]]) if len(stamps) else np.zeros(0, dtype=np.bool_)
-    stamps, counts = stamps[last], counts[last]
-    if len(stamps) < _FEWEST or counts[-1] <= counts[0]:
+    points = select_step_points(times[known], steps[known])
+    if points is None:
         return None
+    stamps, counts = points
     work = count_by_steps(stamps, counts, began)
     if work is None:
         return None

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpureport import columns
 from gpureport.columns import FloatArray, IntArray
+from gpureport.redaction import HIDDEN
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,6 +42,9 @@ class TrainingCurve:
 def build_training_curves(training: "pa.Table") -> tuple[TrainingCurve, ...]:
     """Return the curve of every training metric, by name; a value that is missing was logged as no number.
 
+    A metric with a secret in its name has none: names that differ look alike without it, so that a curve of one run
+    could be taken for another one of the next.
+
     Args:
         training: in `series_table.TRAINING_SCHEMA`.
     """
@@ -58,5 +62,6 @@ def build_training_curves(training: "pa.Table") -> tuple[TrainingCurve, ...]:
         rows = order[first:stop]
         stamps = times[rows] if timed[rows].all() else np.zeros(0, dtype=np.int64)
         name = chunks[0].dictionary[code].as_py()
-        curves.append(TrainingCurve(name=name, times=stamps, values=values[rows]))
+        if HIDDEN not in name:
+            curves.append(TrainingCurve(name=name, times=stamps, values=values[rows]))
     return tuple(sorted(curves, key=lambda curve: curve.name))

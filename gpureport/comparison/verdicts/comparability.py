@@ -48,6 +48,7 @@ class Comparability:
         agree: whether the values are alike; None when that cannot be told.
         comparable: whether they let the steps be compared, as unlike ones may; None when that cannot be told.
         touches: figures that must not be compared where it is false.
+        bars_itself: whether it bars a recording beside itself too, of which too little is known for any figure.
     """
 
     base: str
@@ -59,6 +60,7 @@ class Comparability:
     agree: bool | None
     comparable: bool | None
     touches: tuple[str, ...]
+    bars_itself: bool = False
 
 
 def _same(before: Value, after: Value) -> bool | None:
@@ -75,6 +77,7 @@ class _Property:
     agree_in_steps: Callable[[Step, Step], bool | None] | None = None
     unit: str = ""
     touches: tuple[str, ...] = ()
+    bars_itself: bool = False
 
 
 def check_comparability(base: Step, step: Step) -> tuple[Comparability, ...]:
@@ -102,6 +105,7 @@ def _checked(base: Step, step: Step, each: _Property) -> Comparability:
         agree=agree,
         comparable=comparable,
         touches=each.touches,
+        bars_itself=each.bars_itself,
     )
 
 
@@ -173,7 +177,14 @@ _WORKS = (WORK_RATE, TRAINING_RATE, PER_WORK, COST_PER_WORK, ENERGY_PER_WORK)
 _NOT_PER_WORK = tuple(metric for metric in _ALL if metric not in _WORKS)
 
 _PROPERTIES = (
-    _Property(check="observed_time", read=recorded_setup.observed, agree=_long_enough, unit="s", touches=_ALL),
+    _Property(
+        check="observed_time",
+        read=recorded_setup.observed,
+        agree=_long_enough,
+        unit="s",
+        touches=_ALL,
+        bars_itself=True,
+    ),
     _Property(check="gpu_models", read=recorded_setup.models, touches=_NOT_PER_WORK),
     _Property(check="gpu_count", read=recorded_setup.gpu_count, touches=("gpu_seconds", ENERGY)),
     _Property(

@@ -73,9 +73,10 @@ def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -
         metric: name of the figure.
         same: whether the same recordings stand on both sides.
     """
-    if same:
-        return SignificanceResult(verdict=Verdict.NO_CLEAR_CHANGE, reason=Reason(kind=ReasonKind.SAME_RECORDING))
     failed = find_barrier(checks, metric)
+    # what is too short to compare is so with itself, too
+    if same and (failed is None or not failed.bars_itself):
+        return SignificanceResult(verdict=Verdict.NO_CLEAR_CHANGE, reason=Reason(kind=ReasonKind.SAME_RECORDING))
     if failed is None:
         return None
     return SignificanceResult(

@@ -13,6 +13,9 @@ from gpureport.comparison.steps.training_rate import TrainingBasis, steady_secon
 FINEST_RATIO = 0.003
 """Step in which figures per unit of work are known at best: work and time are both read off points in time."""
 
+_USUAL_INTERVAL = 1.0
+"""Seconds between samples of a run that does not tell it, as one of a single sample: what `gpureport record` takes."""
+
 _TIMED = {PER_WORK, COST_PER_WORK, WORK_RATE}
 """Figures that go by how long recordings last."""
 
@@ -42,7 +45,7 @@ def find_resolution(base: Step, step: Step, metric: str) -> Resolution:
     if base.training_source is not None and base.training_source.basis is TrainingBasis.SERIES:
         return Resolution(finest=FINEST_RATIO)
     # the steady phase begins and ends with a sample
-    return Resolution(finest=max((run.series.interval if run.series else 1.0) / steady_seconds(run) for run in runs))
+    return Resolution(finest=max(_find_interval(run) / steady_seconds(run) for run in runs))
 
 
 def find_sampling_step(runs: Sequence[SampledRun]) -> float:
@@ -51,14 +54,8 @@ def find_sampling_step(runs: Sequence[SampledRun]) -> float:
     A job begins and ends up to half an interval from the first and the last sample, which makes one interval in all.
     Runs of one job are off alike, since recordings begin with the job: repetitions do not average it out.
     """
-    return max(
-        (
-            run.analysis.run.interval / seconds
-            for run in runs
-            if run.analysis.run.interval is not None and (seconds := observed_seconds([run.analysis])) > 0
-        ),
-        default=0.0,
-    )
+    lengths = [(run, observed_seconds([run.analysis])) for run in runs]
+    return max((_find_interval(run) / seconds for run, seconds in lengths if seconds > 0), default=0.0)
 
 
 def find_least_half_width(base: Step, step: Step, metric: str, before: float) -> float:
@@ -66,3 +63,9 @@ def find_least_half_width(base: Step, step: Step, metric: str, before: float) ->
     if BY_METRIC[metric].kind is not FigureRole.WORK:
         return 0.0
     return before * (exp(find_resolution(base, step, metric).least) - 1)
+
+
+def _find_interval(run: SampledRun) -> float:
+    """Return the seconds between the samples of a run; where that is not known, those of most logs."""
+    interval = run.analysis.run.interval
+    return _USUAL_INTERVAL if interval is None else interval

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.rules.shared_advice import PROBE
-from gpureport.comparison.gains.known_loss import measure_excessive_short_pauses
+from gpureport.comparison.gains.known_loss import NOTABLE_RATIO, measure_excessive_short_pauses
 from gpureport.fleet.fleet_report import CardVerdict, FleetReport, Grouping, RunName
 from gpureport.fleet.page.amounts import Amounts
 from gpureport.fleet.page.class_words import name_label, name_loss, shorten_name, sort_losses
@@ -11,9 +11,6 @@ from gpureport.fleet.page.period import name_period
 from gpureport.report.model.head import Verdict
 from gpureport.report.wording import display
 from gpureport.report.wording.headlines import choose_headline
-
-_NOTHING = 0.005
-"""Share of the GPU time below which a loss is not worth a headline."""
 
 _UNKNOWN = 0.05
 """Share of the GPU time without data from which the share lost is a lower bound."""
@@ -43,13 +40,13 @@ def write_headline(report: FleetReport, amounts: Amounts) -> str:
     if not use.gpu_seconds:
         return f"No GPU time was recorded in {display.plural(use.runs + len(report.failed), 'run')}"
     whole = f"{amounts.format_time(use.gpu_seconds)} {amounts.long_unit}"
-    if use.unknown_gpu_seconds >= use.gpu_seconds * (1 - _NOTHING):
+    if use.unknown_gpu_seconds >= use.gpu_seconds * (1 - NOTABLE_RATIO):
         return f"No utilisation was recorded in {whole}"
     period = f" {name_period(report)}".rstrip()
     pauses = measure_excessive_short_pauses({each.name: each.gpu_seconds for each in report.classes})
-    if use.lost_gpu_seconds < use.gpu_seconds * _NOTHING and pauses is not None:
+    if use.lost_gpu_seconds < use.gpu_seconds * NOTABLE_RATIO and pauses is not None:
         return f"What was lost of {whole} is not known: short pauses took {display.percent(pauses)}"
-    if use.lost_gpu_seconds < use.gpu_seconds * _NOTHING:
+    if use.lost_gpu_seconds < use.gpu_seconds * NOTABLE_RATIO:
         return choose_headline([f"Hardly any of {whole} lost{period}", f"Hardly any of {whole} lost"])
     least = "At least " if pauses is not None or use.unknown_gpu_seconds >= use.gpu_seconds * _UNKNOWN else ""
     start = f"{least}{display.percent(use.lost_gpu_seconds / use.gpu_seconds)} of {whole} lost"

@@ -98,7 +98,7 @@ def describe_failure(run_id: str, error: Exception) -> str:
     if isinstance(error, OSError):
         return f"{error.strerror or type(error).__name__}; check the store and its permissions"
     if shortage := describe_shortage(error):
-        return f"{shortage[0]}; read it where there is more memory"
+        return "; ".join(shortage)
     known = error if isinstance(error, GpureportError) else InternalError(run_id, error)
     return f"{known.what}; {known.hint}"
 

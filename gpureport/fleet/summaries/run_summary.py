@@ -36,6 +36,7 @@ def describe_run(run: Run, key: str) -> GpuSummary:
         key=key,
         run_id=run.id,
         run_name=run.name,
+        source=run.sources[0].locator if run.sources else None,
         step=run.step,
         started=None if run.quality.synthetic_time else run.started,
         ended=None if run.quality.synthetic_time else run.ended,

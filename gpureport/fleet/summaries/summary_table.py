@@ -33,6 +33,7 @@ SCHEMA = pa.schema(
         pa.field("key", pa.string(), nullable=False),
         pa.field("run_id", _TEXT, nullable=False),
         pa.field("run_name", _TEXT, nullable=False),
+        pa.field("source", _TEXT),
         pa.field("step", _TEXT),
         pa.field("node", _TEXT),
         pa.field("device", _TEXT),
@@ -88,7 +89,7 @@ def _to_row(summary: GpuSummary) -> dict[str, Any]:
 
 
 def from_table(table: "pa.Table") -> list[GpuSummary]:
-    """Return the summaries a table holds, in its order.
+    """Return the summaries a table holds, in its order; one of an earlier version may lack columns of this one.
 
     Raises:
         KeyError, TypeError, ValueError: when it is none of this layout. `ArrowException` where a column has another
@@ -96,7 +97,10 @@ def from_table(table: "pa.Table") -> list[GpuSummary]:
     """
     # as integers: a timestamp without a zone would become a naive datetime
     plain = [pa.field(field.name, pa.int64()) if pa.types.is_timestamp(field.type) else field for field in SCHEMA]
-    return [_from_row(row) for row in table.cast(pa.schema(plain)).to_pylist()]
+    for field in SCHEMA:
+        if field.nullable and field.name not in table.column_names:
+            table = table.append_column(field, pa.nulls(len(table), field.type))
+    return [_from_row(row) for row in table.select(SCHEMA.names).cast(pa.schema(plain)).to_pylist()]
 
 
 def _from_row(row: Mapping[str, Any]) -> GpuSummary:

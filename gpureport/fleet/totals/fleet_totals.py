@@ -66,7 +66,7 @@ def build_fleet_report(
 
 
 def _name(summary: GpuSummary) -> RunName:
-    return RunName(id=summary.run_id, name=summary.run_name)
+    return RunName(id=summary.run_id, name=summary.run_name, source=summary.source)
 
 
 def _count_cards(gpus: Sequence[PricedGpu]) -> int | None:

@@ -8,6 +8,7 @@ from math import fsum
 from gpureport import label_tags
 from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.advice.run_facts import read_setup
+from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS
 from gpureport.fleet.fleet_report import Improvement
 from gpureport.fleet.gpu_summary import FindingSummary, GpuSummary
 from gpureport.fleet.totals.label_groups import read_label
@@ -55,14 +56,16 @@ class _JobRun:
 def find_improvements(gpus: Sequence[PricedGpu]) -> tuple[Improvement, ...]:
     """Return the jobs that got better after an advised step, the largest gain first.
 
-    Runs are one job where they share its name, else their own name, and the user. The finding must have lost a
+    Runs are one job where they share its name, else their own name, and the user; those under a minute are left out.
+    The finding must have lost a
     notable share, must be gone and judged in every later run on the same models, and the share lost must have fallen,
     as must the GPU time a unit of work where the work is known.
     """
     jobs: defaultdict[tuple[str, str | None], list[_JobRun]] = defaultdict(list)
     for own in group_by_run(gpus).values():
         first = own[0].summary
-        if first.started is not None:
+        # shares of a shorter run say nothing, and a comparison would not claim a change either
+        if first.started is not None and max(gpu.gpu_seconds for gpu in own) >= SHORTEST_SECONDS:
             name = label_tags.find_label((*first.params, *first.tags), "job_name") or first.run_name
             jobs[name, read_label(first, "user")].append(_describe_run(own))
     found = [

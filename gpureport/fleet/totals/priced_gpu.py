@@ -36,7 +36,7 @@ class PricedGpu:
     @property
     def run(self) -> RunName:
         """Its run."""
-        return RunName(id=self.summary.run_id, name=self.summary.run_name)
+        return RunName(id=self.summary.run_id, name=self.summary.run_name, source=self.summary.source)
 
     def price_seconds(self, seconds: float) -> float | None:
         """Return what some time of the GPU cost; None without a price."""

@@ -13,9 +13,10 @@ _HELD = 64 * 1024
 
 
 def _row(delimiter: bytes) -> bytes:
-    # nothing is to be tried another way: a place to go back to at each cell takes more memory than the line
+    # nothing is to be tried another way: a place to go back to at each cell takes more memory than the line;
+    # behind a last cell that fails, Python before 3.11.5 goes on after its delimiter (gh-106052)
     quoted, bare = rb'"[^"\n%b]*+"' % delimiter, rb'[^"\n%b]++' % delimiter
-    return rb"^%b(?:%b(?:%b|%b))++\r?$" % (quoted, delimiter, quoted, bare)
+    return rb"^%b(?:%b(?:%b|%b))++(?<!%b)\r?$" % (quoted, delimiter, quoted, bare, delimiter)
 
 
 _ROW = re.compile(b"|".join(map(_row, (b",", b";", b"\t"))), re.MULTILINE)
@@ -23,7 +24,8 @@ _ROW = re.compile(b"|".join(map(_row, (b",", b";", b"\t"))), re.MULTILINE)
 
 
 _MULTILINE_CELL = re.compile(
-    rb'^(?P<before>(?:[^"\n]++|"[^"\n]*+")*+)(?:(?<=[,;\t])|(?<=[,;\t] )|(?<![^\n]))'
+    # the branch that fails last must take nothing, as Python before 3.11.5 goes on where it failed (gh-106052)
+    rb'^(?P<before>(?:"[^"\n]*+"|[^"\n]++)*+)(?:(?<=[,;\t])|(?<=[,;\t] )|(?<![^\n]))'
     rb'"(?P<cell>[^"\n]*+(?:\n[^"\n]{0,200}+){1,8}?)"(?P<after>[ \r]*+(?:[,;\t][^\n]*+)?)$',
     re.MULTILINE,
 )

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from gpureport.columns import IntArray
+from gpureport.data_quality import CLOCK_SET_BACK
 from gpureport.importers.ordering import repeated_stretches
 from gpureport.importers.recorders import interleaved_writers, writer_streams
 from gpureport.importers.timebase import dst_set_back
@@ -17,7 +18,6 @@ from gpureport.importers.timebase.row_order import RowOrder, split_at, stamps_be
 from gpureport.importers.timebase.time_index import TimeIndex
 
 DAYLIGHT_SAVING = "daylight saving"
-SET_BACK = "clock set back"
 RESTARTED = "log restarted"
 COPY, TORN_ROW = 0, -1
 _SERVER = 1_000 * 1_000_000
@@ -197,7 +197,7 @@ def _place_segments(track: RowOrder, cuts: IntArray, pace: int) -> RowTimes:
         else:
             # had the clock gone on, the row would lie one interval after the one before of its device
             last = before[start] if before[start] >= 0 else start - 1
-            cause, shift = SET_BACK, int(times[last]) + pace - int(track.stamps[start])
+            cause, shift = CLOCK_SET_BACK, int(times[last]) + pace - int(track.stamps[start])
         times[start:end] += shift
         steps += _steps_of_segment(track, before, (start, end), shift, cause)
     return RowTimes(times, writer, steps)

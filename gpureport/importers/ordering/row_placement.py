@@ -157,7 +157,7 @@ class RowPlacement:
         sorted_data = data if alone else {name: value.select(order) for name, value in data.items()}
         whole: pa.Table | None = None
         for code, start, end in zip(codes, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            if (end - start) * _SHARE < len(order):
+            if (end - start) * len(codes) * _UNEVEN < len(order):
                 # it would keep the memory of all rows while it waits to be written
                 rows = _table(times[start:end], sorted_data, slice(start, end))
             else:
@@ -167,8 +167,8 @@ class RowPlacement:
             yield rows.add_column(0, "device", device)
 
 
-_SHARE = 16
-"""Devices among which rows are shared evenly at most, if those of all of them are to be converted in one go."""
+_UNEVEN = 2
+"""Times a device has less than an even share of the rows, at least, for its own to be converted alone."""
 
 
 def _has_leap(stamps: IntArray) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from gpureport.errors import SettingsError
 from gpureport.limits import MOST_GPUS
 from gpureport.metrics import BY_NAME, Scope
-from gpureport.toml_files import read_toml
+from gpureport.settings.toml_files import read_toml
 from gpureport.units import UNITS
 
 ISO = "iso"

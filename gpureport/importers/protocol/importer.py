@@ -74,8 +74,7 @@ class Labels:
         step: optimization step it belongs to.
         params: what it was configured with.
         tags: what it is labelled with.
-        work: what it accomplished, said of this run.
-        common_work: what each of several runs accomplished, said once for all of them.
+        work: what it accomplished.
         gpu_model: model of the GPUs that the log names no model of.
         table: table that labels runs; its tags yield to those given here.
     """
@@ -85,7 +84,6 @@ class Labels:
     params: tuple[tuple[str, str], ...] = ()
     tags: tuple[tuple[str, str], ...] = ()
     work: Work | None = None
-    common_work: Work | None = None
     gpu_model: str | None = None
     table: JobTable | None = None
 
@@ -106,11 +104,11 @@ class Labels:
 
         An unfinished recording holds a part of its job at most, so what is said of all runs need not be true of it.
         """
-        return self.work or (None if quality.unfinished else self.common_work)
+        return None if self.work is not None and self.work.is_common and quality.unfinished else self.work
 
     def of_several(self) -> "Labels":
         """Return them as said of several runs at once."""
-        return replace(self, work=None, common_work=self.work or self.common_work)
+        return replace(self, work=self.work and replace(self.work, is_common=True))
 
     def look_up(self, run: Run) -> Run:
         """Return a run, labelled with these labels, with the tags that the table has for it."""

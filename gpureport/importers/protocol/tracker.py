@@ -191,6 +191,18 @@ class Tracker(DescribedSource, Protocol):
         """Return whether a locator, file or folder is a store of this kind, judged by its content."""
         ...
 
+    def keeps_files(self, folder: Path) -> bool:
+        """Return whether a folder is one in which the tracker keeps the files of one run, which are read with it."""
+        ...
+
+    def refuse_folder(self, folder: Path) -> None:
+        """Refuse a folder that is no store, in which the tracker keeps something of its runs.
+
+        Raises:
+            SourceError: when it is one; it says where the runs are.
+        """
+        ...
+
     def runs(self, source: str, selection: Selection) -> SelectedRuns:
         """Return the runs of a store that are meant, and those left out.
 

@@ -1,6 +1,7 @@
 """Folders of logs, and the files that lie beside a log."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from gpureport import record_folder
@@ -8,7 +9,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.decoding import compression
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Importer, Input, TrainingFile
-from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
+from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, TRACKERS
 from gpureport.importers.reading.piped_sources import spool
 from gpureport.importers.reading.sources import find_tracker, read_head, recognise
 from gpureport.limits import DEEPEST_FOLDER
@@ -17,10 +18,23 @@ from gpureport.redaction import redact_start
 from gpureport.regular_files import is_folder, path_exists
 
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
-_SHOWN = 200
-"""Characters of a long path that are shown."""
-_NEPTUNE = ".neptune"
-"""Folder in which Neptune's client keeps runs, where it was started."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundStore:
+    """A store of a tracker: what the tracker is called, and its path."""
+
+    title: str
+    path: Path
+
+
+def find_store(folder: str | Path) -> FoundStore | None:
+    """Return the first store of a tracker that lies in a folder, but not further down; None without one."""
+    for path in sorted(Path(folder).iterdir()) if is_folder(folder) else ():
+        tracker = find_tracker(str(path))
+        if tracker is not None:
+            return FoundStore(title=tracker.title, path=path)
+    return None
 
 
 def _recognise(folder: Path, importers: Sequence[Importer], without: Collection[Path] = ()) -> Iterator[Input]:
@@ -41,14 +55,19 @@ def _find_host_recording(folder: Path) -> Iterator[Input]:
 
 
 def _find_logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Input]:
-    """Yield the logs in a folder and below; a link back to a folder above is not followed."""
+    """Yield the logs in a folder and below.
+
+    A link back to a folder above is not followed. The files that a tracker keeps of a run are left out: they are
+    read with the run, or when they are named.
+    """
     above |= {folder.resolve()}
     if len(above) > DEEPEST_FOLDER + 1:
         what = f"its folders are nested more than {DEEPEST_FOLDER} deep"
-        raise SourceError(redact_start(str(folder), _SHOWN), what, "give the folder in it that holds the logs")
+        raise SourceError(redact_start(str(folder)), what, "give the folder in it that holds the logs")
     yield from list(_recognise(folder, IMPORTERS)) or _find_host_recording(folder)
-    for path in sorted(folder.iterdir()):
-        if path.is_dir() and not path.name.startswith(".") and path.resolve() not in above:
+    below = [path for path in sorted(folder.iterdir()) if path.is_dir() and not path.name.startswith(".")]
+    for path in below:
+        if path.resolve() not in above and not any(tracker.keeps_files(path) for tracker in TRACKERS):
             yield from _find_logs(path, above)
 
 
@@ -75,9 +94,10 @@ def find_logs_in_folder(source: Path) -> list[Input]:
     if hosts:
         what = f"the folder holds a host log ({hosts[0].path.name}) and no log of GPUs"
         raise SourceError(str(source), what, RECORDS_ONE)
-    if (source / _NEPTUNE).is_dir():
-        what = "the folder holds runs of Neptune's client and no log"
-        raise SourceError(str(source), what, f"give {source / _NEPTUNE}")
+    for tracker in TRACKERS:
+        tracker.refuse_folder(source)
+    if (store := find_store(source)) is not None:
+        raise SourceError(str(source), f"the folder holds a store of {store.title} and no log", f"give {store.path}")
     raise SourceError(str(source), "the folder holds no log of a known kind", RECORDS_ONE)
 
 

@@ -1,12 +1,12 @@
 """Runs of a tracker in the order in which they started, so that a chain of steps goes forward."""
 
-import re
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from gpureport.name_order import split_numbers
+
 _AT_ONCE = 5_000_000
 """Microseconds within which starts are one: no run ends that soon, so their order says nothing (pragmatic)."""
-_NUMBER = re.compile(r"([0-9]+)")
 
 Run = TypeVar("Run")
 
@@ -39,14 +39,4 @@ def sort_by_start(runs: Iterable[Run], start: Callable[[Run], int | None], name:
 
 def _sort_by_name(together: Iterable[tuple[int, Run]], name: Callable[[Run], str]) -> list[Run]:
     """Return runs by name, those of one name by start."""
-    return [run for _, run in sorted(together, key=lambda each: _split_numbers(name(each[1])))]
-
-
-def _split_numbers(name: str) -> list[tuple[str, int, str]]:
-    """Return a name as what numbers in it sort by: their length, then their digits, however many those are."""
-    parts = _NUMBER.split(name)
-    digits = (number.lstrip("0") if number else None for number in [*parts[1::2], ""])
-    return [
-        (text, -1 if number is None else len(number), number or "")
-        for text, number in zip(parts[::2], digits, strict=True)
-    ]
+    return [run for _, run in sorted(together, key=lambda each: split_numbers(name(each[1])))]

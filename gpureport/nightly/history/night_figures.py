@@ -10,6 +10,7 @@ from gpureport.comparison.steps import step_figures
 from gpureport.comparison.verdicts.work_resolution import find_sampling_step
 from gpureport.findings import Severity
 from gpureport.report.runs import gpu_time
+from gpureport.report.wording.figure_names import name_figure
 from gpureport.report.wording.work_scale import name_work
 
 if TYPE_CHECKING:
@@ -77,20 +78,24 @@ def _count(name: str, title: str) -> FigureKind:
 
 FIGURES = (
     _share("lost_ratio", "GPU time lost", "lower"),
-    FigureKind(name=step_figures.PER_WORK, unit="s", title="GPU time per 1,000 units of work", better="lower"),
-    FigureKind(name=step_figures.WORK_RATE, unit="1/s", title="Throughput", better="higher"),
-    _share("gpu_utilization_ratio", "GPU utilisation", "higher"),
-    _share("idle_ratio", "Idle share", "lower"),
+    FigureKind(name=step_figures.PER_WORK, unit="s", title=name_figure(step_figures.PER_WORK), better="lower"),
+    FigureKind(name=step_figures.WORK_RATE, unit="1/s", title=name_figure(step_figures.WORK_RATE), better="higher"),
+    _share("gpu_utilization_ratio", name_figure("gpu_utilization_ratio"), "higher"),
+    _share("idle_ratio", name_figure("idle_ratio"), "lower"),
     _share("waiting_ratio", "Waiting for data", "lower"),
     _share("throttled_ratio", "Slowed by heat or hardware", "lower"),
     _share("startup_ratio", "Start-up", "lower"),
-    FigureKind(name="gpu_seconds", unit="s", title="GPU time", better=""),
-    FigureKind(name="energy_joules", unit="J", title="Energy", better=""),
-    FigureKind(name=step_figures.ENERGY_PER_WORK, unit="J", title="Energy per 1,000 units of work", better="lower"),
-    FigureKind(name=step_figures.COST_PER_WORK, unit="currency", title="Cost per 1,000 units of work", better="lower"),
-    FigureKind(name="gpu_power_watts", unit="W", title="Power of a GPU", better=""),
-    FigureKind(name="gpu_sm_clock_hertz", unit="Hz", title="SM clock", better="higher"),
-    FigureKind(name="gpu_memory_used_bytes", unit="By", title="Peak memory", better=""),
+    FigureKind(name="gpu_seconds", unit="s", title=name_figure("gpu_seconds"), better=""),
+    FigureKind(name="energy_joules", unit="J", title=name_figure("energy_joules"), better=""),
+    FigureKind(
+        name=step_figures.ENERGY_PER_WORK, unit="J", title=name_figure(step_figures.ENERGY_PER_WORK), better="lower"
+    ),
+    FigureKind(
+        name=step_figures.COST_PER_WORK, unit="currency", title=name_figure(step_figures.COST_PER_WORK), better="lower"
+    ),
+    FigureKind(name="gpu_power_watts", unit="W", title=name_figure("gpu_power_watts"), better=""),
+    FigureKind(name="gpu_sm_clock_hertz", unit="Hz", title=name_figure("gpu_sm_clock_hertz"), better="higher"),
+    FigureKind(name="gpu_memory_used_bytes", unit="By", title=name_figure("gpu_memory_used_bytes"), better=""),
     FigureKind(
         name="gpu_temperature_celsius", unit="Cel", title="Highest temperature", better="lower", smallest=1, relative=0
     ),

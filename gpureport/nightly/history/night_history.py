@@ -21,8 +21,6 @@ _DAMAGE = (
     pa.ArrowException,
 )
 """What reading a damaged night raises."""
-_SHOWN = 120
-"""Letters of a text of others that an error shows."""
 
 
 class History:
@@ -82,7 +80,7 @@ class History:
         try:
             return _check_file_name(record_file.load_record(path.read_bytes()), path.stem)
         except _DAMAGE as error:
-            what = f"cannot be read as a night ({redact_start(' '.join(str(error).split()), _SHOWN)})"
+            what = f"cannot be read as a night ({redact_start(' '.join(str(error).split()))})"
             raise StoreError(str(path), what, "restore the file, or take it away and record the night again") from error
 
 

@@ -44,5 +44,5 @@ def _judge_group(night: LatestNight, date: str, group: tuple[str, str]) -> tuple
         return CheckOutcome.CANNOT_JUDGE, "", f"{display.plural(needed, 'more night')} needed before changes show"
     gone = [trend.kind.title for trend in night.unrecorded if trend.group == group]
     if gone:
-        return CheckOutcome.CANNOT_JUDGE, "", f"recorded before, but not in this night: {', '.join(gone)}"
+        return CheckOutcome.CANNOT_JUDGE, "", f"recorded before, but not in this night: {'; '.join(gone)}"
     return CheckOutcome.PASSED, "no change for the worse", ""

@@ -184,7 +184,7 @@ def _describe_unrecorded_figures(night: LatestNight) -> Iterator[str]:
         titles = [trend.kind.title for trend in night.unrecorded if trend.group == (step, model)]
         if titles:
             of = f" of {format_group(step, model)}" if len(night.groups) > 1 else ""
-            yield f"Recorded before, but not in this night{of}: {', '.join(titles)}."
+            yield f"Recorded before, but not in this night{of}: {'; '.join(titles)}."
 
 
 def _describe_nights_needed(night: LatestNight) -> Iterator[str]:

@@ -1,6 +1,14 @@
 """What `gpureport explain` says of a figure of a run: what comparisons, rules and nights measure besides metrics."""
 
+from gpureport.comparison.steps.step_figures import (
+    COST_PER_WORK,
+    ENERGY_PER_WORK,
+    PER_WORK,
+    TRAINING_RATE,
+    WORK_RATE,
+)
 from gpureport.report.model.shapes import Explanation, Fact, Section
+from gpureport.report.wording.figure_names import name_figure
 
 _OF_WORK = "The work is what --work or the job's own throughput says."
 _CLASS = "Explain the class for what it holds"
@@ -54,17 +62,17 @@ FIGURES: dict[str, tuple[str, str, str]] = {
         "gpu_seconds <= 8 GPU-h",
     ),
     "gpu_seconds_per_1000_work": (
-        f"The GPU time of the whole job for 1,000 units of work. {_OF_WORK}",
+        f"{name_figure(PER_WORK)}, for the whole job. {_OF_WORK}",
         "seconds",
         "gpu_seconds_per_1000_work <= 30 s",
     ),
     "work_rate_hertz": (
-        f"Units of work a second over the whole job, start-up included, all GPUs together. {_OF_WORK}",
+        f"{name_figure(WORK_RATE)}: units of work a second, start-up included, all GPUs together. {_OF_WORK}",
         "units a second",
         "work_rate_hertz >= 900 /s",
     ),
     "training_rate_hertz": (
-        "Units of work a second while training: as the training loop logged it, else of the steady phase.",
+        f"{name_figure(TRAINING_RATE)}: units of work a second, as the training loop logged it, or the steady phase.",
         "units a second",
         "training_rate_hertz >= 900 /s",
     ),
@@ -74,12 +82,12 @@ FIGURES: dict[str, tuple[str, str, str]] = {
         "energy_joules <= 2 kWh",
     ),
     "energy_joules_per_1000_work": (
-        f"The energy of the GPUs for 1,000 units of work. {_OF_WORK}",
+        f"{name_figure(ENERGY_PER_WORK)}, that of the GPUs. {_OF_WORK}",
         "joules",
         "energy_joules_per_1000_work <= 0.1 kWh",
     ),
     "cost_per_1000_work": (
-        f"What 1,000 units of work cost at the price of a GPU-hour. {_OF_WORK}",
+        f"{name_figure(COST_PER_WORK)}, at the price of a GPU-hour. {_OF_WORK}",
         "the currency of the price",
         "cost_per_1000_work <= 0.05 EUR",
     ),

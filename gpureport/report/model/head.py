@@ -53,11 +53,13 @@ class Verdict:
         sentence: the headline, of at most 16 words.
         details: the lead, one or two sentences: how sure it is, what is left, what to do.
         notes: what else is worth knowing, shown in a fold.
+        doubts: how many details, the first ones, a reader must know before he believes the headline.
     """
 
     sentence: str
     details: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    doubts: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -137,13 +137,17 @@ class Answers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckLine:
-    """A question of the practice answered: its words, `done`, `worth trying` or `cannot be judged`, and why."""
+    """A question of the practice answered: its words, `done`, `worth trying` or `cannot be judged`, and why.
+
+    `state_text` is the answer as people read it: `done`, `worth trying` or `not assessed`.
+    """
 
     item: str
     title: str
     state: str
     reason: str
     recording: str
+    state_text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

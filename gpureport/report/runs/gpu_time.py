@@ -4,15 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime
-from gpureport.comparison.gains.known_loss import measure_excessive_short_pauses
+from gpureport.comparison.gains.known_loss import NEGLIGIBLE_RATIO, measure_excessive_short_pauses
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.model.time_charts import ClassShare, TimeBar
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
 
 _MAX_SINGLE = 16
-_NEGLIGIBLE = 0.0005
-"""Share below which a class is left out of a bar: it would print as 0.0%."""
 
 NO_JOB = "no job"
 """Name of the time without a job. It is shown beside a bar, since the shares of a bar are of the jobs' time."""
@@ -140,7 +138,7 @@ def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int 
     }
     no_job = seconds.pop("no_job", 0.0)
     total = sum(seconds.values())
-    seen = {name: amount for name, amount in seconds.items() if amount >= _NEGLIGIBLE * total}
+    seen = {name: amount for name, amount in seconds.items() if amount >= NEGLIGIBLE_RATIO * total}
     shown = sum(seen.values())
     return TimeBar(
         label=label,
@@ -159,13 +157,13 @@ def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int 
             for name, amount in seen.items()
         ),
         no_job_seconds=no_job,
-        no_job=display.gpu_time(no_job) if no_job >= _NEGLIGIBLE * total else "",
+        no_job=display.gpu_time(no_job) if no_job >= NEGLIGIBLE_RATIO * total else "",
     )
 
 
 def _causes(seconds: dict[str, float], total: float) -> str:
     """Return what lies behind a class, with its shares of the whole bar; empty for a single unknown cause."""
-    seen = {cause: amount for cause, amount in seconds.items() if amount >= _NEGLIGIBLE * total}
+    seen = {cause: amount for cause, amount in seconds.items() if amount >= NEGLIGIBLE_RATIO * total}
     if set(seen) <= {"unknown", "outside gaps"}:
         return ""
     named = (

@@ -43,14 +43,14 @@ def _list_parts(runs: Sequence[ReportRun], grouped: str) -> Iterator[str]:
 
 
 def _count_runs(runs: Sequence[ReportRun], steps: int, *, is_grouped: bool) -> str:
-    """Return how many steps of how many runs; of a single step its runs."""
+    """Return how many steps of how many runs; of a single step, and of groups, all runs."""
     if len(runs) == 1:
         return ""
-    if steps == 1:
+    if steps == 1 or is_grouped:
         return display.plural(len(runs), "run")
     counts = {sum(run.step == each.step for run in runs) for each in runs}
     each = f" {TIMES} {display.plural(counts.pop(), 'run')}" if len(counts) == 1 else f", {len(runs)} runs"
-    return each.removeprefix(f" {TIMES} ").removeprefix(", ") if is_grouped else f"{steps} steps{each}"
+    return f"{steps} steps{each}"
 
 
 def _name_nodes(runs: Sequence[ReportRun]) -> str:
@@ -67,7 +67,9 @@ def _format_work(runs: Sequence[ReportRun]) -> str:
     if work is None:
         return ""
     each = " a run" if len(runs) > 1 else ""
-    return f"{display.quantity(work[0], '')} {display.shorten(display.clean(work[1]), 24)}{each}"
+    # beside "a sample every 1 s" the samples of a data set need a word of their own
+    unit = "training samples" if work[1] == "samples" else display.shorten(display.clean(work[1]), 24)
+    return f"{display.quantity(work[0], '')} {unit}{each}"
 
 
 def _format_period(runs: Sequence[ReportRun]) -> str:

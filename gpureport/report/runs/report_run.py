@@ -27,7 +27,13 @@ class ReportRun:
     step: str
     recording: Recording
     analysis: Analysis
-    _by_id: dict[str, Device] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _by_id: dict[str, Device] = field(init=False, repr=False, compare=False)
+    _gpu_ids: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Note its devices once, whose names many findings ask for."""
+        object.__setattr__(self, "_by_id", {device.id: device for device in self.run.devices})
+        object.__setattr__(self, "_gpu_ids", frozenset(device.id for device in self.run.gpus))
 
     @property
     def run(self) -> Run:
@@ -50,18 +56,15 @@ class ReportRun:
 
     def device(self, device: str) -> str:
         """Return the name of a device: `GPU 0`, `node_1 GPU 0`, `host`."""
-        if not self._by_id:
-            self._by_id.update((entry.id, entry) for entry in self.run.devices)
         known = self._by_id.get(device)
         return device_name(known) if known else display.clean(device)
 
     def devices(self, ids: Sequence[str]) -> str:
         """Return several devices in words: `GPU 0 and 3`, `all 8 GPUs`, `12 of 64 GPUs`."""
-        unique = list(dict.fromkeys(ids))
-        gpus = [gpu.id for gpu in self.run.gpus]
+        unique, gpus = list(dict.fromkeys(ids)), self._gpu_ids
         if not unique:
-            unique = gpus
-        if len(gpus) > 1 and set(unique) == set(gpus):
+            unique = [gpu.id for gpu in self.run.gpus]
+        if len(gpus) > 1 and gpus.issuperset(unique) and len(unique) == len(gpus):
             return "both GPUs" if len(gpus) == 2 else f"all {len(gpus)} GPUs"  # noqa: PLR2004 - both means two
         if len(unique) > _NAMED:
             return f"{len(unique)} of {len(gpus)} GPUs"

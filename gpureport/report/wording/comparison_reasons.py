@@ -21,6 +21,7 @@ _REASONS = {
     ReasonKind.OTHER_WORK_UNIT: "The two steps count their work in different units.",
     ReasonKind.UNKNOWN_WORK: "A total grows with the work done, and that both did the same work is not known.",
     ReasonKind.UNEQUAL_WORK: "A total grows with the work done, and the work of these runs differs by {share}.",
+    ReasonKind.COMMON_WORK: "One amount of work is stated for runs whose params say that they did different ones.",
     ReasonKind.UNFINISHED: "{run} is unfinished, and what work it did was not stated for it alone.",
     ReasonKind.ZERO: "It is 0 in one of the runs, and a ratio to 0 says nothing.",
     ReasonKind.SINGLE_FIGURE: (
@@ -126,20 +127,15 @@ def describe_reason(reason: Reason | None) -> str:
     )
 
 
-def explain_family(reason: Reason | None, *, where: str = "") -> str:
+def explain_family(reason: Reason | None) -> str:
     """Return why an interval that excludes no change shows none, below a table that says so; empty where it is not so.
 
     The interval is that of a single comparison, while the verdict allows for all of them (Holm).
-
-    Args:
-        reason: why no more may be said of a change.
-        where: the figure, in a table that shows no verdicts; empty in one whose verdicts say it.
     """
     if reason is None or reason.kind is not ReasonKind.MANY_COMPARISONS:
         return ""
-    one = f"{where} is one" if where else "One"
     return (
-        f"{one} of {reason.amount:.0f} comparisons: its interval alone would show a change, but among so many, some "
+        f"One of {reason.amount:.0f} comparisons: its interval alone would show a change, but among so many, some "
         "differ by chance."
     )
 

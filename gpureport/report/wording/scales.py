@@ -65,7 +65,8 @@ def _join(number: str, unit: str) -> str:
 
 
 NUMBERS = Scale()
-GPU_HOURS = Scale(units=(("", 3600.0),))
+GPU_HOURS = Scale(units=(("GPU-h", 3600.0),))
+GPU_SECONDS = Scale(units=(("GPU-s", 1.0),))
 ENERGY = Scale(units=number_format.ENERGY)
 TIMES = Scale(units=(("h", 3600.0), ("min", 60.0), ("s", 1.0)))
 POWER = Scale(units=(("W", 1.0),))

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from gpureport.analysis.detectors import RULES
 from gpureport.analysis.engine import attribution
 from gpureport.metrics import BY_NAME, METRICS
+from gpureport.report.wording.display import lower_first
+from gpureport.report.wording.figure_names import FIGURE_NAMES, name_figure
 
 DESCRIPTIONS = {kind.name: kind for rule in RULES for kind in rule.descriptions}
 """What the rule of each kind says of it."""
@@ -56,13 +58,7 @@ _COLUMNS = {
     "cpu_busiest_core_ratio": "busiest CPU core",
     "cpu_iowait_ratio": "CPU waiting for I/O",
     "host_memory_used_bytes": "host memory used",
-    "work_rate_hertz": "throughput",
-    "training_rate_hertz": "training rate",
-    "gpu_seconds": "GPU time",
-    "gpu_seconds_per_1000_work": "GPU time per 1,000 units of work",
-    "energy_joules": "energy",
-    "energy_joules_per_1000_work": "energy per 1,000 units of work",
-    "cost_per_1000_work": "cost per 1,000 units of work",
+    "host_memory_used_ratio": "share of host memory used",
 }
 _FAR_MINUTES = attribution.FAR_SECONDS / 60
 _FIELDS = [metric.recorded_by for metric in METRICS]
@@ -104,8 +100,7 @@ def humanize(text: str) -> str:
 def _title_of_word(word: str) -> str:
     """Return a column or a kind within a sentence by its name, any other word as it is."""
     if word in KINDS:
-        title = KINDS[word]
-        return title if title[1:2].isupper() else f"{title[:1].lower()}{title[1:]}"
+        return lower_first(KINDS[word])
     return column_title(word) if word in BY_NAME else word
 
 
@@ -114,6 +109,8 @@ def column_title(name: str) -> str:
     name = _RECORDED.get(name, name)
     if name in _COLUMNS:
         return _COLUMNS[name]
+    if name in FIGURE_NAMES and name not in BY_NAME:
+        return lower_first(name_figure(name))
     bare = name
     if name in BY_NAME:
         suffix = next((end for end in _SUFFIXES if name.endswith(end)), "")
@@ -135,6 +132,10 @@ DEFINITIONS = (
         "GPU-hour",
         "One GPU for one hour, whether it computed or not.",
         "The time from the first to the last sample, times the number of GPUs, without the time in which no job ran.",
+    ),
+    _term(
+        "GPU time",
+        "The time that jobs held GPUs, whether they computed or not: its units are GPU-seconds, -minutes and -hours.",
     ),
     _term(
         "Idle",

@@ -8,6 +8,7 @@ import pytest
 from gpureport.analysis import analyze
 from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.answers import ChecklistEntry, Practice
+from gpureport.comparison.steps.throughput import throughput
 from gpureport.recording import Recording, Work
 from tests.builders import Floats, recording, steps, with_host, with_training
 
@@ -139,6 +140,19 @@ def test_throughput() -> None:
     assert "samples_per_second" in _of(logged)["throughput"].reason
     silent = _of(with_training(run, [(10, "train/loss", 2.0)]))["throughput"]
     assert (silent.state, "--work" in silent.recording) == (CANNOT, True)
+
+
+def test_steps_count_the_work_from_as_many_points_as_comparisons_take() -> None:
+    """Two tell no rate, nor do three that do not rise."""
+    run, losses = (
+        recording(util=BUSY),
+        [(10.0, "train/loss", 2.0), (20.0, "train/loss", 1.5), (30.0, "train/loss", 1.0)],
+    )
+    for points, expected in ((losses, DONE), (losses[:2], CANNOT), ([(10.0, *point[1:]) for point in losses], CANNOT)):
+        logged = with_training(run, points)
+        entry = _of(logged)["throughput"]
+        assert (entry.state, throughput(logged.training) is not None) == (expected, expected is DONE)
+        assert (entry.reason == "the job logged its steps") == (expected is DONE)
 
 
 def test_a_moment_does_not_tell_that_memory_kept_its_level() -> None:

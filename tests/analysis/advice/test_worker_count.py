@@ -26,12 +26,13 @@ def facts(params: str = "", *, used: float | None = 0.47, gpus: int = 1) -> RunF
         ("num_workers=2 cpu_count=16", f"Try 5 instead of 2: at 47% busy, {HALF}"),
         ("num_workers=4 cpu_count=8", f"Try 8 instead of 4, one a core: at 47% busy, {HALF}"),
         ("num_workers=0 cpu_count=16", f"Try 2 instead of 0: at 47% busy, {HALF}"),
-        ("num_workers=2", "Try 4 instead of 2."),
-        ("num_workers=0", "Try 2 instead of 0."),
+        ("num_workers=2", "Try 4 instead of 2, but no more than one a core."),
+        ("num_workers=14", "Try 28 instead of 14, but no more than one a core."),
+        ("num_workers=0", "Try 2 instead of 0, but no more than one a core."),
         ("cpu_count=16", "Double their number, to at most 16: the machine has 16 cores for 1 GPU."),
         ("num_workers=-1 cpu_count=16", "Double their number, to at most 16: the machine has 16 cores for 1 GPU."),
         ("cpus_per_task=6", "Double their number, to at most 6: each process has 6 cores."),
-        ("", "Double their number."),
+        ("", "Double their number, to at most one a core."),
     ],
 )
 def test_the_number_rests_on_what_is_known(params: str, expected: str) -> None:
@@ -45,9 +46,25 @@ def test_cores_are_shared_by_the_gpus_of_a_machine() -> None:
         "Double their number, to at most 8 for each GPU: the machine has 16 cores for 2 GPUs."
     )
     assert suggest_workers(facts("num_workers=2 cpu_count=16", gpus=4)).startswith("Try 4 instead of 2, one a core")
-    assert suggest_workers(facts("num_workers=4 cpu_count=16", gpus=4)) == (
-        "Add one at a time: the machine has 16 cores for 4 GPUs, so there is one for each of the 4 workers already."
-    )
+
+
+@pytest.mark.parametrize(("workers", "gpus"), [(4, 4), (8, 4), (5, 3), (16, 1), (1, 32)])
+def test_no_worker_is_added_beyond_one_a_core_of_each_gpu(workers: int, gpus: int) -> None:
+    """Sixteen cores of a machine are shared by its GPUs."""
+    known = facts(f"num_workers={workers} cpu_count=16", gpus=gpus)
+    assert choose_workers_trial(known) is None
+    assert "loader_workers" not in {one.name for one in choose_steps(finding("io_bound", (0, 9)), known)}
+
+
+@pytest.mark.parametrize(("workers", "used"), [(2, 0.998), (14, 0.995), (0, 0.98)])
+def test_no_number_is_suggested_to_a_gpu_that_can_hardly_take_more(workers: int, used: float) -> None:
+    """It would read as 1.0 times as much data."""
+    assert suggest_workers(facts(f"num_workers={workers} cpu_count=16", used=used)) == ""
+
+
+def test_a_quotient_is_not_rounded_up_by_an_error_of_floating_point() -> None:
+    """21 / 0.7 is a little over 30."""
+    assert suggest_workers(facts("num_workers=21 cpu_count=64", used=0.7)).startswith("Try 30 instead of 21:")
 
 
 def test_without_the_use_of_the_gpu_the_number_doubles() -> None:
@@ -70,9 +87,10 @@ def test_a_finding_says_how_busy_the_gpu_was_while_it_waited() -> None:
 def test_the_step_of_a_finding_and_of_a_trial_hold_it() -> None:
     """Steps without a number hold none; workers that match the cores are no trial."""
     chosen = {one.name: one.suggestion for one in choose_steps(finding("io_bound", (0, 9)), facts("num_workers=2"))}
-    assert chosen["loader_workers"] == "Try 4 instead of 2."
-    assert set(chosen.values()) == {"", "Try 4 instead of 2."}
+    said = "Try 4 instead of 2, but no more than one a core."
+    assert chosen["loader_workers"] == said
+    assert set(chosen.values()) == {"", said}
     trial = choose_workers_trial(facts("num_workers=2"))
     assert trial is not None
-    assert trial.suggestion == "Try 4 instead of 2."
+    assert trial.suggestion == said
     assert choose_workers_trial(facts("num_workers=16 cpu_count=16")) is None

@@ -86,6 +86,19 @@ def test_repetitions_of_the_store_tell_the_noise(gpureport: Program) -> None:
     assert (done.code, "no narrower than what repetitions in this store differ by" in done.out) == (1, True)
 
 
+@pytest.mark.usefixtures("logs")
+def test_hidden_names_change_no_verdict(gpureport: Program) -> None:
+    """Repetitions are told by their steps and params, whatever is shown of these; the baseline stays hidden too."""
+    labels = ["--step", "nightly on clara01", "--param", "data=/scratch/anna/x", "--tag", "host=clara01"]
+    for name in ("base", "same"):
+        gpureport("ingest", f"{name}.csv", *labels)
+    shown, hidden = (
+        gpureport("check", "slow.csv", *labels, "--baseline", "base", *option) for option in ([], ["--anonymise"])
+    )
+    assert "no narrower than what repetitions in this store differ by" in hidden.out
+    assert (hidden.code, "clara01" in shown.out, "clara01" in hidden.out) == (shown.code, True, False)
+
+
 def test_damage_in_the_store_is_not_green(gpureport: Program, logs: Path) -> None:
     """A baseline, or a repetition that noise is told from, that cannot be read lets no change be judged."""
     for name in ("base", "same"):

@@ -2,11 +2,13 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gpureport.record_folder import format_run_file, read_run_file
 from gpureport.report.wording.display import GAP
 from tests.cli.program import Program
 from tests.importers.written_logs import HEADER, log, row, write_recording
@@ -197,6 +199,47 @@ def test_each_source_has_its_own_work(gpureport: Program, two: Path) -> None:
     refused = gpureport("compare", "before.csv", "after.csv", *given, "--work", "3000:steps")
     assert refused.code == 2
     assert refused.err.startswith("gpureport: --work: 3 amounts for 2 sources; give one, or one for each source")
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_one_amount_for_runs_of_other_lengths_is_doubted(
+    gpureport: Program, tmp_path: Path, *, is_stored: bool
+) -> None:
+    """Their params say how many steps each did; the first screen says so, and nothing per image is judged."""
+    for name, steps in (("base", 200), ("more", 700)):
+        for place in range(3):
+            folder = tmp_path / "runs" / name / str(place)
+            write_recording(folder, long(80 + place, 700 + steps // 20), ended=1)
+            run = read_run_file(folder)
+            assert run is not None
+            (folder / "run.json").write_text(format_run_file(replace(run, params=(("steps", str(steps)),))))
+    sources = ("runs/base", "runs/more")
+    if is_stored:
+        assert gpureport("ingest", *sources, "--step", "base", "--step", "more", "--work", "44800:images").code == 0
+    stored = [f"{name}/{place}" for name in ("base", "more") for place in range(3)]
+    asked = stored if is_stored else [*sources, "--work", "44800:images"]
+    warning = "One --work for runs whose steps differ (200, 700): give one for each source."
+    shown = " ".join(gpureport("compare", *asked).out.split())
+    assert warning in shown
+    assert shown.startswith("Not enough data to say whether GPU time per image changed.")
+    document = json.loads(gpureport("compare", *asked, "--format", "json").out)
+    assert warning in document["warnings"]
+    each = ["--work", "12800:images", "--work", "44800:images"]
+    assert json.loads(gpureport("compare", *sources, *each, "--format", "json").out)["warnings"] == []
+
+
+def test_work_that_is_stated_of_a_stored_run_alone_is_believed(gpureport: Program, two: Path) -> None:
+    """It was said of several when the run was stored; the amount is the same."""
+    for name, steps in (("before", "200"), ("after", "700")):
+        assert gpureport("ingest", f"{name}.csv", "--param", f"steps={steps}").code == 0
+    work = ("--work", "5000:images")
+    for _ in range(2):
+        assert gpureport("ingest", "before.csv", "after.csv", *work).code == 0
+        assert "One --work" in gpureport("compare", "before", "after").out
+        for name in ("before", "after"):
+            assert gpureport("ingest", f"{name}.csv", *work).code == 0
+        assert "One --work" not in gpureport("compare", "before", "after").out
+    assert (two / ".gpureport").is_dir()
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,7 @@ def test_a_run_without_gaps_says_how_rare_they_may_be() -> None:
 
 
 def test_a_run_against_itself() -> None:
-    """No clear change in anything that was recorded, and an interval around zero."""
+    """No clear change in anything that was recorded, and an interval around zero; unless it is too short to compare."""
     run = sampled("a", util=level(60), power=300.0, clock=1400.0, memory=40.0)
     comparison = compared(run, run)
     recorded = [each for each in comparison.deltas if each.difference is not None]
@@ -200,6 +200,8 @@ def test_a_run_against_itself() -> None:
     found = delta(comparison)
     assert found.interval is not None
     assert found.interval[0] == pytest.approx(-found.interval[1])
+    brief = sampled("a", util=level(60, 10))
+    assert {each.verdict for each in compared(brief, brief).deltas} == {Verdict.NOT_ENOUGH_DATA}
     steps = compared(*three("x", 60), *[replace(run, analysis=_as_step(run, "y")) for run in three("x", 60)])
     assert {each.verdict for each in steps.deltas if each.difference is not None} == {Verdict.NO_CLEAR_CHANGE}
 

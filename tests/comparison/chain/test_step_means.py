@@ -29,7 +29,7 @@ def step(lengths: tuple[int, ...], interval: float = 1.0) -> Step:
     return made
 
 
-def _sampled_every(run: SampledRun, interval: float) -> SampledRun:
+def _sampled_every(run: SampledRun, interval: float | None) -> SampledRun:
     info = replace(run.analysis.run, interval=interval)
     return replace(run, analysis=replace(run.analysis, run=info))
 
@@ -64,3 +64,10 @@ def test_a_change_and_a_figure_take_the_resolution_from_one_place() -> None:
         assert mean is not None
         assert mean.interval is not None
         assert mean.interval[1] / mean.value - 1 >= least
+
+
+def test_an_unknown_sampling_interval_is_not_one_without_an_end() -> None:
+    """A run that does not tell it is known no better than one sampled every second."""
+    made = step((SECONDS,) * 3)
+    unknown = [_sampled_every(run, None) for run in made.runs]
+    assert find_sampling_step(unknown) == find_sampling_step(made.runs) > 0

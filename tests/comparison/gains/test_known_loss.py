@@ -36,9 +36,10 @@ def test_only_more_short_pauses_than_usual_are_a_figure(seconds: dict[str, float
         (recording(util=[97.0] * 100 + [0.0] * 100 + [97.0] * 100, power=300.0), 1 / 3),
         (recording(util=[97.0] * 100 + [np.nan] * 200, power=300.0), None),
         (recording(every=0.5, util=[60.0, 20.0] * 20, power=300.0), None),
+        (recording(every=0.5, util=[70.0, 62.0] * 400 + [0.0] * 60, power=300.0), None),
     ],
-    ids=["8 seconds", "4 samples", "nothing", "a gap", "mostly not observed", "short pauses"],
+    ids=["8 seconds", "4 samples", "nothing", "a gap", "mostly not observed", "short pauses", "pauses and a tail"],
 )
-def test_a_share_is_given_where_a_report_gives_one(run: Recording, expected: float | None) -> None:
-    """A run too short for a share, and pauses that may all have been lost, are not known."""
+def test_a_share_is_given_where_all_of_the_loss_is_known(run: Recording, expected: float | None) -> None:
+    """A run too short for a share, and pauses that may all have been lost, are not known; nor is a lower bound."""
     assert measure_lost_ratio(analyze(run)) == (None if expected is None else pytest.approx(expected, abs=0.01))

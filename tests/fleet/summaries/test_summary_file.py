@@ -27,6 +27,14 @@ def test_every_field_comes_back() -> None:
     assert load_summaries(dump_summaries([FULL, FAILED])) == [FULL, FAILED]
 
 
+def test_summaries_of_an_earlier_version_lack_a_column() -> None:
+    """What it held is null, and they are not called damaged."""
+    content = parquet.ParquetFile(pa.BufferReader(dump_summaries([FULL]))).read().drop_columns(["source"])
+    sink = pa.BufferOutputStream()
+    parquet.write_table(content, sink, write_page_checksum=True)
+    assert load_summaries(sink.getvalue().to_pybytes()) == [FULL]
+
+
 def test_a_killed_process_keeps_what_it_had_done(tmp_path: Path) -> None:
     """Each run is there as soon as it is added; the table takes them up, and the small files go."""
     file = SummaryFile(tmp_path)

@@ -42,7 +42,10 @@ def test_without_a_changed_setting_the_first_step_is_named() -> None:
 
 
 def test_what_is_no_improvement() -> None:
-    """A finding that came back, was not looked for, or went without less being lost; other models; slower work."""
+    """A finding that came back, was not looked for, or went without less being lost; other models; slower work.
+
+    Nor a run under a minute.
+    """
     starved = run("a", 5, hours=STARVED, findings=ADVICE, work=50.0)
     assert not find(starved, run("b", 7), run("c", 9, hours=STARVED, findings=ADVICE))
     assert not find(starved, run("b", 7, not_judged=("cpu_bound",)))
@@ -50,3 +53,6 @@ def test_what_is_no_improvement() -> None:
     assert not find(starved, run("b", 7, model="NVIDIA H100"))
     assert not find(starved, run("b", 7, work=40.0))
     assert not find(starved, run("b", 7, user="bob"))
+    assert not find(starved, run("b", 7, hours={"computing": 50 / 3600}))
+    short = run("a", 5, hours={"computing": 0.005, "waiting_for_input": 0.005}, findings=ADVICE)
+    assert not find(short, run("b", 7))

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from gpureport.data_quality import CLOCK_SET_BACK
 from gpureport.importers.ordering.backward_clocks import (
     COPY,
     DAYLIGHT_SAVING,
     RESTARTED,
-    SET_BACK,
     RowTimes,
     place_rows,
 )
@@ -105,7 +105,7 @@ def test_a_clock_set_back_goes_on(back: float, at: int) -> None:
     """After one fall the rows go on at their interval."""
     stamps = [float(tick) for tick in range(at)] + [tick - back for tick in range(at, at + 2000)]
     verdict = place_rows(track(stamps), None)
-    assert causes(verdict) == [SET_BACK]
+    assert causes(verdict) == [CLOCK_SET_BACK]
     np.testing.assert_allclose(np.diff(verdict.times), SECOND, atol=2)
 
 
@@ -113,7 +113,7 @@ def test_a_clock_that_is_set_back_every_hour() -> None:
     """Several small falls are no second writer."""
     stamps = [tick - 3.0 * (tick // 600) for tick in range(3000)]
     verdict = place_rows(track(stamps), None)
-    assert causes(verdict) == [SET_BACK] * 4
+    assert causes(verdict) == [CLOCK_SET_BACK] * 4
     np.testing.assert_allclose(np.diff(verdict.times), SECOND, atol=2)
 
 
@@ -122,7 +122,7 @@ def test_all_gpus_are_shifted_alike() -> None:
     rows = [(tick + gpu * 0.002 - (30 if tick * 4 + gpu >= 202 else 0), gpu) for tick in range(200) for gpu in range(4)]
     verdict = place_rows(track([tick for tick, _ in rows], [gpu for _, gpu in rows]), None)
     assert sorted(step.device for step in verdict.steps) == [0, 1, 2, 3]
-    assert {step.cause for step in verdict.steps} == {SET_BACK}
+    assert {step.cause for step in verdict.steps} == {CLOCK_SET_BACK}
     assert len({step.shift for step in verdict.steps}) == 1
 
 
@@ -157,7 +157,7 @@ def test_a_clock_that_lost_its_battery_goes_on(epoch: str) -> None:
     """Stamps from before there were such GPUs are no date, header or not."""
     stamps = [*(local("2026-03-14") + np.arange(100)), *(local(epoch) + np.arange(100))]
     verdict = place_rows(track(stamps, seams=[100]), None)
-    assert causes(verdict) == [SET_BACK]
+    assert causes(verdict) == [CLOCK_SET_BACK]
     np.testing.assert_allclose(np.diff(verdict.times), SECOND, atol=2)
 
 
@@ -169,7 +169,7 @@ def test_a_clock_that_is_often_set_back_is_no_second_writer(rows: int, every: fl
     """Each stretch goes on with the one before it; as two writers' rows, each would lack those of the other."""
     verdict = place_rows(track([row * every - row // steady * back for row in range(rows)]), None)
     assert set(verdict.writers.tolist()) == {1}
-    assert set(causes(verdict)) == {SET_BACK}
+    assert set(causes(verdict)) == {CLOCK_SET_BACK}
     np.testing.assert_allclose(np.diff(verdict.times), every * SECOND, atol=2)
 
 
@@ -209,14 +209,14 @@ def test_an_idle_gpu_says_the_same_after_its_clock_was_set_back(first: int, *, v
     verdict = place_rows(track([float(row) for row in rows], keys=[1 + row % 7 * varied for row in rows]), None)
     copied = varied or first == 0
     assert verdict.writers.tolist() == [1] * 1000 + [COPY if copied else 1] * 25
-    assert causes(verdict) == ([] if copied else [SET_BACK])
+    assert causes(verdict) == ([] if copied else [CLOCK_SET_BACK])
 
 
 def test_a_clock_that_was_reset_goes_on() -> None:
     """A fall of years is a clock that lost its battery, not another recording."""
     stamps = [2_000 * DAY + tick for tick in range(100)] + [float(tick) for tick in range(100)]
     verdict = place_rows(track(stamps, seams=[100]), None)
-    assert causes(verdict) == [SET_BACK]
+    assert causes(verdict) == [CLOCK_SET_BACK]
     np.testing.assert_allclose(np.diff(verdict.times), SECOND, atol=2)
 
 

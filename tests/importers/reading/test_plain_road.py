@@ -22,6 +22,7 @@ ROAD = {
     "reading.run_files",
     "reading.run_names",
     "reading.run_reading",
+    "protocol.importer",
     "protocol.named_models",
     "logs.nvidia_smi.query.extraction",
     "decoding.raw_file",

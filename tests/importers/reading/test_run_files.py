@@ -203,14 +203,14 @@ def test_recorded_then_read(tmp_path: Path, stand_in_driver: Path) -> None:
         "import time; time.sleep(2); raise SystemExit(3)",
         "--batch-size",
         "64",
-        "--token=abcd",
+        "--token=wxyz",
     ]
     done = subprocess.run([*command, "record", "-o", tmp_path / "rec", "--", *job], check=False)
     assert done.returncode == 3
     told = subprocess.run(
         [*command, "analyze", tmp_path / "rec" / "gpu.csv", "--format", "json"], capture_output=True, check=True
     ).stdout
-    assert b"abcd" not in told
+    assert b"wxyz" not in told
     (each,) = json.loads(told)["runs"]
     assert each["run"]["name"] == "rec"
     assert each["run"]["params"]["batch_size"] == "64"

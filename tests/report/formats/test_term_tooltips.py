@@ -11,7 +11,7 @@ from gpureport.report.model.shapes import Fact
 from gpureport.report.wording import display, terms
 from tests.report import sample_reports
 
-_PLAIN = {"Step", "Runs", "GPU", "GPU time", "GPU time a run", "GPU-min a run", "Wh a run"}
+_PLAIN = {"Step", "Runs", "GPU"}
 """Labels that need no explanation, or are a unit."""
 
 

@@ -126,7 +126,7 @@ class GpuLost(Rule):
         """Yield a finding where the rows of a GPU go on without any value until the log ends."""
         series = context.series[device]
         answered = gpu_loss_times.find_answer_times(series)
-        if not len(answered):
+        if not len(answered) or answered[-1] == series.times[-1]:
             return
         silence = _measure_silence(context, device, int(answered[-1]))
         if silence is None or silence.empty_rows < self.rows.value or silence.interval.seconds < self.silent.value:

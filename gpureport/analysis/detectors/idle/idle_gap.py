@@ -20,7 +20,8 @@ from gpureport.analysis.detectors.idle.gap_causes import Cause
 from gpureport.analysis.detectors.idle.input_wait_overlap import GapCandidate
 from gpureport.analysis.job import job_events, training_signs
 from gpureport.analysis.job.job_events import JobEvents
-from gpureport.analysis.job.phases import LATE, UTILISATION
+from gpureport.analysis.job.late_starts import list_resting_leads, was_starting_up
+from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
 from gpureport.analysis.rules.evidence import compare_with_limit
@@ -60,20 +61,26 @@ class _GapCost:
     evidence: tuple[Evidence, ...]
 
 
-def _skip_startup(job: Job, device: str) -> Interval:
+def _skip_startup(context: Context, job: Job, device: str) -> Interval:
     """Return the time of a job without the start-up of a GPU that begins a little later than the first."""
     own = job.active.get(device, job.window)
-    late = own.start - job.window.start <= LATE.value * 1e6
-    return Interval(max(job.window.start, own.start) if late else job.window.start, job.window.end)
+    skipped = was_starting_up(context, job, own)
+    return Interval(max(job.window.start, own.start) if skipped else job.window.start, job.window.end)
+
+
+def _touches(run: IdleRun, stretches: Sequence[Interval]) -> bool:
+    """Return whether an idle run shares time with any of some stretches."""
+    return any(run.start < stretch.end and run.end > stretch.start for stretch in stretches)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleGap(Rule):
     """At least 5 s within the job in which a GPU's utilisation reaches 5% or less and never exceeds 12%.
 
-    A moment of little work, such as a stray kernel, does not end a gap; a log gap does. With sparse samples, a run of
-    low ones counts only if it is too long to be chance, given the samples around it, and is not an artefact of steps
-    about as long as the sampling interval. Low samples while the GPU waits for input are part of that wait. Rows that
+    Before the first work of a GPU, in a job that trains already, it need not reach 5%. A moment of little work, such as
+    a stray kernel, does not end a gap; a log gap does. With sparse samples, a run of low ones counts only if it is too
+    long to be chance, given the samples around it, and is not an artefact of steps about as long as the sampling
+    interval. Low samples while the GPU waits for input are part of that wait. Rows that
     repeat a reading of the driver count once, and no gap is shorter than the time from one reading to the next.
 
     Causes:
@@ -223,6 +230,14 @@ class IdleGap(Rule):
         shortest = max(self.shortest.value, series.refresh_period(UTILISATION) or 0.0)
         limits = idle_runs.Limits(idle=self.idle.value + 1e-6, still=self.still.value + 1e-6, shortest_seconds=shortest)
         runs = idle_runs.find_idle_runs(series, limits, window)
+        leads = list_resting_leads(context, device)
+        if leads:
+            # before its first work a GPU is at rest at any utilisation that is no work
+            at_rest = idle_runs.find_idle_runs(series, replace(limits, idle=limits.still), window)
+            runs = (
+                *(run for run in runs if not _touches(run, leads)),
+                *(run for run in at_rest if _touches(run, leads)),
+            )
         return [
             part
             for job in context.jobs
@@ -230,7 +245,7 @@ class IdleGap(Rule):
                 context,
                 series,
                 runs,
-                _skip_startup(job, device),
+                _skip_startup(context, job, device),
                 shortest=shortest,
                 resting=rest_to_work_power.RESTING_LEVEL.value,
                 coarse=series.interval > self.coarse.value,

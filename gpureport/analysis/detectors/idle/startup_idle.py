@@ -16,7 +16,8 @@ from gpureport.analysis.detectors.idle.stretch_figures import (
     measure_no_job_seconds,
     measure_resting_seconds,
 )
-from gpureport.analysis.job.phases import ACTIVE, LATE, NO_JOB, NO_WORK, UTILISATION
+from gpureport.analysis.job.late_starts import was_starting_up
+from gpureport.analysis.job.phases import ACTIVE, NO_JOB, NO_WORK, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
@@ -49,12 +50,13 @@ class StartupIdle(Rule):
     The log may have ended up to one interval after its last sample. Each job of a log has both. Time at the end of the
     log in which no job uses a GPU is reported, but not lost. Start-up and tail are measured for the job as a whole; a
     GPU that rests while another works has an idle gap instead. A GPU that begins up to a minute after the first is
-    still starting up; that counts from 5 s on where it is more than 5% of the recording. The time lost is the time at a
-    utilisation of at most 12%. If no GPU ever has sustained work above 12%, the finding says so: the time lost is then
-    the time at 5% and less, and the unused share of the rest. The edge lies somewhere between two readings. If they are
-    far apart, the finding gives the shortest and longest possible length. With samples a minute or more apart,
-    confidence is low. One reading more than 2 s from the next makes no finding. With fewer than five readings of a GPU,
-    or less than 10 s with samples, no job is said to have never worked.
+    still starting up, unless training metrics show that the job trains by then; that counts from 5 s on where it is
+    more than 5% of the recording. The time lost is the time at a utilisation of at most 12%. If no GPU ever has
+    sustained work above 12%, the finding says so: the time lost is then the time at 5% and less, and the unused share
+    of the rest. The edge lies somewhere between two readings. If they are far apart, the finding gives the shortest and
+    longest possible length. With samples a minute or more apart, confidence is low. One reading more than 2 s from the
+    next makes no finding. With fewer than five readings of a GPU, or less than 10 s with samples, no job is said to
+    have never worked.
     """
 
     name = "startup_idle"
@@ -114,7 +116,7 @@ class StartupIdle(Rule):
         window, last = job.window, job is context.jobs[-1]
         yield from self._judge_stretch(context, "startup_idle", Interval(job.interval.start, window.start), ())
         for device, own in job.active.items():
-            if own.start - window.start <= LATE.value * 1e6:
+            if was_starting_up(context, job, own):
                 yield from self._judge_stretch(context, "startup_idle", Interval(window.start, own.start), (device,))
         # the end of the log counts whether or not a job held the GPUs
         end = context.whole.end if last else job.interval.end

@@ -38,12 +38,12 @@ class LowUseRule(Rule):
             yield short
             return
         low = low_use.find_low_use(context, limits)
-        for devices in self.group_gpus(context, limits, low):
+        for devices in self.group_gpus(context, low):
             if devices:
                 yield self.build_finding(context, low, low_use_figures.summarise_low_use(context, low, devices))
 
     @abstractmethod
-    def group_gpus(self, context: Context, limits: low_use.Limits, low: LowUse) -> Sequence[Sequence[str]]:
+    def group_gpus(self, context: Context, low: LowUse) -> Sequence[Sequence[str]]:
         """Return which of the GPUs with episodes the kind covers, those that get one finding together."""
 
     @abstractmethod

@@ -61,9 +61,9 @@ class LowUtilCauseUnknown(LowUseRule):
     )
     wants = (CPU, JOB)
 
-    def group_gpus(self, context: Context, limits: low_use.Limits, low: LowUse) -> Sequence[Sequence[str]]:
+    def group_gpus(self, context: Context, low: LowUse) -> Sequence[Sequence[str]]:
         """Return the GPUs whose CPU was not recorded, then of each node those whose CPU other programs fill."""
-        watched = {name for name, spans in low.spans.items() if low_use.is_cpu_recorded(context, limits, name, spans)}
+        watched = {name for name, spans in low.spans.items() if low_use.is_cpu_recorded(context, name, spans)}
         beside: dict[str | None, list[str]] = {}
         for name, spans in low.spans.items():
             if job_load.find_other_load(context, name, spans) is not None:

@@ -59,10 +59,10 @@ class Underutilised(LowUseRule):
                 AdvicePath(causes=("requests or input",), steps=("profile_step",)),
                 AdvicePath(
                     steps=(
+                        "loader_workers",
                         "parallelise_code",
                         "larger_batch",
                         "fewer_waits",
-                        "loader_workers",
                         "compile",
                         "cuda_graphs",
                         "explore_framework",
@@ -78,12 +78,12 @@ class Underutilised(LowUseRule):
     after = (*low_use.EXPLAINING_KINDS, "imbalance")
     wants = (*_CAUSES, core_count.CORES, JOB)
 
-    def group_gpus(self, context: Context, limits: low_use.Limits, low: LowUse) -> Sequence[Sequence[str]]:
+    def group_gpus(self, context: Context, low: LowUse) -> Sequence[Sequence[str]]:
         """Return the GPUs whose CPU was recorded and not full, and that uneven work does not explain."""
         covered = [
             name
             for name, spans in low.spans.items()
-            if low_use.is_cpu_recorded(context, limits, name, spans)
+            if low_use.is_cpu_recorded(context, name, spans)
             and not _is_explained_by_imbalance(context, spans)
             and job_load.find_other_load(context, name, spans) is None
         ]

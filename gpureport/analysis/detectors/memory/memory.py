@@ -107,7 +107,7 @@ class Memory(Rule):
                 device=device,
                 peak=peak,
                 capacity=capacity,
-                samples=series.count_readings(USED, ~np.isnan(series.values(USED))),
+                samples=series.count_readings(USED, series.find_known_rows(USED)),
                 step_ratio=step,
                 range_ratio=spread,
                 is_constant=is_constant(series, self.steady.value * total),
@@ -115,10 +115,9 @@ class Memory(Rule):
                 interval=series.interval,
             )
             uses.append(use)
-        preallocated = [
-            use for use in uses if use.step_ratio >= self.step.value and use.range_ratio < self.steady.value
-        ]
-        measurable = [use for use in uses if use not in preallocated and use.ratio >= self.used.value]
+        preallocated = [use for use in uses if self._is_taken_at_once(use.step_ratio, use.range_ratio)]
+        others = [use for use in uses if not self._is_taken_at_once(use.step_ratio, use.range_ratio)]
+        measurable = [use for use in others if use.ratio >= self.used.value]
         full_gpus = [use for use in measurable if use.ratio >= self.full.value]
         everybody = tuple(context.gpus())
         if preallocated:
@@ -140,17 +139,19 @@ class Memory(Rule):
         if peak < self.used.value * total:
             return False
         step, spread = self._measure_preallocation(series, total)
-        if step >= self.step.value and spread < self.steady.value:
+        if self._is_taken_at_once(step, spread):
             return True
         return None if is_constant(series, self.steady.value * total) else False
+
+    def _is_taken_at_once(self, step: float, spread: float) -> bool:
+        return step >= self.step.value and spread < self.steady.value
 
     def _is_long(self, series: DeviceSeries) -> bool:
         return bool(series.times[-1] - series.times[0] >= self.shortest.value * 1e6)
 
     def _measure_preallocation(self, series: DeviceSeries, total: int) -> tuple[float, float]:
         """Return the largest step and the range that memory kept to after it, both of the memory installed."""
-        known = ~np.isnan(series.values(USED))
-        used, times = series.values(USED)[known], series.times[known]
+        used, times = series.known_values(USED), series.times[series.find_known_rows(USED)]
         if len(used) < FEWEST_SAMPLES or float(used.max() - used.min()) / total < self.step.value:
             # no step can be larger than the range, and a smaller one is not looked at
             return 0.0, 1.0

@@ -36,7 +36,7 @@ class MemoryUse:
 
 def is_constant(series: DeviceSeries, slack: float) -> bool:
     """Whether memory kept its first value until it was released, if it was."""
-    used = series.values(USED)[~np.isnan(series.values(USED))]
+    used = series.known_values(USED)
     released = np.flatnonzero(used < used[0] / 2)
     held = used[: released[0]] if len(released) else used
     return bool(len(held) and held.max() - held.min() < slack and used.max() == held.max())

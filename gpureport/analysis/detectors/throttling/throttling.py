@@ -97,22 +97,21 @@ class Throttling(Rule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding for each GPU and kind with all its episodes."""
-        limits = read_limits(self, throttled_samples.Limits)
+        limits, gpus = read_limits(self, throttled_samples.Limits), list(context.gpus().values())
         for kind in throttled_samples.DETECTORS:
-            for device, series in context.gpus().items():
+            for series in gpus:
                 signals = gather_signals(series)
                 throttled = throttled_samples.detect_samples(series, kind, limits)
                 needed = self._find_shortest(series)
                 if throttled.reason:
-                    yield missing_metrics.unjudged(kind, device, throttled.reason, throttled.missing_metrics)
+                    yield missing_metrics.unjudged(kind, series.device.id, throttled.reason, throttled.missing_metrics)
                 elif context.whole.seconds < needed and throttled.counted is None:
                     yield missing_metrics.too_short(kind, context.whole.seconds, needed)
                 elif len(
                     episodes := self._find_episodes(series, signals, throttled, context.whole)
                 ) or self._is_counted_in_gaps(throttled):
-                    yield self._build_finding(
-                        context, series, self._measure_episodes(kind, context, series, episodes, signals, throttled)
-                    )
+                    measured = self._measure_episodes(kind, context, series, episodes, signals, throttled)
+                    yield self._build_finding(context, series, gpus, measured)
 
     def measure_throttled_time(self, series: DeviceSeries, window: Interval) -> ThrottledTime:
         """Return the rows of one GPU that either kind counts, and those either tells as throttled."""
@@ -192,7 +191,9 @@ class Throttling(Rule):
             ),
         )
 
-    def _build_finding(self, context: Context, series: DeviceSeries, episodes: ThrottledEpisodes) -> Finding:
+    def _build_finding(
+        self, context: Context, series: DeviceSeries, gpus: Sequence[DeviceSeries], episodes: ThrottledEpisodes
+    ) -> Finding:
         whole = max((context.window or context.whole).seconds, 1e-6)
         is_severe = (
             episodes.lost_seconds or 0.0
@@ -201,8 +202,7 @@ class Throttling(Rule):
         samples = series.count_readings("gpu_utilization_ratio", episodes.rows)
         is_cause_known = episodes.samples.is_direct and episodes.cause != throttle_wording.UNEXPLAINED
         is_counted = episodes.samples.counted is not None and episodes.samples.counted.total_seconds > 0
-        others = [one for one in context.gpus().values() if one is not series]
-        peers = self._find_waiting_peers(context, series, others, episodes)
+        peers = self._find_waiting_peers(context, series, gpus, episodes)
         return Finding(
             kind=episodes.kind,
             severity=Severity.INFO if episodes.seconds < self.shortest.value else severity,
@@ -230,16 +230,19 @@ class Throttling(Rule):
             samples=samples,
             ruled_out=throttle_wording.list_ruled_out(episodes),
             summary=throttle_wording.describe_episodes(episodes)
-            + peers_in_step.describe_hotter_than_peers(series, others, episodes.spans)
+            + peers_in_step.describe_hotter_than_peers(series, gpus, episodes.spans)
             + (peers.describe(episodes.lost_seconds) if peers else ""),
             recommendation=throttle_wording.choose_advice(episodes),
         )
 
     def _find_waiting_peers(
-        self, context: Context, series: DeviceSeries, others: Sequence[DeviceSeries], episodes: ThrottledEpisodes
+        self, context: Context, series: DeviceSeries, gpus: Sequence[DeviceSeries], episodes: ThrottledEpisodes
     ) -> WaitingPeers | None:
         """Return the other GPUs of its model that may have waited for it, unless their clocks were lowered as well."""
-        peers = [one for one in others if one.device.model == series.device.model]
-        if any(self.measure_throttled_time(one, context.whole).rows.any() for one in peers):
-            return None
-        return peers_in_step.find_waiting_peers(peers, episodes.spans, context.window or context.whole)
+        peers = (one for one in gpus if one is not series and one.device.model == series.device.model)
+        waiting = []
+        for one in peers:
+            if self.measure_throttled_time(one, context.whole).rows.any():
+                return None
+            waiting.append(one)
+        return peers_in_step.find_waiting_peers(waiting, episodes.spans, context.window or context.whole)

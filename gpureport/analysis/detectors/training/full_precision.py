@@ -83,6 +83,8 @@ class FullPrecision(Rule):
 
     def _average_tensor_activity(self, series: DeviceSeries) -> float | None:
         """Return the mean activity of the tensor cores over busy time, None if it was recorded for too short a time."""
+        if not series.is_recorded(_TENSOR):
+            return None
         values = series.values(_TENSOR)
         used = series.values(UTILISATION)
         rows = ~np.isnan(values) & ((used > BUSY) | np.isnan(used))

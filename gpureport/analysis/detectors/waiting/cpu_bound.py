@@ -118,7 +118,7 @@ class CpuBound(Rule):
         mean = np.nan_to_num(rolling_mean(candidate.utilisation, length), nan=1.0)
         job = candidate.average_metric(JOB)
         few = job_load.is_hardly_used(job, cpu, job_load.count_cores(candidate.source))
-        unused = rolling_mean(np.where(np.isnan(cpu), np.nan, few), length) >= _HALF
+        unused = job_load.is_mostly_hardly_used(few, cpu, length)
         pegged = (rolling_mean(full, length) >= _HALF) & ~unused
         within = max(self.bridge.value, self.bins.value * bins.width)
         low = np.where(pegged, mean, 1.0)

@@ -131,11 +131,8 @@ class CpuBoundSingle(Rule):
             )
             < _HALF
         )
-        is_other = (
-            wait_episodes.compute_rolling_share(
-                candidate.average_metric(JOB), length, lambda values: values < self.job.value
-            )
-            >= _HALF
+        is_other = job_load.is_mostly_hardly_used(
+            candidate.average_metric(JOB) < self.job.value, candidate.average_metric(CPU), length
         )
         episodes = wait_episodes.find_low_episodes(
             context, candidate, is_full & is_calm & ~is_other, read_limits(self, wait_episodes.Limits), self.after

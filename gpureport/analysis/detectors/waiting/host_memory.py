@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.job import job_params
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases, shared_advice
 from gpureport.analysis.rules.evidence import compare_with_limit
@@ -89,7 +88,7 @@ class HostMemory(Rule):
                 yield from (missing_metrics.not_recorded(kind, host, RATIO) for kind in self.kinds)
                 continue
             settings = core_count.read_host_params(context, series)
-            has_all_workers = job_params.has_worker_per_core(settings)
+            has_all_workers = core_count.has_worker_per_core(settings, len(gpus_of_host))
             yield from (
                 each
                 for each in self._judge_host(

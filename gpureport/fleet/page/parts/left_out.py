@@ -6,6 +6,7 @@ from gpureport.fleet.fleet_report import FailedRun, FleetReport, RunName, Unasse
 from gpureport.fleet.page.amounts import Amounts
 from gpureport.fleet.page.class_words import shorten_name
 from gpureport.fleet.page.page_model import PagePart
+from gpureport.fleet.page.run_names import locate_run, name_runs
 from gpureport.report.model.shapes import Cell, Fact, Row, Table
 from gpureport.report.wording import display, terms
 
@@ -82,7 +83,7 @@ def _build_overlaps(report: FleetReport, amounts: Amounts) -> PagePart:
                 Row(
                     head=Cell(text=shorten_name(each.card)),
                     cells=(
-                        Cell(text=display.join_words([shorten_name(run.name) for run in each.runs])),
+                        Cell(text=display.join_words(name_runs(each.runs))),
                         Cell(text=display.duration(each.seconds)),
                     ),
                 )
@@ -103,12 +104,12 @@ def _build_copies(groups: tuple[tuple[RunName, ...], ...]) -> PagePart:
         title="Read more than once",
         line=f"{display.plural(sum(map(len, groups)), 'run')} look like {display.integer(len(groups))}",
         table=Table(
-            columns=("Run", "Ids"),
+            columns=("Run", "Read from"),
             numeric=(False,),
             rows=tuple(
                 Row(
                     head=Cell(text=shorten_name(group[0].name)),
-                    cells=(Cell(text=display.join_words([shorten_name(run.id) for run in group])),),
+                    cells=(Cell(text=display.join_words([locate_run(run) for run in group])),),
                 )
                 for group in shown
             ),

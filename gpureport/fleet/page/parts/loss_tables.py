@@ -12,6 +12,7 @@ from gpureport.fleet.page.class_words import (
     shorten_name,
 )
 from gpureport.fleet.page.page_model import LossBars, PagePart
+from gpureport.fleet.page.run_names import name_runs
 from gpureport.report.model.pictures import TimeSegment
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.wording import display, terms
@@ -78,6 +79,7 @@ def _build_grouping(by: Grouping, amounts: Amounts, place: int) -> PagePart:
 def build_run_part(runs: Sequence[RunUse], amounts: Amounts, *, is_open: bool) -> PagePart:
     """Return the runs that lost most."""
     shown = runs[:MOST_ROWS]
+    names = name_runs([each.run for each in shown])
     return PagePart(
         id="worst-runs",
         title="Worst runs",
@@ -88,10 +90,10 @@ def build_run_part(runs: Sequence[RunUse], amounts: Amounts, *, is_open: bool) -
             numeric=_numeric(amounts, runs=False),
             rows=tuple(
                 Row(
-                    head=Cell(text=shorten_name(each.run.name), small=_name_user(each.user)),
+                    head=Cell(text=name, small=_name_user(each.user)),
                     cells=_cells(each.use, each.largest_loss, amounts, runs=False),
                 )
-                for each in shown
+                for name, each in zip(names, shown, strict=True)
             ),
         ),
         caption=_CAPTION,

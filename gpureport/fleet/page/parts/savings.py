@@ -5,10 +5,11 @@ from collections.abc import Sequence
 
 from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.rules.shared_advice import PROBE
-from gpureport.fleet.fleet_report import RunName, Saving
+from gpureport.fleet.fleet_report import Saving
 from gpureport.fleet.page.amounts import Amounts
 from gpureport.fleet.page.class_words import shorten_name
 from gpureport.fleet.page.page_model import PagePart
+from gpureport.fleet.page.run_names import name_runs
 from gpureport.report.model.head import Action
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.wording import display, terms
@@ -48,13 +49,9 @@ def _describe_gain(saving: Saving, amounts: Amounts) -> str:
 def _describe_evidence(saving: Saving) -> str:
     """Return what was found in these runs, of several findings the one that lost most, and where it was worst."""
     found = terms.kind_title(saving.kinds[0]) if saving.kinds else ""
-    worst = f"worst in {display.join_words(_name_runs(saving.examples))}" if saving.examples else ""
+    worst = f"worst in {display.join_words(name_runs(saving.examples))}" if saving.examples else ""
     said = "; ".join(filter(None, (found, worst)))
     return f"{said[:1].upper()}{said[1:]}." if said else ""
-
-
-def _name_runs(runs: Sequence[RunName]) -> list[str]:
-    return [shorten_name(run.name) for run in runs]
 
 
 def build_saving_part(savings: Sequence[Saving], amounts: Amounts) -> PagePart | None:
@@ -87,6 +84,6 @@ def _build_row(saving: Saving, amounts: Amounts) -> Row:
         *((amounts.format_money(saving.cost),) if amounts.is_priced else ()),
         display.integer(saving.runs),
         ", ".join(dict.fromkeys(terms.kind_title(kind) for kind in saving.kinds[:2])),
-        ", ".join(_name_runs(saving.examples)),
+        ", ".join(name_runs(saving.examples)),
     )
     return Row(head=Cell(text=shorten_name(saving.title)), cells=tuple(Cell(text=text) for text in figures))

@@ -27,8 +27,6 @@ MOST = 2**25
 """Characters of all answers, which are held in memory as a whole: a day of 8 GPUs and 20 metrics at 15 s has 19 million
 and takes 200 MiB (measured)."""
 _DEPTH = 8
-_SHOWN = 200
-"""Letters of a text of others that an error shows."""
 """Lists and objects around a series at most: a list of answers has four."""
 _EXPOSITION = re.compile(r"^(?:# (?:HELP|TYPE) )?DCGM_\w+(?:\{| )", re.MULTILINE)
 _WHERE = "the answer of Prometheus"
@@ -122,7 +120,7 @@ def _results(content: object, depth: int = 0) -> Iterator[Mapping[str, Any]]:
         for each in content:
             yield from _results(each, depth + 1)
     elif isinstance(content, dict) and content.get("status") == "error":
-        raise SourceError(_WHERE, f"an error: {redact_start(str(content.get('error')), _SHOWN)}", "mend the query")
+        raise SourceError(_WHERE, f"an error: {redact_start(str(content.get('error')))}", "mend the query")
     elif isinstance(content, dict) and "metric" in content:
         yield content
     elif isinstance(content, dict):

@@ -25,8 +25,6 @@ from gpureport.redaction import redact_start
 DELIMITERS = (",", ";", "\t", "|")
 _WHERE = "the table"
 _LISTED = 30
-_SHOWN = 200
-"""Letters of a text of others that an error shows."""
 Values = dict[str, float | bool | str]
 
 
@@ -174,7 +172,7 @@ class MappedForm:
         if not self._header:
             missing = [each for each in self._map.headings if each not in (self._first or "")]
             what = f"no line names the columns of the map ({', '.join(missing or self._map.headings)})"
-            raise SourceError(_WHERE, what, f"its first line is {redact_start(self._first or '', _SHOWN)!r}")
+            raise SourceError(_WHERE, what, f"its first line is {redact_start(self._first or '')!r}")
         if not self._fitting and self._others:
             cells_each = max(self._others, key=lambda count: self._others[count])
             what = f"its header names {len(self._header)} columns, but its rows have {cells_each} cells"

@@ -1,9 +1,11 @@
 """Reads runs of MLflow: its SQLite database, its file store, and its server."""
 
+from pathlib import Path
 from typing import ClassVar
 
 from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection
 from gpureport.importers.trackers.mlflow import locators
+from gpureport.importers.trackers.mlflow.local import experiment_folders
 from gpureport.importers.trackers.mlflow.metric_names import parse_names
 from gpureport.importers.trackers.mlflow.mlflow_run import MlflowRun
 from gpureport.importers.trackers.mlflow.run_selection import list_runs, select_runs
@@ -21,6 +23,14 @@ class Mlflow:
     def claims(self, source: str) -> bool:
         """Return whether a source is a locator or a store of MLflow."""
         return locators.is_mlflow_source(source)
+
+    def keeps_files(self, folder: Path) -> bool:
+        """Return whether a folder is that of the artifacts of one run."""
+        return experiment_folders.keeps_artifacts(folder)
+
+    def refuse_folder(self, folder: Path) -> None:
+        """Refuse the folder of artifacts that lies beside a database."""
+        experiment_folders.refuse_artifacts(folder, "mlflow:STORE")
 
     def runs(self, source: str, selection: Selection) -> SelectedRuns:
         """Return the runs of a store that are meant, and those left out."""

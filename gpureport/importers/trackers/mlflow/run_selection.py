@@ -75,24 +75,40 @@ def _find_by_name(store: RunStore, runs: Sequence[RunInfo], name: str) -> list[R
     """Return the run of an id, of the beginning of one, or of a name; all runs whose name fits one with `*`."""
     active = [run for run in runs if not run.deleted]
     if exact := [run for run in runs if run.id == name] or [run for run in active if run.name == name]:
-        return _require_one(store, name, exact)
-    if "*" in name and (
-        fitting := [run for run in active if matches_wildcard(name, run.name) or matches_wildcard(name, run.id)]
-    ):
+        return _require_one(store, name, exact, runs)
+    if "*" in name and (fitting := _find_fitting(runs, name)):
         return fitting
     begun = [run for run in runs if run.id.startswith(name)] if len(name) >= _SHORTEST else []
     if begun:
-        return _require_one(store, name, begun)
+        return _require_one(store, name, begun, runs)
     raise SourceError(store.where, f"no run {name!r}", _suggest_runs(name, active))
 
 
-def _require_one(store: RunStore, name: str, found: Sequence[RunInfo]) -> list[RunInfo]:
+def _find_fitting(runs: Iterable[RunInfo], wildcard: str) -> list[RunInfo]:
+    """Return the runs that are not deleted whose name or id fits one with `*`."""
+    return [
+        run
+        for run in runs
+        if not run.deleted and (matches_wildcard(wildcard, run.name) or matches_wildcard(wildcard, run.id))
+    ]
+
+
+def _require_one(store: RunStore, name: str, found: Sequence[RunInfo], runs: Sequence[RunInfo]) -> list[RunInfo]:
+    """Return the run that was found where it is one and can be read; the error of several says how to read each.
+
+    Args:
+        store: the store.
+        name: what was named.
+        found: the runs that fit it.
+        runs: all runs of the store.
+    """
     if len(found) == 1:
         if (fault := found[0].fault) is not None:
             raise fault
         return list(found)
     said = ", ".join(run.summary for run in found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
-    every = f"; {name + '*'!r} reads all of them" if all(run.name == name for run in found) else ""
+    reads_all = [run.id for run in _find_fitting(runs, f"{name}*")] == [run.id for run in found]
+    every = f"; {name + '*'!r} reads all of them" if reads_all else ""
     raise SourceError(store.where, f"{len(found)} runs are called {name!r}", f"name one by its id: {said}{every}")
 
 

@@ -18,6 +18,9 @@ from gpureport.importers.trackers.neptune_hardware.name_map import NameMap
 
 _FORMS = (export_files.is_export_file, client_folders.is_operation_log, scale_databases.is_scale_database)
 
+_CLIENT = ".neptune"
+"""Folder in which the client keeps runs, where it was started."""
+
 
 class Neptune:
     """Reads what is left of runs of Neptune."""
@@ -37,6 +40,17 @@ class Neptune:
             return any(form(path) for path in run_selection.list_files(Path(source)) for form in _FORMS)
         except OSError:
             return False
+
+    def keeps_files(self, folder: Path) -> bool:
+        """Return that no folder is: files of runs lie in those of the store."""
+        del folder
+        return False
+
+    def refuse_folder(self, folder: Path) -> None:
+        """Refuse a folder in which Neptune's client was started."""
+        if (folder / _CLIENT).is_dir():
+            what = "the folder holds runs of Neptune's client and no log"
+            raise SourceError(str(folder), what, f"give {folder / _CLIENT}")
 
     def runs(self, source: str, selection: Selection) -> SelectedRuns:
         """Return the runs that are meant, and those left out.

@@ -9,7 +9,7 @@ from typing import Any
 from gpureport.errors import SettingsError
 from gpureport.importers.trackers.neptune_hardware.series_meanings import SeriesMeaning
 from gpureport.metrics import BY_NAME
-from gpureport.toml_files import read_toml
+from gpureport.settings.toml_files import read_toml
 from gpureport.units import UNITS
 
 TABLE = "neptune"

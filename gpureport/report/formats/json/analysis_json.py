@@ -125,7 +125,7 @@ def _run(run: Run) -> dict[str, Any]:
         ],
         "params": dict(run.params),
         "tags": dict(run.tags),
-        "work": None if run.work is None else asdict(run.work),
+        "work": None if run.work is None else {"amount": run.work.amount, "unit": run.work.unit},
     }
 
 

@@ -26,9 +26,9 @@ def checklist_lines(runs: Sequence[Checklist], page: Page) -> Iterator[Line]:
     """
     for each in reversed(shared_checklists.merge_checklists(runs)):
         yield from page.heading("Checklist", each.runs if len(runs) > 1 else "")
-        widest = max((display.terminal_width(line.state) for line in each.lines), default=0)
+        widest = max((display.terminal_width(line.state_text) for line in each.lines), default=0)
         for line in each.lines:
-            yield from page.wrapped(f"{line.title}: {line.reason}", 2, display.pad_to_width(line.state, widest))
+            yield from page.wrapped(f"{line.title}: {line.reason}", 2, display.pad_to_width(line.state_text, widest))
             if line.recording:
                 yield from page.wrapped(line.recording, 4, "Needs")
 

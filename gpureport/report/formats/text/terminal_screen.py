@@ -25,6 +25,9 @@ _LEAST = (
 )
 """What gives way where a screen is full, in this order, and how many lines of it stay."""
 
+_LINES_OF_A_DOUBT = 2
+"""Lines that stay of each detail without which the headline is not to be believed."""
+
 _GUTTER = 2
 _LABEL = 16
 _SHORTEST = 16
@@ -37,7 +40,8 @@ def screen_lines(report: Report, page: Page) -> list[Line]:
     """Return the report in at most 30 lines; what gives way stands in the full text."""
     limits = dict(_MOST)
     lines = list(_lines(report, page, limits))
-    for part, least in _LEAST:
+    for part, most in _LEAST:
+        least = max(most, _LINES_OF_A_DOUBT * report.verdict.doubts) if part == "details" else most
         while len(lines) > HEIGHT and limits[part] > least:
             limits[part] -= 1
             lines = list(_lines(report, page, limits))

@@ -209,7 +209,7 @@ def _notes(
     if not is_study:
         yield from change_notes.list_other_changes(comparison)
     # that a step is too short is said above
-    unlike = (check.check for link in found for check in link.doubts if check.check != "observed_time")
+    unlike = (check.check for link in found for check in link.doubts if not check.bars_itself)
     doubts = list(dict.fromkeys(CHECKS[check] for check in unlike))
     if doubts:
         yield f"Not recorded alike, as said below: {display.join_words(doubts)}."

@@ -1,7 +1,6 @@
 """Figures of steps as they are printed: a title, a value, a change."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.step_figures import (
@@ -10,7 +9,6 @@ from gpureport.comparison.steps.step_figures import (
     PER_WORK,
     SECONDS_TO_TARGET,
     TRAINING_RATE,
-    WORK_BATCH,
     WORK_RATE,
 )
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, WholeRecordingFigure
@@ -18,7 +16,7 @@ from gpureport.comparison.steps.throughput import STEP_COUNTER
 from gpureport.comparison.steps.training_rate import TrainingBasis
 from gpureport.comparison.steps.verdict_reason import Reason
 from gpureport.report.sections.gpus import spending
-from gpureport.report.wording import display, scales, work_scale
+from gpureport.report.wording import display, figure_names, scales, work_scale
 from gpureport.report.wording.difference_wording import FigureFormat
 
 _HOUR = 3600.0
@@ -28,27 +26,21 @@ LABEL = 24
 """Most characters of a name in a table for a terminal."""
 
 
-SHOWN: dict[str, FigureFormat] = {
-    WORK_RATE: FigureFormat(title="{unit} a second, whole job"),
-    TRAINING_RATE: FigureFormat(title="{unit} a second, training alone"),
-    PER_WORK: FigureFormat(title="GPU-hours per {batch}", scale=scales.GPU_HOURS),
-    COST_PER_WORK: FigureFormat(title="Cost {per}"),
-    SECONDS_TO_TARGET: FigureFormat(title="Time to target", scale=scales.TIMES, absent="none"),
-    "gpu_seconds": FigureFormat(title="GPU-hours", scale=scales.GPU_HOURS),
-    ENERGY_PER_WORK: FigureFormat(title="Energy per {batch}", scale=scales.ENERGY),
-    "energy_joules": FigureFormat(title="Energy", scale=scales.ENERGY),
-    "idle_ratio": FigureFormat(title="Idle share", scale=scales.POINTS, percent=display.percent),
-    "gpu_utilization_ratio": FigureFormat(title="GPU utilisation", scale=scales.POINTS, percent=display.percent),
-    "gpu_power_watts": FigureFormat(title="Power of a GPU", scale=scales.POWER),
-    "gpu_sm_clock_hertz": FigureFormat(title="SM clock", scale=scales.CLOCK),
-    "gpu_graphics_clock_hertz": FigureFormat(title="Graphics clock", scale=scales.CLOCK),
-    "gpu_memory_used_bytes": FigureFormat(title="Peak memory", scale=scales.MEMORY),
+_SCALES = {
+    PER_WORK: scales.GPU_HOURS,
+    SECONDS_TO_TARGET: scales.TIMES,
+    "gpu_seconds": scales.GPU_HOURS,
+    ENERGY_PER_WORK: scales.ENERGY,
+    "energy_joules": scales.ENERGY,
+    "idle_ratio": scales.POINTS,
+    "gpu_utilization_ratio": scales.POINTS,
+    "gpu_power_watts": scales.POWER,
+    "gpu_sm_clock_hertz": scales.CLOCK,
+    "gpu_graphics_clock_hertz": scales.CLOCK,
+    "gpu_memory_used_bytes": scales.MEMORY,
 }
-"""By metric, in the order of columns."""
-
-
-_SECONDS = FigureFormat(title="GPU-seconds per {batch}")
-"""GPU time per unit of work where all of it is brief."""
+"""Of figures whose units do not depend on the work or on prices."""
+_RATES = {WORK_RATE, TRAINING_RATE}
 
 
 def uses_seconds(comparison: Comparison) -> bool:
@@ -84,22 +76,20 @@ def choose_format(
         in_seconds: whether GPU time per unit of work is printed in seconds, see `uses_seconds`.
         costs: what 1,000 units of work cost, of all that are printed together: they choose the batch of work.
     """
-    units = {unit} if unit else set()
-    found = _SECONDS if in_seconds and metric == PER_WORK else SHOWN[metric]
-    batch = work_scale.choose_work_scale(costs, unit)
+    per, scale = figure_names.per_batch(unit), _SCALES.get(metric, scales.NUMBERS)
     if metric == COST_PER_WORK:
-        found = replace(found, scale=scales.Scale(units=((display.clean(currency), 1 / batch.factor),)))
-    counted = _unit(unit).capitalize() if unit else "Work"
-    return replace(found, title=found.title.format(batch=name_work_batch(units), unit=counted, per=batch.per))
-
-
-def _unit(name: str) -> str:
-    return display.shorten(display.clean(name), LABEL)
-
-
-def name_work_batch(units: set[str]) -> str:
-    """Return the batch of work that GPU-hours are set in relation to: `1,000 steps`, or units in general."""
-    return f"{WORK_BATCH:,} {_unit(units.copy().pop())}" if len(units) == 1 else f"{WORK_BATCH:,} units of work"
+        batch = work_scale.choose_work_scale(costs, unit)
+        per, scale = batch.per, scales.Scale(units=((display.clean(currency), 1 / batch.factor),))
+    elif metric == PER_WORK and in_seconds:
+        scale = scales.GPU_SECONDS
+    elif metric in _RATES:
+        scale = scales.Scale(units=((f"{work_scale.name_work(unit or 'units')}/s", 1.0),))
+    return FigureFormat(
+        title=figure_names.name_figure(metric, per),
+        scale=scale,
+        percent=display.percent if scale is scales.POINTS else None,
+        absent="none" if metric == SECONDS_TO_TARGET else display.NOT_RECORDED,
+    )
 
 
 def describe_training_source(steps: Sequence[Step]) -> str:
@@ -135,7 +125,11 @@ def select_formats(
         left_out.add(COST_PER_WORK)
     if not any(measure.metric == SECONDS_TO_TARGET for step in steps for measure in step.measures):
         left_out.add(SECONDS_TO_TARGET)
-    metrics = [name for name in SHOWN if name not in left_out and (name not in PAIR_FIGURES or name in pair_figures)]
+    metrics = [
+        name
+        for name in figure_names.FIGURE_NAMES
+        if name not in left_out and (name not in PAIR_FIGURES or name in pair_figures)
+    ]
     return choose_formats(steps, metrics, in_seconds=in_seconds)
 
 

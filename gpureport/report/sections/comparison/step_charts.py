@@ -23,6 +23,7 @@ from gpureport.report.sections.study.study_charts import split_into_panels
 from gpureport.report.wording import display
 from gpureport.report.wording.difference_wording import ONCE_SETTLED
 from gpureport.report.wording.ranges import format_interval
+from gpureport.report.wording.work_scale import name_work
 
 _SIZES = (("", 1.0), ("thousand", 1e3), ("million", 1e6), ("billion", 1e9))
 _DIGITS = 1e4
@@ -118,12 +119,13 @@ def _chain(comparison: Comparison) -> Iterator[IntervalChart]:
             for figure in _per_work(steps, [average_work_figure(step, PER_WORK) for step in steps])
         ]
         title = figure_formats.choose_format(PER_WORK, unit, in_seconds=in_seconds).title
-        yield _chart(f"{title}, whole job", figures, _NUMBER, "dots")
+        yield _chart(f"{title}, {'GPU-s' if in_seconds else 'GPU-h'}", figures, _NUMBER, "dots")
         rates = [
             _StepFigure(step=step, mean=average_work_figure(step, TRAINING_RATE), runs=read_training_rates(step))
             for step in steps
         ]
-        yield _chart(figure_formats.choose_format(TRAINING_RATE, unit).title, rates, _NUMBER, "dots")
+        title = figure_formats.choose_format(TRAINING_RATE, unit).title
+        yield _chart(f"{title}, {name_work(unit)}/s", rates, _NUMBER, "dots")
     yield _chart(_UTILISATION, _utilisation(steps, summarize_steps(steps)), _SHARE, "dots")
 
 

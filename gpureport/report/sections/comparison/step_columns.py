@@ -16,17 +16,24 @@ from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.pictures.spent_units import choose_unit_per_run, choose_unit_per_work
 from gpureport.report.wording import display, work_scale
 from gpureport.report.wording.difference_wording import WHOLE_RUN_UTILISATION
+from gpureport.report.wording.figure_names import name_figure
 
 _GIBIBYTE = 2.0**30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepColumn:
-    """A figure of every step: its metric, its title with the unit, and what prints a value of it."""
+    """A figure of every step: its metric, its name, its unit where values do not say it, and what prints a value."""
 
     metric: str
-    title: str
+    name: str
     format: Callable[[float], str]
+    unit: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name with the unit."""
+        return f"{self.name}, {self.unit}" if self.unit else self.name
 
 
 def build_step_columns(comparison: Comparison) -> Iterator[StepColumn]:
@@ -34,11 +41,12 @@ def build_step_columns(comparison: Comparison) -> Iterator[StepColumn]:
     known = bool(_values(comparison, PER_WORK))
     yield from _per_work_columns(comparison) if known else _per_run_columns(comparison)
     if _values(comparison, SECONDS_TO_TARGET):
-        yield StepColumn(metric=SECONDS_TO_TARGET, title="Time to target", format=display.duration)
+        yield StepColumn(metric=SECONDS_TO_TARGET, name=name_figure(SECONDS_TO_TARGET), format=display.duration)
     if _values(comparison, "gpu_memory_used_bytes"):
         yield StepColumn(
             metric="gpu_memory_used_bytes",
-            title="Peak memory, GiB",
+            name=name_figure("gpu_memory_used_bytes"),
+            unit="GiB",
             format=lambda value: f"{value / _GIBIBYTE:.1f}",
         )
 
@@ -46,13 +54,15 @@ def build_step_columns(comparison: Comparison) -> Iterator[StepColumn]:
 def _per_work_columns(comparison: Comparison) -> Iterator[StepColumn]:
     work = display.shorten(display.clean(comparison.steps[-1].work_unit or "units of work"), 24)
     spent = choose_unit_per_work(comparison)
-    yield StepColumn(metric=PER_WORK, title=spent.title, format=lambda value: display.number(value / spent.size))
+    yield StepColumn(
+        metric=PER_WORK, name=spent.name, unit=spent.unit, format=lambda value: display.number(value / spent.size)
+    )
     if costs := _values(comparison, COST_PER_WORK):
         cost = work_scale.choose_work_scale(costs, comparison.steps[-1].work_unit)
         currency = spending.currency([analysis for step in comparison.steps for analysis in step.analyses])
         yield StepColumn(
             metric=COST_PER_WORK,
-            title=f"Cost {cost.per}",
+            name=name_figure(COST_PER_WORK, cost.per),
             format=lambda value: display.money(value * cost.factor, currency),
         )
     if energies := _values(comparison, ENERGY_PER_WORK):
@@ -60,30 +70,37 @@ def _per_work_columns(comparison: Comparison) -> Iterator[StepColumn]:
         unit, size = work_scale.choose_energy_unit([joules * scale.factor for joules in energies])
         yield StepColumn(
             metric=ENERGY_PER_WORK,
-            title=f"{unit} {scale.per}",
+            name=name_figure(ENERGY_PER_WORK, scale.per),
+            unit=unit,
             format=lambda value: display.number(value * scale.factor / size),
         )
-    for metric, what in ((WORK_RATE, "whole job"), (TRAINING_RATE, "training")):
+    for metric in (WORK_RATE, TRAINING_RATE):
         if _values(comparison, metric):
-            title = f"{work[:1].upper()}{work[1:]}/s, {what}"
-            yield StepColumn(metric=metric, title=title, format=display.number)
+            yield StepColumn(metric=metric, name=name_figure(metric), unit=f"{work}/s", format=display.number)
 
 
 def _per_run_columns(comparison: Comparison) -> Iterator[StepColumn]:
     if seconds := _values(comparison, "gpu_seconds"):
         spent = choose_unit_per_run(max(seconds))
         yield StepColumn(
-            metric="gpu_seconds", title=spent.title, format=lambda value: display.number(value / spent.size)
+            metric="gpu_seconds",
+            name=spent.name,
+            unit=spent.unit,
+            format=lambda value: display.number(value / spent.size),
         )
     if energies := _values(comparison, "energy_joules"):
         unit, size = work_scale.choose_energy_unit(energies)
         yield StepColumn(
-            metric="energy_joules", title=f"{unit} a run", format=lambda value: display.number(value / size)
+            metric="energy_joules",
+            name=name_figure("energy_joules"),
+            unit=unit,
+            format=lambda value: display.number(value / size),
         )
     if _values(comparison, "gpu_utilization_ratio"):
-        yield StepColumn(metric="gpu_utilization_ratio", title=WHOLE_RUN_UTILISATION, format=display.percent)
+        yield StepColumn(metric="gpu_utilization_ratio", name=WHOLE_RUN_UTILISATION, format=display.percent)
     if _values(comparison, "gpu_power_watts"):
-        yield StepColumn(metric="gpu_power_watts", title="Power of a GPU, W", format=display.number)
+        name = name_figure("gpu_power_watts")
+        yield StepColumn(metric="gpu_power_watts", name=name, unit="W", format=display.number)
 
 
 def _values(comparison: Comparison, metric: str) -> list[float]:

@@ -1,6 +1,7 @@
 """The steps of an optimization, each row against the row above."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import isclose
 
 from gpureport.comparison.quality.time_to_target import measure_run_time_to_target
@@ -13,15 +14,16 @@ from gpureport.comparison.steps.step_figures import (
     WORK_RATE,
     measures,
 )
-from gpureport.comparison.steps.steps import Comparison, Delta, Step
+from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.comparison.steps.training_rate import mean_training_rate
+from gpureport.report.model.head import Change
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.comparison import figure_formats, quality_rows
 from gpureport.report.sections.comparison.figure_formats import LABEL, join_notes, note_prices, select_formats
 from gpureport.report.sections.comparison.step_columns import StepColumn, build_step_columns
 from gpureport.report.wording import display
 from gpureport.report.wording.changes import build_change
-from gpureport.report.wording.comparison_reasons import describe_left_out, explain_family
+from gpureport.report.wording.comparison_reasons import describe_left_out
 from gpureport.report.wording.difference_wording import FigureFormat
 
 _MOST = 6
@@ -45,8 +47,13 @@ _PRIORITY = (
 _SAME = 0.005
 """Relative difference up to which two figures print alike."""
 
-_WITHOUT_CHANGE = {COST_PER_WORK, WORK_RATE}
-_NOTE = "Change from the row above with its 95% interval; grey: no clear change. Cost moves with GPU time."
+_WITHOUT_CHANGE = {COST_PER_WORK: "cost", WORK_RATE: "throughput of the whole job"}
+"""Figures that move with GPU time, in words."""
+
+_COLOURED = {Verdict.BETTER.value, Verdict.WORSE.value}
+"""Verdicts on a change that has a colour."""
+
+_CLAUSE = " (one of "
 _STEP = 32
 """Most characters of the name of a step, which two settings may make up."""
 
@@ -54,10 +61,10 @@ _STEP = 32
 def build_step_table(comparison: Comparison) -> Table:
     """Return one row a step with at most six figures, each with its change from the row above.
 
-    Cost and the rate of the whole job move with GPU time, so their changes are left out.
+    Cost and throughput of the whole job move with GPU time, so their changes are left out.
     """
     columns = _choose_columns(comparison)
-    rows, reasons = [], []
+    rows = []
     # the quiet line says the number of runs where every step has the same
     is_uneven = len({len(step.analyses) for step in comparison.steps}) > 1
     for place, step in enumerate(comparison.steps):
@@ -67,19 +74,27 @@ def build_step_table(comparison: Comparison) -> Table:
             text=display.clean(step.label), small=display.plural(len(step.analyses), "run") if is_uneven else ""
         )
         rows.append(Row(head=head, cells=tuple(_cell(step, column, deltas) for column in columns)))
-        reasons += [
-            explain_family(delta.reason, where=f"{column.title} of {head.text}")
-            for column in columns
-            if (delta := deltas.get(column.metric)) and column.metric not in _WITHOUT_CHANGE
-        ]
-    many = list(filter(None, reasons))
     table = Table(
         columns=("Step", *(column.title for column in columns)),
         numeric=(True,) * len(columns),
         rows=tuple(rows),
-        notes=join_notes(_NOTE, *many[:1], note_prices(comparison.steps, {column.metric for column in columns})),
+        notes=join_notes(
+            _explain_changes(rows, columns), note_prices(comparison.steps, {each.metric for each in columns})
+        ),
     )
     return quality_rows.add_quality_column(table, comparison, place=1)
+
+
+def _explain_changes(rows: Sequence[Row], columns: Sequence[StepColumn]) -> str:
+    """Return what the changes in the table are, what grey ones mean in this table, and which figures have none."""
+    changes = [cell.change for row in rows for cell in row.cells if cell.change]
+    interval = " with its 95% interval" if any(change.interval for change in changes) else ""
+    grey = dict.fromkeys(each.verdict for each in changes if each.verdict and each.verdict not in _COLOURED)
+    meaning = f"; grey: {' or '.join(grey)}" if grey else ""
+    moved = [words for metric, words in _WITHOUT_CHANGE.items() if metric in {column.metric for column in columns}]
+    verb = "move" if len(moved) > 1 else "moves"
+    moves = f" {display.raise_first(display.join_words(moved))} {verb} with GPU time." if moved else ""
+    return f"Change from the row above{interval}{meaning}.{moves}" if changes else moves.strip()
 
 
 def _cell(step: Step, column: StepColumn, deltas: Mapping[str, Delta]) -> Cell:
@@ -87,12 +102,20 @@ def _cell(step: Step, column: StepColumn, deltas: Mapping[str, Delta]) -> Cell:
     delta = None if column.metric in _WITHOUT_CHANGE else deltas.get(column.metric)
     # the change of what had settled must not stand below a figure of the whole recording
     is_of_this = delta is not None and value is not None and isclose(delta.after or 0.0, value, rel_tol=_SAME)
-    change = build_change(delta) if is_of_this else None
+    change = _move_clause(build_change(delta)) if is_of_this else None
     return Cell(
         text=display.NOT_RECORDED if value is None else column.format(value),
         value=value,
         change=change if change and change.arrow else None,
     )
+
+
+def _move_clause(change: Change | None) -> Change | None:
+    """Return a change whose clause on many comparisons stands beside its interval, as this table shows no verdict."""
+    if change is None or _CLAUSE not in change.verdict:
+        return change
+    verdict, _, clause = change.verdict.partition(" (")
+    return replace(change, verdict=verdict, interval=f"{change.interval}, {clause.rstrip(')')}")
 
 
 def _choose_columns(comparison: Comparison) -> list[StepColumn]:

@@ -73,10 +73,12 @@ def _gap_facts(run: ReportRun) -> Iterator[Fact]:
 
 
 def _recorded(run: ReportRun) -> str:
-    info, length = run.run, f"{display.duration(run.seconds)} in all"
+    info, length = run.run, display.duration(run.seconds)
     if info.quality.synthetic_time:
-        return f"{length}; {clock_note(info)}"
-    return f"{format_time(info, info.started)} to {format_time(info, info.ended)}, {clock_note(info)}; {length}"
+        return f"{length} in all; {clock_note(info)}"
+    started, ended = format_time(info, info.started), format_time(info, info.ended)
+    date = started.partition(" ")[0]
+    return f"{started} to {ended.removeprefix(f'{date} ')}, {length}; {clock_note(info)}"
 
 
 def _sampling(run: ReportRun) -> str:

@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from gpureport.answers import Outcome, Practice
+from gpureport.answers import Outcome
 from gpureport.findings import CheckOutcome, Severity
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.shapes import Fact
+from gpureport.report.sections.findings import kind_answers
 from gpureport.report.wording import display
 from gpureport.report.wording.ranges import format_range
 
@@ -147,12 +148,7 @@ def _describe_checklist(report: Report) -> str:
     if not report.checklists:
         return ""
     states = Counter(line.state for line in report.checklists[-1].lines)
-    words = {
-        Practice.DONE.value: "done",
-        Practice.WORTH_TRYING.value: "worth trying",
-        Practice.CANNOT_JUDGE.value: "not assessed",
-    }
-    return ", ".join(f"{states[state]} {word}" for state, word in words.items() if states[state])
+    return ", ".join(f"{states[state]} {word}" for state, word in kind_answers.STATES.items() if states[state])
 
 
 def _describe_policy(report: Report) -> str:

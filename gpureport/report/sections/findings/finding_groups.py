@@ -182,9 +182,10 @@ def _shared(group: Group) -> tuple[int, bool]:
             merged.append([start, end])
         merged[-1][1] = max(merged[-1][1], end)
     together = sum(end - start for start, end in merged)
-    own = [
-        sum(i.end - i.start for f in group.findings if device in f.devices for i in f.intervals) for device in devices
-    ]
-    if sum(own) < _SHARED * together * len(devices):
+    own = dict.fromkeys(devices, 0)
+    for finding in group.findings:
+        for device in finding.devices:
+            own[device] += sum(interval.end - interval.start for interval in finding.intervals)
+    if sum(own.values()) < _SHARED * together * len(devices):
         return 0, False
-    return len(merged), min(own) >= _SHARED * together
+    return len(merged), min(own.values()) >= _SHARED * together

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from gpureport.analysis.advice.checklist import ITEMS
-from gpureport.answers import Answer, Outcome
+from gpureport.answers import Answer, Outcome, Practice
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import AnswerLine, Answers, CheckLine, Checklist
 from gpureport.report.runs.drawn_gpus import FEW_GPUS
@@ -21,6 +21,12 @@ OUTCOMES = {
     Outcome.CANNOT_JUDGE: "not assessed",
 }
 """Outcomes as people read them; JSON keeps its own words."""
+STATES = {
+    Practice.DONE: "done",
+    Practice.WORTH_TRYING: "worth trying",
+    Practice.CANNOT_JUDGE: OUTCOMES[Outcome.CANNOT_JUDGE],
+}
+"""Answers to the questions of the practice, likewise."""
 
 
 def build_answers(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> tuple[Answers, ...]:
@@ -89,6 +95,7 @@ def checklists(runs: Sequence[ReportRun]) -> tuple[Checklist, ...]:
                     state=entry.state.value,
                     reason=terms.humanize(display.clean_sentence(entry.reason)),
                     recording=display.clean(entry.recording),
+                    state_text=STATES[entry.state],
                 )
                 for entry in run.analysis.checklist
             ),

@@ -7,8 +7,6 @@ from gpureport.comparison.gains import known_loss
 from gpureport.report.runs import gpu_time
 from gpureport.report.wording import display
 
-NOTABLE, NOTHING, MOST = known_loss.NOTABLE, known_loss.NOTHING, known_loss.MOST
-
 _NAMED = 3
 REASONS = {
     "throttled": "to a lowered clock",
@@ -43,12 +41,14 @@ def describe_largest_losses(lost: Mapping[str, float], held: float) -> str:
     """
     if len(lost) == 1:
         return f"all of it {REASONS[next(iter(lost))]}"
-    named = [name for name in lost if lost[name] / held >= NOTABLE][:_NAMED]
+    named = [name for name in lost if lost[name] / held >= known_loss.NOTABLE_RATIO][:_NAMED]
     shares = [f"{display.percent(lost[name] / held)} {REASONS[name]}" for name in named]
     others = [name for name in lost if name not in named and lost[name] > 0]
     rest = sum(lost[name] for name in others) / held
     why = REASONS[others[0]] if len(others) == 1 else "for other reasons"
-    return display.join_words([*shares, f"{display.percent(rest)} {why}"] if rest >= NOTHING else shares)
+    return display.join_words(
+        [*shares, f"{display.percent(rest)} {why}"] if rest >= known_loss.NEGLIGIBLE_RATIO else shares
+    )
 
 
 def format_gpu_time(held: float, runs: int) -> str:

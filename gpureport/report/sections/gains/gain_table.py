@@ -12,7 +12,7 @@ from gpureport.report.model.shapes import Cell, Fact
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gains import gain_facts, potential_sentence
 from gpureport.report.sections.gpus import spending
-from gpureport.report.wording import display, relative_changes, work_scale
+from gpureport.report.wording import display, figure_names, relative_changes, work_scale
 from gpureport.report.wording.comparison_reasons import describe_left_out, explain_family
 from gpureport.report.wording.difference_wording import qualify_verdict
 from gpureport.report.wording.ranges import drop_equal_ends
@@ -105,10 +105,7 @@ def _format_figure(comparison: Comparison, step: Step, metric: str) -> GainCell:
         return GainCell(text=f"{display.money(value * scale.factor, spending.currency(step.analyses))} {scale.per}")
     in_seconds = figure_formats.uses_seconds(comparison)
     shown = figure_formats.choose_format(metric, unit, in_seconds=in_seconds)
-    if metric in {WORK_RATE, TRAINING_RATE}:
-        return GainCell(text=f"{shown.value(value)}{display.GAP}{display.clean(unit or 'units')}/s")
-    gpu_time = f"{display.GAP}{'GPU-s' if in_seconds else 'GPU-h'}" if metric == PER_WORK else ""
-    return GainCell(text=f"{shown.value(value)}{gpu_time}")
+    return GainCell(text=shown.value(value))
 
 
 def _build_row(gain: StepGain, columns: Sequence[_Column], *, several: bool) -> GainRow:
@@ -182,7 +179,7 @@ def _list_notes(comparison: Comparison, gains: Sequence[StepGain], columns: Sequ
         yield _NO_WORK
         return
     metrics, unit = {column.metric for column in columns}, comparison.steps[0].work_unit
-    per = f"per {figure_formats.name_work_batch({unit})}" if unit else "per unit of work"
+    per = figure_names.per_batch(unit) if unit else "per unit of work"
     yield (
         "Each row is against the row above. Whole job (first to last sample) and training alone: how many times as "
         f"fast. GPU time and energy are {per}. Below each change stands its 95% interval."

@@ -1,5 +1,6 @@
 """What the last step could gain at most, in a sentence or two."""
 
+from gpureport.comparison.gains.known_loss import NOTABLE_RATIO
 from gpureport.comparison.gains.potential import Potential, PotentialLoss, estimate_potential
 from gpureport.comparison.steps.step_figures import observed_seconds
 from gpureport.comparison.steps.steps import Comparison
@@ -9,8 +10,6 @@ from gpureport.report.wording import display, relative_changes, terms
 
 _NAMED = 3
 """Classes of lost time that the sentence names."""
-_NOTABLE = 0.005
-"""Share below which a loss is not worth a word (pragmatic)."""
 _STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
 """Share of start-up that is large, and the length of a run in which that is no accident of a trial (pragmatic)."""
 
@@ -25,15 +24,15 @@ def describe_potential(comparison: Comparison) -> str:
         kinds = display.join_words([display.lower_first(terms.kind_title(kind)) for kind in found.unmeasured])
         return f"What {label} could still gain is not known: how much it lost to {kinds} was not recorded."
     pauses = gpu_time.excessive_short_pauses(comparison.steps[-1].analyses)
-    if found.lost_ratio + found.unseen_ratio < _NOTABLE and pauses is not None:
+    if found.lost_ratio + found.unseen_ratio < NOTABLE_RATIO and pauses is not None:
         return f"What {label} could still gain is {loss_wording.describe_short_pauses(pauses)} of its time."
-    if found.lost_ratio + found.unseen_ratio < _NOTABLE:
+    if found.lost_ratio + found.unseen_ratio < NOTABLE_RATIO:
         return f"{label} loses hardly any GPU time: only faster computing would help it."
     if found.at_most is None:
-        unseen = " that was observed" if found.unseen_ratio >= _NOTABLE else ""
+        unseen = " that was observed" if found.unseen_ratio >= NOTABLE_RATIO else ""
         return f"{label} lost all of its GPU time{unseen}."
     parts = [f"{display.lower_first(terms.CLASSES[loss.name])} {_percent(loss.lost_ratio)}" for loss in _named(found)]
-    if found.unseen_ratio >= _NOTABLE:
+    if found.unseen_ratio >= NOTABLE_RATIO:
         parts.append(f"{_percent(found.unseen_ratio)} that was not observed and may be lost")
     lost = display.join_words(parts)
     sentences = [
@@ -47,7 +46,7 @@ def describe_potential(comparison: Comparison) -> str:
 
 
 def _named(found: Potential) -> list[PotentialLoss]:
-    return [loss for loss in found.losses if loss.lost_ratio >= _NOTABLE][:_NAMED]
+    return [loss for loss in found.losses if loss.lost_ratio >= NOTABLE_RATIO][:_NAMED]
 
 
 def _percent(ratio: float) -> str:

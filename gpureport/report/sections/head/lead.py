@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.step_figures import (
     SHORTEST_REPETITION_SECONDS,
     WORK_RATE,
@@ -12,7 +13,6 @@ from gpureport.findings import Confidence
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import quality_rows, repetition_hint
-from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.head import excluded_data, money_sentences
 from gpureport.report.sections.head.headlines import step_headline
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
@@ -67,7 +67,7 @@ def write_run_lead(
 def _describe_cost(told: FindingFacts) -> str:
     """Return what a slowed clock cost the GPU and the run; empty of other findings, and where it is not known."""
     seconds, share = told.group.lost, told.share
-    if told.finding.kind not in _SLOWED or not seconds or share is None or share < loss_wording.NOTABLE:
+    if told.finding.kind not in _SLOWED or not seconds or share is None or share < known_loss.NOTABLE_RATIO:
         return ""
     time = display.duration(seconds)
     if told.is_plural or len(told.group.run.run.gpus) == 1:
@@ -133,7 +133,10 @@ def describe_largest_loss(step: Step) -> str:
     if not held or not lost or recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS:
         return ""
     name, seconds = next(iter(lost.items()))
-    if seconds / held < loss_wording.NOTABLE or gpu_time.unobserved_ratio(step.analyses) > loss_wording.MOST:
+    if (
+        seconds / held < known_loss.NOTABLE_RATIO
+        or gpu_time.unobserved_ratio(step.analyses) > known_loss.MOST_UNSEEN_RATIO
+    ):
         return ""
     return f"Largest loss now: {name_loss(name, step.analyses)}, {display.percent(seconds / held)}"
 

@@ -67,7 +67,7 @@ def explain_unknown_loss(step: Step, findings: Findings) -> str:
         count = display.plural(findings.samples, "sample")
         length = f" in {display.duration(findings.seconds)}" if findings.seconds > 0 else ""
         return f"Only {'one sample' if findings.samples == 1 else count}{whose}{length}: too little to assess."
-    if gpu_time.unobserved_ratio(step.analyses) >= 1 - loss_wording.NOTHING:
+    if gpu_time.unobserved_ratio(step.analyses) >= 1 - known_loss.NEGLIGIBLE_RATIO:
         return "No utilisation was recorded, so nothing can be said about GPU time."
     return ""
 
@@ -90,19 +90,19 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
     """
     held = gpu_time.job_gpu_seconds(analyses)
     unseen = gpu_time.unobserved_ratio(analyses)
-    if not held or unseen >= 1 - loss_wording.NOTHING:
+    if not held or unseen >= 1 - known_loss.NEGLIGIBLE_RATIO:
         return ""
     whole = held
-    if unseen > loss_wording.MOST:
+    if unseen > known_loss.MOST_UNSEEN_RATIO:
         # what nobody saw may all have been lost: a share of all time is no bound
         held *= 1 - unseen
     lost = gpu_time.lost_seconds_by_class(analyses)
     ratio = sum(lost.values()) / held
     is_least = loss_wording.loss_bound(analyses) == "at least"
     pauses = gpu_time.excessive_short_pauses(analyses)
-    if ratio < loss_wording.NOTABLE and pauses is not None:
+    if ratio < known_loss.NOTABLE_RATIO and pauses is not None:
         return f"How much GPU time was lost is {loss_wording.describe_short_pauses(pauses)}."
-    if ratio < loss_wording.NOTABLE:
+    if ratio < known_loss.NOTABLE_RATIO:
         return "GPU time was lost; how much is not known." if is_least else "Hardly any GPU time was lost."
     of = loss_wording.format_gpu_time(held, len(analyses))
     if whole > held:
@@ -130,10 +130,10 @@ def _list_losses(lost: Mapping[str, float], held: float, analyses: Sequence[Anal
     """Return the largest losses with their shares, and what the others come to."""
     if len(lost) == 1:
         return f"all of it {name_loss(next(iter(lost)), analyses)}"
-    named = [name for name in lost if lost[name] / held >= loss_wording.NOTABLE][:_NAMED]
+    named = [name for name in lost if lost[name] / held >= known_loss.NOTABLE_RATIO][:_NAMED]
     parts = [(name_loss(name, analyses), lost[name] / held) for name in named]
     others = [name for name in lost if name not in named]
     rest = sum(lost[name] for name in others) / held
-    if rest >= loss_wording.NOTHING:
+    if rest >= known_loss.NEGLIGIBLE_RATIO:
         parts.append((name_loss(others[0], analyses) if len(others) == 1 else "other", rest))
     return display.join_words([f"{name} {display.percent(share)}" for name, share in parts])

@@ -1,14 +1,16 @@
 """How much the GPUs of a step worked, in words, where that is little."""
 
 from collections.abc import Sequence
+from math import fsum
 
+from gpureport.analysis.engine.attribution import OUTSIDE
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.signals.low_use import BELOW
+from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.step_figures import below_ratios, utilisation
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.head.headlines.finding_facts import format_length
 from gpureport.report.wording import display, terms
 
@@ -17,6 +19,8 @@ _LOW = 0.25
 """Utilisation that is often said to be the sign of waste (neptune.ai blog)."""
 _OFTEN = 0.2
 """Share of the time below it that is told: twice what the sound jobs among the samples show, start-up included."""
+_NEARLY_ALL = 0.9
+"""Share of the time of a run over which a mean is as good as that of the whole."""
 _ALIKE = 0.05
 """Difference of their shares up to which GPUs are named together."""
 
@@ -27,11 +31,40 @@ def is_low(analyses: Sequence[Analysis]) -> bool:
     return mean is not None and mean < BELOW.value
 
 
+def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
+    """Return whether GPUs were little used between start-up and tail, at whatever their utilisation was in these.
+
+    All work of a run is taken to lie between them, so that no use is called low that may not be.
+    """
+    summaries = [
+        summary
+        for analysis in analyses
+        for gpu in analysis.statistics
+        if (summary := gpu.metric(UTILISATION)) is not None
+    ]
+    worked = fsum(summary.mean * summary.seconds for summary in summaries)
+    seconds = fsum(summary.seconds for summary in summaries) - _measure_outside_seconds(analyses)
+    return seconds > 0 and worked < BELOW.value * seconds
+
+
+def _measure_outside_seconds(analyses: Sequence[Analysis]) -> float:
+    """Return the GPU-seconds of start-up and tail, those too short for a finding included."""
+    times = [time for analysis in analyses for time in analysis.gpu_time]
+    seconds, idle = gpu_time.seconds_by_class(times), gpu_time.seconds_by_cause(times).get("idle", {})
+    return fsum((*(seconds.get(name, 0.0) for name in ("startup", "tail")), idle.get(OUTSIDE, 0.0)))
+
+
 def measure_computing_ratio(analyses: Sequence[Analysis]) -> float:
     """Return the share of the GPU time of jobs in which GPUs computed; 0 without any."""
     held = gpu_time.job_gpu_seconds(analyses)
     seconds = gpu_time.seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
     return seconds.get("computing", 0.0) / held if held else 0.0
+
+
+def measure_computing_ratio_mid_job(analyses: Sequence[Analysis]) -> float:
+    """Return the same share of the time between start-up and tail."""
+    held, outside = gpu_time.job_gpu_seconds(analyses), _measure_outside_seconds(analyses)
+    return measure_computing_ratio(analyses) * held / (held - outside) if held > outside else 0.0
 
 
 def describe_computing(analyses: Sequence[Analysis], *, with_length: bool = False) -> str:
@@ -41,15 +74,25 @@ def describe_computing(analyses: Sequence[Analysis], *, with_length: bool = Fals
         analyses: the runs.
         with_length: whether the length of a single GPU's time is said.
     """
-    share = display.percent(measure_computing_ratio(analyses))
+    return _describe_share(
+        analyses, measure_computing_ratio(analyses), gpu_time.job_gpu_seconds(analyses) if with_length else None
+    )
+
+
+def describe_computing_mid_job(analyses: Sequence[Analysis]) -> str:
+    """Return the same without start-up and tail, where they take time: `Mid-job, the GPU computed 11% of 3 h`."""
+    held, outside = gpu_time.job_gpu_seconds(analyses), _measure_outside_seconds(analyses)
+    if outside < known_loss.NOTABLE_RATIO * held or outside >= held:
+        return describe_computing(analyses, with_length=True)
+    share = _describe_share(analyses, measure_computing_ratio_mid_job(analyses), held - outside)
+    return f"Mid-job, {display.lower_first(share)}"
+
+
+def _describe_share(analyses: Sequence[Analysis], ratio: float, seconds: float | None) -> str:
     gpus = max(len(analysis.run.gpus) for analysis in analyses)
     who = "The GPU" if gpus == 1 else "Both GPUs" if gpus == 2 else f"All {gpus} GPUs"  # noqa: PLR2004 - both means two
-    of = (
-        format_length(gpu_time.job_gpu_seconds(analyses))
-        if with_length and gpus == 1 and len(analyses) == 1
-        else "the time"
-    )
-    return f"{who} computed {share} of {of}"
+    of = format_length(seconds) if seconds is not None and gpus == 1 and len(analyses) == 1 else "the time"
+    return f"{who} computed {display.percent(ratio)} of {of}"
 
 
 def often_low_sentence(analyses: Sequence[Analysis], *, where: str = "") -> str:
@@ -91,7 +134,7 @@ def _shares_below(analyses: Sequence[Analysis]) -> dict[str, float]:
 def levels_sentence(analyses: Sequence[Analysis]) -> str:
     """Return the mean utilisation of whole recordings, how long it was below some levels, and how much pauses took.
 
-    The lowest level is left out where a sentence of its own tells it.
+    The lowest level is left out where a sentence of its own tells it, and the mean where a finding does.
     """
     mean = utilisation(analyses)
     if mean is None:
@@ -109,6 +152,25 @@ def levels_sentence(analyses: Sequence[Analysis]) -> str:
     )
     pauses = seconds.get(_PAUSES, 0.0) / held if held else 0.0
     name = display.lower_first(terms.CLASSES[_PAUSES])
-    took = f"; {name} took {display.percent(pauses)}" if pauses >= loss_wording.NOTHING else ""
+    took = f"; {name} took {display.percent(pauses)}" if pauses >= known_loss.NEGLIGIBLE_RATIO else ""
     runs = f" of {len(analyses)} runs" if len(analyses) > 1 else ""
+    if below and _is_mean_told(analyses):
+        return f"Utilisation was {display.join_words(below)}{took}."
     return f"Mean utilisation{runs} {display.percent(mean)}: {display.join_words(below)}{took}."
+
+
+def _is_mean_told(analyses: Sequence[Analysis]) -> bool:
+    """Return whether a finding tells the mean of a single run already, all GPUs over nearly all of its time.
+
+    Its figure ends with the first and the last sample, and the other half an interval beyond them: two of one thing.
+    """
+    if len(analyses) != 1:
+        return False
+    (analysis,) = analyses
+    gpus = {gpu.id for gpu in analysis.run.gpus}
+    return any(
+        set(found.devices) in (set(), gpus)
+        and fsum(interval.seconds for interval in found.intervals) >= _NEARLY_ALL * analysis.seconds
+        and any((each.metric, each.statistic) == (UTILISATION, "mean") for each in found.evidence)
+        for found in analysis.findings
+    )

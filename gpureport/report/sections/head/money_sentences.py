@@ -60,7 +60,7 @@ def explain_missing_cost(comparison: Comparison) -> str:
     costs = [_mean_cost(step) for step in ends]
     if any(step.work_unit is None for step in comparison.steps):
         known = f"A run cost {costs[0]}, then {costs[1]}; no" if all(costs) else "No"
-        return f"{known} cost per unit without the work done (--work 9600:images)."
+        return f"{known} cost per unit without the work done (--work 9600:images, for each source where they differ)."
     return ""
 
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
+from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.comparison.study.study import Study
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.comparison import repetition_hint, step_table
-from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.head import (
     change_notes,
     excluded_data,
@@ -76,7 +76,7 @@ def _describe_use(comparison: Comparison, where: str) -> Iterator[str]:
         yield low_use_sentences.levels_sentence(final)
     yield from excluded_data.describe_idle_without_finding(final)
     unseen = gpu_time.unobserved_ratio(final)
-    if _UNSEEN < unseen < 1 - loss_wording.NOTHING:
+    if _UNSEEN < unseen < 1 - known_loss.NEGLIGIBLE_RATIO:
         yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
 
 

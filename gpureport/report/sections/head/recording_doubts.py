@@ -7,17 +7,23 @@ from gpureport.comparison.chain.recording_order import find_steps_not_in_turn
 from gpureport.comparison.chain.work_contradictions import find_work_contradiction
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Comparison, Step
+from gpureport.comparison.verdicts.common_work import find_unequal_amounts
+from gpureport.data_quality import CLOCK_SET_BACK
 from gpureport.recording import Run
 from gpureport.report.sections.head.excluded_data import describe_unfinished_recordings
 from gpureport.report.wording import display
 from gpureport.report.wording.work_scale import name_work
 
+_LARGE_STEP = 60.0
+"""Seconds by which a clock must go back to be told with the headline: less moves no finding that matters."""
 _NAMED = 3
 """Pairs of steps that are named; the others are counted."""
 
 
 def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
-    """Return a sentence each: runs at once shared their GPUs, a part is no repetition of a whole, stated work is wrong.
+    """Return what a reader must know before he believes the headline, a sentence each, the gravest first.
+
+    Runs at once shared their GPUs, a part is no repetition of a whole, stated work is wrong, times were repaired.
 
     Args:
         comparison: the steps; a single one has nothing to share its GPUs with.
@@ -30,7 +36,9 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
             (
                 describe_concurrent_runs(recorded) if len(comparison.steps) > 1 else "",
                 describe_unfinished_recordings(recorded),
+                describe_unequal_amounts(runs),
                 describe_work_contradictions(runs),
+                describe_moved_clocks(recorded),
             ),
         )
     )
@@ -47,6 +55,23 @@ def describe_concurrent_runs(runs: Iterable[Run]) -> str:
         return f"{names} ran at the same time on {node}: if they shared GPUs, they are not comparable."
     gpus = "the same GPU" if found.gpus == 1 else f"the same {display.plural(found.gpus, 'GPU')}"
     return f"{names} ran at the same time on {gpus}, so they are not comparable."
+
+
+def describe_moved_clocks(runs: Sequence[Run]) -> str:
+    """Return of which runs times rest on a repaired clock, by the largest step; empty where none is large."""
+    steps = [
+        (abs(step.step_seconds), display.clean(run.name))
+        for run in runs
+        for step in run.quality.clock_steps
+        if step.cause == CLOCK_SET_BACK and abs(step.step_seconds) >= _LARGE_STEP
+    ]
+    if not steps:
+        return ""
+    seconds, name = max(steps)
+    more = len({each for _, each in steps}) - 1
+    others = f" and in {display.plural(more, 'more run')}" if more else ""
+    whose = f" in {name}{others}" if len(runs) > 1 else ""
+    return f"The clock went back by {display.duration(seconds)}{whose}: times after that are repaired, and may be off."
 
 
 def describe_work_contradictions(runs: Sequence[SampledRun]) -> str:
@@ -67,6 +92,17 @@ def describe_work_contradictions(runs: Sequence[SampledRun]) -> str:
         f"The work stated is {stated} {name_work(worst.unit)} a run, the training log counts about {logged}{whose}: "
         "don't rely on figures per unit of work."
     )
+
+
+def describe_unequal_amounts(runs: Iterable[SampledRun]) -> str:
+    """Return that work was stated once for runs whose params say that they did different amounts; empty where not."""
+    found = find_unequal_amounts(runs)
+    if found is None:
+        return ""
+    amounts = [display.quantity(amount, "") for amount in found.amounts]
+    shown = [*amounts[:_NAMED], *(["…"] if len(amounts) > _NAMED else [])]
+    name = display.clean(found.name)
+    return f"One --work for runs whose {name} differ ({', '.join(shown)}): give one for each source."
 
 
 def describe_recording_order(steps: Sequence[Step]) -> str:

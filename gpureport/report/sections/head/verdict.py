@@ -17,6 +17,8 @@ from gpureport.report.wording import display, numbered_labels
 
 _LEAD = 3
 """Most sentences of a lead."""
+_DOUBTS = 2
+"""Doubts that stand in it at most; the others are notes."""
 
 
 def build_verdict(
@@ -39,10 +41,16 @@ def build_verdict(
         if len(comparison.steps) > 1:
             sentence = f"{display.clean(last.label)}: {display.lower_first(sentence)}"
         details = (*details, *of_run)
-    details = (*describe_doubts(comparison), *details)
-    further = tuple(notes.write_notes(comparison, findings, study, details))
+    doubts = describe_doubts(comparison)
+    details = (*doubts[:_DOUBTS], *details)
+    further = tuple(notes.write_notes(comparison, findings, study, (*details, *doubts)))
     place = next((place for place in range(len(details), 0, -1) if _count_sentences(details[:place]) <= _LEAD), 1)
-    return Verdict(sentence=sentence, details=details[:place], notes=(*details[place:], *further))
+    return Verdict(
+        sentence=sentence,
+        details=details[:place],
+        notes=(*doubts[_DOUBTS:], *details[place:], *further),
+        doubts=min(len(doubts), _DOUBTS),
+    )
 
 
 def _count_sentences(texts: Sequence[str]) -> int:

@@ -8,6 +8,7 @@ from gpureport.report.model.comparison_parts import StepPairView
 from gpureport.report.model.report_content import AnswerLine, Answers, Report
 from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.merging.shared_facts import SharedFact, SharedText, merge_facts, merge_notes
+from gpureport.report.wording import display
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,17 +55,14 @@ def share_content(report: Report) -> SharedContent:
 
 def _answers(run: Answers, runs: tuple[Answers, ...]) -> Statements:
     """Return the kinds of a run by what became of them, as far as anything became of one in any run."""
-    held = {line.outcome for each in runs for line in each.lines}
+    words = {line.outcome: line.outcome_text for each in runs for line in each.lines}
     kinds = {
-        outcome: [_kind(line) for line in run.lines if line.outcome == outcome]
+        words[outcome]: [_kind(line) for line in run.lines if line.outcome == outcome]
         for outcome in Outcome
-        if outcome in held
+        if outcome in words
     }
-    facts = tuple(
-        Fact(name=f"{outcome[:1].upper()}{outcome[1:]}", text=", ".join(found) or "none")
-        for outcome, found in kinds.items()
-    )
-    return Statements(label=run.label, facts=facts)
+    facts = (Fact(name=display.raise_first(name), text=", ".join(found) or "none") for name, found in kinds.items())
+    return Statements(label=run.label, facts=tuple(facts))
 
 
 def _kind(line: AnswerLine) -> str:

@@ -142,7 +142,8 @@ def _describe_range(times: Sequence[GpuTime]) -> str:
 
 def _describe_power(run: ReportRun, devices: Sequence[str]) -> str:
     """Return the mean power of GPUs, with their limit where it is the same for all."""
-    figures = [each for each in run.analysis.statistics if each.device in devices]
+    chosen = set(devices)
+    figures = [each for each in run.analysis.statistics if each.device in chosen]
     means = [summary.mean for each in figures if (summary := each.metric("gpu_power_watts"))]
     limits = {summary.max for each in figures if (summary := each.metric("gpu_power_limit_watts"))}
     if not means:

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.steps.steps import Comparison
+from gpureport.report.wording.figure_names import name_figure
 from gpureport.report.wording.work_scale import name_work
 
 _MOST = 10_000.0
-_TIMES = (("GPU-s", "GPU-seconds", 1.0), ("GPU-min", "GPU-minutes", 60.0), ("GPU-h", "GPU-hours", 3600.0))
+_TIMES = (("GPU-s", 1.0), ("GPU-min", 60.0), ("GPU-h", 3600.0))
 _BATCHES = ((1.0, "1,000"), (1e3, "million"), (1e6, "billion"))
 
 
@@ -18,16 +19,21 @@ class SpentUnit:
     Attributes:
         size: one of it in GPU-seconds, or in GPU-seconds per 1,000 units of work.
         short: its name at the axis.
-        title: its name as a heading: `GPU-s per 1,000 images`.
-        caption: the same at length: `GPU-seconds per 1,000 images`.
+        name: the figure: `GPU time per 1,000 images`.
+        unit: its unit: `GPU-s`.
         is_per_work: whether it is per unit of work rather than per run.
     """
 
     size: float
     short: str
-    title: str
-    caption: str
+    name: str
+    unit: str
     is_per_work: bool
+
+    @property
+    def heading(self) -> str:
+        """The unit of the figure, for a column below a caption that names it: `GPU-s per 1,000 images`."""
+        return f"{self.unit}{self.name.removeprefix('GPU time')}"
 
 
 def choose_unit_per_work(comparison: Comparison) -> SpentUnit:
@@ -35,24 +41,24 @@ def choose_unit_per_work(comparison: Comparison) -> SpentUnit:
     values = [value for step in comparison.steps if (value := step.value(PER_WORK))]
     least, most = min(values, default=1.0), max(values, default=1.0)
     factor, batch = next((entry for entry in _BATCHES if least * entry[0] >= 1), _BATCHES[-1])
-    short, long, seconds = _choose_time(most * factor)
+    unit, seconds = _choose_time(most * factor)
     work = name_work(comparison.steps[-1].work_unit)
     return SpentUnit(
         size=seconds / factor,
-        short=short.removeprefix("GPU-"),
-        title=f"{short} per {batch} {work}",
-        caption=f"{long} per {batch} {work}",
+        short=unit.removeprefix("GPU-"),
+        name=name_figure(PER_WORK, f"per {batch} {work}"),
+        unit=unit,
         is_per_work=True,
     )
 
 
 def choose_unit_per_run(seconds: float) -> SpentUnit:
     """Return the unit of the GPU time of runs, of which the longest took so many GPU-seconds."""
-    short, long, size = _TIMES[-1] if seconds >= 3600 * 10 else _TIMES[1] if seconds >= 120 else _TIMES[0]  # noqa: PLR2004 - ten hours, two minutes
+    unit, size = _TIMES[-1] if seconds >= 3600 * 10 else _TIMES[1] if seconds >= 120 else _TIMES[0]  # noqa: PLR2004 - ten hours, two minutes
     return SpentUnit(
-        size=size, short=short.removeprefix("GPU-"), title=f"{short} a run", caption=f"{long} a run", is_per_work=False
+        size=size, short=unit.removeprefix("GPU-"), name=name_figure("gpu_seconds"), unit=unit, is_per_work=False
     )
 
 
-def _choose_time(seconds: float) -> tuple[str, str, float]:
-    return next((entry for entry in _TIMES if seconds / entry[2] < _MOST), _TIMES[-1])
+def _choose_time(seconds: float) -> tuple[str, float]:
+    return next((entry for entry in _TIMES if seconds / entry[1] < _MOST), _TIMES[-1])

@@ -1,6 +1,7 @@
 """Where the GPU time went, as bars: one a step, or one a GPU of a single run."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import fsum
 
 from gpureport import number_format
@@ -59,11 +60,11 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
     place_of = {step.label: place for place, step in enumerate(comparison.steps)}
     bars = [_build_bar(comparison, place_of[step.label], unit, causes, study=study) for step in choose_steps(steps)]
     end = _find_end(bars)
-    rate = "While training" if is_per_work else WHOLE_RUN_UTILISATION
+    rate = "Training alone" if is_per_work else WHOLE_RUN_UTILISATION
     is_chain = study is None and len(comparison.steps) > 2  # noqa: PLR2004 - of two steps the one before is the first
     return TimeSpent(
         caption=_caption(unit, bars),
-        columns=(unit.title, rate if any(bar.beside for bar in bars) else ""),
+        columns=(unit.heading, rate if any(bar.beside for bar in bars) else ""),
         bars=tuple(bars),
         end=end,
         ticks=place_ticks(end, unit.short),
@@ -122,7 +123,7 @@ def _build_bar(comparison: Comparison, place: int, unit: SpentUnit, causes: Caus
         change=_change(comparison, place - 1, place, PER_WORK) if is_chained and unit.is_per_work else None,
         note=_FIRST if place == 0 and study is None and unit.is_per_work else "",
         beside=_format_rate(value, step, metric),
-        beside_change=_change(comparison, place - 1, place, metric) if is_chained and unit.is_per_work else None,
+        beside_change=_change_beside(comparison, place, metric) if is_chained and unit.is_per_work else None,
     )
 
 
@@ -137,6 +138,12 @@ def _format_rate(value: float | None, step: Step, metric: str) -> str:
     if metric == UTILISATION:
         return display.percent(value)
     return f"{display.number(value)}{display.GAP}{display.shorten(display.clean(step.work_unit or 'units'), 24)}/s"
+
+
+def _change_beside(comparison: Comparison, place: int, metric: str) -> Change | None:
+    """Return the change beside a bar, whose interval is not shown, so that none seems to contradict the verdict."""
+    change = _change(comparison, place - 1, place, metric)
+    return change and replace(change, verdict=change.verdict.partition(" (one of ")[0])
 
 
 def _change(comparison: Comparison, base: int, place: int, metric: str) -> Change | None:
@@ -157,8 +164,8 @@ def _find_end(bars: Sequence[SpentBar]) -> float:
 def _caption(unit: SpentUnit, bars: Sequence[SpentBar]) -> str:
     interval = f"{describe_pauses(bars)} {_INTERVAL}" if any(bar.interval for bar in bars) else describe_pauses(bars)
     if unit.is_per_work:
-        return f"{unit.caption}; shorter is better.{interval}"
-    return f"{unit.caption}. {_NO_WORK}{interval}"
+        return f"{unit.name}; shorter is better.{interval}"
+    return f"{unit.name}. {_NO_WORK}{interval}"
 
 
 def _describe_rest(steps: Sequence[Step], bars: Sequence[SpentBar]) -> str:

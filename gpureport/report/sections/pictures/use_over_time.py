@@ -63,8 +63,10 @@ def _choose_typical_run(step: Step) -> str | None:
 
 
 def _build_row(step: Step, run: ReportRun, history: ClassHistory, axis: float) -> UseRow:
-    bucket = max(axis / _BUCKETS, run.run.interval or 0.0)
-    count = max(int(np.ceil(run.seconds / bucket - 1e-9)), 1)
+    finest = max(axis / _BUCKETS, run.run.interval or 0.0)
+    # the last bucket ends with the run, not beyond the axis
+    count = max(int(np.ceil(run.seconds / finest - 1e-9)), 1)
+    bucket = run.seconds / count
     sums = _gather_sums(run)
     number = [each.analysis.run.id for each in step.runs].index(run.run.id) + 1
     return UseRow(

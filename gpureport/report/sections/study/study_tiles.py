@@ -41,5 +41,5 @@ def _build_tile(comparison: Comparison, best: BestGroup) -> Tile:
         in_seconds=figure_formats.uses_seconds(comparison),
         costs=(best.value, best.next_value),
     )
-    context = f"{display.clean(best.label)}; the next, {display.clean(best.next)}: {shown.value(best.next_value)}"
+    context = f"{display.clean(best.label)}; next {display.clean(best.next)}, {shown.value(best.next_value)}"
     return Tile(label=shown.title, value=shown.value(best.value), context=context)

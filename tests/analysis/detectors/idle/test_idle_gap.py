@@ -192,6 +192,23 @@ def test_a_rank_that_starts_late_is_starting_up() -> None:
     assert [gap.devices for gap in gaps] == [("gpu:2",)]
 
 
+@pytest.mark.parametrize("rest", [0, 8])
+def test_a_later_rest_of_a_late_gpu_is_judged_as_any_other(rest: int) -> None:
+    """Only before its first work need it not come down to 5%, and no gap is told twice."""
+    late = steps((8, 100), (97, 300), (rest, 60), (97, 440))
+    gaps = found(analyze(recording(util=[steps((97, 900)), late], power=300.0)), "idle_gap")
+    later = [] if rest else [(399, 459)]
+    assert [tuple(map(round, spans(gap)[0])) for gap in gaps] == [(0, 99), *later]
+
+
+def test_a_gap_of_one_job_stays_beside_the_late_start_of_the_next() -> None:
+    """Each job has a GPU that begins late, and the first a gap besides."""
+    first, second = steps((8, 100), (97, 150), (0, 50), (97, 300)), steps((8, 100), (97, 500))
+    util = [steps((97, 600), (0, 200), (97, 600)), np.concatenate([first, steps((0, 200)), second])]
+    gaps = found(analyze(recording(util=util, memory=steps((20, 600), (0, 200), (20, 600)), power=300.0)), "idle_gap")
+    assert [tuple(map(round, spans(gap)[0])) for gap in gaps] == [(0, 99), (249, 299), (800, 899)]
+
+
 def test_gaps_weigh_by_their_share_of_the_job() -> None:
     """One gap in an hour is information, a fifth of the job is a problem."""
     little = found(analyze(recording(util=steps((97, 1800), (0, 10), (97, 1790)))), "idle_gap")

@@ -6,7 +6,7 @@ import pytest
 from gpureport.analysis import analyze
 from gpureport.analysis.detectors.idle.startup_idle import StartupIdle
 from gpureport.findings import Confidence, Severity
-from tests.builders import found, recording, spans, steps, unjudged
+from tests.builders import found, recording, spans, steps, unjudged, with_training
 
 
 def test_start_up_and_tail_belong_to_the_job() -> None:
@@ -47,6 +47,24 @@ def test_a_late_rank_has_a_start_up_of_its_own() -> None:
     """The GPU that begins 20 s after the first is named."""
     (late,) = found(analyze(recording(util=[steps((97, 300)), steps((0, 20), (97, 280))])), "startup_idle")
     assert late.devices == ("gpu:1",)
+
+
+@pytest.mark.parametrize(("logged", "expected"), [(2, "startup_idle"), (8, "idle_gap")])
+def test_a_gpu_that_rests_while_the_job_trains_does_not_start_up(logged: int, expected: str) -> None:
+    """Training metrics say that the job is past its start; a moment or two of them may be settings."""
+    run = recording(util=[steps((97, 300)), steps((6, 20), (97, 280))])
+    analysis = analyze(with_training(run, [(1.0 + place, "samples_per_second", 500.0) for place in range(logged)]))
+    (finding,) = [*found(analysis, "startup_idle"), *found(analysis, "idle_gap")]
+    assert (finding.kind, finding.devices, round(finding.lost_gpu_seconds or 0)) == (expected, ("gpu:1",), 19)
+
+
+def test_a_gpu_at_work_when_the_log_begins_does_not_start_up() -> None:
+    """As that of a run that was resumed: the rest after it is a gap, however short the work before it was."""
+    for seconds, expected in ((2.0, ["idle_gap"]), (0.5, ["startup_idle"])):
+        late = np.concatenate([np.full(int(seconds * 4), 94.0), np.full(40, 3.0), np.full(200, 94.0)])
+        analysis = analyze(recording(every=0.25, util=[np.full(len(late), 95.0), late]))
+        kinds = [each.kind for each in analysis.findings if each.devices == ("gpu:1",)]
+        assert [kind for kind in kinds if kind in {"startup_idle", "idle_gap"}] == expected
 
 
 def test_a_job_that_never_works_is_named_as_such() -> None:

@@ -153,6 +153,14 @@ def test_a_gpu_hotter_than_its_peers_is_said_to_be() -> None:
     assert "hotter than the other GPUs" in finding.summary
 
 
+def test_of_many_peers_it_is_said_how_many_were_compared() -> None:
+    """Sixty-four stand for all."""
+    heat = [steps((70, 300))] * 65 + [steps((70, 100), (86, 60), (70, 140))]
+    bits = [_OFF] * 65 + [_ON]
+    (finding,) = found(analyze(recording(**_BUSY, temperature=heat, sw_thermal_slowdown=bits)), "thermal_throttle")
+    assert "It was 16 °C hotter than 64 of the other GPUs." in finding.summary
+
+
 def test_gpus_that_draw_less_while_one_is_hot_may_have_waited_for_it() -> None:
     """All others do, by 6%; nothing is said where one of them does not, or where all are hot."""
     bits, clock = [_OFF, _OFF, _ON], [steps((1700, 300))] * 2 + [steps((1700, 100), (1500, 60), (1700, 140))]

@@ -63,6 +63,15 @@ def test_a_core_that_another_program_fills_is_not_the_jobs(cores: float, count: 
     assert len(found(analyze(recording(util=_PHASES, cpu=_CALM, host=host)), "cpu_bound_single")) == count
 
 
+@pytest.mark.parametrize("known", [45, 100])
+def test_a_job_whose_use_is_mostly_not_known_is_not_known_to_leave_the_cpu(known: int) -> None:
+    """Its processes were watched for a part of the wait, which alone is left out."""
+    cores = np.where((np.arange(900) >= 300) & (np.arange(900) < 300 + known), 0.02, np.nan)
+    run = recording(util=_PHASES, cpu=_CALM, host={"core": _PEGGED, "cores_of_job": cores})
+    (finding,) = found(analyze(run), "cpu_bound_single")
+    assert spans(finding)[0] == pytest.approx((300 + known, 600), abs=5)
+
+
 def test_without_busy_gpus_to_compare_with_it_is_a_warning() -> None:
     """The thread may only spin while it waits for the GPU, and that is said."""
     run = recording(util=np.full(900, 38), cpu=_CALM, host={"core": np.full(900, 100)})

@@ -98,6 +98,15 @@ def test_a_name_that_others_have_lists_them(meant: Meant) -> None:
         meant("twice")
 
 
+def test_a_star_is_offered_where_it_reads_no_other_run(tmp_path: Path) -> None:
+    """A longer name begins alike."""
+    source = database(tmp_path / "mlflow.db", [*RUNS, Made(id=run_id(20), name="twice-large", series=_HARDWARE)])
+    with pytest.raises(SourceError) as caught:
+        Mlflow().runs(f"mlflow:{source}#twice", Selection())
+    assert "2 runs are called 'twice'" in str(caught.value)
+    assert "reads all" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("name", "hint"), [("baselin", r"did you mean baseline \(000001"), ("gone", "--list"), ("0000", "--list")]
 )

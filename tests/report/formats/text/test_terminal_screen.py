@@ -112,6 +112,18 @@ def test_steps_on_one_screen() -> None:
     assert memory.split("  ")[-1] == "of 79.6 GiB installed"
 
 
+def test_a_full_screen_keeps_what_must_be_known_first() -> None:
+    """Bars, tiles and the rest of the lead give way before a doubt does."""
+    content = screens.five_steps()
+    assert content.spent is not None
+    bars = tuple(replace(content.spent.bars[0], label=f"step {place}", is_bad=True) for place in range(60))
+    doubts = ("b is unfinished: it is still recording.", "The clock went back by 10 min: times after that may be off.")
+    verdict = replace(content.verdict, details=(*doubts, *content.verdict.details), doubts=2)
+    lines = check_screen(replace(content, verdict=verdict, spent=replace(content.spent, bars=bars)), 40)
+    text = " ".join(" ".join(lines).split())
+    assert [doubt in text for doubt in doubts] == [True, True]
+
+
 def test_what_is_not_drawn_is_counted() -> None:
     """Of many bars the first, the bad ones and the last stay."""
     content = screens.five_steps()

@@ -26,3 +26,12 @@ def test_at_most_six_figures_stand_beside_a_step() -> None:
     table = build_step_table(compared(*runs))
     assert len(table.columns) <= 7
     assert len({len(table.columns), *(len(row.cells) + 1 for row in table.rows)}) == 1
+
+
+def test_the_note_names_what_grey_means_in_this_table() -> None:
+    """One run each gives no interval and not enough data, which is no "no clear change"; only figures shown move."""
+    (note,) = build_step_table(compared(logged("a", "old", 100), logged("b", "new", 300))).notes
+    assert note.startswith("Change from the row above")
+    assert "unconfirmed (one run each)" in note
+    assert "no clear change" not in note
+    assert "Cost" not in note

@@ -1,6 +1,5 @@
 """The table of gains in words: figures with verdicts, what changed, and advice that was followed."""
 
-import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from gpureport.report.wording.terminal_lines import Page, render_lines
 from tests.comparison.configured_runs import advising, compare_configured, configured
 from tests.comparison.runs import level, sampled
 from tests.report import sample_reports
+from tests.samples.archives import unpack
 
 
 def table(comparison: Comparison) -> GainTable:
@@ -179,8 +179,7 @@ def test_lines_fit_a_terminal() -> None:
 
 def test_the_recorded_chain_followed_advice(tmp_path: Path) -> None:
     """MLflow's runs: the second step did what a finding of the first advised, the fifth what one of the fourth did."""
-    with tarfile.open(sample_reports.SAMPLES / "recorded/training_steps/mlruns.tar.gz") as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack(sample_reports.SAMPLES / "recorded/training_steps/mlruns.tar.gz", tmp_path)
     found = sorted(gpureport.read(f"mlflow:{tmp_path / 'mlruns'}"), key=lambda recording: recording.run.started)
     comparison = gpureport.compare([gpureport.analyze(recording) for recording in found])
     gains = table(comparison)

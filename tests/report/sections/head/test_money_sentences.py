@@ -71,7 +71,10 @@ def test_a_price_without_work_says_what_is_missing() -> None:
     """What a run cost is known all the same."""
     comparison = compared(*steps((None,), (None,)))
     text = explain_missing_cost(comparison).replace(GAP, " ")
-    assert text == "A run cost $0.30, then $0.30; no cost per unit without the work done (--work 9600:images)."
+    assert text == (
+        "A run cost $0.30, then $0.30; no cost per unit without the work done "
+        "(--work 9600:images, for each source where they differ)."
+    )
     assert next(iter(write_step_lead(comparison))).replace(GAP, " ") == text
 
 

@@ -6,10 +6,16 @@ import pytest
 
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import build_steps
-from gpureport.recording import Work
-from gpureport.report.sections.head.recording_doubts import describe_recording_order, describe_work_contradictions
+from gpureport.data_quality import CLOCK_SET_BACK, ClockStep
+from gpureport.recording import Run, Work
+from gpureport.report.sections.head.recording_doubts import (
+    describe_moved_clocks,
+    describe_recording_order,
+    describe_work_contradictions,
+)
 from gpureport.report.wording.display import GAP
 from tests.comparison.runs import Points, level, sampled
+from tests.report import examples
 
 
 def rates(first: int = 5, last: int = 300) -> Points:
@@ -90,3 +96,21 @@ def test_turns_and_single_runs_need_no_note() -> None:
     ):
         changed = [replace(runs[0], analysis=replace(runs[0].analysis, run=other)), *runs[1:]]
         assert not describe_recording_order(tuple(build_steps(changed)))
+
+
+def stepped(name: str, seconds: float, cause: str = CLOCK_SET_BACK) -> Run:
+    """Return a run whose stamps went back."""
+    step = ClockStep(device="gpu:0", at=examples.at(60), step_seconds=-seconds, shift_seconds=seconds, cause=cause)
+    run = examples.run(name)
+    return replace(run, quality=replace(run.quality, clock_steps=(step,)))
+
+
+def test_a_clock_that_was_set_back_is_told() -> None:
+    """By the largest step; small ones, the end of summer time and a log that began anew are no doubt."""
+    text = describe_moved_clocks([stepped("a", 120.0), stepped("b", 600.0), stepped("c", 5.0)]).replace(GAP, " ")
+    assert (
+        text == "The clock went back by 10 min in b and in 1 more run: times after that are repaired, and may be off."
+    )
+    assert describe_moved_clocks([stepped("a", 120.0)]).replace(GAP, " ").startswith("The clock went back by 2 min: ")
+    plain = [stepped("a", 5.0), stepped("b", 3600.0, "daylight saving"), stepped("c", 3600.0, "log restarted")]
+    assert not describe_moved_clocks(plain)

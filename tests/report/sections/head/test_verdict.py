@@ -11,7 +11,7 @@ from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import Prices, Rate
 from gpureport.analysis.results import Analysis, TimePart
 from gpureport.analysis.rules import missing_metrics
-from gpureport.data_quality import Rejected
+from gpureport.data_quality import CLOCK_SET_BACK, ClockStep, Rejected
 from gpureport.findings import NotJudged, Severity
 from gpureport.importers.protocol.reject_reasons import NO_TIME
 from gpureport.report import build
@@ -63,6 +63,27 @@ def test_no_loss_is_never_said_of_gpus_that_worked_little(seconds: int) -> None:
     assert sentence(content).endswith("; the log doesn't show why.")
     levels = "below 25% for 0% of the time, below 50% for 0% and below 70% for 75%; short pauses took 35%."
     assert f"Mean utilisation 65%: {levels}" in [note.replace(GAP, " ") for note in content.verdict.notes]
+
+
+@pytest.mark.parametrize(
+    ("used", "is_low"), [([70.0, 60.0, 66.0, 64.0], True), ([74.0, 70.0, 73.0, 71.0], False)], ids=["low", "used well"]
+)
+def test_start_up_is_no_low_use(used: list[float], *, is_low: bool) -> None:
+    """Nine seconds of it are too short for a finding, and let the mean of a minute fall below 70%."""
+    run = builders.recording(util=np.concatenate([np.zeros(9), np.tile(used, 15)]))
+    said = sentence(report((run, analyze(run))))
+    assert said.startswith("Mid-job, the GPU computed 65% of") == is_low
+    assert said.endswith("; the log doesn't show why.") == is_low
+
+
+def test_a_mean_that_a_finding_tells_stands_once() -> None:
+    """Its figure ends with the first and the last sample, so that a second one could be rounded otherwise."""
+    run = builders.recording(util=np.tile([60.0, 20.0], 60), cpu=np.full(120, 99.0))
+    content = report((run, analyze(run)))
+    assert content.tiles[0].label == "GPU use"
+    notes = [note.replace(GAP, " ") for note in content.verdict.notes]
+    assert any(note.startswith("Utilisation was below 50% for 50% of the time") for note in notes), notes
+    assert not any("Mean utilisation" in note for note in notes)
 
 
 @pytest.mark.parametrize("seconds", [20, 96, 300])
@@ -330,3 +351,18 @@ def test_what_can_be_tried_is_no_first_step_where_nothing_needs_doing() -> None:
     assert "Nothing needs doing" in details
     assert details.endswith("Could be tried: use the free memory.")
     assert "First:" not in details
+
+
+def test_at_most_two_doubts_stand_before_all_else() -> None:
+    """What must be known before the headline is believed: the others are notes, and none is said twice."""
+    step = ClockStep(device="gpu:0", at=examples.at(60), step_seconds=-600.0, shift_seconds=600.0, cause=CLOCK_SET_BACK)
+    quality = replace(examples.run().quality, unfinished=True, clock_steps=(step,))
+    same = tuple(replace(gpu, uuid=f"GPU-{gpu.index}") for gpu in examples.run().devices)
+    runs = [replace(examples.run(name, step=name), quality=quality, devices=same) for name in ("a", "b")]
+    found = [examples.pair(run) for run in runs]
+    verdict = report(*found).verdict
+    assert verdict.doubts == 2
+    assert "ran at the same time" in verdict.details[0]
+    assert "are unfinished" in verdict.details[1]
+    assert [note for note in verdict.notes if "The clock went back" in note] == list(verdict.notes[:1])
+    assert report(examples.pair(examples.run())).verdict.doubts == 0

@@ -27,7 +27,7 @@ def test_kinds_stand_by_what_became_of_them() -> None:
         name="Found",
         said=(SharedText(runs="run0", text="GPU slowed by heat"), SharedText(runs="run1 to 2", text="none")),
     )
-    assert (judged.name, [each.runs for each in judged.said]) == ("Judged, nothing found", ["run0", "run1 to 2"])
+    assert (judged.name, [each.runs for each in judged.said]) == ("Clear", ["run0", "run1 to 2"])
 
 
 def test_what_all_comparisons_have_in_common_is_said_without_them() -> None:

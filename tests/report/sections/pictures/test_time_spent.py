@@ -66,7 +66,7 @@ def test_bars_of_steps_are_gpu_time_per_work() -> None:
     ]
     spent = _steps(*runs)
     assert [bar.label for bar in spent.bars] == ["slow", "fast"]
-    assert spent.columns == ("GPU-s per 1,000 images", "While training")
+    assert spent.columns == ("GPU-s per 1,000 images", "Training alone")
     lengths = [_length(bar) for bar in spent.bars]
     assert lengths == pytest.approx(
         [run.analysis.job_gpu_seconds / work for run, work in zip(runs, (1, 2), strict=True)]

@@ -1,14 +1,18 @@
 """Utilisation over time with the classes of GPU time, whose bands add up to the GPU time."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from gpureport.analysis import analyze, trace_gpu_time
+from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.report.model.pictures import ClassStretch
 from gpureport.report.runs.class_history import trace_classes
 from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.pictures.use_over_time import build_use_over_time
 from tests import builders
 from tests.report import sample_reports
 
@@ -75,8 +79,25 @@ def test_one_row_a_step_on_one_axis() -> None:
     longest = max(run.seconds for run in report.timeline)
     assert report.use.seconds == longest
     for row in report.use.rows:
-        assert len(row.mean) * row.bucket_seconds <= longest + row.bucket_seconds
+        assert len(row.mean) * row.bucket_seconds <= longest * (1 + 1e-9)
         assert "busy in" in row.text
+
+
+def test_a_curve_ends_with_its_run() -> None:
+    """Where the last sample comes less than an interval after the one before, too."""
+    times = [*np.arange(18) * 10.0, 173.0]
+    made = [builders.recording(times=times, every=10.0, util=np.full(19, used)) for used in (50.0, 90.0)]
+    runs = [
+        ReportRun(label=name, step=name, recording=each, analysis=analyze(each))
+        for name, each in zip("ab", made, strict=True)
+    ]
+    histories = {place: trace_classes(run) for place, run in enumerate(runs)}
+    named = [replace(run.analysis, run=replace(run.run, id=run.step, step=run.step)) for run in runs]
+    chained = [replace(run, analysis=each) for run, each in zip(runs, named, strict=True)]
+    use = build_use_over_time(compare([SampledRun(analysis=each) for each in named]), chained, histories)
+    assert use is not None
+    for row in use.rows:
+        assert len(row.mean) * row.bucket_seconds == pytest.approx(173.0)
 
 
 def test_a_single_run_shows_its_signals_instead() -> None:

@@ -12,6 +12,8 @@ from gpureport.importers.trackers.mlflow.local.text_files import list_folder, re
 
 META = "meta.yaml"
 RUN_ID = re.compile("[0-9a-f]{32}")
+ARTIFACTS = "artifacts"
+"""Folder in that of a run in which its artifacts lie."""
 _TRASH = ".trash"
 
 
@@ -70,6 +72,36 @@ def _count_runs(path: Path) -> int:
         runs = list_folder(path) if path.is_dir() else ()
         return sum(RUN_ID.fullmatch(run.name) is not None and (run / META).is_file() for run in runs)
     return 0
+
+
+def _holds_artifacts(folder: Path) -> bool:
+    """Return whether MLflow keeps the artifacts of runs in a folder, whose runs are listed by a database elsewhere."""
+    try:
+        runs = (run for each in folder.iterdir() if each.name.isdigit() and each.is_dir() for run in each.iterdir())
+        return any(keeps_artifacts(run / ARTIFACTS) and (run / ARTIFACTS).is_dir() for run in runs)
+    except OSError:
+        # not there, or of nobody's concern until it is opened
+        return False
+
+
+def refuse_artifacts(folder: Path, wanted: str) -> None:
+    """Refuse the folder in which MLflow keeps the artifacts of runs that a database lists.
+
+    Args:
+        folder: the folder.
+        wanted: what the locator should look like.
+
+    Raises:
+        SourceError: when a folder in it is that of a run.
+    """
+    if _holds_artifacts(folder):
+        what = "MLflow keeps the artifacts of its runs in it"
+        raise SourceError(str(folder), what, f"give the database or the server of these runs, {wanted}")
+
+
+def keeps_artifacts(folder: Path) -> bool:
+    """Return whether a folder is that of the artifacts of one run, by its name and that of the folder above."""
+    return folder.name == ARTIFACTS and RUN_ID.fullmatch(folder.parent.name) is not None
 
 
 def read_meta(folder: Path, root: Path) -> dict[str, str | None] | None:

@@ -12,7 +12,6 @@ from gpureport.redaction import redact_start
 
 CLOSED = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
 """Raised when a server closes a connection."""
-_SHOWN = 200
 
 
 def unreachable_error(where: str, why: str) -> SourceError:
@@ -23,7 +22,7 @@ def unreachable_error(where: str, why: str) -> SourceError:
 def not_mlflow_error(where: str, why: str) -> SourceError:
     """Return an error: something answers that is not MLflow."""
     hint = "check the address, and the prefix it is served under"
-    why = redact_start(" ".join(why.split()), _SHOWN)
+    why = redact_start(" ".join(why.split()))
     return SourceError(where, f"it answers but is not an MLflow server ({why})", hint)
 
 

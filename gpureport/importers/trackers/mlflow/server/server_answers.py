@@ -12,7 +12,6 @@ from gpureport.redaction import redact_start
 OVERLOADED = {429, 502, 503, 504}
 """Statuses of a server that is overloaded and may answer later."""
 _LONGEST_WAIT = 30.0
-_SHOWN = 200
 _OK, _REDIRECTS, _REFUSED, _MISSING, _FAILS, _NO_SUCH_METHOD = 200, range(300, 400), (401, 403), 404, 500, 501
 
 
@@ -49,7 +48,7 @@ class Answer:
             return None
         if not isinstance(found, dict) or "error_code" not in found:
             return None
-        return redact_start(" ".join(f"{found['error_code']}: {found.get('message', '')}".split()), _SHOWN)
+        return redact_start(" ".join(f"{found['error_code']}: {found.get('message', '')}".split()))
 
 
 def check_answer(answer: Answer, where: str, path: str, settings: ServerSettings) -> Answer:

@@ -20,10 +20,10 @@ _PART = re.compile(r"(?P<run>.*?)_?part_(?P<number>\d+)\.parquet(?P<tmp>\.tmp)?"
 _REGISTRY = {"models", "model_versions"}
 """Folders of the model registry, which holds no runs."""
 _MAGIC = b"PAR1"
+_SHOWN = 120
+"""Letters of why a file cannot be read that a message shows."""
 DAMAGE = (OSError, pa.ArrowException, UnicodeDecodeError)
 """What reading a damaged file raises: a name of a column in it need not be text."""
-_SHOWN = 120
-"""Letters of a text of others that an error shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

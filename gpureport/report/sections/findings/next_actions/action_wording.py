@@ -12,7 +12,7 @@ from gpureport.report.sections.findings.next_actions.action_words import (
     UNKNOWN_GAIN,
     ActionWording,
 )
-from gpureport.report.sections.findings.next_actions.cause_wording import MEASURE_ALONE, WORDING_BY_CAUSE
+from gpureport.report.sections.findings.next_actions.cause_wording import LOAD_AHEAD, MEASURE_ALONE, WORDING_BY_CAUSE
 
 _BY_KIND: Mapping[str, ActionWording] = {
     "startup_idle": ActionWording(
@@ -187,6 +187,8 @@ def find_wording(kind: str, cause: str | None, steps: Collection[str] = ()) -> A
     may_want_workers = WORKERS in steps
     if cause == BESIDE_OTHERS and not may_want_workers:
         return MEASURE_ALONE
+    if (kind, cause) == ("idle_gap", "data") and steps and not may_want_workers:
+        return LOAD_AHEAD
     if kind in LOW_USE_KINDS and cause is None and may_want_workers:
         return TRY_WORKERS
     return WORDING_BY_CAUSE.get((kind, cause or ""), _BY_KIND.get(kind))

@@ -51,6 +51,9 @@ WORDING_BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
 }
 """What to do about a cause of a kind; None for a cause that asks for nothing."""
 
+LOAD_AHEAD = ActionWording(title="Load data ahead", how="Prefetch batches, so that the next is ready in time.")
+"""For gaps in which GPUs wait for input, where more loader workers are no advice."""
+
 MEASURE_ALONE = ActionWording(
     title="Measure without other programs",
     how="Run some minutes while nothing else keeps the CPU busy: if the GPU still waits, the CPU isn't the cause.",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpureport.analysis.advice.step_choice import WORKERS
-from gpureport.analysis.advice.worker_count import DOUBLE
+from gpureport.analysis.advice.worker_count import DOUBLE, ONE_MORE
 from gpureport.report.sections.findings.next_actions import action_wording, action_words
 from gpureport.report.sections.findings.next_actions.action_words import ActionWording
 from gpureport.report.sections.findings.rows import range_wording
@@ -51,7 +51,7 @@ def fill_wording(wording: ActionWording, group: RowGroup, stopped: RowGroup | No
         "gpus": range_wording.name_gpus(stopped or group),
         "index": index or "0",
         "watts": watts,
-        "workers": group.find_suggestion(WORKERS) or DOUBLE,
+        "workers": group.find_suggestion(WORKERS) or (ONE_MORE if WORKERS in group.step_names else DOUBLE),
     }
     return replace(
         wording,

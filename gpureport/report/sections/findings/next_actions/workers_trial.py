@@ -36,7 +36,7 @@ def find_trial(runs: Sequence[ReportRun], groups: Sequence[RowGroup]) -> Action 
         not held
         or pauses / held < _MUCH
         or recorded_seconds(analyses) < SHORTEST_SECONDS
-        or not low_use_sentences.is_low(analyses)
+        or not low_use_sentences.is_low_mid_job(analyses)
         or any(group.kind in _EXPLAINED for group in groups)
     ):
         return None
@@ -46,7 +46,7 @@ def find_trial(runs: Sequence[ReportRun], groups: Sequence[RowGroup]) -> Action 
     return Action(
         title=wording.title,
         gain=wording.gain,
-        text=f"{low_use_sentences.describe_computing(analyses, with_length=True)}; the log doesn't show why. {how}",
+        text=f"{low_use_sentences.describe_computing_mid_job(analyses)}; the log doesn't show why. {how}",
         certainty="No check found a cause.",
     )
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from math import fsum
 
 from gpureport.analysis.engine.attribution import OUTSIDE
+from gpureport.comparison.gains import known_loss
 from gpureport.findings import Finding
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.findings.finding_groups import Group
 from gpureport.report.wording import display
 
@@ -61,7 +61,7 @@ class FindingFacts:
         """Its part of the GPU time of the run, of what was observed where that is less than half; None if not known."""
         analyses = [self.group.run.analysis]
         held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
-        held *= 1 - unseen if unseen > loss_wording.MOST else 1
+        held *= 1 - unseen if unseen > known_loss.MOST_UNSEEN_RATIO else 1
         return self.group.lost / held if self.group.lost and held else None
 
     @property

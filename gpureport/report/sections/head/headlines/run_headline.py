@@ -35,8 +35,8 @@ def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) 
     held = gpu_time.job_gpu_seconds(analyses)
     if not held or (not findings.judged and findings.missing):
         return "Nothing could be assessed with this data."
-    if low_use_sentences.is_low(analyses):
-        return f"{low_use_sentences.describe_computing(analyses, with_length=True)}; the log doesn't show why."
+    if low_use_sentences.is_low_mid_job(analyses):
+        return f"{low_use_sentences.describe_computing_mid_job(analyses)}; the log doesn't show why."
     if sum(gpu_time.lost_seconds_by_class(analyses).values()) / held >= _LOST:
         return _describe_lost_share(analyses, held)
     unseen = gpu_time.unobserved_ratio(analyses)

@@ -3,7 +3,10 @@
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts, format_length, name_gpus
-from gpureport.report.sections.head.low_use_sentences import describe_computing, measure_computing_ratio
+from gpureport.report.sections.head.low_use_sentences import (
+    describe_computing_mid_job,
+    measure_computing_ratio_mid_job,
+)
 from gpureport.report.wording import display
 
 _LITTLE = 0.5
@@ -49,9 +52,9 @@ def write_low_use(facts: FindingFacts) -> str:
 def write_low_use_without_host(facts: FindingFacts) -> str:
     """Return that GPUs are little used, and that the log does not show why."""
     run = facts.group.run
-    computing = measure_computing_ratio([run.analysis])
+    computing = measure_computing_ratio_mid_job([run.analysis])
     if len(run.run.gpus) == 1 and computing < _LITTLE:
-        return f"{describe_computing([run.analysis], with_length=True)}; the log doesn't show why."
+        return f"{describe_computing_mid_job([run.analysis])}; the log doesn't show why."
     length = f" for {format_length(facts.seconds)}" if facts.seconds < _MOST * run.seconds else ""
     return f"{facts.gpus} {facts.verb('is', 'are')} only {_busy(facts)}{length}; the log doesn't show why."
 

@@ -89,7 +89,7 @@ def _build_computing_tile(step: Step, findings: Findings) -> Tile:
     whole = loss_wording.format_gpu_time(held, len(step.analyses))
     share = display.percent(lost / held)
     if known_loss.measure_excessive_short_pauses(seconds) is not None:
-        share = f"at least {share}" if lost / held >= loss_wording.NOTABLE else "not known"
+        share = f"at least {share}" if lost / held >= known_loss.NOTABLE_RATIO else "not known"
     return Tile(
         label=label,
         value=display.percent(seconds.get("computing", 0.0) / held),
@@ -103,14 +103,14 @@ def _build_lost_tile(step: Step, findings: Findings) -> Tile:
         return Tile(label=label, value=absent, context=why)
     held, lost = gpu_time.job_gpu_seconds(step.analyses), gpu_time.lost_seconds_by_class(step.analyses)
     pauses = gpu_time.excessive_short_pauses(step.analyses)
-    if pauses is not None and sum(lost.values()) / held < loss_wording.NOTABLE:
+    if pauses is not None and sum(lost.values()) / held < known_loss.NOTABLE_RATIO:
         return Tile(label=label, value="not known", context=f"Short pauses took {display.percent(pauses)}")
     if not lost and loss_wording.loss_bound(step.analyses) == "at least":
         return Tile(label=label, value="not known", context="Some was lost to slowed clocks")
     unseen = gpu_time.unobserved_ratio(step.analyses)
-    is_partly_seen = unseen > loss_wording.MOST
+    is_partly_seen = unseen > known_loss.MOST_UNSEEN_RATIO
     base = held * (1 - unseen) if is_partly_seen else held
-    named = [name for name in lost if lost[name] / base >= loss_wording.NOTHING][:_NAMED]
+    named = [name for name in lost if lost[name] / base >= known_loss.NEGLIGIBLE_RATIO][:_NAMED]
     parts = [f"{_name_class(name, step.analyses)} {display.percent(lost[name] / base)}" for name in named]
     return Tile(
         label=label,

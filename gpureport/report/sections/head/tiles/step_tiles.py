@@ -17,6 +17,7 @@ from gpureport.report.sections.head.tiles.memory_tile import build_memory_tile
 from gpureport.report.sections.pictures.spent_units import choose_unit_per_work
 from gpureport.report.wording import display, work_scale
 from gpureport.report.wording.changes import build_change, build_plain_change
+from gpureport.report.wording.figure_names import name_figure
 from gpureport.report.wording.relative_changes import format_percent_change
 from gpureport.report.wording.scales import split_common_unit
 
@@ -72,7 +73,7 @@ def _build_throughput_tile(comparison: Comparison) -> Tile:
     if before and after:
         change = format_percent_change(after / before)
         context = f"Training: {display.number(before * factor)} → {display.number(after * factor)}, {change}"
-    return _build_tile(comparison, WORK_RATE, "Throughput, whole job", (per_time, factor), context)
+    return _build_tile(comparison, WORK_RATE, name_figure(WORK_RATE), (per_time, factor), context)
 
 
 def _build_cost_tile(comparison: Comparison) -> Tile:
@@ -85,7 +86,7 @@ def _build_cost_tile(comparison: Comparison) -> Tile:
     at += f"; {training} at the training rate alone" if training else ""
     texts = ["" if value is None else display.money(value * scale.factor, currency) for value in (before, after)]
     return Tile(
-        label=f"Cost {scale.per}",
+        label=name_figure(COST_PER_WORK, scale.per),
         before=texts[0],
         value=texts[1],
         change=build_change(_find_delta(comparison, COST_PER_WORK)) or build_plain_change(before, after),
@@ -95,18 +96,17 @@ def _build_cost_tile(comparison: Comparison) -> Tile:
 
 def _build_work_time_tile(comparison: Comparison) -> Tile:
     unit = choose_unit_per_work(comparison)
-    time, _, per = unit.title.partition(" ")
-    return _build_tile(comparison, PER_WORK, f"GPU time {per}", (time, 1 / unit.size), "No price given")
+    return _build_tile(comparison, PER_WORK, unit.name, (unit.unit, 1 / unit.size), "No price given")
 
 
 def _build_energy_tile(comparison: Comparison) -> Tile:
     """Return the energy per million units of work, or of a run where the work is not known."""
-    metric, factor, label = "energy_joules", 1.0, "Energy a run"
+    metric, factor, label = "energy_joules", 1.0, name_figure("energy_joules")
     if comparison.steps[-1].value(ENERGY_PER_WORK) is not None:
         metric = ENERGY_PER_WORK
         values = [(value or 0) / 3600 for value in _list_ends(comparison, metric)]
         scale = work_scale.choose_work_scale(values, comparison.steps[-1].work_unit)
-        factor, label = scale.factor, f"Energy {scale.per}"
+        factor, label = scale.factor, name_figure(metric, scale.per)
     ends = [value and value * factor for value in _list_ends(comparison, metric)]
     name, size = work_scale.choose_energy_unit(ends)
     return _build_tile(comparison, metric, label, (name, factor / size), "GPUs only")
@@ -120,7 +120,7 @@ def _build_use_tile(comparison: Comparison) -> Tile:
     before, after = (display.or_not_recorded(value, display.percent_formatter(ends)) for value in ends)
     settled = "Once settled. " if delta and delta.window == "steady" else ""
     return Tile(
-        label="GPU utilisation",
+        label=name_figure(UTILISATION),
         before="" if ends[0] is None else before,
         value=after,
         change=build_change(delta),
@@ -134,7 +134,7 @@ def _build_time_tile(comparison: Comparison) -> Tile:
     shown = [display.gpu_time(seconds) if seconds else "" for seconds in held]
     texts, unit = split_common_unit(shown) if shown[1] else (shown, "")
     return Tile(
-        label="GPU time a run",
+        label=name_figure("gpu_seconds"),
         before="" if first is last else texts[0],
         value=texts[1] or display.NOT_RECORDED,
         unit=unit,

@@ -103,6 +103,15 @@ def test_no_saving_is_promised_from_a_share_that_overlaps_another() -> None:
     assert {action.gain for action in _single(*together)} == {"Gain not known"}
 
 
+def test_no_workers_are_advised_beyond_what_the_steps_say() -> None:
+    """Where the step is ruled out, as by a worker a core, none; where it has no number, one at a time."""
+    gap, ahead = replace(_finding("idle_gap"), cause="data"), AdvisedStep(name="prefetch")
+    (ruled_out,) = _single(replace(gap, steps=(ahead,)))
+    assert (ruled_out.title, "more loader workers" in ruled_out.text) == ("Load data ahead", False)
+    (unnumbered,) = _single(replace(gap, steps=(ahead, AdvisedStep(name="loader_workers"))))
+    assert unnumbered.text.endswith("use more loader workers while cores are free. Add one at a time.")
+
+
 def test_what_follows_from_another_is_not_advised() -> None:
     """Its root is."""
     heat = examples.throttling("gpu:0", 100, 200)
@@ -155,7 +164,7 @@ def test_low_use_without_a_known_cause_gets_a_cheap_trial_first(kind: str) -> No
 def test_workers_without_a_known_number_are_to_be_doubled() -> None:
     """In every action that names them."""
     (room,) = _single(_finding("workers_headroom", severity=Severity.INFO))
-    assert "Double their number. Go on while cores and host memory are free." in room.text
+    assert "Double their number, to at most one a core. Go on while cores and host memory are free." in room.text
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -164,10 +173,11 @@ def test_no_word_to_fill_is_left_in_a_row(folder: str) -> None:
     assert not [row.advice for row in _report(folder).rows if "{" in row.advice]
 
 
-def _paused(level: float, *, steps: int = 600, **params: str) -> tuple[Action, ...]:
-    """Return the actions for a run of one GPU that computes for a share of every sample."""
-    run = replace(examples.run("a", gpus=1, seconds=steps - 1, work=WORK), params=tuple(params.items()))
-    recording = examples.recording(run, [np.asarray(level + 0.02 * (np.arange(steps) % 3 - 1), dtype=np.float64)])
+def _paused(level: float, *, steps: int = 600, idle: int = 0, **params: str) -> tuple[Action, ...]:
+    """Return the actions for a run of one GPU that computes for a share of every sample, between two idle stretches."""
+    run = replace(examples.run("a", gpus=1, seconds=steps + 2 * idle - 1, work=WORK), params=tuple(params.items()))
+    used = np.pad(level + 0.02 * (np.arange(steps) % 3 - 1), idle)
+    recording = examples.recording(run, [np.asarray(used, dtype=np.float64)])
     return _actions((recording, analyze(recording)))
 
 
@@ -175,11 +185,19 @@ def test_short_pauses_without_a_finding_get_the_same_trial() -> None:
     """The log shows no cause, which is said; a GPU that is used well, or a run too short to tell, gets none."""
     (first,) = _paused(0.68)
     assert (first.title, first.gain, first.finding) == ("Try more loader workers", "Gain not known", "")
-    assert "computed 68% of 9 min 59 s; the log doesn't show why. Double their number." in first.text.replace(
+    assert "computed 68% of 9 min 59 s; the log doesn't show why. Double their number" in first.text.replace(
         display.GAP, " "
     )
     assert "Try more loader workers" not in _titles(_paused(0.80))
     assert "Try more loader workers" not in _titles(_paused(0.68, steps=50))
+
+
+def test_start_up_and_tail_are_no_low_use() -> None:
+    """Between them a GPU is used well that computes for less than half of the whole time, or is not."""
+    assert "Try more loader workers" not in _titles(_paused(0.77, steps=400, idle=160))
+    trial = next(one for one in _paused(0.68, steps=400, idle=160) if one.title == "Try more loader workers")
+    text = trial.text.replace(display.GAP, " ")
+    assert text.startswith("Mid-job, the GPU computed 68% of 6 min 40 s; the log doesn't show why.")
 
 
 def test_short_pauses_beside_a_worker_a_core_are_profiled() -> None:

@@ -28,7 +28,8 @@ from gpureport.importers.text.text_log import Chunk
 
 _HEADINGS = re.compile(r"(?:date[\s,]+)?(?:time[\s,]+)?gpu[\s,]+\S.*", re.IGNORECASE | re.DOTALL)
 _UNITS = re.compile(r"(?:yyyymmdd[\s,]+)?(?:hh:mm:ss[\s,]+)?idx\b.*", re.IGNORECASE | re.DOTALL)
-_BARE = re.compile(r"\s*\d{8}[ ,] *\d\d:\d\d:\d\d((?: *, *(?:\d++|-))++)\s*")
+# Python before 3.11.5 goes on behind a comma that no number follows (gh-106052)
+_BARE = re.compile(r"\s*\d{8}[ ,] *\d\d:\d\d:\d\d((?: *, *(?:\d++|-))++)(?<=[\d-])\s*")
 """A row of `--format csv,noheader -o DT`."""
 _MOST_COLUMNS = 500
 """Headings in a line at most, as in a header of `--query-gpu`."""

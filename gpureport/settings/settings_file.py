@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gpureport.errors import SettingsError
-from gpureport.toml_files import read_toml
+from gpureport.settings.toml_files import read_toml
 
 FILE = "gpureport.toml"
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from gpureport.limits import LONGEST_SECRET_PATTERN, MOST_SECRET_PATTERNS
 from gpureport.redaction.own_secrets import STAR, OwnSecrets
-from gpureport.settings import Section, Settings
+from gpureport.settings.settings_file import Section, Settings
 
 SECTION = "secrets"
 _FEWEST_IN_NAME, _FEWEST_IN_PATTERN = 2, 4

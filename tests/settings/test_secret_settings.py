@@ -7,8 +7,8 @@ import pytest
 from gpureport.errors import SettingsError
 from gpureport.limits import LONGEST_SECRET_PATTERN, MOST_SECRET_PATTERNS
 from gpureport.redaction.own_secrets import OwnSecrets
-from gpureport.secret_settings import read_own_secrets
 from gpureport.settings import Settings
+from gpureport.settings.secret_settings import read_own_secrets
 
 
 def _read(**values: Any) -> OwnSecrets:  # noqa: ANN401 - whatever a file holds

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from gpureport.errors import SettingsError
 from gpureport.regular_files import UnsafeFileError, read_small_text
 
-_piped: dict[Path, "TomlText"] | None = None
+_piped: ContextVar[dict[Path, "TomlText"] | None] = ContextVar("piped", default=None)
 """What was read from pipes, which are empty the second time; None where nothing is kept."""
 
 _DEEPEST = 50
@@ -36,8 +37,7 @@ class TomlText:
 
 def keep_piped() -> None:
     """Keep from now on what is read from pipes, and forget what was kept before: a command reads its settings twice."""
-    global _piped  # noqa: PLW0603 - whoever reads a file again does not know that it was read
-    _piped = {}
+    _piped.set({})
 
 
 def read_toml(path: Path, hint: str) -> TomlText:
@@ -50,13 +50,14 @@ def read_toml(path: Path, hint: str) -> TomlText:
     Raises:
         SettingsError: when it cannot be read, is no TOML, or holds a number or a nesting beyond all use.
     """
-    if _piped and path in _piped:
-        return _piped[path]
+    kept = _piped.get()
+    if kept and path in kept:
+        return kept[path]
     try:
         text = read_small_text(path)
         read = TomlText(text=text, content=parse_toml(text))
-        if _piped is not None and not path.is_file():
-            _piped[path] = read
+        if kept is not None and not path.is_file():
+            kept[path] = read
         return read  # noqa: TRY300 - what fails in between is an error of the file
     except OSError as error:
         advice = error.hint if isinstance(error, UnsafeFileError) else "check the path"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SettingsError
-from gpureport.toml_files import read_toml
+from gpureport.settings.toml_files import read_toml
 
 
 @pytest.mark.parametrize(

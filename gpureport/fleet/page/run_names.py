@@ -1,0 +1,45 @@
+"""What runs are called on the page of many runs: by their names, and where some are alike also by where they lie."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+
+from gpureport.fleet.fleet_report import RunName
+from gpureport.fleet.page.class_words import shorten_name
+from gpureport.importers import LOCATORS, longer_names
+
+_ID = 8
+"""Characters of an id that tell it from others."""
+
+
+def name_runs(runs: Sequence[RunName]) -> list[str]:
+    """Return the names of some runs; where different ones share a name, each is followed by its source in brackets."""
+    alike: defaultdict[str, dict[str, RunName]] = defaultdict(dict)
+    for run in runs:
+        alike[run.name][run.id] = run
+    shown = {name: _describe_sources(same.values()) for name, same in alike.items() if len(same) > 1}
+    return [
+        f"{shorten_name(run.name)} ({shown[run.name][run.id]})" if run.name in shown else shorten_name(run.name)
+        for run in runs
+    ]
+
+
+def _describe_sources(runs: Iterable[RunName]) -> dict[str, str]:
+    """Return where each of some runs lies, short, by its id: of logs as much of their paths as tells them apart."""
+    shown = {run.id: _describe_tracked(run.source) if run.source else run.id[:_ID] for run in runs}
+    logs = [run for run in runs if run.source and not shown[run.id]]
+    paths = longer_names([run.source or "" for run in logs])
+    shown |= {run.id: path for run, path in zip(logs, paths, strict=True)}
+    return {key: shorten_name(text) for key, text in shown.items()}
+
+
+def _describe_tracked(source: str) -> str:
+    """Return the store and the beginning of the id of a run of a tracker: `mlflow.db#84fcdd07`; empty of a log."""
+    prefix = next((each for each in LOCATORS if source.startswith(each)), "")
+    store, _, key = source.removeprefix(prefix).rpartition("#")
+    return f"{PurePosixPath(store).name}#{key[:_ID]}" if prefix and store else ""
+
+
+def locate_run(run: RunName) -> str:
+    """Return where a run lies in full, its id where that is not known."""
+    return shorten_name(run.source or run.id)

@@ -1,0 +1,47 @@
+"""What the figures of runs are called: one name each, in every table, tile, chart, sentence and format."""
+
+from collections.abc import Mapping
+
+from gpureport.comparison.steps.step_figures import (
+    COST_PER_WORK,
+    ENERGY_PER_WORK,
+    PER_WORK,
+    SECONDS_TO_TARGET,
+    TRAINING_RATE,
+    WORK_BATCH,
+    WORK_RATE,
+)
+from gpureport.report.wording.work_scale import name_work
+
+FIGURE_NAMES: Mapping[str, str] = {
+    WORK_RATE: "Throughput, whole job",
+    TRAINING_RATE: "Throughput, training alone",
+    PER_WORK: "GPU time {per}",
+    COST_PER_WORK: "Cost {per}",
+    SECONDS_TO_TARGET: "Time to target",
+    "gpu_seconds": "GPU time a run",
+    ENERGY_PER_WORK: "Energy {per}",
+    "energy_joules": "Energy a run",
+    "idle_ratio": "Idle share",
+    "gpu_utilization_ratio": "GPU utilisation",
+    "gpu_power_watts": "Power of a GPU",
+    "gpu_sm_clock_hertz": "SM clock",
+    "gpu_graphics_clock_hertz": "Graphics clock",
+    "gpu_memory_used_bytes": "Peak memory",
+}
+"""By metric, in the order of columns; `per` is the batch of work, as `per_batch` names it."""
+
+
+def per_batch(unit: str | None) -> str:
+    """Return the batch that figures per unit of work have in JSON: `per 1,000 images`, or units in general."""
+    return f"per {WORK_BATCH:,} {name_work(unit)}"
+
+
+def name_figure(metric: str, per: str = "") -> str:
+    """Return what a figure is called.
+
+    Args:
+        metric: its name in JSON.
+        per: the batch of work that it is for; 1,000 units of work when empty.
+    """
+    return FIGURE_NAMES[metric].format(per=per or per_batch(None))
