@@ -1,7 +1,7 @@
 """The change of a figure since a baseline, its interval, and whether it keeps a limit."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gpureport.checks import baseline_precision, check_wording, training_figures
 from gpureport.checks.limit import Limit
@@ -50,7 +50,7 @@ def compare_with_baseline(
     """Compare the runs of one step, whatever its label, with those of a baseline, of which it is no part itself."""
     checked = {run.analysis.run.id for run in step}
     others = [run for run in baseline if run.analysis.run.id not in checked] or baseline
-    sides = [_relabel_step(run, _BASELINE) for run in others], [_relabel_step(run, _CHECKED) for run in step]
+    sides = [run.in_step(_BASELINE) for run in others], [run.in_step(_CHECKED) for run in step]
     comparison = compare([*sides[0], *sides[1]], noise, goals)
     first, last = comparison.steps
     return BaselineComparison(
@@ -61,10 +61,6 @@ def compare_with_baseline(
         step=last,
         quality=compare_quality(first, last, goals),
     )
-
-
-def _relabel_step(run: SampledRun, label: str) -> SampledRun:
-    return replace(run, analysis=replace(run.analysis, run=replace(run.analysis.run, step=label)))
 
 
 def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
@@ -171,7 +167,7 @@ def _advise_runs(delta: Delta, found: BaselineComparison, aim: float) -> str:
 
 
 def keeps_change_limit(limit: Limit, seen: ObservedValue) -> bool:
-    """Return whether a change keeps its limit: it is it is known not to be broken."""
+    """Return whether a change keeps its limit: it is known not to be broken."""
     return seen.value is not None and not seen.doubt and not seen.breaks(limit)
 
 

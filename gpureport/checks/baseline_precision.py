@@ -1,10 +1,11 @@
 """What a baseline of several runs can hold: how far its runs differ, and the smallest change a rule may be on."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, exp, inf, isfinite, log
 from statistics import stdev
 
+from gpureport.checks.check_wording import name_figure_for_one
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.statistics.more_data import (
     RunInterval,
@@ -19,7 +20,7 @@ from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE, WOR
 from gpureport.comparison.steps.steps import Delta, Step, Verdict
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
 from gpureport.comparison.verdicts.work_resolution import Resolution, find_least_half_width, find_resolution
-from gpureport.report.wording import display, terms
+from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_reason
 from gpureport.report.wording.more_data import describe_more_data
 
@@ -77,7 +78,7 @@ def list_statements(runs: Sequence[SampledRun]) -> Iterator[str]:
     found = read_run_figures(step, PER_WORK if step.work_unit else UTILISATION)
     yield from (f"{clause}." for clause in describe_outlier(found))
     last, *others = (
-        _relabel(run, label) for run, label in zip(runs, ("checked", *["baseline"] * len(runs)), strict=False)
+        run.in_step(label) for run, label in zip(runs, ("checked", *["baseline"] * len(runs)), strict=False)
     )
     delta = compare([*others, last]).judged("baseline", "checked")
     if len(found.values) > 1 and delta is not None and delta.verdict is not Verdict.NOT_ENOUGH_DATA:
@@ -89,11 +90,7 @@ def list_statements(runs: Sequence[SampledRun]) -> Iterator[str]:
 
 def _join_runs(runs: Sequence[SampledRun]) -> Step:
     """Return runs as one step, whatever their labels."""
-    return compare([_relabel(run, "baseline") for run in runs]).steps[0]
-
-
-def _relabel(run: SampledRun, label: str) -> SampledRun:
-    return replace(run, analysis=replace(run.analysis, run=replace(run.analysis.run, step=label)))
+    return compare([run.in_step("baseline") for run in runs]).steps[0]
 
 
 def _describe_size(found: RunFigures) -> str:
@@ -111,7 +108,7 @@ def _describe_size(found: RunFigures) -> str:
         size = find_smallest_size(half)
         held = f"{size:.0%} or more" if isfinite(size) else ""
         spread_words, other = display.percent(exp(spread) - 1), ""
-    noun = _name_figure(found.figure.metric)
+    noun = name_figure_for_one(found.figure.metric)
     if size >= _LARGEST:
         return f"{count} spread by {spread_words}: too much for a rule on {noun}{other}."
     return f"{count} spread by {spread_words}: a rule on {noun} can hold a size of {held}{other}."
@@ -150,11 +147,6 @@ def find_smallest_size(half_width: float) -> float:
     return ceil(size * 100 - 1e-9) / 100 if size < _LARGEST else inf
 
 
-def _name_figure(metric: str) -> str:
-    """Return a compared figure in words, within a sentence."""
-    return "GPU time per unit of work" if metric == PER_WORK else terms.column_title(metric)
-
-
 def describe_outlier(found: RunFigures) -> Iterator[str]:
     """Yield which run of a baseline stands apart from the others, and to leave it out; nothing where none does."""
     outlier = find_outlier(found.values, _APART_RATIO if found.is_ratio else _APART_POINTS)
@@ -167,10 +159,10 @@ def describe_outlier(found: RunFigures) -> Iterator[str]:
     elif found.is_ratio:
         side = "more" if difference > 0 else "less"
         size = display.percent(abs(exp(difference) - 1))
-        how = f"apart from the others ({_name_figure(found.figure.metric)} {size} {side})"
+        how = f"apart from the others ({name_figure_for_one(found.figure.metric)} {size} {side})"
     else:
         points = display.percentage_points(difference)
-        how = f"apart from the others ({_name_figure(found.figure.metric)} {points})"
+        how = f"apart from the others ({name_figure_for_one(found.figure.metric)} {points})"
     yield f"{name} is {how}: set the baseline without it"
 
 

@@ -229,10 +229,13 @@ def _noun(limit: Limit) -> str:
         return terms.kind_title(limit.name)
     if limit.name in terms.CLASSES:
         return terms.CLASSES[limit.name]
-    noun = terms.column_title(limit.name)
-    # a change in per cent is the same for one unit of work as for a thousand
     is_relative = limit.subject is TargetKind.CHANGE and limit.threshold.unit == SHARE
-    return noun.replace(_THOUSAND, "unit of work") if is_relative else noun
+    return name_figure_for_one(limit.name) if is_relative else terms.column_title(limit.name)
+
+
+def name_figure_for_one(metric: str) -> str:
+    """Return a figure within a sentence, per one unit of work: its change in per cent is that of a thousand."""
+    return terms.column_title(metric).replace(_THOUSAND, "unit of work")
 
 
 def _name_runs(runs: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ FINEST_RATIO = 0.003
 _USUAL_INTERVAL = 1.0
 """Seconds between samples of a run that does not tell it, as one of a single sample: what `gpureport record` takes."""
 
-_TIMED = {PER_WORK, COST_PER_WORK, WORK_RATE}
+TIMED_FIGURES = {PER_WORK, COST_PER_WORK, WORK_RATE}
 """Figures that go by how long recordings last."""
 
 
@@ -41,7 +41,7 @@ def find_resolution(base: Step, step: Step, metric: str) -> Resolution:
     """Return how finely the logarithm of a figure per unit of work is known in both of two steps."""
     runs = (*base.runs, *step.runs)
     if metric != TRAINING_RATE:
-        return Resolution(finest=FINEST_RATIO, least=find_sampling_step(runs) if metric in _TIMED else 0.0)
+        return Resolution(finest=FINEST_RATIO, least=find_sampling_step(runs) if metric in TIMED_FIGURES else 0.0)
     if base.training_source is not None and base.training_source.basis is TrainingBasis.SERIES:
         return Resolution(finest=FINEST_RATIO)
     # the steady phase begins and ends with a sample

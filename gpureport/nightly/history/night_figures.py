@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 
 from gpureport.comparison.gains.known_loss import measure_lost_ratio
 from gpureport.comparison.steps import step_figures
-from gpureport.comparison.verdicts.work_resolution import find_sampling_step
+from gpureport.comparison.verdicts.work_resolution import TIMED_FIGURES, find_sampling_step
 from gpureport.findings import Severity
 from gpureport.report.runs import gpu_time
-from gpureport.report.wording.figure_names import name_figure
-from gpureport.report.wording.work_scale import name_work
+from gpureport.report.wording.figure_names import name_figure, per_batch
 
 if TYPE_CHECKING:
     from gpureport.analysis.results import Analysis
     from gpureport.comparison.steps.sampled_run import SampledRun
 
-_UNITS = "units of work"
 _OF_WORK = {
     step_figures.PER_WORK,
     step_figures.WORK_RATE,
@@ -55,7 +53,7 @@ class FigureKind:
 
     def per_unit(self, unit: str) -> "FigureKind":
         """Return the figure with the unit of work in its title; as it is where none is known."""
-        return replace(self, title=self.title.replace(_UNITS, name_work(unit))) if unit else self
+        return replace(self, title=name_figure(self.name, per_batch(unit))) if unit and self.is_of_work else self
 
     @property
     def is_of_work(self) -> bool:
@@ -65,7 +63,7 @@ class FigureKind:
     @property
     def is_timed(self) -> bool:
         """Whether it goes by how long a job took for its work, which is known no finer than it is sampled."""
-        return self.name in {step_figures.PER_WORK, step_figures.COST_PER_WORK, step_figures.WORK_RATE}
+        return self.name in TIMED_FIGURES
 
 
 def _share(name: str, title: str, better: str) -> FigureKind:

@@ -1,7 +1,6 @@
 """Runs set against earlier ones, such as a baseline or the nights of last week, as one short table."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_pairs import pair_steps
@@ -32,7 +31,7 @@ def compare_with_earlier(
         goals: what a person says of training metrics.
         is_baseline: whether rules on a change compare with them.
     """
-    sides = [_relabel(run, _EARLIER) for run in earlier], [_relabel(run, _LATER) for run in later]
+    sides = [run.in_step(_EARLIER) for run in earlier], [run.in_step(_LATER) for run in later]
     comparison = compare([*sides[0], *sides[1]], None, goals)
     (pair,) = pair_steps(comparison)
     in_seconds = figure_formats.uses_seconds(comparison)
@@ -51,7 +50,3 @@ def _explain_rules(deltas: Sequence[Delta]) -> Iterator[str]:
             "A rule on a change decides although one run is unconfirmed here: it takes that run to scatter as those of "
             "the baseline do, and fails where the whole interval lies beyond its size."
         )
-
-
-def _relabel(run: SampledRun, label: str) -> SampledRun:
-    return replace(run, analysis=replace(run.analysis, run=replace(run.analysis.run, step=label)))
