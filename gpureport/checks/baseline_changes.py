@@ -1,9 +1,9 @@
 """The change of a figure since a baseline, its interval, and whether it keeps a limit."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from gpureport.checks import check_wording, training_figures
+from gpureport.checks import baseline_precision, check_wording, training_figures
 from gpureport.checks.limit import Limit
 from gpureport.checks.limit_units import SHARE
 from gpureport.checks.observed_value import ObservedValue, not_observed
@@ -13,7 +13,7 @@ from gpureport.comparison.statistics.difference_estimate import Basis
 from gpureport.comparison.steps.compared_figures import BY_METRIC, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
-from gpureport.comparison.steps.steps import Delta, Verdict
+from gpureport.comparison.steps.steps import Delta, Step, Verdict
 from gpureport.comparison.steps.verdict_reason import ReasonKind
 from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, compare_findings
@@ -31,12 +31,16 @@ class BaselineComparison:
         deltas: the change of every figure.
         finding_changes: whether each finding is new, still there or gone.
         noise: how much repetitions in the store differ; None without repetitions.
+        base: the baseline.
+        step: what is compared with it.
         quality: the change of every training metric that says how well a run trained.
     """
 
     deltas: tuple[Delta, ...]
     finding_changes: tuple[FindingChange, ...]
     noise: Noise | None
+    base: Step
+    step: Step
     quality: tuple[QualityChange, ...] = ()
 
 
@@ -46,19 +50,17 @@ def compare_with_baseline(
     """Compare the runs of one step, whatever its label, with those of a baseline, of which it is no part itself."""
     checked = {run.analysis.run.id for run in step}
     others = [run for run in baseline if run.analysis.run.id not in checked] or baseline
-    sides = [_relabel_step(run, _BASELINE) for run in others], [_relabel_step(run, _CHECKED) for run in step]
+    sides = [run.in_step(_BASELINE) for run in others], [run.in_step(_CHECKED) for run in step]
     comparison = compare([*sides[0], *sides[1]], noise, goals)
     first, last = comparison.steps
     return BaselineComparison(
         deltas=comparison.deltas,
         finding_changes=compare_findings(first, last),
         noise=noise,
+        base=first,
+        step=last,
         quality=compare_quality(first, last, goals),
     )
-
-
-def _relabel_step(run: SampledRun, label: str) -> SampledRun:
-    return replace(run, analysis=replace(run.analysis, run=replace(run.analysis.run, step=label)))
 
 
 def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
@@ -81,13 +83,16 @@ def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
     low, high = (end / scale for end in _widen_interval(delta, found.noise))
     value = delta.difference / scale
     changed = check_wording.describe_change(limit, value, (low, high), has_level=delta.interval is not None)
+    doubt = check_wording.explain_unknown_change(limit, value, (low, high), "")
+    if doubt:
+        doubt += _advise_runs(delta, found, _find_aim(limit, value, (low, high)))
     return ObservedValue(
         value=value,
         unit=limit.threshold.unit,
         text=f"{changed} against the baseline",
         low=low,
         high=high,
-        doubt=check_wording.explain_unknown_change(limit, value, (low, high), _advise_runs(delta, found.noise)),
+        doubt=doubt,
         note=_describe_basis(delta, found.noise),
     )
 
@@ -136,21 +141,33 @@ def _describe_basis(delta: Delta, noise: Noise | None) -> str:
     return f"one run a side; the interval is no narrower than what {scatter}"
 
 
-def _advise_runs(delta: Delta, noise: Noise | None) -> str:
+def _find_aim(limit: Limit, value: float, ends: tuple[float, float]) -> float:
+    """Return to what share of its width an interval must shrink, so that it is known whether a change keeps its limit.
+
+    It is known where the interval no longer reaches the limit, and where a change that keeps the limit is known to
+    better than the limit's size.
+    """
+    reach = ends[1] - value if limit.is_upper else value - ends[0]
+    distance = abs(limit.threshold.value - value)
+    if limit.holds(value):
+        return max(distance, abs(limit.threshold.value)) / reach
+    other = value - ends[0] if limit.is_upper else ends[1] - value
+    return distance / other if other else 0.0
+
+
+def _advise_runs(delta: Delta, found: BaselineComparison, aim: float) -> str:
     """Return what leaves the size of a change open, and what would settle it."""
     if delta.basis == Basis.REPLICATES.value:
-        if delta.needed is not None and delta.needed.runs is None:
-            return "from runs this short, whatever their number: record longer ones"
-        return "from runs that differ this much: add runs to the baseline"
+        return baseline_precision.advise_more_data(delta, found.base, found.step, aim)
     difference = delta.difference or 0.0
     low, high = delta.interval or (difference, difference)
-    if max(high - difference, difference - low) > _repetition_margin(delta, noise) * (1 + 1e-9):
+    if max(high - difference, difference - low) > _repetition_margin(delta, found.noise) * (1 + 1e-9):
         return f"from runs this short: record 10 min or more, or {check_wording.THREE_RUNS}"
     return f"from one run a side: {check_wording.THREE_RUNS}"
 
 
 def keeps_change_limit(limit: Limit, seen: ObservedValue) -> bool:
-    """Return whether a change keeps its limit: it is it is known not to be broken."""
+    """Return whether a change keeps its limit: it is known not to be broken."""
     return seen.value is not None and not seen.doubt and not seen.breaks(limit)
 
 

@@ -12,6 +12,7 @@ from gpureport.checks.limit_units import FINDINGS, SHARE
 from gpureport.findings import Check, CheckOutcome
 from gpureport.number_format import MINUS
 from gpureport.report.wording import display, terms
+from gpureport.report.wording.relative_changes import format_percent_change
 
 FAILED, NOT_ASSESSED, PASSED = "FAILED", "NOT ASSESSED", "PASSED"
 """How a gate ended."""
@@ -24,6 +25,7 @@ _KIND = re.compile(rf"\b(?:{'|'.join(terms.KINDS)})\b")
 _COUNT = re.compile(r"\d+ findings?: ")
 _LISTED = 3
 _NOUNS = {"idle_ratio": "idle share", "rejected": "rejected lines", "not_judged": "checks not assessed"}
+_THOUSAND = "1,000 units of work"
 _RELATIONS = {"<=": "allowed", "<": "allowed below", ">=": "required", ">": "required above"}
 _COUNTED = {TargetKind.FINDING, TargetKind.NEW}
 
@@ -41,6 +43,22 @@ def describe_failures(checks: Sequence[Check]) -> Iterator[str]:
         for check in own:
             run = f"{display.clean(check.run)}: " if several and check.run else ""
             yield f"{run}{_describe_figure(check, limit)}"
+
+
+def name_failure(checks: Sequence[Check]) -> str:
+    """Return what broke a rule in a few words: the change of a figure first, else a finding; empty of other rules."""
+    broken = [(check, _parse(check.limit)) for check in checks if check.outcome is CheckOutcome.BROKEN]
+    for check, limit in broken:
+        if limit is not None and limit.subject is TargetKind.CHANGE and check.value is not None:
+            return f"{display.raise_first(_noun(limit))} {_format_signed_change(check.value, limit)}"
+    return next((terms.kind_title(limit.name) for _, limit in broken if limit and limit.name in terms.KINDS), "")
+
+
+def _format_signed_change(value: float, limit: Limit) -> str:
+    """Return a change with its sign, in per cent, in points or in its unit."""
+    if limit.threshold.unit == SHARE:
+        return format_percent_change(1 + value)
+    return f"{MINUS if value < 0 else '+'}{_format_size(limit, value)}"
 
 
 def describe_unassessed(checks: Sequence[Check]) -> Iterator[str]:
@@ -211,7 +229,13 @@ def _noun(limit: Limit) -> str:
         return terms.kind_title(limit.name)
     if limit.name in terms.CLASSES:
         return terms.CLASSES[limit.name]
-    return terms.column_title(limit.name)
+    is_relative = limit.subject is TargetKind.CHANGE and limit.threshold.unit == SHARE
+    return name_figure_for_one(limit.name) if is_relative else terms.column_title(limit.name)
+
+
+def name_figure_for_one(metric: str) -> str:
+    """Return a figure within a sentence, per one unit of work: its change in per cent is that of a thousand."""
+    return terms.column_title(metric).replace(_THOUSAND, "unit of work")
 
 
 def _name_runs(runs: Sequence[str]) -> str:

@@ -44,8 +44,12 @@ class Verdict:
 
     @property
     def counts(self) -> str:
-        """How many checks have each outcome, the gravest first; empty without checks."""
-        counted = [(outcome, self.count(outcome)) for outcome in CheckOutcome]
+        """How many checks have each outcome, the gravest first; empty without checks.
+
+        Those that do not apply are counted only where there is no other.
+        """
+        shown = [each for each in CheckOutcome if each is not CheckOutcome.NOT_APPLIED]
+        counted = [(each, self.count(each)) for each in (shown if any(map(self.count, shown)) else CheckOutcome)]
         return ", ".join(f"{number} {_outcome_word(outcome, number)}" for outcome, number in counted if number)
 
     @property

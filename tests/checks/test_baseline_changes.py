@@ -194,7 +194,37 @@ def test_work_is_timed_no_finer_than_it_is_sampled(every: float, limit: str, out
     assert check.outcome is outcome
     assert check.bounds is not None
     assert check.bounds[1] - check.bounds[0] == pytest.approx(2 * every / 24, rel=0.5)
-    assert ("whatever their number: record longer ones" in check.reason) == (every == 1.0 and outcome is CANNOT)
+    told = "is not known from runs this short: take runs of about 6\N{NO-BREAK SPACE}min"
+    assert (told in check.reason) == (every == 1.0 and outcome is CANNOT)
+
+
+def worked(name: str, seconds: float, steps: int = 600) -> SampledRun:
+    """Return a run that took so long for its steps, sampled ten times a second."""
+    run = sampled(name, util=level(95, round(seconds * 10), 1), every=0.1)
+    work = replace(run.analysis.run, work=Work(amount=steps, unit="steps"))
+    return replace(run, analysis=replace(run.analysis, run=work))
+
+
+def test_what_would_settle_a_change_is_computed() -> None:
+    """More baseline runs, or longer ones; `take` so many."""
+    baseline = [worked(f"old {number}", seconds) for number, seconds in enumerate((59.2, 60.0, 60.8))]
+    (check,) = changed("change gpu_seconds_per_1000_work <= 5%", baseline, [worked("new", 60.2)])
+    assert check.outcome is CANNOT
+    assert check.reason.replace("\N{NO-BREAK SPACE}", " ").endswith(
+        "from runs that differ this much: take 5 baseline runs or runs of about 3 min"
+    )
+    more = [*baseline, worked("old 3", 59.4), worked("old 4", 60.6)]
+    assert changed("change gpu_seconds_per_1000_work <= 5%", more, [worked("new", 60.2)])[0].outcome is PASSED
+
+
+def test_one_run_of_the_baseline_that_stands_apart_is_named() -> None:
+    """It alone leaves the change open: neither more nor longer runs would help."""
+    baseline = [*(worked(f"run-{number}", 60.0 + number / 10) for number in range(5)), worked("run-6", 180.0)]
+    (check,) = changed("change gpu_seconds_per_1000_work <= 5%", baseline, [worked("new", 60.2)])
+    assert check.outcome is CANNOT
+    assert check.reason.endswith(
+        "is not known since run-6 is 3 times slower than the others: set the baseline without it"
+    )
 
 
 def replace_step(run: SampledRun) -> SampledRun:

@@ -208,7 +208,8 @@ def _usage(name: str, command: click.Command) -> str:
     arguments = [parameter for parameter in command.params if isinstance(parameter, click.Argument)]
     names = [each.metavar or (each.name or "").upper() for each in arguments]
     words = [
-        name + ("..." if each.nargs == -1 and each.metavar is None else "")
+        (name if each.required or each.metavar else f"[{name}]")
+        + ("..." if each.nargs == -1 and each.metavar is None else "")
         for name, each in zip(names, arguments, strict=True)
     ]
     tail = ["COMMAND"] if isinstance(command, click.Group) else words

@@ -109,7 +109,7 @@ def check_pages(folder: Path, code: int) -> None:
     assert f'<p class="lead"><b class="{_STYLES[code]}">{_WORDS[code]}</b>' in index
     record = History(folder / ".gpureport").read_latest()[-1]
     rows = [part for part in index.split("<h2>Nights</h2>")[1].split("<tr") if f'"row">{record.date}' in part]
-    shown = [re.findall(r'data-name="Rules">(?:<span>)?<b class="\w+">([^<]+)', each)[0] for each in rows]
+    shown = [re.findall(r'data-name="Rules">\s*(?:<span>)?<b class="\w+">([^<]+)', each)[0] for each in rows]
     assert len(rows) == len(record.runs)
     assert (_WORDS[1] in shown) == (code == 1)
     assert set(shown) == {_WORDS[0]} or code

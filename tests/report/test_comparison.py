@@ -103,7 +103,10 @@ def test_one_run_against_several_is_unconfirmed_in_words_of_its_own() -> None:
     assert "unconfirmed (one run on one side)" in text(view)
     assert "one run each" not in text(view)
     lead = next(iter(write_step_lead(compare([build_sampled_run(*run) for run in runs]))))
-    assert lead.startswith("Repeat a to confirm this; until then, a rule takes it to scatter as b does.")
+    assert lead.startswith(
+        "Only one run of “a”: repeat it to confirm this. A rule decides all the same, as it takes that run to "
+        "scatter like those of “b”."
+    )
 
 
 def test_every_verdict_says_what_would_be_shown() -> None:

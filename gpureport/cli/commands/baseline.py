@@ -13,6 +13,7 @@ from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.options.completion import complete_baselines, complete_sources
 from gpureport.cli.options.source_options import SourceOptions, source_options
+from gpureport.cli.results.baseline_state import describe_baseline
 from gpureport.cli.runs.chosen_store import open_store, store_option
 from gpureport.cli.runs.run_storing import relabel_stored_run, store_run
 from gpureport.cli.sources import source_names, source_readings
@@ -62,6 +63,8 @@ def set_baseline(ctx: click.Context, *, baseline_name: str, source: tuple[str, .
     entries = {entry.run.id: entry for entry in _find_entries(place, source, own)}
     made = set_baseline(place, baseline_name, list(entries.values()))
     click.echo(make_printable(f"Baseline {made.name}: {', '.join(f'{each.name} ({each.id})' for each in made.runs)}"))
+    for line in describe_baseline(place, made.name, options.tracker.throughput):
+        click.echo(make_printable(line))
     runs = place.folder / BASELINES / made.name / "runs"
     if isinstance(runs, Path) and _is_ignored_by_git(runs):
         print_note(f"git ignores {runs}; to commit it: git add --force {place.folder / BASELINES}")

@@ -36,7 +36,7 @@ def compare_with_baseline(
     for step, group in _group_by_step(runs).items():
         later = run_sampling.sample_runs(group.runs, throughput)
         title = f"Baseline {name}{f' · {step}' if step else ''}"
-        yield compare_with_earlier(title, against.runs, later, runs.goals)
+        yield compare_with_earlier(title, against.runs, later, runs.goals, is_baseline=True)
 
 
 def compare_with_last_week(

@@ -54,6 +54,10 @@ class SampledRun:
     _estimates: dict[tuple[str, float], MeanEstimate] = field(default_factory=dict, repr=False, compare=False)
     _thinned: dict[float, RunSeries] = field(default_factory=dict, repr=False, compare=False)
 
+    def in_step(self, label: str) -> "SampledRun":
+        """Return the run as one of another step."""
+        return replace(self, analysis=replace(self.analysis, run=replace(self.analysis.run, step=label)))
+
     def at(self, interval: float) -> RunSeries | None:
         """Return its series as a log would hold them that was sampled at an interval, where that is coarser."""
         if self.series is None or interval <= THINNED * max(self.series.interval, self.series.width):

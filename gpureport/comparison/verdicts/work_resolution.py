@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import exp
 
+from gpureport.comparison.steps.compared_figures import BY_METRIC, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE, observed_seconds
 from gpureport.comparison.steps.steps import Step
@@ -14,7 +16,7 @@ FINEST_RATIO = 0.003
 _USUAL_INTERVAL = 1.0
 """Seconds between samples of a run that does not tell it, as one of a single sample: what `gpureport record` takes."""
 
-_TIMED = {PER_WORK, COST_PER_WORK, WORK_RATE}
+TIMED_FIGURES = {PER_WORK, COST_PER_WORK, WORK_RATE}
 """Figures that go by how long recordings last."""
 
 
@@ -39,7 +41,7 @@ def find_resolution(base: Step, step: Step, metric: str) -> Resolution:
     """Return how finely the logarithm of a figure per unit of work is known in both of two steps."""
     runs = (*base.runs, *step.runs)
     if metric != TRAINING_RATE:
-        return Resolution(finest=FINEST_RATIO, least=find_sampling_step(runs) if metric in _TIMED else 0.0)
+        return Resolution(finest=FINEST_RATIO, least=find_sampling_step(runs) if metric in TIMED_FIGURES else 0.0)
     if base.training_source is not None and base.training_source.basis is TrainingBasis.SERIES:
         return Resolution(finest=FINEST_RATIO)
     # the steady phase begins and ends with a sample
@@ -54,6 +56,13 @@ def find_sampling_step(runs: Sequence[SampledRun]) -> float:
     """
     lengths = [(run, observed_seconds([run.analysis])) for run in runs]
     return max((_find_interval(run) / seconds for run, seconds in lengths if seconds > 0), default=0.0)
+
+
+def find_least_half_width(base: Step, step: Step, metric: str, before: float) -> float:
+    """Return the half-width of an interval between steps that no number of runs narrows, in the unit of the figure."""
+    if BY_METRIC[metric].kind is not FigureRole.WORK:
+        return 0.0
+    return before * (exp(find_resolution(base, step, metric).least) - 1)
 
 
 def _find_interval(run: SampledRun) -> float:

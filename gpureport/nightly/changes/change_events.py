@@ -14,6 +14,9 @@ _WORK_FIGURES = (PER_WORK, WORK_RATE, COST_PER_WORK, ENERGY_PER_WORK)
 _TIME_FIGURES = ("lost_ratio", "gpu_utilization_ratio", "idle_ratio")
 """The figures of a job whose work is not known."""
 
+_LEFT = 0.1
+"""Part of a change that may be left once a later one has undone it (pragmatic)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeEvent:
@@ -24,22 +27,21 @@ class ChangeEvent:
         label: another name of that night.
         changes: the figures that changed; the job's own figure first, the others as figures are ordered.
         verdict: `worse` or `better` by the job's own figure; `changed` where that stayed the same.
+        is_new: whether the latest night is the first to show it: what decides the verdict, not a figure that joins it.
+        is_undone: whether a later change took the job's own figure back to where it was before.
     """
 
     date: str
     label: str
     changes: tuple[tuple[Trend, FigureChange], ...]
     verdict: str
+    is_new: bool
+    is_undone: bool = False
 
     @property
     def group(self) -> tuple[str, str]:
         """Step and GPUs of its runs."""
         return self.changes[0][0].group
-
-    @property
-    def is_new(self) -> bool:
-        """Whether the latest night is the first to show one of its changes."""
-        return any(change.is_new for _, change in self.changes)
 
     @property
     def changed_params(self) -> tuple[ParamChange, ...]:
@@ -84,12 +86,26 @@ def _build_event(held: Sequence[tuple[Trend, FigureChange]], own: Sequence[str])
     ordered = sorted(held, key=lambda entry: ranks.get(entry[0].kind.name, len(own)))
     trend, change = ordered[0]
     first = held[0][1]
+    is_own = trend.kind.name in ranks
+    verdict = change.verdict if is_own else "changed"
+    deciding = [each for other, each in ordered if (other.kind.name in ranks) == is_own]
+    known = [each for each in deciding if not each.is_new and (not is_own or each.verdict == verdict)]
     return ChangeEvent(
         date=first.date,
         label=first.label,
         changes=tuple(ordered),
-        verdict=change.verdict if trend.kind.name in ranks else "changed",
+        verdict=verdict,
+        is_new=change.is_new and not known,
+        is_undone=is_own and _is_undone(trend, change),
     )
+
+
+def _is_undone(trend: Trend, change: FigureChange) -> bool:
+    """Return whether a figure is back where it was before a change, but for a small part of it."""
+    if change is trend.changes[-1]:
+        return False
+    left = (trend.changes[-1].shift.after - change.shift.before) / change.shift.difference
+    return left <= _LEFT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

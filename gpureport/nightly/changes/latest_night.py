@@ -19,7 +19,8 @@ class LatestNight:
         date: the night; empty if none is recorded.
         records: its records; parallel jobs write one each.
         groups: step and GPUs of its runs, each once.
-        new_events: events that this night first shows, the worse ones first.
+        new_events: events that this night first shows: the latest of each group, the worse ones first; then those that
+            a later one has overtaken.
         unrecorded: figures that its runs no longer record.
         nights_needed: groups with too few nights, and how many more each needs before a change can be detected.
     """
@@ -38,8 +39,12 @@ class LatestNight:
 
     @property
     def has_worse_change(self) -> bool:
-        """Whether any of its new events is for the worse."""
-        return any(event.verdict == "worse" for event in self.new_events)
+        """Whether any of its new events is for the worse and still holds."""
+        return any(event.verdict == "worse" and not event.is_undone for event in self.new_events)
+
+    def is_overtaken(self, event: ChangeEvent) -> bool:
+        """Return whether a later new event of the same group tells how the job is now."""
+        return any(other.group == event.group and other.date > event.date for other in self.new_events)
 
     @property
     def is_fully_compared(self) -> bool:
@@ -62,11 +67,13 @@ def summarize_latest_night(nights: Sequence[NightlyRecord], trends: Sequence[Tre
         for group in groups
     }
     new = [event for event in group_changes(trends) if event.is_new]
+    latest = {event.group: event.date for event in new}
+    new.sort(key=lambda event: (event.date < latest[event.group], _VERDICTS.index(event.verdict)))
     return LatestNight(
         date=date,
         records=own,
         groups=tuple(groups),
-        new_events=tuple(sorted(new, key=lambda event: _VERDICTS.index(event.verdict))),
+        new_events=tuple(new),
         unrecorded=tuple(trend for trend in trends if trend.is_no_longer_recorded),
         nights_needed=tuple((group, count) for group, count in needed.items() if count),
     )

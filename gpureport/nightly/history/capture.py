@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpureport.findings import Check
 from gpureport.nightly.history.night_figures import measure_figures
-from gpureport.nightly.history.nightly_record import NightlyRun
+from gpureport.nightly.history.nightly_record import WORK, NightlyRun
 
 if TYPE_CHECKING:
     from gpureport.comparison.steps.sampled_run import SampledRun
@@ -36,10 +36,19 @@ def capture_run(source: str, run: "SampledRun") -> NightlyRun:
         model=", ".join(models),
         gpus=len(known.gpus),
         started=known.started,
-        params=tuple(sorted(known.params)),
+        params=tuple(sorted(dict([*_name_work(run), *known.params]).items())),
         driver=", ".join(drivers),
         figures=measure_figures(run),
     )
+
+
+def _name_work(run: "SampledRun") -> list[tuple[str, str]]:
+    """Return the work of a run as a param, so that a change of it is listed; of what was only counted, the unit."""
+    work = run.analysis.run.work
+    if work is None:
+        return []
+    amount = f"{work.amount:.0f} " if work.amount.is_integer() else ""
+    return [(WORK, f"{amount}{work.unit}")]
 
 
 def capture_missing(source: str, step: str, reason: str) -> NightlyRun:

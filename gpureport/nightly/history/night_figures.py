@@ -1,20 +1,27 @@
 """The figures of a night: what each is called, which way is better, and how large a change matters."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
 from gpureport.comparison.gains.known_loss import measure_lost_ratio
 from gpureport.comparison.steps import step_figures
+from gpureport.comparison.verdicts.work_resolution import TIMED_FIGURES, find_sampling_step
 from gpureport.findings import Severity
 from gpureport.report.runs import gpu_time
-from gpureport.report.wording.figure_names import name_figure
+from gpureport.report.wording.figure_names import name_figure, per_batch
 
 if TYPE_CHECKING:
     from gpureport.analysis.results import Analysis
     from gpureport.comparison.steps.sampled_run import SampledRun
 
+_OF_WORK = {
+    step_figures.PER_WORK,
+    step_figures.WORK_RATE,
+    step_figures.ENERGY_PER_WORK,
+    step_figures.COST_PER_WORK,
+}
 COUNT = "count"
 """Unit of figures that count."""
 
@@ -43,6 +50,20 @@ class FigureKind:
     def grain(self) -> float:
         """The least deviation from night to night that is assumed; counts are whole numbers."""
         return 0.5 if self.unit == COUNT else self.smallest / 3
+
+    def per_unit(self, unit: str) -> "FigureKind":
+        """Return the figure with the unit of work in its title; as it is where none is known."""
+        return replace(self, title=name_figure(self.name, per_batch(unit))) if unit and self.is_of_work else self
+
+    @property
+    def is_of_work(self) -> bool:
+        """Whether it needs the work of a run."""
+        return self.name in _OF_WORK
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether it goes by how long a job took for its work, which is known no finer than it is sampled."""
+        return self.name in TIMED_FIGURES
 
 
 def _share(name: str, title: str, better: str) -> FigureKind:
@@ -83,6 +104,9 @@ FIGURES = (
 )
 """Every figure, in the order shown."""
 
+SAMPLING = "sampling_interval_ratio"
+"""Name of what is recorded beside the figures: the sampling interval as a share of the recording."""
+
 BY_NAME = {kind.name: kind for kind in FIGURES}
 """Every figure by its name."""
 
@@ -101,7 +125,8 @@ def measure_figures(run: "SampledRun") -> tuple[Figure, ...]:
     known = {each.metric: each.value for each in step_figures.measures([run.analysis], prices)}
     known |= dict(_time_shares(run.analysis)) | dict(_count_findings(run.analysis))
     known["gpu_temperature_celsius"] = _highest_temperature(run.analysis)
-    return tuple(Figure(name=kind.name, value=_finite_or_none(known.get(kind.name))) for kind in FIGURES)
+    figures = (Figure(name=kind.name, value=_finite_or_none(known.get(kind.name))) for kind in FIGURES)
+    return (*figures, Figure(name=SAMPLING, value=_finite_or_none(find_sampling_step([run]) or None)))
 
 
 def _finite_or_none(value: float | None) -> float | None:

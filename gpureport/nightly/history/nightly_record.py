@@ -10,6 +10,9 @@ from gpureport.redaction import redact_pairs, redact_text
 
 Params = tuple[tuple[str, str], ...]
 
+WORK = "work"
+"""Name of the param that says what a run did, such as `12000 steps`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightlyRun:
@@ -51,6 +54,12 @@ class NightlyRun:
             params=redact_pairs(self.params),
             reason=redact_text(self.reason),
         )
+
+    @property
+    def work_unit(self) -> str:
+        """What its work is counted in; empty where that is not recorded."""
+        amount, _, unit = dict(self.params).get(WORK, "").partition(" ")
+        return unit if amount.isdecimal() else ""
 
     def value(self, name: str) -> float | None:
         """Return the value of a figure, None where it was not recorded."""

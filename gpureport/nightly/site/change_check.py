@@ -12,7 +12,7 @@ _RULE = "no change for the worse"
 
 
 def check_for_worse_change(night: LatestNight, date: str, groups: Collection[tuple[str, str]]) -> Iterator[Check]:
-    """Yield a check for each group of runs: whether this night first shows that it got worse.
+    """Yield a check for each group of runs: whether this night first shows that it got worse, and that it still is.
 
     Args:
         night: the latest night of the history.
@@ -35,7 +35,8 @@ def _judge_group(night: LatestNight, date: str, group: tuple[str, str]) -> tuple
     """Return the outcome for one group, what was observed, and why it could not be assessed."""
     if night.date != date:
         return CheckOutcome.CANNOT_JUDGE, "", f"the history holds a later night, {night.date}"
-    worse = [event for event in night.new_events if event.group == group and event.verdict == "worse"]
+    new = [event for event in night.new_events if event.group == group and event.verdict == "worse"]
+    worse = [event for event in new if not event.is_undone]
     if worse:
         return CheckOutcome.BROKEN, " ".join(map(describe_event, worse)), ""
     needed = dict(night.nights_needed).get(group, 0)

@@ -5,13 +5,15 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from hashlib import sha256
 
+from gpureport.checks.check_wording import name_failure
 from gpureport.findings import CheckOutcome
 from gpureport.nightly.changes.change_detection import LevelShift
 from gpureport.nightly.changes.change_events import ChangeEvent
 from gpureport.nightly.changes.latest_night import LatestNight
-from gpureport.nightly.changes.trend import FigureChange, ParamChange
+from gpureport.nightly.changes.trend import FigureChange, ParamChange, Point
 from gpureport.nightly.history.night_figures import COUNT, FigureKind
 from gpureport.report.wording import display
+from gpureport.report.wording.ranges import drop_equal_ends, format_interval
 from gpureport.report.wording.relative_changes import format_percent_change, format_percent_range
 
 _LABEL = 60
@@ -20,6 +22,7 @@ _GONE = 0.005
 """Share of GPU time that prints as less than one per cent."""
 
 _NAMED = 2
+_ONE_UNIT = re.compile(r"\b1,000 (unit|\S.*?)s?( of work)?$")
 _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_ratio"})
 """Figures that say what lies behind a change of the job's own figure."""
 
@@ -39,13 +42,24 @@ def format_value(kind: FigureKind, amount: float | None) -> str:
     return display.quantity(amount, kind.unit)
 
 
+def describe_absence(kind: FigureKind, point: Point) -> str:
+    """Return why a night has no value of a figure."""
+    if not point.runs:
+        return "no data"
+    # without a stated unit it is the work that is missing, not a price
+    is_unstated = kind.is_of_work and not any(run.work_unit for run in point.runs)
+    return "no work stated" if is_unstated else display.NOT_RECORDED
+
+
 def format_change_interval(kind: FigureKind, step: LevelShift) -> str:
-    """Return the 95% interval of a change: in points for shares, absolute for counts, else in per cent."""
+    """Return the 95% interval of a change: in points for shares, absolute for counts, else in per cent.
+
+    It is empty where both ends read alike.
+    """
     if kind.unit not in (COUNT, "1") and step.before > 0:
-        return format_percent_range((1 + step.low / step.before, 1 + step.high / step.before))
+        return drop_equal_ends(format_percent_range((1 + step.low / step.before, 1 + step.high / step.before)))
     scale, unit = (100.0, f"{display.GAP}points") if kind.unit == "1" else (1.0, "")
-    low, high = (display.signed(scale * end) for end in (step.low, step.high))
-    return f"{low} to {high}{unit}"
+    return format_interval((step.low, step.high), lambda end: display.signed(scale * end), unit)
 
 
 def format_change(kind: FigureKind, step: LevelShift) -> str:
@@ -90,7 +104,7 @@ def describe_event(event: ChangeEvent) -> str:
     """Return an event as a sentence: the job's own figure first, then the largest part of GPU time behind it."""
     (trend, change), *others = event.changes
     # a change in per cent is the same for one unit of work as for a thousand
-    title = trend.kind.title.replace("1,000 units", "unit")
+    title = _ONE_UNIT.sub(r"\1\2", trend.kind.title)
     words = f"{title} {_format_drift(change)}{format_change(trend.kind, change.shift)}"
     behind = [entry for entry in others if entry[0].kind.name in _CAUSES]
     if not behind:
@@ -127,11 +141,13 @@ def _describe_most_important(night: LatestNight) -> str:
     checks = [check for record in night.records for check in record.checks]
     failed = sum(check.outcome is CheckOutcome.BROKEN for check in checks)
     if failed:
-        return f"{display.plural(failed, 'rule')} failed."
+        what = name_failure(checks)
+        return f"{f'{what}: ' if what else ''}{display.plural(failed, 'rule')} failed."
     if night.new_events:
         (event, *_) = night.new_events
         of = f"{format_group(*event.group)}: " if len(night.groups) > 1 else ""
-        return f"{of}{describe_event(event)}"
+        since = f", since {format_day(event.date)}." if any(map(night.is_overtaken, night.new_events)) else "."
+        return f"{of}{describe_event(event).removesuffix('.')}{since}"
     if night.nights_needed:
         needed = max(count for _, count in night.nights_needed)
         return f"{display.plural(needed, 'more night')} needed before changes show."
@@ -156,7 +172,8 @@ def _describe_new_event(night: LatestNight, event: ChangeEvent) -> Iterator[str]
     verdict = f", {event.verdict}" if event.verdict != "changed" else ""
     interval = format_change_interval(trend.kind, change.shift)
     since = f"Since {format_day(event.date)}{f' ({format_label(event.label)})' if event.label else ''}"
-    yield f"{since}: {trend.kind.title}{of} {before} → {after} (95% interval {interval}){verdict}."
+    between = f" (95% interval {interval})" if interval else ""
+    yield f"{since}: {trend.kind.title}{of} {before} → {after}{between}{verdict}."
     if event.changed_params:
         yield f"Changed that night: {format_param_changes(event.changed_params)}."
 

@@ -15,6 +15,7 @@ from gpureport.nightly.history.night_verdict import judge_nights, judge_run
 from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
 from gpureport.nightly.site import trend_curve
 from gpureport.nightly.site.night_wording import (
+    describe_absence,
     describe_event,
     describe_headline,
     describe_latest_night,
@@ -270,7 +271,7 @@ def _format_figure_note(trend: Trend) -> str:
 
 def _point_row(trend: Trend, point: Point, reports: Collection[str], pages: dict[str, str]) -> PointRow:
     own = [pages.get(f"{point.date} {run.run_id}", "") for run in point.runs]
-    text = format_value(trend.kind, point.value) if point.runs else "no data"
+    text = describe_absence(trend.kind, point) if point.value is None else format_value(trend.kind, point.value)
     report = next((name for name in own if name in reports), "")
     return PointRow(date=point.date, label=format_label(point.label), value=text, report=report)
 

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 
 from gpureport.nightly.changes.change_events import EventVerdicts
 from gpureport.nightly.changes.trend import Point, Trend
+from gpureport.nightly.site.night_wording import describe_absence
 
 WIDE, HIGH = 720, 200
 """Size of the drawing of one figure."""
@@ -54,6 +55,7 @@ class Curve:
         levels: the levels between changes, as x, y and the x of the end.
         marks: changes.
         absent: x of nights without a value.
+        absences: why they have none, each reason once.
         ticks: dates under the curve.
         top: value at the upper edge.
         bottom: value at the lower edge.
@@ -67,6 +69,7 @@ class Curve:
     levels: tuple[tuple[str, str, str], ...]
     marks: tuple[Mark, ...]
     absent: tuple[str, ...]
+    absences: tuple[str, ...]
     ticks: tuple[DateTick, ...]
     top: float
     bottom: float
@@ -113,6 +116,7 @@ def _draw(trend: Trend, points: Sequence[Point], verdicts: EventVerdicts, width:
     scale = _Scale(width=width, height=height, first=days[0], days=days[1] - days[0], bottom=bottom, top=top)
     stretches = list(_unbroken_stretches(points, scale))
     shown = {point.date for point in points}
+    lacking = [point for point in points if point.value is None]
     marks = tuple(
         Mark(x=scale.x(change.date), number=number, verdict=verdicts.of(trend, change))
         for number, change in enumerate(trend.changes, 1)
@@ -126,7 +130,8 @@ def _draw(trend: Trend, points: Sequence[Point], verdicts: EventVerdicts, width:
         lone=tuple(held[0] for held in stretches if len(held) == 1),
         levels=tuple(_levels(trend, points, scale)),
         marks=marks,
-        absent=tuple(scale.x(point.date) for point in points if point.value is None),
+        absent=tuple(scale.x(point.date) for point in lacking),
+        absences=tuple(dict.fromkeys(describe_absence(trend.kind, point) for point in lacking)),
         ticks=tuple(
             DateTick(x=scale.x(day.isoformat()), text=text)
             for day, text in choose_date_ticks(date.fromisoformat(points[0].date), date.fromisoformat(points[-1].date))

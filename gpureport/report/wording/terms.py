@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from gpureport.analysis.detectors import RULES
 from gpureport.analysis.engine import attribution
 from gpureport.metrics import BY_NAME, METRICS
+from gpureport.report.wording.display import lower_first
+from gpureport.report.wording.figure_names import FIGURE_NAMES, name_figure
 
 DESCRIPTIONS = {kind.name: kind for rule in RULES for kind in rule.descriptions}
 """What the rule of each kind says of it."""
@@ -98,8 +100,7 @@ def humanize(text: str) -> str:
 def _title_of_word(word: str) -> str:
     """Return a column or a kind within a sentence by its name, any other word as it is."""
     if word in KINDS:
-        title = KINDS[word]
-        return title if title[1:2].isupper() else f"{title[:1].lower()}{title[1:]}"
+        return lower_first(KINDS[word])
     return column_title(word) if word in BY_NAME else word
 
 
@@ -108,6 +109,8 @@ def column_title(name: str) -> str:
     name = _RECORDED.get(name, name)
     if name in _COLUMNS:
         return _COLUMNS[name]
+    if name in FIGURE_NAMES and name not in BY_NAME:
+        return lower_first(name_figure(name))
     bare = name
     if name in BY_NAME:
         suffix = next((end for end in _SUFFIXES if name.endswith(end)), "")

@@ -53,6 +53,20 @@ def test_a_gate_against_a_baseline(gpureport: Program, logs: Path) -> None:
     assert gpureport("baseline").out.startswith("No baselines in ")
 
 
+def test_what_a_baseline_can_hold_is_said_when_it_is_set(gpureport: Program, tmp_path: Path) -> None:
+    """By the interval that `check` gives one new run against it; nothing is said on standard error."""
+    for number, rows in enumerate((300, 303, 298, 302)):
+        write(tmp_path / f"run-{number}.csv", rows=rows, start=number)
+    done = gpureport("baseline", "set", "main", "run-0.csv", "run-1.csv", "run-2.csv", "--work", "600:steps")
+    assert (done.code, done.err) == (0, "")
+    said = done.out.splitlines()[-1].replace("\N{NO-BREAK SPACE}", " ")
+    assert said == "3 runs spread by 0.8%: a rule on GPU time per unit of work can hold a size of 5% or more."
+    rule = "change gpu_seconds_per_1000_work <= {}%"
+    for size, code in ((5, 0), (2, 4)):
+        options = ("--work", "600:steps", "--baseline", "main", "--fail-on", rule.format(size))
+        assert gpureport("check", "run-3.csv", *options).code == code
+
+
 @pytest.mark.usefixtures("logs")
 def test_a_run_of_the_store_is_a_baseline(gpureport: Program) -> None:
     """A name that no baseline has may be that of a stored run; the checked run itself is no baseline."""

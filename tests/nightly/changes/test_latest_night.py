@@ -1,15 +1,21 @@
 """What is said of the newest night: what is new, what is missing, and of what nothing can be said."""
 
+from dataclasses import replace
+
 import pytest
 
+from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly.changes.latest_night import summarize_latest_night
 from gpureport.nightly.changes.trend import build_trends
 from gpureport.nightly.history.capture import capture_missing
+from gpureport.nightly.history.night_figures import SAMPLING, Figure
 from gpureport.nightly.history.nightly_record import NightlyRecord
 from gpureport.nightly.site.night_wording import describe_headline, describe_latest_night
 from tests.nightly.made import night, part
 
-SHARE, POWER = "gpu_utilization_ratio", "gpu_power_watts"
+SHARE, POWER, WORK = "gpu_utilization_ratio", "gpu_power_watts", "gpu_seconds_per_1000_work"
+SAMPLED = Figure(name=SAMPLING, value=1 / 81)
+"""What a recording of 81 s with a sample a second notes beside its figures."""
 
 
 def said(history: list[NightlyRecord]) -> tuple[list[str], bool]:
@@ -74,3 +80,79 @@ def test_what_got_worse_comes_first() -> None:
     assert [trend.kind.name for trend, _ in found.new_events[0].changes] == [SHARE, POWER]
     assert found.has_worse_change
     assert describe_headline(found).replace("\xa0", "") == "15 Jan: GPU utilisation 90% → 70%."
+
+
+def back_again(nights_after: int) -> list[NightlyRecord]:
+    """Return nights of a job that was slow in three of them, the first four and the latest as ever."""
+    usual, slow = (135.0, 135.0, 135.002, 136.653), (436.672, 438.335, 438.34)
+    after = (133.333, 133.335, 140.007, 138.333, 136.667)[:nights_after]
+    hot = (70.0,) * 4 + (64.0,) * 3 + (70.0,) * len(after)
+    values = [(work, temperature) for work, temperature in zip((*usual, *slow, *after), hot, strict=True)]
+    return [
+        night(n, part({WORK: work, "gpu_temperature_celsius": hot}, n, params=(("work", "600 steps"),)), label=f"c{n}")
+        for n, (work, hot) in enumerate(values)
+    ]
+
+
+def test_the_latest_change_leads() -> None:
+    """A job that is fast again is not announced by how slow it was; both are listed."""
+    (headline, *lines), _ = said(back_again(3))
+    assert headline == "10 Jan: GPU time per step −70%, since 8 Jan."
+    assert [line.partition(":")[0] for line in lines] == ["Since 8 Jan (c7)", "Since 5 Jan (c4)"]
+    assert lines[0].endswith("better.")
+    assert "GPU time per 1,000 steps 2.25 GPU-min → 7.31 GPU-min (95% interval +224 to +226%), worse." in lines[1]
+
+
+def test_no_interval_of_a_timed_figure_is_finer_than_its_samples() -> None:
+    """Nights a second apart in eighty know no level to a tenth of a per cent, however alike they are."""
+    sampled = [
+        replace(each, runs=tuple(replace(run, figures=(*run.figures, SAMPLED)) for run in each.runs))
+        for each in back_again(3)
+    ]
+    assert "(95% interval +221 to +229%), worse." in said(sampled)[0][2]
+
+
+def test_what_is_undone_breaks_no_gate() -> None:
+    """Nor does a change that was told before, when another figure joins it a night later."""
+    for nights_after in range(3, 6):
+        history = back_again(nights_after)
+        found = summarize_latest_night(history, build_trends(history))
+        assert not found.has_worse_change
+        assert bool(found.new_events) == (nights_after == 3)
+
+
+def test_a_change_for_the_worse_is_new_once() -> None:
+    """In the night that first shows it, and not when a figure beside it is told a night later."""
+    told = []
+    for count in range(13, 18):
+        work = [800.0 + n % 3 for n in range(12)] + [900.0] * 5
+        power = [300.0 + n % 3 for n in range(13)] + [200.0] * 5
+        history = [night(n, part({WORK: work[n], POWER: power[n]}, n)) for n in range(count)]
+        told.append(summarize_latest_night(history, build_trends(history)).has_worse_change)
+    assert told == [False, False, True, False, False]
+
+
+def test_the_headline_of_a_red_night_says_the_change() -> None:
+    """And how many rules failed."""
+    slow = Check(
+        limit="change gpu_seconds_per_1000_work <= 10%",
+        run="night",
+        outcome=CheckOutcome.BROKEN,
+        observed="rose by 223% (95%: +219% to +227%) against the baseline",
+        value=2.23,
+        unit="1",
+    )
+    new = Check(limit="no new warning", run="night", outcome=CheckOutcome.BROKEN, observed="1 finding: log_gap")
+    hot = Check(limit="no thermal_throttle", run="night", outcome=CheckOutcome.BROKEN, observed="1 finding")
+    idle = Check(
+        limit="change idle_ratio <= 2 points", run="night", outcome=CheckOutcome.BROKEN, value=0.1, unit="points"
+    )
+    expected = {
+        (new, slow): "GPU time per unit of work +223%: 2 rules failed.",
+        (new,): "1 rule failed.",
+        (hot,): "GPU slowed by heat: 1 rule failed.",
+        (idle,): "Idle share +10.0 points: 1 rule failed.",
+    }
+    for checks, words in expected.items():
+        history = [*usual(11), replace(night(11, part({SHARE: 0.9, POWER: 300.0}, 11)), checks=checks)]
+        assert said(history)[0][0] == f"12 Jan: {words}"

@@ -112,6 +112,24 @@ def test_a_night_without_data_is_seen(tmp_path: Path) -> None:
     assert main.count('class="absent"') == 3, "the curve of the job stays, with a mark for tonight"
 
 
+def test_a_night_without_stated_work_is_not_called_one_without_data(tmp_path: Path) -> None:
+    """Whoever gives --work later sees why the first nights have no figure."""
+    work = (("work", "600 steps"),)
+    values = {"gpu_utilization_ratio": 0.9}
+    history = [
+        *(night(n, part(values, n)) for n in range(3)),
+        *(night(n, part({**values, "gpu_seconds_per_1000_work": 135.0}, n, params=work)) for n in range(3, 6)),
+    ]
+    pages = build(tmp_path, history)
+    figure = next(page.decode() for name, page in pages.items() if "gpu_seconds_per_1000_work" in name)
+    assert "Dashed line: no work stated." in figure
+    assert "no work stated" in figure.split(f">{day(1)}<")[1][:80]
+    assert "GPU time per 1,000 steps" in figure
+    history.append(night(6, capture_missing("gpu.csv", "", "no such file")))
+    pages = build(tmp_path / "more", history)
+    assert "Dashed line: no work stated or no data." in pages["index.html"].decode()
+
+
 def test_limits_are_shown_with_what_became_of_them(tmp_path: Path) -> None:
     """The newest night's on the index, the gravest first; those of each run beside it, with a link to its report."""
     held = (

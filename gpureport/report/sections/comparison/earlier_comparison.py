@@ -1,11 +1,11 @@
 """Runs set against earlier ones, such as a baseline or the nights of last week, as one short table."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_pairs import pair_steps
 from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.steps.steps import Delta, Verdict
 from gpureport.comparison.training.training_goals import TrainingGoals
 from gpureport.report.model.comparison_parts import EarlierComparison
 from gpureport.report.sections.comparison import figure_formats, step_pair_tables
@@ -15,7 +15,12 @@ _EARLIER, _LATER = "before", "after"
 
 
 def compare_with_earlier(
-    title: str, earlier: Sequence[SampledRun], later: Sequence[SampledRun], goals: TrainingGoals
+    title: str,
+    earlier: Sequence[SampledRun],
+    later: Sequence[SampledRun],
+    goals: TrainingGoals,
+    *,
+    is_baseline: bool = False,
 ) -> EarlierComparison:
     """Return the change of every figure of some runs since earlier ones, with the verdict on each.
 
@@ -24,8 +29,9 @@ def compare_with_earlier(
         earlier: the runs before.
         later: the runs now.
         goals: what a person says of training metrics.
+        is_baseline: whether rules on a change compare with them.
     """
-    sides = [_relabel(run, _EARLIER) for run in earlier], [_relabel(run, _LATER) for run in later]
+    sides = [run.in_step(_EARLIER) for run in earlier], [run.in_step(_LATER) for run in later]
     comparison = compare([*sides[0], *sides[1]], None, goals)
     (pair,) = pair_steps(comparison)
     units = figure_formats.gather_work_units(comparison)
@@ -33,9 +39,14 @@ def compare_with_earlier(
     return EarlierComparison(
         title=title,
         table=step_pair_tables.build_verdict_table(figures, (), (pair.base, pair.step)),
-        notes=tuple(map(describe_doubt, pair.doubts)),
+        notes=(*map(describe_doubt, pair.doubts), *(_explain_rules(pair.deltas) if is_baseline else ())),
     )
 
 
-def _relabel(run: SampledRun, label: str) -> SampledRun:
-    return replace(run, analysis=replace(run.analysis, run=replace(run.analysis.run, step=label)))
+def _explain_rules(deltas: Sequence[Delta]) -> Iterator[str]:
+    """Yield why a rule decides on what the table calls unconfirmed, where it does."""
+    if any(delta.verdict is Verdict.UNCONFIRMED and max(delta.runs) > 1 for delta in deltas):
+        yield (
+            "A rule on a change decides although one run is unconfirmed here: it takes that run to scatter as those of "
+            "the baseline do, and fails where the whole interval lies beyond its size."
+        )

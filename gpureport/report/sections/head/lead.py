@@ -132,7 +132,10 @@ def _ask_for_repetition(comparison: Comparison) -> str:
     repeated = [display.clean(step.label) for step in comparison.steps if len(step.runs) > 1]
     if len(single) != 1 or len(repeated) != 1:
         return REPEAT
-    return f"Repeat {single[0]} to confirm this; until then, a rule takes it to scatter as {repeated[0]} does."
+    return (
+        f"Only one run of “{single[0]}”: repeat it to confirm this. A rule decides all the same, as it takes that run "
+        f"to scatter like those of “{repeated[0]}”."
+    )
 
 
 def are_single_runs(comparison: Comparison) -> bool:

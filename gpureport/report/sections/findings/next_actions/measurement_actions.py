@@ -5,17 +5,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from gpureport.analysis.signals.core_count import CPU
+from gpureport.comparison.statistics.more_data import RunInterval, estimate_more_data
 from gpureport.comparison.steps.step_figures import (
     SHORTEST_REPETITION_SECONDS,
     SHORTEST_SECONDS,
+    observed_seconds,
     recorded_seconds,
 )
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
+from gpureport.comparison.verdicts.work_resolution import find_least_half_width
 from gpureport.recording_advice import RECORD
 from gpureport.report.model.head import Action
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings.rows.row_groups import RowGroup
 from gpureport.report.wording import display, numbered_labels
+from gpureport.report.wording.more_data import describe_more_data
 
 _COARSE = 0.05
 """Relative change from which it matters that a comparison cannot show a smaller one."""
@@ -140,23 +144,44 @@ def _measure_longer(comparison: Comparison) -> Iterator[Measurement]:
     unclear = [delta for delta in deltas if delta is not None and _is_unclear(delta)]
     if not unclear or max(len(step.runs) for step in comparison.steps) < 2:  # noqa: PLR2004 - repetitions
         return
-    smallest = max(_detectable_share(delta) for delta in unclear)
-    runs = min(min(delta.runs) for delta in unclear)
+    coarsest = max(unclear, key=_detectable_share)
     longest = max(run.analysis.seconds for step in comparison.steps for run in step.runs)
-    advice = "Train ten minutes per run." if longest < _SHORT_RUN else "Repeat each step more often."
+    is_short = longest < _SHORT_RUN
     yield Measurement(
         action=Action(
-            title="Measure longer runs" if longest < _SHORT_RUN else "Repeat each step more often",
+            title="Measure longer runs" if is_short else "Repeat each step more often",
             gain=f"May settle {_name_steps(comparison, unclear)}",
-            text=f"{_name_runs(runs, is_short=longest < _SHORT_RUN)} only show changes above about "
-            f"{display.percent(smallest)}. {advice}",
+            text=f"{_name_runs(coarsest.runs, is_short=is_short)} only show changes above about "
+            f"{display.percent(_detectable_share(coarsest))}. To show {_COARSE:.0%}, "
+            f"{_advise_more_data(comparison, coarsest)}.",
             certainty=f"No clear change in {display.plural(len(unclear), 'step')}.",
         )
     )
 
 
-def _name_runs(count: int, *, is_short: bool) -> str:
-    return f"{_NUMBERS.get(count, str(count))} runs {'this short' if is_short else 'of this length'}"
+def _advise_more_data(comparison: Comparison, delta: Delta) -> str:
+    """Return how many more runs, or how much longer ones, would show a change that matters."""
+    ends = [step for step in comparison.steps if step.label in {delta.base, delta.step}]
+    low, high = delta.interval or (0.0, 0.0)
+    half_width = (high - low) / 2
+    is_repeated = min(delta.runs) > 1
+    now = RunInterval(
+        counts=delta.runs,
+        half_width=half_width,
+        least=find_least_half_width(ends[0], ends[1], delta.metric, delta.before or 0.0),
+        seconds=min(observed_seconds([analysis]) for step in ends for analysis in step.analyses),
+    )
+    more = estimate_more_data(now, half_width * _COARSE / _detectable_share(delta), on_both=is_repeated)
+    several = display.clean(max(ends, key=lambda step: len(step.runs)).label)
+    return describe_more_data(more, "runs of each step" if is_repeated else f"runs of {several}")
+
+
+def _name_runs(counts: tuple[int, int], *, is_short: bool) -> str:
+    """Return how many runs stand on either side: `Three runs this short`, `3 runs and 1 of this length`."""
+    size = "this short" if is_short else "of this length"
+    if counts[0] == counts[1]:
+        return f"{_NUMBERS.get(counts[0], str(counts[0]))} runs {size}"
+    return f"{display.plural(max(counts), 'run')} and {min(counts)} {size}"
 
 
 def _name_steps(comparison: Comparison, unclear: Sequence[Delta]) -> str:

@@ -1,0 +1,170 @@
+"""What a baseline of several runs can hold: how far its runs differ, and the smallest change a rule may be on."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil, exp, inf, isfinite, log
+from statistics import stdev
+
+from gpureport.checks.check_wording import name_figure_for_one
+from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.statistics.more_data import (
+    RunInterval,
+    estimate_interval_of_next_run,
+    estimate_more_data,
+    find_smallest_ratio,
+)
+from gpureport.comparison.statistics.outliers import find_outlier
+from gpureport.comparison.steps.compared_figures import BY_METRIC, UTILISATION, Figure, FigureRole
+from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE, WORK_RATE, observed_seconds
+from gpureport.comparison.steps.steps import Delta, Step, Verdict
+from gpureport.comparison.verdicts.step_evidence import gather_evidence
+from gpureport.comparison.verdicts.work_resolution import Resolution, find_least_half_width, find_resolution
+from gpureport.report.wording import display
+from gpureport.report.wording.comparison_reasons import describe_reason
+from gpureport.report.wording.more_data import describe_more_data
+
+_APART_RATIO, _APART_POINTS = log(1.2), 0.1
+"""Least distance of a run that stands apart from the others of a baseline: a ratio, and points of a share."""
+
+_SPEEDS = {PER_WORK, WORK_RATE, TRAINING_RATE}
+_TWICE = 1.95
+_ROOM = 0.9
+"""Part of the wanted half-width that is aimed at: few runs tell only roughly how far runs differ (pragmatic)."""
+_LARGEST = 1.0
+"""Size from which a rule holds nothing worth a rule."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFigures:
+    """A figure of each run of a baseline that counts.
+
+    Attributes:
+        figure: the figure.
+        names: of the runs.
+        values: one a run; of figures per unit of work their logarithms.
+        resolution: how finely they are known.
+    """
+
+    figure: Figure
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+    resolution: Resolution
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether the values are logarithms, so that differences are relative."""
+        return self.figure.kind is FigureRole.WORK
+
+
+def read_run_figures(step: Step, metric: str) -> RunFigures:
+    """Return a figure of each run of a step, as a comparison takes it."""
+    figure = BY_METRIC[metric]
+    evidence = gather_evidence(step, step, figure)
+    short = {run.run for run in evidence.left_out}
+    names = [run.analysis.run.name for run in step.runs if run.analysis.run.name not in short]
+    is_ratio = figure.kind is FigureRole.WORK
+    values = tuple(log(value) if is_ratio else value for value in evidence.figures[0])
+    resolution = find_resolution(step, step, metric) if is_ratio and values else Resolution(finest=figure.finest)
+    return RunFigures(figure=figure, names=tuple(names), values=values, resolution=resolution)
+
+
+def list_statements(runs: Sequence[SampledRun]) -> Iterator[str]:
+    """Yield what a baseline can hold, by the interval of one more run against it, and which run stands apart."""
+    if len(runs) < 2:  # noqa: PLR2004 - one run has no scatter
+        yield "1 run shows no spread: with three or more, a rule can hold a smaller size."
+        return
+    step = _join_runs(runs)
+    found = read_run_figures(step, PER_WORK if step.work_unit else UTILISATION)
+    yield from (f"{clause}." for clause in describe_outlier(found))
+    last, *others = (
+        run.in_step(label) for run, label in zip(runs, ("checked", *["baseline"] * len(runs)), strict=False)
+    )
+    delta = compare([*others, last]).judged("baseline", "checked")
+    if len(found.values) > 1 and delta is not None and delta.verdict is not Verdict.NOT_ENOUGH_DATA:
+        yield _describe_size(found)
+        return
+    why = "" if delta is None else display.clean_sentence(describe_reason(delta.reason))
+    yield f"No rule on a change can be assessed against these runs. {why}".rstrip()
+
+
+def _join_runs(runs: Sequence[SampledRun]) -> Step:
+    """Return runs as one step, whatever their labels."""
+    return compare([run.in_step("baseline") for run in runs]).steps[0]
+
+
+def _describe_size(found: RunFigures) -> str:
+    """Return by how much runs differ, and the size that a rule can hold."""
+    known = found.resolution
+    half = estimate_interval_of_next_run(found.values, known.finest, known.least)
+    spread = stdev(found.values)
+    count = f"{len(found.values)} runs"
+    if not found.is_ratio:
+        size = ceil(half * 100 - 1e-9) / 100
+        held = f"{display.percentage_points(size).lstrip('+').replace('.0', '')} or more"
+        spread_words = display.percentage_points(spread).lstrip("+")
+        other = "; for one on GPU time per unit of work, give --work N:UNIT"
+    else:
+        size = find_smallest_size(half)
+        held = f"{size:.0%} or more" if isfinite(size) else ""
+        spread_words, other = display.percent(exp(spread) - 1), ""
+    noun = name_figure_for_one(found.figure.metric)
+    if size >= _LARGEST:
+        return f"{count} spread by {spread_words}: too much for a rule on {noun}{other}."
+    return f"{count} spread by {spread_words}: a rule on {noun} can hold a size of {held}{other}."
+
+
+def advise_more_data(delta: Delta, base: Step, step: Step, aim: float) -> str:
+    """Return what leaves the size of a change against several runs open, and what would settle it, by the numbers.
+
+    Args:
+        delta: the change.
+        base: the baseline.
+        step: the checked runs.
+        aim: half-width of the interval that would settle it, as a share of the present one.
+    """
+    outlier = "; ".join(describe_outlier(read_run_figures(base, delta.metric)))
+    if outlier:
+        return f"since {outlier}"
+    low, high = delta.interval or (0.0, 0.0)
+    half_width = (high - low) / 2
+    least = find_least_half_width(base, step, delta.metric, delta.before or 0.0)
+    now = RunInterval(
+        counts=delta.runs,
+        half_width=half_width,
+        least=least,
+        seconds=min(observed_seconds([run.analysis]) for run in (*base.runs, *step.runs)),
+    )
+    more = estimate_more_data(now, half_width * aim * _ROOM)
+    is_timed = least > half_width * aim
+    cause = "this short" if is_timed else "that differ this much"
+    return f"from runs {cause}: {describe_more_data(more, 'baseline runs')}"
+
+
+def find_smallest_size(half_width: float) -> float:
+    """Return the smallest size of a rule that one more run keeps, in whole per cent; from 100% on infinite."""
+    size = find_smallest_ratio(half_width)
+    return ceil(size * 100 - 1e-9) / 100 if size < _LARGEST else inf
+
+
+def describe_outlier(found: RunFigures) -> Iterator[str]:
+    """Yield which run of a baseline stands apart from the others, and to leave it out; nothing where none does."""
+    outlier = find_outlier(found.values, _APART_RATIO if found.is_ratio else _APART_POINTS)
+    if outlier is None or len(found.names) != len(found.values) or found.figure.better == 0:
+        return
+    name, difference = display.clean(found.names[outlier.place]), outlier.difference
+    if found.figure.metric in _SPEEDS:
+        is_slower = found.figure.better * difference < 0
+        how = f"{_describe_times(exp(abs(difference)))} {'slower' if is_slower else 'faster'} than the others"
+    elif found.is_ratio:
+        side = "more" if difference > 0 else "less"
+        size = display.percent(abs(exp(difference) - 1))
+        how = f"apart from the others ({name_figure_for_one(found.figure.metric)} {size} {side})"
+    else:
+        points = display.percentage_points(difference)
+        how = f"apart from the others ({name_figure_for_one(found.figure.metric)} {points})"
+    yield f"{name} is {how}: set the baseline without it"
+
+
+def _describe_times(ratio: float) -> str:
+    return f"{ratio:.1f} times".replace(".0", "") if ratio >= _TWICE else display.percent(ratio - 1)

@@ -1,0 +1,65 @@
+"""What a baseline can hold: the size that a rule on its figures can have, by the interval of one more run."""
+
+import re
+
+import pytest
+
+from gpureport.checks.baseline_precision import list_statements
+from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.findings import CheckOutcome
+from tests.checks.test_baseline_changes import worked
+from tests.comparison.runs import level, sampled
+from tests.nightly.nights import changed
+
+PLACES = (59.2, 60.0, 60.8)
+
+
+def statements(runs: list[SampledRun]) -> list[str]:
+    """Return what is said of a baseline, with plain spaces."""
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in list_statements(runs)]
+
+
+def test_the_size_that_a_rule_can_hold_is_said() -> None:
+    """Of the GPU time per unit of work where the work is known."""
+    runs = [worked(f"old {number}", seconds) for number, seconds in enumerate(PLACES)]
+    assert statements(runs) == [
+        "3 runs spread by 1.3%: a rule on GPU time per unit of work can hold a size of 8% or more."
+    ]
+
+
+@pytest.mark.parametrize("seconds", [59.0, 60.0, 61.5, 63.0])
+def test_a_run_like_the_baseline_keeps_a_rule_of_that_size(seconds: float) -> None:
+    """The gate decides by the same interval."""
+    runs = [worked(f"old {number}", each) for number, each in enumerate(PLACES)]
+    (size,) = re.findall(r"hold a size of (\d+%)", statements(runs)[0])
+    (check,) = changed(f"change gpu_seconds_per_1000_work <= {size}", runs, [worked("new", seconds)])
+    assert check.outcome is CheckOutcome.PASSED
+
+
+def test_without_the_work_a_rule_on_utilisation_is_named() -> None:
+    """And what a rule on time would need."""
+    runs = [sampled(f"old {seed}", util=level(85 + seed / 2, 600, seed)) for seed in range(3)]
+    (line,) = statements(runs)
+    assert re.fullmatch(
+        r"3 runs spread by 0\.5 points: a rule on GPU utilisation can hold a size of 3 points or more; for one on "
+        r"GPU time per unit of work, give --work N:UNIT\.",
+        line,
+    )
+
+
+def test_one_run_that_stands_apart_is_named_at_once() -> None:
+    """It makes the baseline useless."""
+    runs = [*(worked(f"run-{number}", 60.0 + number / 10) for number in range(5)), worked("run-6", 180.0)]
+    assert statements(runs) == [
+        "run-6 is 3 times slower than the others: set the baseline without it.",
+        "6 runs spread by 56%: too much for a rule on GPU time per unit of work.",
+    ]
+
+
+def test_one_run_and_runs_too_short_hold_nothing() -> None:
+    """The reason is that of a comparison."""
+    assert statements([worked("old", 60.0)]) == [
+        "1 run shows no spread: with three or more, a rule can hold a smaller size."
+    ]
+    (line,) = statements([worked(f"old {number}", 12.0 + number) for number in range(3)])
+    assert line.startswith("No rule on a change can be assessed against these runs. Less than 20 s was recorded")

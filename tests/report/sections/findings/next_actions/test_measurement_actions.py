@@ -1,0 +1,39 @@
+"""What to record next: how many more runs, or how much longer ones, by the numbers."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.report.sections.findings.next_actions.measurement_actions import build_measurement_actions
+from tests.checks.test_baseline_changes import worked
+
+
+def step(label: str, seconds: Sequence[float]) -> list[SampledRun]:
+    """Return runs of a step that took so long for the same work."""
+    runs = [worked(f"{label} {number}", each) for number, each in enumerate(seconds)]
+    return [replace(each, analysis=replace(each.analysis, run=replace(each.analysis.run, step=label))) for each in runs]
+
+
+def advice(*runs: SampledRun) -> str:
+    """Return what is advised, with plain spaces."""
+    (measurement,) = build_measurement_actions([], [], compare(runs), is_repeated=False)
+    return measurement.action.text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_one_run_against_several_asks_for_more_of_them_or_longer_ones() -> None:
+    """As the gate does."""
+    text = advice(*step("main", (59.2, 60.0, 60.8)), *step("run", (60.2,)))
+    assert text == (
+        "3 runs and 1 this short only show changes above about 8.3%. To show 5%, take 6 runs of main or runs of about "
+        "3 min."
+    )
+
+
+def test_repeated_steps_ask_for_more_of_both() -> None:
+    """Where each step has a scatter of its own."""
+    text = advice(*step("main", (57, 60, 62.0)), *step("next", (58, 60, 61.0)))
+    assert text == (
+        "Three runs this short only show changes above about 11%. To show 5%, take 9 runs of each step or runs of "
+        "about 5 min."
+    )
