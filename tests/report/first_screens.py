@@ -31,9 +31,7 @@ _TICKS = (Tick(at=0, text="0 s"), Tick(at=1, text="1"), Tick(at=2, text="2"), Ti
 
 def build_tiles() -> tuple[Tile, ...]:
     """Return four tiles of steps: better, no clear change, worse, and a figure without direction."""
-    rate = Tile(
-        label="Throughput of the whole job", value="602", before="287", unit="images/s", context="", change=BETTER
-    )
+    rate = Tile(label="Whole-job throughput", value="602", before="287", unit="images/s", context="", change=BETTER)
     cost = Tile(label="Cost per million images", value="$1.15", before="$2.42", context="At $2.50", change=GREY)
     energy = Tile(label="Energy per million images", value="109", before="204", unit="Wh", context="", change=WORSE)
     memory = Tile(label="Peak memory", value="19.6", before="10.2", unit="GiB", context="of 79.6", change=FIGURE)

@@ -76,7 +76,7 @@ def test_tiles_of_repeated_steps_are_means(repeated: Report) -> None:
     """What the table says of the last step, its tile says as well, and it is one run's, not the sum of three."""
     assert repeated.steps is not None
     throughput, cost, energy, memory = repeated.tiles
-    assert (throughput.label, throughput.unit) == ("Throughput of the whole job", "steps/s")
+    assert (throughput.label, throughput.unit) == ("Whole-job throughput", "steps/s")
     assert cost.label == "Cost per million steps"
     assert cost.change is not None
     assert (cost.change.text, cost.change.verdict, cost.change.arrow) == ("−55%", "better", "down")
@@ -261,7 +261,7 @@ def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
     per_work = compared(content).charts[0]
     assert per_work.title == f"{title}, GPU-s"
     assert per_work.rows[0].value == pytest.approx(30.05, abs=0.01)
-    assert [link.effects.rows[0].head.text for link in compared(content).links] == ["Throughput of the whole job"] * 2
+    assert [link.effects.rows[0].head.text for link in compared(content).links] == ["Whole-job throughput"] * 2
     assert all(title in [row.head.text for row in link.effects.rows] for link in compared(content).links)
     view = comparison_content.build_comparison_view(runs)
     assert view.steps is not None

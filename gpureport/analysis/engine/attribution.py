@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from gpureport.analysis.engine.gpu_time_ledger import Ledger
-from gpureport.analysis.job.phases import ACTIVE, NO_WORK, UTILISATION
+from gpureport.analysis.job.phases import ACTIVE, UTILISATION, WITHOUT_LASTING_WORK
 from gpureport.analysis.results import GpuTime
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.rule import Context, Rule, kinds_by_gpu_time_class
@@ -153,7 +153,7 @@ def _find_unused_time(findings: Sequence[Finding], device: str, window: Interval
 
 
 def _take_startup_and_tail(ledger: Ledger, findings: Sequence[Finding], device: str, resting: Spans) -> None:
-    at_work = [found for found in findings if found.cause != NO_WORK]
+    at_work = [found for found in findings if found.cause not in WITHOUT_LASTING_WORK]
     for name, kind in (("startup", "startup_idle"), ("tail", "tail_idle")):
         ledger.take(name, intervals.intersection(resting, intervals.collect_finding_spans(at_work, device, {kind})))
 

@@ -25,6 +25,12 @@ ACTIVE = Threshold(value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source
 NO_WORK = "no work"
 """Cause of the start-up finding on a job in which no GPU ever worked."""
 
+LITTLE_WORK = "little work"
+"""Cause of the start-up finding on a job in which GPUs worked all along, and never for long above `ACTIVE`."""
+
+WITHOUT_LASTING_WORK = frozenset({NO_WORK, LITTLE_WORK})
+"""Both causes: the finding is about the whole run then, and not about its start."""
+
 NO_JOB = "no job"
 """Cause of the finding on a log that goes on after its last job released the GPUs."""
 

@@ -107,6 +107,13 @@ def drop_unrecorded(candidate: WaitCandidate, spans: Spans, *metrics: str) -> Sp
     return spans[np.array(rows, dtype=np.bool_)]
 
 
+def drop_partly_fed(candidate: WaitCandidate, spans: Spans, level: float, share: float) -> Spans:
+    """Return the stretches in which the GPUs reach a level of utilisation in less than a share of the bins."""
+    parts = [candidate.utilisation[candidate.bins.find_bin_slice(start, end)] for start, end in spans]
+    is_low = [np.nanmean(np.where(np.isnan(part), np.nan, part >= level)) < share for part in parts]
+    return spans[np.array(is_low, dtype=np.bool_)]
+
+
 def is_surely_below(samples: FloatArray, limit: float) -> bool:
     """Return whether the mean of point samples lies below a limit by three standard errors.
 

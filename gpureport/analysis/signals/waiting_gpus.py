@@ -13,16 +13,30 @@ from gpureport.analysis.series.bins import Grid, build_grid, median_over_devices
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import FloatArray
-from gpureport.findings import Interval, NotJudged
+from gpureport.findings import Interval, NotJudged, Threshold
 
 SHORTEST_ONE_CORE_WAIT = pragmatic(60.0, "s", "compiling or saving keeps one core busy for less")
 """The shortest wait for one core."""
+
+ONE_CORE_WAIT_OF_SHORT_JOB = pragmatic(30.0, "s", "half or more of a job shorter than a minute is no phase of it")
+"""The shortest wait for one core in a job that is shorter than the shortest wait."""
 
 WAIT_KINDS = ("cpu_bound", "io_bound", "cpu_bound_single", "transfer_bound")
 """Kinds of waiting for input; each leaves out the time that earlier ones explain."""
 
 WAIT_ROOTS = tuple(RootCause(kind=kind) for kind in WAIT_KINDS)
 """The same as roots of other findings."""
+
+
+def find_shortest_one_core_wait(window: Interval, usual: Threshold = SHORTEST_ONE_CORE_WAIT) -> Threshold:
+    """Return how long a job must have waited for one core, given the time from its first to its last work.
+
+    Args:
+        window: that time.
+        usual: what settings say of it; they hold for short jobs as well.
+    """
+    is_short = usual == SHORTEST_ONE_CORE_WAIT and window.seconds < usual.value
+    return ONE_CORE_WAIT_OF_SHORT_JOB if is_short else usual
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

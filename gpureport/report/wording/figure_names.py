@@ -17,7 +17,7 @@ PER_RUN = "a run"
 """What figures without work are for."""
 
 FIGURE_NAMES: Mapping[str, str] = {
-    WORK_RATE: "Throughput of the whole job",
+    WORK_RATE: "Whole-job throughput",
     TRAINING_RATE: "Training throughput",
     PER_WORK: "GPU time {per}",
     COST_PER_WORK: "Cost {per}",

@@ -48,7 +48,7 @@ def test_two_nights(nightly: Program, tmp_path: Path) -> None:
     """Each night is recorded with its label, has its report, and the run is in the store."""
     assert nightly("0.csv", "--date", "2026-03-01", "--label", "abc", "--work", "500:steps").code == 0
     done = nightly("1.csv", "--date", "2026-03-02", "--param", "workers=4")
-    unsaid = "GPU time per 1,000 steps; Throughput of the whole job; Energy per 1,000 steps"
+    unsaid = "GPU time per 1,000 steps; Whole-job throughput; Energy per 1,000 steps"
     headline = "2 Mar: 8 more nights needed before changes show."
     assert (done.code, done.out) == (0, f"{headline}\n  Recorded before, but not in this night: {unsaid}.\n")
     assert shown(tmp_path) == [("2026-03-01", "abc", 1, ""), ("2026-03-02", "", 1, "")]

@@ -39,7 +39,16 @@ def test_no_sample_is_claimed_twice() -> None:
         if path.is_file()
     }
     assert [name for name, kinds in claims.items() if len(kinds) > 1] == []
-    other = (".md", "expected.json", "/training.csv", "truth.json", ".tar.gz", "mapped/map.toml", "mapped/wrapper.csv")
+    other = (
+        ".md",
+        "expected.json",
+        "/training.csv",
+        "truth.json",
+        "run.json",
+        ".tar.gz",
+        "mapped/map.toml",
+        "mapped/wrapper.csv",
+    )
     assert [name for name, kinds in claims.items() if bool(kinds) == name.endswith(other)] == []
 
 

@@ -15,9 +15,10 @@ from gpureport.analysis.detectors.idle.stretch_figures import (
     measure_idle_or_unused_seconds,
     measure_no_job_seconds,
     measure_resting_seconds,
+    measure_unused_seconds,
 )
 from gpureport.analysis.job.late_starts import was_starting_up
-from gpureport.analysis.job.phases import ACTIVE, NO_JOB, NO_WORK, UTILISATION
+from gpureport.analysis.job.phases import ACTIVE, LITTLE_WORK, NO_JOB, NO_WORK, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
@@ -47,16 +48,17 @@ _LITTLE = (
 class StartupIdle(Rule):
     """At least 10 s before the first sustained activity of any GPU (utilisation above 12%), or after the last.
 
-    The log may have ended up to one interval after its last sample. Each job of a log has both. Time at the end of the
-    log in which no job uses a GPU is reported, but not lost. Start-up and tail are measured for the job as a whole; a
-    GPU that rests while another works has an idle gap instead. A GPU that begins up to a minute after the first is
-    still starting up, unless training metrics show that the job trains by then; that counts from 5 s on where it is
-    more than 5% of the recording. The time lost is the time at a utilisation of at most 12%. If no GPU ever has
-    sustained work above 12%, the finding says so: the time lost is then the time at 5% and less, and the unused share
-    of the rest. The edge lies somewhere between two readings. If they are far apart, the finding gives the shortest and
-    longest possible length. With samples a minute or more apart, confidence is low. One reading more than 2 s from the
-    next makes no finding. With fewer than five readings of a GPU, or less than 10 s with samples, no job is said to
-    have never worked.
+    The log may have ended up to one interval after its last sample. Each job of a log has both. Time at the end of
+    the log in which no job uses a GPU is reported, but not lost. Start-up and tail are measured for the job as a
+    whole; a GPU that rests while another works has an idle gap instead. A GPU that begins up to a minute after the
+    first is still starting up, unless training metrics show that the job trains by then; that counts from 5 s on
+    where it is more than 5% of the recording. The time lost is the time at a utilisation of at most 12%. If no GPU
+    ever has sustained work above 12%, the finding says so, and where less than 90% of the time is at 5% and less,
+    that they did a little work all along; the time lost is then the time at 5% and less, and the unused share of
+    the rest. The edge lies somewhere between two readings. If they are far apart, the finding gives the shortest
+    and longest possible length. With samples a minute or more apart, confidence is low. One reading more than 2 s
+    from the next makes no finding. With fewer than five readings of a GPU, or less than 10 s with samples, no job
+    is said to have never worked.
     """
 
     name = "startup_idle"
@@ -67,11 +69,15 @@ class StartupIdle(Rule):
             meaning="The GPU waited long before its first work.",
             recommendations=(_STARTUP, _NEVER, _LITTLE),
             advice_paths=(
-                AdvicePath(causes=("no work",), steps=("release_gpus", "profile_step")),
+                AdvicePath(causes=(NO_WORK,), steps=("release_gpus", "profile_step")),
+                AdvicePath(
+                    causes=(LITTLE_WORK,),
+                    steps=("profile_step", "larger_batch", "compile", "cuda_graphs", "fewer_waits"),
+                ),
                 AdvicePath(steps=("shorter_startup",)),
             ),
             gpu_time_class="startup",
-            cause_titles=(("no work", "Hardly any work"),),
+            cause_titles=((NO_WORK, "Hardly any work"), (LITTLE_WORK, "Very low use")),
         ),
         KindDescription(
             name="tail_idle",
@@ -237,6 +243,8 @@ class StartupIdle(Rule):
             return
         idle_seconds = measure_resting_seconds(context, whole, gpus, IDLE_RATIO)
         share = idle_seconds / max(sampled_seconds, 1e-9)
+        is_used = share < self.unused.value
+        mean = 1 - measure_unused_seconds(context) / max(sampled_seconds, 1e-9)
         yield Finding(
             kind="startup_idle",
             severity=Severity.WARNING,
@@ -246,15 +254,19 @@ class StartupIdle(Rule):
             evidence=(
                 build_length_evidence(whole.seconds, 0.0, self.shortest),
                 Evidence(metric=UTILISATION, statistic="share of time at 5% and less", observed=share, unit="1"),
+                Evidence(metric=UTILISATION, statistic="mean", observed=mean, unit="1"),
             ),
             lost_gpu_seconds=measure_idle_or_unused_seconds(context),
-            cause=NO_WORK,
+            cause=LITTLE_WORK if is_used else NO_WORK,
             samples=count_all_readings(context, whole, ()),
             summary=(
-                f"No GPU did lasting work in {phrases.duration(whole.seconds)}; utilisation was "
+                f"The GPUs did a little work all along: utilisation averaged {phrases.percent(mean)} over "
+                f"{phrases.duration(whole.seconds)} and never stayed above {phrases.percent(ACTIVE.value)}."
+                if is_used
+                else f"No GPU did lasting work in {phrases.duration(whole.seconds)}; utilisation was "
                 f"{phrases.percent(IDLE_RATIO)} or less for {phrases.percent(share)} of it."
             ),
-            recommendation=_NEVER if share >= self.unused.value else _LITTLE,
+            recommendation=_LITTLE if is_used else _NEVER,
         )
 
 

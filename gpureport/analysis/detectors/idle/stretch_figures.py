@@ -32,11 +32,21 @@ def measure_no_job_seconds(context: Context, interval: Interval, devices: Iterab
 
 def measure_idle_or_unused_seconds(context: Context) -> float:
     """Return the GPU time at a utilisation of at most 5%, and the unused share of all other samples."""
+    return _measure_unused_seconds(context, IDLE_RATIO + 1e-6)
+
+
+def measure_unused_seconds(context: Context) -> float:
+    """Return the GPU time in which no kernel ran: the unused share of every sample."""
+    return _measure_unused_seconds(context, 0.0)
+
+
+def _measure_unused_seconds(context: Context, idle: float) -> float:
+    """Return the unused share of all samples; those at `idle` and less count whole."""
     seconds = 0.0
     for series in context.gpus().values():
         start, end = series.averaging_windows(context.whole)
         used = series.values(UTILISATION)
-        unused = np.where(used <= IDLE_RATIO + 1e-6, 1.0, 1 - np.clip(used, 0, 1))
+        unused = np.where(used <= idle, 1.0, 1 - np.clip(used, 0, 1))
         seconds += float(np.nansum(unused * intervals.overlap_seconds(start, end, intervals.to_spans([context.whole]))))
     return seconds
 

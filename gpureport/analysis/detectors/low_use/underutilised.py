@@ -94,8 +94,9 @@ class Underutilised(LowUseRule):
         cause = low_use_figures.find_cause(context, figures.devices)
         levels = {name: _average_host_metric(context, name, figures) for name in (CPU, *_CAUSES)}
         known = {name: level for name, level in levels.items() if not np.isnan(level)}
-        # for less than a minute, one full core is no finding, and so not ruled out either
-        too_brief = [_CORE] if low.is_short_job and figures.seconds < waiting_gpus.SHORTEST_ONE_CORE_WAIT.value else []
+        # for a shorter time, one full core is no finding, and so not ruled out either
+        shortest = waiting_gpus.find_shortest_one_core_wait(context.window or context.whole).value
+        too_brief = [_CORE] if low.is_short_job and figures.seconds < shortest else []
         unknown = [name for name in _CAUSES if name not in known or name in too_brief]
         absent = [name for name in unknown if name not in known]
         cores = _find_core_count(context, figures)

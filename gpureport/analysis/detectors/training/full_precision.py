@@ -32,8 +32,8 @@ _RECORD += "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"
 class FullPrecision(Rule):
     """Mixed precision is supported (compute capability 7.0 or higher) and not in use, for the whole run.
 
-    Tensor cores are active in less than 1% of at least a minute of busy time (DCGM). Where they were not counted, a
-    param of the run (precision, amp, fp16, bf16, dtype) says 32 bits and none says less.
+    Tensor cores are active in less than 1% of at least half a minute of busy time (DCGM, or dmon on Hopper and newer).
+    Where they were not counted, a param of the run (precision, amp, fp16, bf16, dtype) says 32 bits and none says less.
     """
 
     name = _KIND
@@ -52,7 +52,7 @@ class FullPrecision(Rule):
 
     capability: Threshold = vendor(7.0, "1", "NVIDIA: tensor cores since compute capability 7.0")
     active: Threshold = pragmatic(0.01, "1", "matrix work in 16 bits or TF32 shows far more, even in short kernels")
-    busy: Threshold = pragmatic(60.0, "s", "less busy time is one phase of a job")
+    busy: Threshold = pragmatic(30.0, "s", "averages over many training steps; less busy time is one phase of a job")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, for the GPUs that could do better, and those of which nothing tells."""
@@ -77,7 +77,11 @@ class FullPrecision(Rule):
             for name in uncounted:
                 yield _report_unjudged(name, "tensor activity was recorded of other GPUs only")
         elif uncounted and precision is None:
-            yield _report_unjudged(None, "neither tensor activity nor the precision was recorded")
+            is_counted = any(context.series[name].is_recorded(_TENSOR) for name in uncounted)
+            brief = f"tensor activity was recorded for less than {self.busy.value:.0f} s of busy time"
+            yield _report_unjudged(
+                None, brief if is_counted else "neither tensor activity nor the precision was recorded"
+            )
         elif uncounted:
             yield self._build_finding(context, uncounted, None, precision)
 

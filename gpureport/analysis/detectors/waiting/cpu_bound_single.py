@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpureport.analysis.detectors.waiting import copied_data
 from gpureport.analysis.job.observed_job import JOB
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases, shared_advice
@@ -31,6 +32,12 @@ _ADVICE = (
     "One thread sets the pace: find it with py-spy or perf top, then vectorise or batch what it does, tokenise and "
     "decode in worker processes instead of threads, and launch fewer kernels (torch.compile, CUDA graphs)."
 )
+COPYING = "copying"
+"""Cause of a full core beside dense traffic between host and GPU."""
+_COPY_ADVICE = (
+    "One thread copies data to the GPU: pin host memory and copy without blocking, which takes the CPU out of it; keep "
+    "on the GPU what is used again, and send smaller types (uint8 images, bfloat16)."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +45,16 @@ class CpuBoundSingle(Rule):
     """Mean utilisation of the GPUs of at most 64%, one core busy for 96%, all cores together less than 75%.
 
     The utilisation is the mean over 30 s and 30 samples of the median GPU; a wait lasts until it exceeds 72%. The
-    cores are medians over 30 s or nine samples. Where only the watched process was recorded, it keeps between 0.96
-    and 1.1 cores busy. Where the job's own processes were recorded and use less than half a core, the full core is
-    another program's. Only within the job, outside waits for the whole CPU or for storage, for at least a minute and
-    three intervals. Where samples are far apart, the mean of a whole wait must lie below 70% by three standard
-    errors. A thread that spins while it waits for the GPU looks the same. Where the GPUs are busy in part of the job,
-    the core must therefore be busier in a wait than there, by 5 points and four standard errors; without such a part
-    the finding is at most a warning.
+    cores are medians over 30 s or nine samples. Or all processes of the job together keep between 0.96 and 1.1
+    cores busy: a thread that moves from core to core fills none of them; then the GPUs must reach 90% in less than
+    a tenth of the wait. Without a column for single cores, the watched process does so. Where the job's own
+    processes were recorded and use less than half a core, the full core is another program's. Only within the job,
+    outside waits for the whole CPU or for storage, for at least a minute, or half a minute in a job of less than
+    one, and three intervals. Where samples are far apart, the mean of a whole wait must lie below 70% by three
+    standard errors. A thread that spins while it waits for the GPU looks the same. Where the GPUs are busy in part
+    of the job, the core must therefore be busier in a wait than there, by 5 points and four standard errors;
+    without such a part the finding is at most a warning. Where the GPU exchanges at least 2 GB/s with its host
+    meanwhile, the cause is copying: memory that is not pinned is copied by the CPU.
     """
 
     name = _KIND
@@ -53,8 +63,12 @@ class CpuBoundSingle(Rule):
             name=_KIND,
             title="Waiting for data: one CPU core saturated",
             meaning="The GPU waits because one thread cannot keep up; other cores are free.",
-            recommendations=(_ADVICE,),
+            recommendations=(_ADVICE, _COPY_ADVICE),
             advice_paths=(
+                AdvicePath(
+                    causes=(COPYING,),
+                    steps=("pinned_memory", "overlapped_copies", "smaller_transfers", "gpu_preprocessing"),
+                ),
                 AdvicePath(
                     steps=(
                         "processes_not_threads",
@@ -73,7 +87,7 @@ class CpuBoundSingle(Rule):
     )
     requires = ((UTILISATION,), (CPU,), (CORE, PROCESS))
     after = ("cpu_bound", "io_bound")
-    wants = (PROCESS, JOB)
+    wants = (PROCESS, JOB, copied_data.RECEIVED, copied_data.SENT)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
     enter: Threshold = pragmatic(0.64, "1", "70% less the error of a mean of 30 point samples")
@@ -86,6 +100,7 @@ class CpuBoundSingle(Rule):
     rows: ClassVar[Threshold] = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
     bins: ClassVar[Threshold] = pragmatic(9.0, "rows", "fewer samples of the machine do not make a median")
     shortest: Threshold = waiting_gpus.SHORTEST_ONE_CORE_WAIT
+    shortest_job: ClassVar[Threshold] = waiting_gpus.ONE_CORE_WAIT_OF_SHORT_JOB
     bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "an interruption as long as the mean is taken over")
     covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the cores were not watched")
     fed: ClassVar[Threshold] = pragmatic(
@@ -94,6 +109,8 @@ class CpuBoundSingle(Rule):
     apart: ClassVar[Threshold] = pragmatic(
         0.05, "1", "a core of a machine at work is this much less busy than one that is full"
     )
+    spun: ClassVar[Threshold] = pragmatic(0.1, "1", "a thread as busy while GPUs are well fed waits for them then")
+    copied: ClassVar[Threshold] = copied_data.DENSE
     problem: ClassVar[Threshold] = pragmatic(0.05, "1", "lost share of the job that decides its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -113,14 +130,30 @@ class CpuBoundSingle(Rule):
     def _judge_candidate(
         self, context: Context, window: Interval, candidate: WaitCandidate, metric: str
     ) -> Iterator[Finding | NotJudged]:
-        series = candidate.average_metric(metric)
+        shortest = waiting_gpus.find_shortest_one_core_wait(window, self.shortest)
         unjudged = waiting_gpus.explain_unjudged(
-            _KIND, context, candidate, series, shortest=self.shortest.value, least=self.covered.value, metric=metric
+            _KIND,
+            context,
+            candidate,
+            candidate.average_metric(metric),
+            shortest=shortest.value,
+            least=self.covered.value,
+            metric=metric,
         )
         if unjudged is not None:
             yield unjudged
             return
-        length = candidate.count_bins(self.over.value, self.bins.value)
+        for each in (metric, JOB):
+            comparison = self._compare_episodes(context, candidate, each, shortest)
+            if len(comparison.spans):
+                yield self._build_finding(context, window, candidate, each, comparison)
+                return
+
+    def _compare_episodes(
+        self, context: Context, candidate: WaitCandidate, metric: str, shortest: Threshold
+    ) -> ComparedEpisodes:
+        """Return when GPUs waited while a metric showed one full core, as it did not beside busy GPUs."""
+        series, length = candidate.average_metric(metric), candidate.count_bins(self.over.value, self.bins.value)
         is_full = (
             wait_episodes.compute_rolling_share(series, length, lambda values: self._is_core_full(values, metric))
             >= _HALF
@@ -134,51 +167,60 @@ class CpuBoundSingle(Rule):
         is_other = job_load.is_mostly_hardly_used(
             candidate.average_metric(JOB) < self.job.value, candidate.average_metric(CPU), length
         )
+        limits = replace(read_limits(self, wait_episodes.Limits), shortest=shortest.value)
         episodes = wait_episodes.find_low_episodes(
-            context, candidate, is_full & is_calm & ~is_other, read_limits(self, wait_episodes.Limits), self.after
+            context, candidate, is_full & is_calm & ~is_other, limits, self.after
         )
         episodes = wait_episodes.drop_unrecorded(candidate, episodes, metric, CPU)
-        comparison = wait_episodes.compare_with_fed_gpus(
+        if metric == JOB:
+            episodes = wait_episodes.drop_partly_fed(candidate, episodes, self.fed.value, self.spun.value)
+        return wait_episodes.compare_with_fed_gpus(
             candidate, episodes, series, length=length, fed_level=self.fed.value, least_difference=self.apart.value
         )
-        if len(comparison.spans):
-            cost = wait_cost.measure_wait(window, candidate.gpus, comparison.spans)
-            yield self._build_finding(context, candidate, metric, cost, comparison)
 
     def _is_core_full(self, values: FloatArray, metric: str) -> BoolArray:
         busy: BoolArray = values >= self.core.value
         return busy if metric == CORE else busy & (values <= self.process.value)
 
     def _build_finding(
-        self, context: Context, candidate: WaitCandidate, metric: str, cost: WaitCost, comparison: ComparedEpisodes
+        self, context: Context, window: Interval, candidate: WaitCandidate, metric: str, comparison: ComparedEpisodes
     ) -> Finding:
+        cost = wait_cost.measure_wait(window, candidate.gpus, comparison.spans)
         devices = tuple(candidate.gpus)
         core, cpu = (_median_or_nan(candidate.source.find_values(name, cost.spans)) for name in (metric, CPU))
         many = cost.lost_share >= self.problem.value and comparison.has_comparison
-        who = "One CPU core was saturated" if metric == CORE else f"The watched process used {core:.2f} cores"
+        copies = copied_data.measure_copies(candidate.gpus, cost.spans)
+        is_copying = copies >= self.copied.value
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if many else Severity.WARNING,
             confidence=wait_cost.rate_confidence(candidate, cost, comparison) if metric == CORE else Confidence.MEDIUM,
             devices=devices,
             intervals=intervals.to_intervals(cost.spans),
-            evidence=self._build_evidence(metric, cost, core, cpu),
+            evidence=(
+                *self._build_evidence(metric, cost, core, cpu, window),
+                *copied_data.build_evidence(copies, self.copied),
+            ),
             lost_gpu_seconds=cost.lost_gpu_seconds,
-            cause="one thread",
+            cause=COPYING if is_copying else "one thread",
             samples=cost.samples,
             ruled_out=(
                 *wait_cost.list_ruled_out("a core that is as busy", comparison),
                 "a CPU that is busy as a whole, and waiting for storage: that time is left out",
             ),
             summary=(
-                f"{who} while {phrases.gpu_names(devices, tuple(context.gpus()))} {wait_cost.describe_wait(cost)}; "
-                f"all cores together were {phrases.percent(cpu)} busy."
+                f"{_describe_core(metric, core)} while {phrases.gpu_names(devices, tuple(context.gpus()))} "
+                f"{wait_cost.describe_wait(cost)}; all cores together were {phrases.percent(cpu)} busy."
+                f"{copied_data.describe_copies(copies) if is_copying else ''}"
             ),
-            recommendation=_ADVICE,
+            recommendation=_COPY_ADVICE if is_copying else _ADVICE,
         )
 
-    def _build_evidence(self, metric: str, cost: WaitCost, core: float, cpu: float) -> tuple[Evidence, ...]:
+    def _build_evidence(
+        self, metric: str, cost: WaitCost, core: float, cpu: float, window: Interval
+    ) -> tuple[Evidence, ...]:
         unit = "1" if metric == CORE else "cores"
+        shortest = waiting_gpus.find_shortest_one_core_wait(window, self.shortest)
         return (
             wait_cost.build_utilisation_evidence(cost, self.gpu),
             Evidence(
@@ -190,9 +232,16 @@ class CpuBoundSingle(Rule):
                 relation=">=",
             ),
             compare_with_limit(CPU, "median", cpu, "<", self.cpu),
-            wait_cost.build_duration_evidence(cost, self.shortest),
+            wait_cost.build_duration_evidence(cost, shortest),
             *cost.level_evidence,
         )
+
+
+def _describe_core(metric: str, cores: float) -> str:
+    if metric == CORE:
+        return "One CPU core was saturated"
+    who = "The job" if metric == JOB else "The watched process"
+    return f"{who} kept {cores:.2f} cores busy, as one thread that never waits,"
 
 
 def _median_or_nan(values: FloatArray) -> float:

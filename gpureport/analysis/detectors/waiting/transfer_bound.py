@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport import gpus
+from gpureport.analysis.detectors.waiting.copied_data import RECEIVED, SENT
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
@@ -24,8 +25,6 @@ from gpureport.columns import FloatArray
 from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _KIND = "transfer_bound"
-RECEIVED = "pcie_receive_bytes_per_second"
-SENT = "pcie_transmit_bytes_per_second"
 GENERATION = ("pcie_link_generation", "pcie_link_generation_max")
 WIDTH = ("pcie_link_width", "pcie_link_width_max")
 _LANE = {

@@ -45,7 +45,7 @@ _PRIORITY = (
 _SAME = 0.005
 """Relative difference up to which two figures print alike."""
 
-_WITHOUT_CHANGE = {COST_PER_WORK: "cost", WORK_RATE: "throughput of the whole job"}
+_WITHOUT_CHANGE = {COST_PER_WORK: "cost", WORK_RATE: "whole-job throughput"}
 """Figures that move with GPU time, in words."""
 
 _COLOURED = {Verdict.BETTER.value, Verdict.WORSE.value}
@@ -58,7 +58,7 @@ _STEP = 32
 def build_step_table(comparison: Comparison) -> Table:
     """Return one row a step with at most six figures, each with its change from the row above.
 
-    Cost and throughput of the whole job move with GPU time, so their changes are left out.
+    Cost and whole-job throughput move with GPU time, so their changes are left out.
     """
     columns = _choose_columns(comparison)
     rows = []

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.engine.attribution import OUTSIDE
-from gpureport.analysis.job.phases import NO_WORK
+from gpureport.analysis.job.phases import WITHOUT_LASTING_WORK
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.gains import known_loss
 from gpureport.importers.protocol.reject_reasons import CHOSEN, NO_TIME
@@ -85,4 +85,4 @@ def describe_idle_without_finding(analyses: Sequence[Analysis]) -> Iterator[str]
 
 def _never_worked(analysis: Analysis) -> bool:
     """Return whether a finding has all the idle time of a run, since no GPU ever worked."""
-    return any((found.kind, found.cause) == ("startup_idle", NO_WORK) for found in analysis.findings)
+    return any(found.kind == "startup_idle" and found.cause in WITHOUT_LASTING_WORK for found in analysis.findings)

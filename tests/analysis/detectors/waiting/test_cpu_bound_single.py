@@ -111,7 +111,39 @@ def test_without_its_columns_it_is_not_judged(
 
 
 def test_a_short_run_is_not_judged() -> None:
-    """A minute is what an episode lasts at least."""
-    run = recording(util=np.full(40, 38), cpu=np.full(40, 12), host={"core": np.full(40, 100)})
+    """Half a minute is what an episode lasts at least."""
+    run = recording(util=np.full(20, 38), cpu=np.full(20, 12), host={"core": np.full(20, 100)})
     (entry,) = unjudged(analyze(run), "cpu_bound_single")
-    assert entry.recording == "a log of at least 1 min"
+    assert entry.recording == "a log of at least 30 s"
+
+
+def test_a_thread_that_moves_between_cores_fills_none_of_them() -> None:
+    """The job as a whole shows it: one core's worth of work, all the time."""
+    host = {"core": np.full(900, 55), "cores_of_job": np.full(900, 1.0)}
+    (finding,) = found(analyze(recording(util=np.full(900, 38), cpu=_CALM, host=host)), "cpu_bound_single")
+    assert finding.summary.startswith("The job kept 1.00 cores busy, as one thread that never waits, while GPU 0")
+    assert (finding.severity, finding.cause) == (Severity.WARNING, "one thread")
+
+
+@pytest.mark.parametrize(("cores", "pause"), [(1.0, 8), (2.4, 60)], ids=["spins beside a busy GPU", "has workers"])
+def test_such_a_job_may_wait_for_something_else(cores: float, pause: int) -> None:
+    """A thread that spins is as busy while the GPU works; with other processes no single thread is known."""
+    util = np.tile(steps((96, 60 - pause), (2, pause)), 15) if pause < 60 else np.full(900, 38)
+    host = {"core": np.full(900, 55), "cores_of_job": np.full(900, cores)}
+    assert found(analyze(recording(util=util, cpu=_CALM, host=host)), "cpu_bound_single") == []
+
+
+@pytest.mark.parametrize(("rate", "cause"), [(7.3, "copying"), (0.8, "one thread")])
+def test_dense_copies_are_named_as_what_the_thread_does(rate: float, cause: str) -> None:
+    """A CPU copies what is not pinned."""
+    run = recording(util=np.full(900, 19), received=np.full(900, rate), cpu=_CALM, host={"core": np.full(900, 99)})
+    (finding,) = found(analyze(run), "cpu_bound_single")
+    assert finding.cause == cause
+    assert ("7.3 GB/s went over PCIe" in finding.summary) == (cause == "copying")
+
+
+@pytest.mark.parametrize(("seconds", "count"), [(50, 1), (20, 0)])
+def test_a_job_of_less_than_a_minute_is_judged_from_half_a_minute_on(seconds: int, count: int) -> None:
+    """Half of it or more is no phase of it."""
+    run = recording(util=np.full(seconds, 38), cpu=steps((12, seconds)), host={"core": np.full(seconds, 99)})
+    assert len(found(analyze(run), "cpu_bound_single")) == count

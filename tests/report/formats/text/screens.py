@@ -91,9 +91,7 @@ def five_steps() -> Report:
     )
     better = Change(text="+110%", interval="+83 to +140%", verdict="better", arrow="up")
     tiles = (
-        Tile(
-            label="Throughput of the whole job", before="287", value="602", unit="images/s", context="", change=better
-        ),
+        Tile(label="Whole-job throughput", before="287", value="602", unit="images/s", context="", change=better),
         Tile(
             label="Cost per million images", before="$2.42", value="$1.15", context="At $2.50 a GPU-hour", change=better
         ),

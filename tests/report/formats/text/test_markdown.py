@@ -28,7 +28,7 @@ def test_result_first(report: Report) -> None:
     content = first_screens.fill_first_screen(report, ("1-starved", "2-more-workers"))
     text = markdown.render(content)
     assert text.startswith(f"# {content.verdict.sentence}\n")
-    assert "| Throughput of the whole job | 287 → 602 images/s | −52%, better<br>−58 to −45% |  |" in text
+    assert "| Whole-job throughput | 287 → 602 images/s | −52%, better<br>−58 to −45% |  |" in text
     assert "| 2-more-workers<br>run 1 | `" in text
     assert "| Since the first | | | −52%, better<br>−58 to −45% | −52%, better<br>−58 to −45% |" in text
     assert "\n1. **Shorten start-up.** Saves up to 43% of a run this short. For 17 of 23 s" in text

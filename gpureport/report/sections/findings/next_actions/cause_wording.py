@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from gpureport.analysis.job.phases import LITTLE_WORK, NO_WORK
 from gpureport.analysis.signals.job_load import BESIDE_OTHERS
 from gpureport.report.sections.findings.next_actions.action_words import (
     FIND_HANG,
@@ -24,7 +25,18 @@ WORDING_BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
         "the other programs.",
         gain=UNKNOWN_GAIN,
     ),
-    ("startup_idle", "no work"): ActionWording(
+    ("cpu_bound_single", "copying"): ActionWording(
+        title="Pin host memory",
+        how="Copies out of memory that is not pinned keep one core busy: pin it (pin_memory=True), and copy with "
+        "non_blocking=True while the step before computes.",
+    ),
+    ("startup_idle", LITTLE_WORK): ActionWording(
+        title="See why the GPU does so little",
+        how="Profile some steps: either the work runs on the CPU, or in kernels too small for this GPU. Then try a "
+        "larger batch, torch.compile or CUDA graphs.",
+        gain=UNKNOWN_GAIN,
+    ),
+    ("startup_idle", NO_WORK): ActionWording(
         title="Use the GPU or release it", how="The job held it and never worked for long."
     ),
     ("tail_idle", "no job"): None,

@@ -126,7 +126,7 @@ RANGES: Mapping[str, RangeWording] = {
     ),
     "underutilised": RangeWording(
         extent=LOST,
-        summary="{gpus} averaged {mean} utilisation over {length}; neither CPU nor storage was the bottleneck.",
+        summary="{gpus} averaged {mean} utilisation over {length}; the CPU as a whole was not the bottleneck.",
         figures=_WAITING,
     ),
     "low_util_cause_unknown": RangeWording(

@@ -1,6 +1,6 @@
 """Headlines on GPU time in which no work was done, and on time of which nothing is known."""
 
-from gpureport.analysis.job.phases import NO_WORK
+from gpureport.analysis.job.phases import LITTLE_WORK, NO_WORK, UTILISATION
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts, format_length
 from gpureport.report.wording import display
 
@@ -37,6 +37,10 @@ def write_slow_start(facts: FindingFacts) -> str:
     """Return how long the first work took to come; of a job that never worked, that."""
     if facts.cause == NO_WORK:
         return f"{facts.gpus} {facts.verb('does', 'do')} no sustained work in {format_length(facts.seconds)}."
+    mean = facts.observed(UTILISATION, "mean")
+    if facts.cause == LITTLE_WORK and mean is not None:
+        length = format_length(facts.seconds)
+        return f"{facts.gpus} {facts.verb('works', 'work')} only a little: {display.percent(mean)} busy in {length}."
     share = facts.observed("duration", "share of the")
     part = f", {display.percent(share)} of the run" if share is not None else ""
     who = f" of {facts.gpus}" if facts.group.devices else ""

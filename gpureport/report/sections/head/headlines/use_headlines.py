@@ -1,7 +1,9 @@
 """Headlines on GPUs that work less than they could: waiting, little used, busy in name only, uneven."""
 
+from gpureport.analysis.detectors.waiting.cpu_bound_single import COPYING
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases
+from gpureport.findings import Confidence
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts, format_length, name_gpus
 from gpureport.report.sections.head.low_use_sentences import (
     describe_computing_mid_job,
@@ -26,7 +28,11 @@ def write_cpu_wait(facts: FindingFacts) -> str:
 
 
 def write_core_wait(facts: FindingFacts) -> str:
-    """Return that GPUs wait for data while one CPU core is saturated."""
+    """Return that GPUs wait for data, or for copies, while one CPU core is saturated."""
+    if facts.cause == COPYING:
+        return (
+            f"{facts.gpus} {facts.verb('waits', 'wait')} for copies: {_busy(facts)}, while one thread is at its limit."
+        )
     return f"{facts.gpus} {facts.verb('waits', 'wait')} for data: {_busy(facts)}, while one CPU core is saturated."
 
 
@@ -44,8 +50,10 @@ def write_copy_wait(facts: FindingFacts) -> str:
 
 def write_low_use(facts: FindingFacts) -> str:
     """Return that GPUs are little used, and what of the host is known not to hold them back."""
-    known = facts.observed("cpu_iowait_ratio") is not None and facts.observed("cpu_busiest_core_ratio") is not None
-    host = "neither CPU nor storage is the bottleneck" if known else "the CPU is not saturated"
+    recorded = facts.observed("cpu_iowait_ratio") is not None and facts.observed("cpu_busiest_core_ratio") is not None
+    # confidence is low where a recorded cause was not ruled out
+    is_known = recorded and facts.finding.confidence is not Confidence.LOW
+    host = "neither CPU nor storage is the bottleneck" if is_known else "the CPU as a whole is not saturated"
     return f"{facts.gpus} {facts.verb('is', 'are')} only {_busy(facts)}; {host}."
 
 

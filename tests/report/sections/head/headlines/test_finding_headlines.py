@@ -164,7 +164,7 @@ CASES = [
         finding("underutilised", BUSY, *HOST),
         "GPU 0 is only 42% busy; neither CPU nor storage is the bottleneck.",
     ),
-    (finding("underutilised", BUSY, devices=BOTH), "Both GPUs are only 42% busy; the CPU is not saturated."),
+    (finding("underutilised", BUSY, devices=BOTH), "Both GPUs are only 42% busy; the CPU as a whole is not saturated."),
     (finding("low_util_cause_unknown", BUSY), "GPU 0 is only 42% busy for 1 min 30 s; the log doesn't show why."),
     (finding("hollow_util", cause="hang"), "GPU 0 looks busy at near-idle power for 1 min 30 s."),
     (

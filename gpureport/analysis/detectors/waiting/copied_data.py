@@ -1,0 +1,37 @@
+"""How much data a GPU and its host exchange, and from when on copies explain a full core."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from gpureport.analysis.rules.evidence import compare_with_limit
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.findings import Evidence, Threshold
+
+RECEIVED = "pcie_receive_bytes_per_second"
+SENT = "pcie_transmit_bytes_per_second"
+
+DENSE = pragmatic(
+    2e9, "By/s", "an H100 fed from memory that is not pinned received 7.3e9, one that trains on images less than 1e9"
+)
+"""Data a second, one way, from which a thread that is busy all the time is likely to be busy with copies."""
+
+
+def measure_copies(gpus: Mapping[str, DeviceSeries], spans: Spans) -> float:
+    """Return the mean data rate of the GPU that copies most, in its busier direction; NaN where it was not recorded."""
+    values = [one.find_values(name, spans) for one in gpus.values() for name in (RECEIVED, SENT)]
+    return max((float(np.mean(one)) for one in values if len(one)), default=float("nan"))
+
+
+def build_evidence(rate: float, limit: Threshold) -> Iterator[Evidence]:
+    """Yield the data rate against the limit from which copies are the cause; nothing where it was not recorded."""
+    if not np.isnan(rate):
+        evidence = compare_with_limit("PCIe data rate", "mean of the busier direction", rate, ">=", limit)
+        yield evidence if evidence.meets_limit else evidence.as_context()
+
+
+def describe_copies(rate: float) -> str:
+    """Return that data went over PCIe meanwhile, as a further sentence."""
+    return f" Meanwhile {rate / 1e9:.1f} GB/s went over PCIe: the thread is likely to be copying."

@@ -1,0 +1,58 @@
+"""Jobs with one known trouble each, as `gpureport record` saw them on an H100, and what they measured themselves."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import gpureport
+from gpureport.analysis.results import Analysis
+from tests.builders import found
+
+CAUSES = Path("sample_logs/recorded/causes").resolve()
+
+FOUND = {
+    "healthy": set(),
+    "tiny_kernels": {("startup_idle", "little work")},
+    "one_core": {("cpu_bound_single", "one thread")},
+    "unpinned_copies": {("cpu_bound_single", "copying")},
+    "slow_input": {("underutilised", None)},
+    "checkpoints": {("idle_gap", "checkpoint")},
+    "memory_leak": {("mem_leak", None)},
+    "full_precision": {("full_precision", None)},
+}
+"""The kinds and causes that tell what was wrong."""
+BESIDE = {"startup_idle", "power_cap", "mem_headroom"}
+"""Kinds that are true of these short jobs as well: framework start-up, the power limit of the board, unused memory."""
+
+
+def analysed(name: str) -> Analysis:
+    """Return what is found in a recording."""
+    (recording,) = gpureport.read(CAUSES / name)
+    return gpureport.analyze(recording)
+
+
+@pytest.mark.parametrize("name", sorted(FOUND))
+def test_its_trouble_is_found_and_no_other(name: str) -> None:
+    """A false cause is worse than none."""
+    told = {(one.kind, one.cause) for one in analysed(name).findings if one.kind not in BESIDE or one.cause}
+    assert told == FOUND[name]
+
+
+@pytest.mark.parametrize(("name", "wait"), [("one_core", "data"), ("unpinned_copies", "copy")])
+def test_the_loss_is_what_the_loop_waited(name: str, wait: str) -> None:
+    """Within a seventh of the job: single kernels are shorter than a sample."""
+    truth = json.loads((CAUSES / name / "truth.json").read_text())
+    (finding,) = found(analysed(name), "cpu_bound_single")
+    trained = truth["training_ended"] - truth["training_began"]
+    assert finding.lost_gpu_seconds is not None
+    assert finding.lost_gpu_seconds == pytest.approx(truth["seconds"][wait], abs=0.15 * trained)
+
+
+def test_gaps_are_where_the_job_saved() -> None:
+    """Each of the three, to a second and a half."""
+    saves = json.loads((CAUSES / "checkpoints/truth.json").read_text())["saves"]
+    gaps = [gap for finding in found(analysed("checkpoints"), "idle_gap") for gap in finding.intervals]
+    for (start, end), gap in zip(saves, sorted(gaps, key=lambda one: one.start), strict=True):
+        assert gap.start / 1e6 == pytest.approx(start, abs=1.5)
+        assert gap.end / 1e6 == pytest.approx(end, abs=1.5)
