@@ -18,6 +18,7 @@ RUN_FILE = "run.json"
 LABEL_FILE = "labels.json"
 """What a person says of the runs of any folder of logs; the recorder writes none."""
 LOGS = (GPU_LOG, DMON_LOG, HOST_LOG)
+_COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
 
 SCHEMA = "gpureport.record/1"
 
@@ -49,6 +50,12 @@ class RecordedRun:
     params: tuple[tuple[str, str], ...] = ()
     tags: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+
+
+def name_log(path: Path) -> str:
+    """Return the name under which the recorder wrote a log that may have been compressed since; empty for others."""
+    name = path.stem if path.suffix in _COMPRESSED else path.name
+    return name if name in LOGS else ""
 
 
 def format_run_file(run: RecordedRun) -> str:

@@ -20,6 +20,9 @@ FOUND = {
     "checkpoints": {("idle_gap", "checkpoint")},
     "memory_leak": {("mem_leak", None)},
     "full_precision": {("full_precision", None)},
+    "more_workers": set(),
+    "pinned_copies": {("hollow_util", "copying")},
+    "cuda_graph": {("hollow_util", None)},
 }
 """The kinds and causes that tell what was wrong."""
 BESIDE = {"startup_idle", "power_cap", "mem_headroom"}

@@ -170,8 +170,8 @@ def test_starved_steps_did_the_same_work() -> None:
 
 
 def test_samples_stay_small() -> None:
-    """Generated samples stay under one megabyte and recorded ones under 350 kB, since every wheel carries them."""
+    """Generated samples stay under one megabyte and recorded ones under 420 kB, since every wheel carries them."""
     sizes = {path: path.stat().st_size for path in SAMPLES.rglob("*") if path.is_file()}
     recorded = sum(size for path, size in sizes.items() if RECORDED in path.parents)
     assert sum(sizes.values()) - recorded < 1_000_000
-    assert recorded < 350_000
+    assert recorded < 420_000

@@ -14,7 +14,7 @@ from gpureport.importers.merging.shared_devices import Span
 from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions
 from gpureport.importers.recorders.same_gpu import METRICS, Series
 from gpureport.metrics import Scope
-from gpureport.record_folder import LOGS, RUN_FILE
+from gpureport.record_folder import RUN_FILE, name_log
 from gpureport.recording import Device
 from gpureport.series_table import KEY_FIELDS, sort_by_time
 
@@ -76,7 +76,7 @@ class LogSurvey:
     def recording(self) -> Path | None:
         """The folder into which `gpureport record` wrote it; None for any other log."""
         path = self.given.path
-        return path.parent if path.name in LOGS and (path.parent / RUN_FILE).is_file() else None
+        return path.parent if name_log(path) and (path.parent / RUN_FILE).is_file() else None
 
     @property
     def rank(self) -> tuple[int, float, int, str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpureport.record_folder import LOGS, read_run_file
+from gpureport.record_folder import name_log, read_run_file
 
 if TYPE_CHECKING:
     from gpureport.importers.merging.shared_devices import LogContents, Pair
@@ -50,7 +50,7 @@ def _clean(name: str) -> str:
 
 def _recorded_host(path: Path) -> str:
     """Return the machine that `gpureport record` wrote a log on; empty for other logs."""
-    run = read_run_file(path.parent) if path.name in LOGS else None
+    run = read_run_file(path.parent) if name_log(path) else None
     return _clean(run.host) if run else ""
 
 

@@ -50,7 +50,7 @@ def _find_host_recording(folder: Path) -> Iterator[Input]:
     """Yield the host log of a recording without GPUs: it is a run of its own."""
     if record_folder.read_run_file(folder) is not None:
         for each in _recognise(folder, HOST_IMPORTERS):
-            if each.path.name == record_folder.HOST_LOG:
+            if record_folder.name_log(each.path) == record_folder.HOST_LOG:
                 yield Input(each.path, each.importer, each.locator)
 
 

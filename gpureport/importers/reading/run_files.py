@@ -82,7 +82,7 @@ def _agreed(values: Iterable[str | None]) -> str | None:
 def _read_recordings(inputs: Sequence[Input], options: ReadOptions) -> RunFacts:
     """Return how a run is read, and its params and tags, by the run files beside its logs."""
     folders = dict.fromkeys(
-        each.path.parent for each in inputs if each.path.name in record_folder.LOGS and each.locator != "-"
+        each.path.parent for each in inputs if record_folder.name_log(each.path) and each.locator != "-"
     )
     found = {folder: read_run_file(folder) for folder in folders if (folder / record_folder.RUN_FILE).is_file()}
     runs = [run for run in found.values() if run is not None]

@@ -217,3 +217,10 @@ def test_recorded_then_read(tmp_path: Path, stand_in_driver: Path) -> None:
     assert each["run"]["tags"]["exit_code"] == "3"
     assert each["run"]["timezone"] is not None
     assert "The job ended with exit code 3." in each["quality"]["notes"]
+
+
+def test_logs_that_were_compressed_since_are_one_recording() -> None:
+    """With the host beside the GPUs, and what the run file says."""
+    (found,) = gpureport.read("sample_logs/recorded/causes/checkpoints")
+    assert [Path(source.locator).name for source in found.run.sources] == ["gpu.csv.gz", "host.csv.gz", "dmon.log.gz"]
+    assert dict(found.run.params)["kind"] == "checkpoints"

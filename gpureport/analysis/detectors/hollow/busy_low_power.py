@@ -9,6 +9,7 @@ import numpy as np
 from gpureport.analysis.detectors.hollow import hollow_causes, hollow_episodes, hollow_wording
 from gpureport.analysis.detectors.hollow.hollow_causes import HANG, HollowSigns
 from gpureport.analysis.detectors.hollow.hollow_groups import HollowGroup, group_episodes
+from gpureport.analysis.detectors.waiting import copied_data
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, shared_advice
 from gpureport.analysis.rules.evidence import compare_with_limit
@@ -36,7 +37,8 @@ class HollowUtil(Rule):
     lower the clock, nor at a clock below 75% of the highest, which explains low power by itself. Causes: hang (a GPU
     of the job did nothing meanwhile; or no memory traffic, nearly no power where that was not recorded, and the
     busiest core pegged or, with that unknown, other GPUs alike), straggler (another GPU worked hard meanwhile), else
-    launch-bound; none is named where a hang and kernels that only wait look the same.
+    launch-bound; none is named where a hang and kernels that only wait look the same, as on a GPU by itself. A GPU that
+    receives 10 GB/s or more, and sends less than half of it, waits for copies.
     """
 
     name = _KIND
@@ -48,6 +50,7 @@ class HollowUtil(Rule):
             recommendations=tuple(hollow_wording.ADVICE.values()),
             advice_paths=(
                 AdvicePath(causes=("hang",), steps=shared_advice.HANG),
+                AdvicePath(causes=("copying",), steps=("overlapped_copies", "smaller_transfers", "gpu_preprocessing")),
                 AdvicePath(causes=("straggler",), steps=("balance_ranks", "cooling", "find_hung_rank")),
                 AdvicePath(
                     steps=(
@@ -73,6 +76,8 @@ class HollowUtil(Rule):
         hollow_causes.TENSOR,
         hollow_causes.CONTROLLER,
         hollow_causes.CORE,
+        copied_data.RECEIVED,
+        copied_data.SENT,
         CLOCKS[0],
         "gpu_sm_clock_max_hertz",
         *list_event_metrics("sw_power_cap"),
@@ -97,6 +102,7 @@ class HollowUtil(Rule):
     dead: ClassVar[Threshold] = hollow_causes.DEAD
     hard: ClassVar[Threshold] = hollow_causes.HARD
     together: ClassVar[Threshold] = hollow_causes.TOGETHER
+    copied: ClassVar[Threshold] = hollow_causes.COPIED
     problem: Threshold = pragmatic(0.05, "1", "share of the job lost in a hang that decides its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -191,6 +197,8 @@ class HollowUtil(Rule):
         ):
             if not np.isnan(value):
                 yield Evidence(metric=metric, statistic="mean", observed=value, unit="1")
+        if group.cause == hollow_causes.COPYING:
+            yield compare_with_limit(copied_data.RECEIVED, "mean", signs.received, ">=", self.copied)
         yield compare_with_limit("duration", "total", seconds, ">=", self.shortest)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpureport.analysis.detectors.hollow.hollow_causes import HANG, LAUNCH, STRAGGLER, HollowSigns
+from gpureport.analysis.detectors.hollow.hollow_causes import COPYING, HANG, LAUNCH, STRAGGLER, HollowSigns
 from gpureport.analysis.detectors.hollow.hollow_episodes import STILL
 from gpureport.analysis.rules import phrases
 
@@ -22,6 +22,11 @@ ADVICE: dict[str | None, str] = {
         "Give each kernel more to do: a larger batch, fused operations (torch.compile, XLA), CUDA graphs instead of "
         "launching kernels one by one, fewer synchronising calls (.item(), printing a loss) in the loop. In a job of "
         "several GPUs, a wait for data ends inside a collective and looks the same: look at the input pipeline too."
+    ),
+    COPYING: (
+        "Copies from the host keep the GPU waiting, though they count as busy: copy while the step before computes "
+        "(non_blocking=True, a stream of its own), keep on the GPU what is used again, and send smaller types (uint8 "
+        "images, bfloat16)."
     ),
     None: (
         "Tell a hang from kernels that are too small: see whether the job still makes steps; if not, look at the stack "
@@ -56,6 +61,8 @@ def _describe_cause(signs: HollowSigns, cause: str | None, everybody: Sequence[s
         return "it probably hung in a collective"
     if cause == STRAGGLER:
         return f"{phrases.gpu_names(signs.working_peers, everybody)} worked meanwhile"
+    if cause == COPYING:
+        return f"meanwhile {signs.received / 1e9:.0f} GB/s came over PCIe: it probably waited for copies"
     if cause == LAUNCH:
         return "its kernels probably did little work each"
     return "the log doesn't show whether it hung or its kernels did little"

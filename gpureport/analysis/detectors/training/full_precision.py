@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport import gpus
+from gpureport.analysis.detectors.hollow.hollow_episodes import SM
 from gpureport.analysis.job import precision_params
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases
@@ -32,8 +33,9 @@ _RECORD += "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"
 class FullPrecision(Rule):
     """Mixed precision is supported (compute capability 7.0 or higher) and not in use, for the whole run.
 
-    Tensor cores are active in less than 1% of at least half a minute of busy time (DCGM, or dmon on Hopper and newer).
-    Where they were not counted, a param of the run (precision, amp, fp16, bf16, dtype) says 32 bits and none says less.
+    Tensor cores are active in less than 1% of at least half a minute of busy time (DCGM, or dmon on Hopper and
+    newer); time in which the multiprocessors work for less than 10% shows no precision. Where they were not
+    counted, a param of the run (precision, amp, fp16, bf16, dtype) says 32 bits and none says less.
     """
 
     name = _KIND
@@ -48,10 +50,11 @@ class FullPrecision(Rule):
             ),
         ),
     )
-    wants = (_TENSOR, UTILISATION)
+    wants = (_TENSOR, UTILISATION, SM)
 
     capability: Threshold = vendor(7.0, "1", "NVIDIA: tensor cores since compute capability 7.0")
     active: Threshold = pragmatic(0.01, "1", "matrix work in 16 bits or TF32 shows far more, even in short kernels")
+    worked: Threshold = pragmatic(0.1, "1", "multiprocessors that work less show no precision: a loop of tiny kernels")
     busy: Threshold = pragmatic(30.0, "s", "averages over many training steps; less busy time is one phase of a job")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -78,7 +81,7 @@ class FullPrecision(Rule):
                 yield _report_unjudged(name, "tensor activity was recorded of other GPUs only")
         elif uncounted and precision is None:
             is_counted = any(context.series[name].is_recorded(_TENSOR) for name in uncounted)
-            brief = f"tensor activity was recorded for less than {self.busy.value:.0f} s of busy time"
+            brief = f"tensor activity was recorded for less than {self.busy.value:.0f} s in which the GPU did much"
             yield _report_unjudged(
                 None, brief if is_counted else "neither tensor activity nor the precision was recorded"
             )
@@ -95,7 +98,7 @@ class FullPrecision(Rule):
             return None
         values = series.values(_TENSOR)
         used = series.values(UTILISATION)
-        rows = ~np.isnan(values) & ((used > BUSY) | np.isnan(used))
+        rows = ~np.isnan(values) & ((used > BUSY) | np.isnan(used)) & ~(series.values(SM) < self.worked.value)
         seconds = series.seconds[rows]
         if seconds.sum() < self.busy.value:
             return None

@@ -87,17 +87,30 @@ def test_the_odd_rank_of_a_hung_collective_is_named() -> None:
 @pytest.mark.parametrize(
     ("series", "cause"),
     [
-        ({"power": _HUNG, "memory_controller": 1, "host": {"core": np.full(900, 100.0)}}, "hang"),
+        ({"power": [_HUNG, _HUNG], "memory_controller": 1, "host": {"core": np.full(900, 100.0)}}, "hang"),
+        ({"power": _HUNG, "memory_controller": 1, "host": {"core": np.full(900, 100.0)}}, None),
         ({"power": _HUNG, "memory_controller": 1, "host": {"core": np.full(900, 30.0)}}, None),
-        ({"power": _HUNG, "host": {"core": np.full(900, 100.0)}}, "hang"),
+        ({"power": [_HUNG, _HUNG], "host": {"core": np.full(900, 100.0)}}, "hang"),
+        ({"power": _HUNG, "received": 42.0, "sent": 3.0}, "copying"),
+        ({"power": _HUNG, "received": 42.0, "sent": 41.0}, None),
         ({"power": _HUNG, "memory_controller": 9, "host": {"core": np.full(900, 100.0)}}, "launch-bound"),
         ({"power": steps((330, 300), (150, 300), (330, 300)), "host": {"core": np.full(900, 100.0)}}, "launch-bound"),
     ],
-    ids=["pegged core, no traffic", "core free", "pegged core, nearly no power", "traffic", "some power"],
+    ids=[
+        "pegged core, no traffic",
+        "the same on a GPU by itself",
+        "core free",
+        "pegged core, nearly no power",
+        "copies from the host",
+        "copies both ways",
+        "traffic",
+        "some power",
+    ],
 )
 def test_a_hang_is_told_from_small_kernels(series: dict[str, Any], cause: str | None) -> None:
-    """A spinning rank keeps a core full and moves no data; small kernels move some."""
-    (finding,) = found(analyze(recording(util=_BUSY, cpu=np.full(900, 20.0), **_LIMIT, **series)), "hollow_util")
+    """A spinning rank keeps a core full and moves no data; small kernels move some, copies from the host much."""
+    util = [_BUSY, _BUSY] if isinstance(series["power"], list) else _BUSY
+    (finding,) = found(analyze(recording(util=util, cpu=np.full(900, 20.0), **_LIMIT, **series)), "hollow_util")
     assert finding.cause == cause
 
 

@@ -55,6 +55,12 @@ WORDING_BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
     ),
     ("idle_gap", "requests or input"): PROFILE,
     ("hollow_util", "hang"): FIND_HANG,
+    ("hollow_util", "copying"): ActionWording(
+        title="Copy while the GPU computes",
+        how="Send the next batch during this step (non_blocking=True from pinned memory), keep on the GPU what is used "
+        "again, and send smaller types.",
+        gain=UNKNOWN_GAIN,
+    ),
     ("hollow_util", "straggler"): ActionWording(
         title="Even out the GPUs", how="Give every rank as much work, and check that the slow one is cool."
     ),

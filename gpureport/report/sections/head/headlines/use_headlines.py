@@ -1,5 +1,6 @@
 """Headlines on GPUs that work less than they could: waiting, little used, busy in name only, uneven."""
 
+from gpureport.analysis.detectors.hollow import hollow_causes
 from gpureport.analysis.detectors.waiting.cpu_bound_single import COPYING
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases
@@ -69,6 +70,10 @@ def write_low_use_without_host(facts: FindingFacts) -> str:
 
 def write_busy_low_power(facts: FindingFacts) -> str:
     """Return that GPUs look busy at low power, and which one stands still meanwhile."""
+    if facts.cause == hollow_causes.COPYING:
+        return (
+            f"{facts.gpus} {facts.verb('waits', 'wait')} for copies for {format_length(facts.seconds)}, and looks busy."
+        )
     still = next((group for group in facts.followers if group.worst.kind == "idle_gap" and group.devices), None)
     low = "near-idle power" if facts.cause == "hang" else "low power"
     start = f"{facts.gpus} {facts.verb('looks', 'look')} busy at {low}"
