@@ -50,7 +50,9 @@ class HollowUtil(Rule):
             recommendations=tuple(hollow_wording.ADVICE.values()),
             advice_paths=(
                 AdvicePath(causes=("hang",), steps=shared_advice.HANG),
-                AdvicePath(causes=("copying",), steps=("overlapped_copies", "smaller_transfers", "gpu_preprocessing")),
+                AdvicePath(
+                    causes=(copied_data.COPYING,), steps=("overlapped_copies", "smaller_transfers", "gpu_preprocessing")
+                ),
                 AdvicePath(causes=("straggler",), steps=("balance_ranks", "cooling", "find_hung_rank")),
                 AdvicePath(
                     steps=(
@@ -197,7 +199,7 @@ class HollowUtil(Rule):
         ):
             if not np.isnan(value):
                 yield Evidence(metric=metric, statistic="mean", observed=value, unit="1")
-        if group.cause == hollow_causes.COPYING:
+        if group.cause == copied_data.COPYING:
             yield compare_with_limit(copied_data.RECEIVED, "mean", signs.received, ">=", self.copied)
         yield compare_with_limit("duration", "total", seconds, ">=", self.shortest)
 

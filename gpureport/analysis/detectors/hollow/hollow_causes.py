@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis.detectors.hollow.hollow_episodes import DRAM, SM, STILL
-from gpureport.analysis.detectors.waiting.copied_data import RECEIVED, SENT
+from gpureport.analysis.detectors.waiting.copied_data import COPYING, RECEIVED, SENT
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
@@ -20,7 +20,7 @@ from gpureport.columns import BoolArray, FloatArray
 CONTROLLER = "gpu_memory_controller_ratio"
 TENSOR = "gpu_tensor_active_ratio"
 CORE = "cpu_busiest_core_ratio"
-HANG, STRAGGLER, LAUNCH, COPYING = "hang", "straggler", "launch-bound", "copying"
+HANG, STRAGGLER, LAUNCH = "hang", "straggler", "launch-bound"
 
 
 MOVED = pragmatic(0.02, "1", "kernels that compute read and write more")
@@ -34,7 +34,7 @@ HARD = pragmatic(0.5, "1", "power of a GPU that the others may be waiting for")
 COPIED = pragmatic(
     1e10, "By/s", "an H100 that copied from pinned memory for 70% of its time received 4.2e10; training on images < 1e9"
 )
-"""Data a second that a GPU receives, and no half as much sent, from which it waits for copies from its host."""
+"""Data a second from which a GPU that sends less than half as much waits for copies from its host."""
 TOGETHER = pragmatic(0.8, "1", "share of the stretch; ranks enter a collective seconds apart")
 """Share of the time in which others must be hollow as well."""
 

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpureport.analysis.detectors.hollow.hollow_causes import COPYING, HANG, LAUNCH, STRAGGLER, HollowSigns
+from gpureport.analysis.detectors.hollow.hollow_causes import HANG, LAUNCH, STRAGGLER, HollowSigns
 from gpureport.analysis.detectors.hollow.hollow_episodes import STILL
+from gpureport.analysis.detectors.waiting.copied_data import COPYING
 from gpureport.analysis.rules import phrases
 
 ADVICE: dict[str | None, str] = {

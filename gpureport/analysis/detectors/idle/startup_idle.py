@@ -244,6 +244,7 @@ class StartupIdle(Rule):
         idle_seconds = measure_resting_seconds(context, whole, gpus, IDLE_RATIO)
         share = idle_seconds / max(sampled_seconds, 1e-9)
         is_used = share < self.unused.value
+        whose = phrases.capitalize(phrases.gpu_names(tuple(gpus), tuple(gpus)))
         mean = 1 - measure_unused_seconds(context) / max(sampled_seconds, 1e-9)
         yield Finding(
             kind="startup_idle",
@@ -260,7 +261,7 @@ class StartupIdle(Rule):
             cause=LITTLE_WORK if is_used else NO_WORK,
             samples=count_all_readings(context, whole, ()),
             summary=(
-                f"The GPUs did a little work all along: utilisation averaged {phrases.percent(mean)} over "
+                f"{whose} did a little work all along: utilisation averaged {phrases.percent(mean)} over "
                 f"{phrases.duration(whole.seconds)} and never stayed above {phrases.percent(ACTIVE.value)}."
                 if is_used
                 else f"No GPU did lasting work in {phrases.duration(whole.seconds)}; utilisation was "

@@ -10,6 +10,9 @@ from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Evidence, Threshold
 
+COPYING = "copying"
+"""Cause of a wait for data on its way between host and GPU."""
+
 RECEIVED = "pcie_receive_bytes_per_second"
 SENT = "pcie_transmit_bytes_per_second"
 

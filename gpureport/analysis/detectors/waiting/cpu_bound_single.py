@@ -32,8 +32,6 @@ _ADVICE = (
     "One thread sets the pace: find it with py-spy or perf top, then vectorise or batch what it does, tokenise and "
     "decode in worker processes instead of threads, and launch fewer kernels (torch.compile, CUDA graphs)."
 )
-COPYING = "copying"
-"""Cause of a full core beside dense traffic between host and GPU."""
 _COPY_ADVICE = (
     "One thread copies data to the GPU: pin host memory and copy without blocking, which takes the CPU out of it; keep "
     "on the GPU what is used again, and send smaller types (uint8 images, bfloat16)."
@@ -66,7 +64,7 @@ class CpuBoundSingle(Rule):
             recommendations=(_ADVICE, _COPY_ADVICE),
             advice_paths=(
                 AdvicePath(
-                    causes=(COPYING,),
+                    causes=(copied_data.COPYING,),
                     steps=("pinned_memory", "overlapped_copies", "smaller_transfers", "gpu_preprocessing"),
                 ),
                 AdvicePath(
@@ -202,7 +200,7 @@ class CpuBoundSingle(Rule):
                 *copied_data.build_evidence(copies, self.copied),
             ),
             lost_gpu_seconds=cost.lost_gpu_seconds,
-            cause=COPYING if is_copying else "one thread",
+            cause=copied_data.COPYING if is_copying else "one thread",
             samples=cost.samples,
             ruled_out=(
                 *wait_cost.list_ruled_out("a core that is as busy", comparison),

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport import gpus
-from gpureport.analysis.detectors.waiting.copied_data import RECEIVED, SENT
+from gpureport.analysis.detectors.waiting.copied_data import COPYING, RECEIVED, SENT
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
@@ -174,7 +174,7 @@ class TransferBound(Rule):
                 *cost.level_evidence,
             ),
             lost_gpu_seconds=cost.lost_gpu_seconds,
-            cause="copying",
+            cause=COPYING,
             samples=cost.samples,
             ruled_out=(
                 *wait_cost.list_ruled_out("traffic that is as dense", comparison),

@@ -105,7 +105,7 @@ def test_light_work_is_no_start_up() -> None:
     assert seconds["idle"] == pytest.approx(100, abs=1)
     assert never.lost_gpu_seconds == pytest.approx(seconds["idle"] + seconds["low_use"], abs=1)
     assert never.cause == "little work"
-    assert never.summary.startswith("The GPUs did a little work all along: utilisation averaged 4.0% over 3 min 19 s")
+    assert never.summary.startswith("GPU 0 did a little work all along: utilisation averaged 4.0% over 3 min 19 s")
     assert seconds["computing"] == pytest.approx(8, abs=1)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from gpureport.analysis.detectors.waiting.copied_data import COPYING
 from gpureport.analysis.job.phases import LITTLE_WORK, NO_WORK
 from gpureport.analysis.signals.job_load import BESIDE_OTHERS
 from gpureport.report.sections.findings.next_actions.action_words import (
@@ -25,7 +26,7 @@ WORDING_BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
         "the other programs.",
         gain=UNKNOWN_GAIN,
     ),
-    ("cpu_bound_single", "copying"): ActionWording(
+    ("cpu_bound_single", COPYING): ActionWording(
         title="Pin host memory",
         how="Copies out of memory that is not pinned keep one core busy: pin it (pin_memory=True), and copy with "
         "non_blocking=True while the step before computes.",
@@ -55,7 +56,7 @@ WORDING_BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
     ),
     ("idle_gap", "requests or input"): PROFILE,
     ("hollow_util", "hang"): FIND_HANG,
-    ("hollow_util", "copying"): ActionWording(
+    ("hollow_util", COPYING): ActionWording(
         title="Copy while the GPU computes",
         how="Send the next batch during this step (non_blocking=True from pinned memory), keep on the GPU what is used "
         "again, and send smaller types.",

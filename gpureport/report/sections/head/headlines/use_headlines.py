@@ -1,7 +1,6 @@
 """Headlines on GPUs that work less than they could: waiting, little used, busy in name only, uneven."""
 
-from gpureport.analysis.detectors.hollow import hollow_causes
-from gpureport.analysis.detectors.waiting.cpu_bound_single import COPYING
+from gpureport.analysis.detectors.waiting.copied_data import COPYING
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases
 from gpureport.findings import Confidence
@@ -70,7 +69,7 @@ def write_low_use_without_host(facts: FindingFacts) -> str:
 
 def write_busy_low_power(facts: FindingFacts) -> str:
     """Return that GPUs look busy at low power, and which one stands still meanwhile."""
-    if facts.cause == hollow_causes.COPYING:
+    if facts.cause == COPYING:
         return (
             f"{facts.gpus} {facts.verb('waits', 'wait')} for copies for {format_length(facts.seconds)}, and looks busy."
         )
