@@ -9,7 +9,6 @@ import numpy as np
 from gpureport.analysis.detectors.hollow import hollow_causes, hollow_episodes, hollow_wording
 from gpureport.analysis.detectors.hollow.hollow_causes import HANG, HollowSigns
 from gpureport.analysis.detectors.hollow.hollow_groups import HollowGroup, group_episodes
-from gpureport.analysis.detectors.waiting import copied_data
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, shared_advice
 from gpureport.analysis.rules.evidence import compare_with_limit
@@ -17,7 +16,7 @@ from gpureport.analysis.rules.kind_description import AdvicePath, KindDescriptio
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals import gpu_loss_times
+from gpureport.analysis.signals import copied_data, gpu_loss_times
 from gpureport.analysis.signals.clock_signals import CLOCKS, list_event_metrics, read_clocks
 from gpureport.analysis.signals.power_of_limit import POWER, PowerOfLimit, build_power_of_limit
 from gpureport.analysis.thresholds import pragmatic, read_limits

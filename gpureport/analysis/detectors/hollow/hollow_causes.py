@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis.detectors.hollow.hollow_episodes import DRAM, SM, STILL
-from gpureport.analysis.detectors.waiting.copied_data import COPYING, RECEIVED, SENT
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.stretch_means import average_stretches, find_stretch_rows
+from gpureport.analysis.signals.copied_data import COPYING, RECEIVED, SENT
 from gpureport.analysis.signals.power_of_limit import PowerOfLimit
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray

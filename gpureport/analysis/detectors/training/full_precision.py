@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport import gpus
-from gpureport.analysis.detectors.hollow.hollow_episodes import SM
 from gpureport.analysis.job import precision_params
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases
@@ -20,6 +19,7 @@ from gpureport.findings import Confidence, Finding, NotJudged, Severity, Thresho
 
 _KIND = "full_precision"
 _TENSOR = "gpu_tensor_active_ratio"
+_SM = "gpu_sm_active_ratio"
 _ADVICE = (
     "Try mixed precision (torch.autocast with bfloat16, or float16 with a gradient scaler; TF32 at least): matrix work "
     "runs on tensor cores and memory halves. Watch the loss, and compare the work done per GPU-second. Models without "
@@ -50,7 +50,7 @@ class FullPrecision(Rule):
             ),
         ),
     )
-    wants = (_TENSOR, UTILISATION, SM)
+    wants = (_TENSOR, UTILISATION, _SM)
 
     capability: Threshold = vendor(7.0, "1", "NVIDIA: tensor cores since compute capability 7.0")
     active: Threshold = pragmatic(0.01, "1", "matrix work in 16 bits or TF32 shows far more, even in short kernels")
@@ -98,7 +98,7 @@ class FullPrecision(Rule):
             return None
         values = series.values(_TENSOR)
         used = series.values(UTILISATION)
-        rows = ~np.isnan(values) & ((used > BUSY) | np.isnan(used)) & ~(series.values(SM) < self.worked.value)
+        rows = ~np.isnan(values) & ((used > BUSY) | np.isnan(used)) & ~(series.values(_SM) < self.worked.value)
         seconds = series.seconds[rows]
         if seconds.sum() < self.busy.value:
             return None

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis.detectors.waiting import copied_data
 from gpureport.analysis.job.observed_job import JOB
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases, shared_advice
@@ -14,7 +13,7 @@ from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
-from gpureport.analysis.signals import job_load, wait_cost, wait_episodes, waiting_gpus
+from gpureport.analysis.signals import copied_data, job_load, wait_cost, wait_episodes, waiting_gpus
 from gpureport.analysis.signals.core_count import CPU
 from gpureport.analysis.signals.wait_cost import WaitCost
 from gpureport.analysis.signals.wait_episodes import ComparedEpisodes

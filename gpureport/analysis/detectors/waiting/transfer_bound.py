@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport import gpus
-from gpureport.analysis.detectors.waiting.copied_data import COPYING, RECEIVED, SENT
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
@@ -17,6 +16,7 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals import wait_cost, wait_episodes, waiting_gpus
+from gpureport.analysis.signals.copied_data import COPYING, RECEIVED, SENT
 from gpureport.analysis.signals.wait_cost import WaitCost
 from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
 from gpureport.analysis.signals.waiting_gpus import WaitCandidate
