@@ -1,4 +1,4 @@
-"""Jobs with one known trouble each, as `gpureport record` saw them on an H100, and what they measured themselves."""
+"""Jobs with one known trouble at most, as `gpureport record` saw them on an H100, and what they measured themselves."""
 
 import json
 from pathlib import Path

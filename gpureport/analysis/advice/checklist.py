@@ -210,7 +210,7 @@ def _cores(run: _Run) -> ChecklistEntry:
     if waits:
         return _entry(BALANCE, Practice.WORTH_TRYING, f"{known}, and {waits}: {_judge_full_cores(run)}")
     if "cpu_bound_single" in run.found:
-        reason = f"{known}, of which one was full while GPUs waited (cpu_bound_single): spread its work over the others"
+        reason = f"{known}; one thread was busy all the time while GPUs waited (cpu_bound_single): spread its work"
         return _entry(BALANCE, Practice.WORTH_TRYING, reason)
     used = phrases.percent(run.facts.cpu_used or 0.0)
     reason = f"{known}; the CPU's median use was {used}, and no wait for it was found"

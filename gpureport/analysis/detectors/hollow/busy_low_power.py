@@ -31,13 +31,13 @@ class HollowUtil(Rule):
     """Utilisation of at least 80% in 85% of the samples, and next to no work, over 15 s or eleven samples.
 
     Next to no work: mean power above idle below 36% of what the limit in force leaves, unless DCGM saw memory busy;
-    where DCGM counted the activity of multiprocessors, less than half of it, or all of them spinning at less than 15%
-    of that power. Within the job, for at least 30 s and five intervals. Not while heat, hardware or the power limit
-    lower the clock, nor at a clock below 75% of the highest, which explains low power by itself. Causes: hang (a GPU
-    of the job did nothing meanwhile; or no memory traffic, nearly no power where that was not recorded, and the
-    busiest core pegged or, with that unknown, other GPUs alike), straggler (another GPU worked hard meanwhile), else
-    launch-bound; none is named where a hang and kernels that only wait look the same, as on a GPU by itself. A GPU that
-    receives 10 GB/s or more, and sends less than half of it, waits for copies.
+    where DCGM counted the activity of multiprocessors, less than half of it, or all of them spinning at less than
+    15% of that power. Within the job, for at least 30 s and five intervals. Not while heat, hardware or the power
+    limit lower the clock, nor at a clock below 75% of the highest, which explains low power by itself. Causes: hang
+    (a GPU of the job did nothing meanwhile; or no memory traffic, nearly no power where that was not recorded, and
+    the other GPUs alike, unless the busiest core is known to have time), straggler (another GPU worked hard
+    meanwhile), else launch-bound; none is named where a hang and kernels that only wait look the same, as on a GPU
+    by itself. A GPU that receives 10 GB/s or more, and sends less than half of it, probably waits for copies.
     """
 
     name = _KIND

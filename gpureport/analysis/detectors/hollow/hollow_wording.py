@@ -25,7 +25,7 @@ ADVICE: dict[str | None, str] = {
         "several GPUs, a wait for data ends inside a collective and looks the same: look at the input pipeline too."
     ),
     COPYING: (
-        "Copies from the host keep the GPU waiting, though they count as busy: copy while the step before computes "
+        "Copies over PCIe probably keep the GPU waiting, though they count as busy: copy during the step before "
         "(non_blocking=True, a stream of its own), keep on the GPU what is used again, and send smaller types (uint8 "
         "images, bfloat16)."
     ),

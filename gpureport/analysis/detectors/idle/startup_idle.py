@@ -53,12 +53,12 @@ class StartupIdle(Rule):
     whole; a GPU that rests while another works has an idle gap instead. A GPU that begins up to a minute after the
     first is still starting up, unless training metrics show that the job trains by then; that counts from 5 s on
     where it is more than 5% of the recording. The time lost is the time at a utilisation of at most 12%. If no GPU
-    ever has sustained work above 12%, the finding says so, and where less than 90% of the time is at 5% and less,
-    that they did a little work all along; the time lost is then the time at 5% and less, and the unused share of
-    the rest. The edge lies somewhere between two readings. If they are far apart, the finding gives the shortest
-    and longest possible length. With samples a minute or more apart, confidence is low. One reading more than 2 s
-    from the next makes no finding. With fewer than five readings of a GPU, or less than 10 s with samples, no job
-    is said to have never worked.
+    ever has sustained work above 12%, the finding says so, and where each is at 5% and less for at most a quarter
+    of the time, that they did a little work all along; the time lost is then the time at 5% and less, and the
+    unused share of the rest. The edge lies somewhere between two readings. If they are far apart, the finding gives
+    the shortest and longest possible length. With samples a minute or more apart, confidence is low. One reading
+    more than 2 s from the next makes no finding. With fewer than five readings of a GPU, or less than 10 s with
+    samples, no job is said to have never worked.
     """
 
     name = "startup_idle"
@@ -102,6 +102,9 @@ class StartupIdle(Rule):
         2.0, "s", "NVML: a utilisation value covers at most 1 s; one alone proves no longer rest"
     )
     unused: Threshold = pragmatic(0.9, "1", "share of time at 5% and less; with less of it the job does use the GPU")
+    along: ClassVar[Threshold] = pragmatic(
+        0.25, "1", "share of time at 5% and less: start-up and pauses of a job that works a little all along"
+    )
     blurred: ClassVar[Threshold] = pragmatic(
         0.1, "1", "share of the length; where its end is less certain, both limits are given"
     )
@@ -225,6 +228,10 @@ class StartupIdle(Rule):
         whose = "first work" if interval.start <= context.whole.start else "first work of a later job"
         return f"The {whose} came after {length}, {share}."
 
+    def _works_all_along(self, context: Context, device: str) -> bool:
+        sampled = measure_resting_seconds(context, context.whole, (device,), np.inf)
+        return measure_resting_seconds(context, context.whole, (device,), IDLE_RATIO) <= self.along.value * sampled
+
     def _judge_job_without_work(self, context: Context) -> Iterator[Finding | NotJudged]:
         whole, gpus = context.whole, context.gpus()
         readings, sampled_seconds = (
@@ -243,7 +250,7 @@ class StartupIdle(Rule):
             return
         idle_seconds = measure_resting_seconds(context, whole, gpus, IDLE_RATIO)
         share = idle_seconds / max(sampled_seconds, 1e-9)
-        is_used = share < self.unused.value
+        is_used = all(self._works_all_along(context, name) for name in gpus)
         whose = phrases.capitalize(phrases.gpu_names(tuple(gpus), tuple(gpus)))
         mean = 1 - measure_unused_seconds(context) / max(sampled_seconds, 1e-9)
         yield Finding(
@@ -262,12 +269,12 @@ class StartupIdle(Rule):
             samples=count_all_readings(context, whole, ()),
             summary=(
                 f"{whose} did a little work all along: utilisation averaged {phrases.percent(mean)} over "
-                f"{phrases.duration(whole.seconds)} and never stayed above {phrases.percent(ACTIVE.value)}."
+                f"{phrases.duration(whole.seconds)}, never above {phrases.percent(ACTIVE.value)} for long."
                 if is_used
                 else f"No GPU did lasting work in {phrases.duration(whole.seconds)}; utilisation was "
                 f"{phrases.percent(IDLE_RATIO)} or less for {phrases.percent(share)} of it."
             ),
-            recommendation=_LITTLE if is_used else _NEVER,
+            recommendation=_NEVER if share >= self.unused.value else _LITTLE,
         )
 
 

@@ -34,7 +34,7 @@ class FullPrecision(Rule):
     """Mixed precision is supported (compute capability 7.0 or higher) and not in use, for the whole run.
 
     Tensor cores are active in less than 1% of at least half a minute of busy time (DCGM, or dmon on Hopper and
-    newer); time in which the multiprocessors work for less than 10% shows no precision. Where they were not
+    newer); time in which the multiprocessors work for less than 10% is left out. Where they were not
     counted, a param of the run (precision, amp, fp16, bf16, dtype) says 32 bits and none says less.
     """
 
@@ -81,7 +81,7 @@ class FullPrecision(Rule):
                 yield _report_unjudged(name, "tensor activity was recorded of other GPUs only")
         elif uncounted and precision is None:
             is_counted = any(context.series[name].is_recorded(_TENSOR) for name in uncounted)
-            brief = f"tensor activity was recorded for less than {self.busy.value:.0f} s in which the GPU did much"
+            brief = f"tensor activity was counted over less than {self.busy.value:.0f} s of work"
             yield _report_unjudged(
                 None, brief if is_counted else "neither tensor activity nor the precision was recorded"
             )

@@ -32,8 +32,8 @@ _ADVICE = (
     "decode in worker processes instead of threads, and launch fewer kernels (torch.compile, CUDA graphs)."
 )
 _COPY_ADVICE = (
-    "One thread copies data to the GPU: pin host memory and copy without blocking, which takes the CPU out of it; keep "
-    "on the GPU what is used again, and send smaller types (uint8 images, bfloat16)."
+    "One thread probably copies data to the GPU: pin host memory and copy without blocking, which takes the CPU out of "
+    "that; keep on the GPU what is used again, and send smaller types (uint8 images, bfloat16)."
 )
 
 
@@ -42,16 +42,16 @@ class CpuBoundSingle(Rule):
     """Mean utilisation of the GPUs of at most 64%, one core busy for 96%, all cores together less than 75%.
 
     The utilisation is the mean over 30 s and 30 samples of the median GPU; a wait lasts until it exceeds 72%. The
-    cores are medians over 30 s or nine samples. Or all processes of the job together keep between 0.96 and 1.1
-    cores busy: a thread that moves from core to core fills none of them; then the GPUs must reach 90% in less than
-    a tenth of the wait. Without a column for single cores, the watched process does so. Where the job's own
-    processes were recorded and use less than half a core, the full core is another program's. Only within the job,
-    outside waits for the whole CPU or for storage, for at least a minute, or half a minute in a job of less than
-    one, and three intervals. Where samples are far apart, the mean of a whole wait must lie below 70% by three
-    standard errors. A thread that spins while it waits for the GPU looks the same. Where the GPUs are busy in part
-    of the job, the core must therefore be busier in a wait than there, by 5 points and four standard errors;
-    without such a part the finding is at most a warning. Where the GPU exchanges at least 2 GB/s with its host
-    meanwhile, the cause is copying: memory that is not pinned is copied by the CPU.
+    cores are medians over 30 s or nine samples. A thread that moves from core to core fills none of them: where the
+    busiest process uses between 0.96 and 1.1 cores, the whole job no more than 1.1, and the GPUs reach 90% in less
+    than a tenth of the wait, that counts as well. Where the job's own processes were recorded and use less than
+    half a core, the full core is another program's. Only within the job, outside waits for the whole CPU or for
+    storage, for at least a minute (half a minute where the whole job is shorter, with low confidence) and three
+    intervals. Where samples are far apart, the mean of a whole wait must lie below 70% by three standard errors. A
+    thread that spins while it waits for the GPU looks the same. Where the GPUs are busy in part of the job, the
+    core must therefore be busier in a wait than there, by 5 points and four standard errors; without such a part
+    the finding is at most a warning. Where the GPU receives at least 4 GB/s meanwhile, and sends less than half of
+    it, the cause is copying: the CPU copies what is not pinned.
     """
 
     name = _KIND
@@ -106,7 +106,9 @@ class CpuBoundSingle(Rule):
     apart: ClassVar[Threshold] = pragmatic(
         0.05, "1", "a core of a machine at work is this much less busy than one that is full"
     )
-    spun: ClassVar[Threshold] = pragmatic(0.1, "1", "a thread as busy while GPUs are well fed waits for them then")
+    fed_share: ClassVar[Threshold] = pragmatic(
+        0.1, "1", "a thread that is as busy beside busy GPUs only waits for them"
+    )
     copied: ClassVar[Threshold] = copied_data.DENSE
     problem: ClassVar[Threshold] = pragmatic(0.05, "1", "lost share of the job that decides its cost")
 
@@ -140,7 +142,7 @@ class CpuBoundSingle(Rule):
         if unjudged is not None:
             yield unjudged
             return
-        for each in (metric, JOB):
+        for each in dict.fromkeys((metric, PROCESS)):
             comparison = self._compare_episodes(context, candidate, each, shortest)
             if len(comparison.spans):
                 yield self._build_finding(context, window, candidate, each, comparison)
@@ -164,13 +166,18 @@ class CpuBoundSingle(Rule):
         is_other = job_load.is_mostly_hardly_used(
             candidate.average_metric(JOB) < self.job.value, candidate.average_metric(CPU), length
         )
+        if metric == PROCESS:
+            jobs = candidate.average_metric(JOB)
+            is_other |= (
+                wait_episodes.compute_rolling_share(jobs, length, lambda cores: cores > self.process.value) >= _HALF
+            )
         limits = replace(read_limits(self, wait_episodes.Limits), shortest=shortest.value)
         episodes = wait_episodes.find_low_episodes(
             context, candidate, is_full & is_calm & ~is_other, limits, self.after
         )
         episodes = wait_episodes.drop_unrecorded(candidate, episodes, metric, CPU)
-        if metric == JOB:
-            episodes = wait_episodes.drop_partly_fed(candidate, episodes, self.fed.value, self.spun.value)
+        if metric == PROCESS:
+            episodes = wait_episodes.drop_partly_fed(candidate, episodes, self.fed.value, self.fed_share.value)
         return wait_episodes.compare_with_fed_gpus(
             candidate, episodes, series, length=length, fed_level=self.fed.value, least_difference=self.apart.value
         )
@@ -188,15 +195,21 @@ class CpuBoundSingle(Rule):
         many = cost.lost_share >= self.problem.value and comparison.has_comparison
         copies = copied_data.measure_copies(candidate.gpus, cost.spans)
         is_copying = copies >= self.copied.value
+        # compiling or saving may keep one core busy for as long
+        is_short = waiting_gpus.find_shortest_one_core_wait(window, self.shortest) != self.shortest
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if many else Severity.WARNING,
-            confidence=wait_cost.rate_confidence(candidate, cost, comparison) if metric == CORE else Confidence.MEDIUM,
+            confidence=Confidence.LOW
+            if is_short
+            else wait_cost.rate_confidence(candidate, cost, comparison)
+            if metric == CORE
+            else Confidence.MEDIUM,
             devices=devices,
             intervals=intervals.to_intervals(cost.spans),
             evidence=(
                 *self._build_evidence(metric, cost, core, cpu, window),
-                *copied_data.build_evidence(copies, self.copied),
+                *copied_data.build_copy_evidence(copies, self.copied),
             ),
             lost_gpu_seconds=cost.lost_gpu_seconds,
             cause=copied_data.COPYING if is_copying else "one thread",
@@ -237,8 +250,7 @@ class CpuBoundSingle(Rule):
 def _describe_core(metric: str, cores: float) -> str:
     if metric == CORE:
         return "One CPU core was saturated"
-    who = "The job" if metric == JOB else "The watched process"
-    return f"{who} kept {cores:.2f} cores busy, as one thread that never waits,"
+    return f"The busiest process used {cores:.2f} cores, as much as one thread can,"
 
 
 def _median_or_nan(values: FloatArray) -> float:

@@ -104,9 +104,20 @@ def test_light_work_is_no_start_up() -> None:
     assert seconds["startup"] == 0
     assert seconds["idle"] == pytest.approx(100, abs=1)
     assert never.lost_gpu_seconds == pytest.approx(seconds["idle"] + seconds["low_use"], abs=1)
-    assert never.cause == "little work"
-    assert never.summary.startswith("GPU 0 did a little work all along: utilisation averaged 4.0% over 3 min 19 s")
+    assert never.cause == "no work"
+    assert "utilisation was 5.0% or less for 50% of it" in never.summary
     assert seconds["computing"] == pytest.approx(8, abs=1)
+
+
+def test_a_gpu_that_does_a_little_all_along_is_at_work() -> None:
+    """Its kernels are small, or the CPU does the rest; a GPU beside it that never works makes both unused."""
+    (little,) = found(analyze(recording(util=steps((0, 15), (8, 85)))), "startup_idle")
+    assert little.cause == "little work"
+    assert little.summary == (
+        "GPU 0 did a little work all along: utilisation averaged 6.8% over 1 min 39 s, never above 12% for long."
+    )
+    (other,) = found(analyze(recording(util=[np.full(100, 8.0), np.zeros(100)])), "startup_idle")
+    assert other.cause == "no work"
 
 
 def test_work_within_start_up_and_tail_is_not_lost() -> None:

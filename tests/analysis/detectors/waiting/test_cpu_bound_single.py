@@ -118,28 +118,40 @@ def test_a_short_run_is_not_judged() -> None:
 
 
 def test_a_thread_that_moves_between_cores_fills_none_of_them() -> None:
-    """The job as a whole shows it: one core's worth of work, all the time."""
-    host = {"core": np.full(900, 55), "cores_of_job": np.full(900, 1.0)}
+    """Its process shows it: one core's worth of work, all the time."""
+    host = {"core": np.full(900, 55), "cores_of_process": np.full(900, 1.0), "cores_of_job": np.full(900, 1.0)}
     (finding,) = found(analyze(recording(util=np.full(900, 38), cpu=_CALM, host=host)), "cpu_bound_single")
-    assert finding.summary.startswith("The job kept 1.00 cores busy, as one thread that never waits, while GPU 0")
+    assert finding.summary.startswith("The busiest process used 1.00 cores, as much as one thread can, while GPU 0")
     assert (finding.severity, finding.cause) == (Severity.WARNING, "one thread")
 
 
-@pytest.mark.parametrize(("cores", "pause"), [(1.0, 8), (2.4, 60)], ids=["spins beside a busy GPU", "has workers"])
-def test_such_a_job_may_wait_for_something_else(cores: float, pause: int) -> None:
+@pytest.mark.parametrize(
+    ("process", "job", "pause"),
+    [(1.0, 1.0, 8), (1.0, 2.4, 60), (0.25, 1.0, 60)],
+    ids=["spins beside a busy GPU", "has workers", "four that wait"],
+)
+def test_such_a_job_may_wait_for_something_else(process: float, job: float, pause: int) -> None:
     """A thread that spins is as busy while the GPU works; with other processes no single thread is known."""
     util = np.tile(steps((96, 60 - pause), (2, pause)), 15) if pause < 60 else np.full(900, 38)
-    host = {"core": np.full(900, 55), "cores_of_job": np.full(900, cores)}
+    host = {"core": np.full(900, 55), "cores_of_process": np.full(900, process), "cores_of_job": np.full(900, job)}
     assert found(analyze(recording(util=util, cpu=_CALM, host=host)), "cpu_bound_single") == []
 
 
-@pytest.mark.parametrize(("rate", "cause"), [(7.3, "copying"), (0.8, "one thread")])
-def test_dense_copies_are_named_as_what_the_thread_does(rate: float, cause: str) -> None:
-    """A CPU copies what is not pinned."""
-    run = recording(util=np.full(900, 19), received=np.full(900, rate), cpu=_CALM, host={"core": np.full(900, 99)})
+@pytest.mark.parametrize(
+    ("rate", "sent", "cause"), [(7.3, 0.3, "copying"), (0.8, 0.1, "one thread"), (7.3, 7.0, "one thread")]
+)
+def test_dense_copies_are_named_as_what_the_thread_does(rate: float, sent: float, cause: str) -> None:
+    """A CPU copies what is not pinned; what peers exchange goes both ways."""
+    run = recording(
+        util=np.full(900, 19),
+        received=np.full(900, rate),
+        sent=np.full(900, sent),
+        cpu=_CALM,
+        host={"core": np.full(900, 99)},
+    )
     (finding,) = found(analyze(run), "cpu_bound_single")
     assert finding.cause == cause
-    assert ("7.3 GB/s went over PCIe" in finding.summary) == (cause == "copying")
+    assert ("7.3 GB/s came over PCIe" in finding.summary) == (cause == "copying")
 
 
 @pytest.mark.parametrize(("seconds", "count"), [(50, 1), (20, 0)])

@@ -28,7 +28,7 @@ WORDING_BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
     ),
     ("cpu_bound_single", COPYING): ActionWording(
         title="Pin host memory",
-        how="Copies out of memory that is not pinned keep one core busy: pin it (pin_memory=True), and copy with "
+        how="If host memory is not pinned, pin it (pin_memory=True): copies keep one core busy without it. Copy with "
         "non_blocking=True while the step before computes.",
     ),
     ("startup_idle", LITTLE_WORK): ActionWording(

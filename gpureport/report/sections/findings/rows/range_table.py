@@ -110,7 +110,7 @@ RANGES: Mapping[str, RangeWording] = {
     ),
     "cpu_bound_single": RangeWording(
         extent=LOST,
-        summary="One CPU core was full for {length} while {gpus} averaged {mean} utilisation; "
+        summary="One thread was busy all of {length} while {gpus} averaged {mean} utilisation; "
         "all cores together were {cpu} busy.",
         figures=_WAITING,
     ),

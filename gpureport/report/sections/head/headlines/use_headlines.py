@@ -28,12 +28,13 @@ def write_cpu_wait(facts: FindingFacts) -> str:
 
 
 def write_core_wait(facts: FindingFacts) -> str:
-    """Return that GPUs wait for data, or for copies, while one CPU core is saturated."""
+    """Return that GPUs wait for data, or probably for copies, while one thread is busy all the time."""
     if facts.cause == COPYING:
-        return (
-            f"{facts.gpus} {facts.verb('waits', 'wait')} for copies: {_busy(facts)}, while one thread is at its limit."
-        )
-    return f"{facts.gpus} {facts.verb('waits', 'wait')} for data: {_busy(facts)}, while one CPU core is saturated."
+        waits = facts.verb("waits", "wait")
+        return f"{facts.gpus} probably {waits} for copies: {_busy(facts)}, and one thread is at its limit."
+    is_process = facts.observed("process_cpu_cores") is not None
+    why = "one process uses a whole core" if is_process else "one CPU core is saturated"
+    return f"{facts.gpus} {facts.verb('waits', 'wait')} for data: {_busy(facts)}, while {why}."
 
 
 def write_storage_wait(facts: FindingFacts) -> str:
