@@ -114,7 +114,7 @@ def test_a_gpu_that_does_a_little_all_along_is_at_work() -> None:
     (little,) = found(analyze(recording(util=steps((0, 15), (8, 85)))), "startup_idle")
     assert little.cause == "little work"
     assert little.summary == (
-        "GPU 0 did a little work all along: utilisation averaged 6.8% over 1 min 39 s, never above 12% for long."
+        "GPU 0 did a little work all along: utilisation averaged 6.9% over 1 min 39 s, never above 12% for long."
     )
     (other,) = found(analyze(recording(util=[np.full(100, 8.0), np.zeros(100)])), "startup_idle")
     assert other.cause == "no work"

@@ -71,9 +71,8 @@ def write_low_use_without_host(facts: FindingFacts) -> str:
 def write_busy_low_power(facts: FindingFacts) -> str:
     """Return that GPUs look busy at low power, and which one stands still meanwhile."""
     if facts.cause == COPYING:
-        return (
-            f"{facts.gpus} {facts.verb('waits', 'wait')} for copies for {format_length(facts.seconds)}, and looks busy."
-        )
+        looks, waits = facts.verb("looks", "look"), facts.verb("waits", "wait")
+        return f"{facts.gpus} {looks} busy for {format_length(facts.seconds)}, but probably {waits} for copies."
     still = next((group for group in facts.followers if group.worst.kind == "idle_gap" and group.devices), None)
     low = "near-idle power" if facts.cause == "hang" else "low power"
     start = f"{facts.gpus} {facts.verb('looks', 'look')} busy at {low}"
