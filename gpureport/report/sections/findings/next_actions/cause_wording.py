@@ -28,7 +28,7 @@ WORDING_BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
     ),
     ("cpu_bound_single", COPYING): ActionWording(
         title="Pin host memory",
-        how="If host memory is not pinned, pin it (pin_memory=True): copies keep one core busy without it. Copy with "
+        how="If host memory is not pinned, pin it (pin_memory=True): then copies need no CPU. Copy with "
         "non_blocking=True while the step before computes.",
     ),
     ("startup_idle", LITTLE_WORK): ActionWording(
