@@ -33,7 +33,7 @@ def check_fleet_options(outputs: "Sequence[Place]", templates: Path | None, *, f
 
     check_fleet_outputs(outputs, templates, full=full)
     if templates is not None:
-        report_output.note_theme_gap(templates, outputs)
+        report_output.note_kept_colours(templates, outputs)
     if opened:
         report_output.check_openable(outputs)
 

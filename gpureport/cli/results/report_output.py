@@ -134,17 +134,17 @@ def check_outputs(
     refuse_sources(paths, sources)
     if templates is not None:
         check_templates(templates, paths)
-        note_theme_gap(templates, paths)
+        note_kept_colours(templates, paths)
     if detail is not None:
         check_detail(paths, detail)
 
 
-def note_theme_gap(templates: Path, paths: "Sequence[Place]") -> None:
-    """Note on standard error that a theme colours pages and not the PDF that is to be written."""
-    from gpureport.report.formats.output import explain_theme_gap  # noqa: PLC0415 - loads the report
+def note_kept_colours(templates: Path, paths: "Sequence[Place]") -> None:
+    """Note on standard error which colours of a theme the PDF that is to be written does not take."""
+    from gpureport.report.formats.output import explain_kept_colours  # noqa: PLC0415 - loads the report
 
-    if gap := explain_theme_gap(templates, paths):
-        print_note(f"gpureport: {gap}")
+    if kept := explain_kept_colours(templates, paths):
+        print_note(f"gpureport: {kept}")
 
 
 def write_report(

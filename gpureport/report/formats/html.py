@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from gpureport.answers import Outcome, Practice
 from gpureport.report.charts import report_figures
 from gpureport.report.formats import page_pictures, term_tooltips, themes
-from gpureport.report.formats.theme_files import find_logo
 from gpureport.report.model.comparison_parts import EarlierComparison
 from gpureport.report.model.report_content import Report
 from gpureport.report.samples import embedded_series
@@ -35,18 +34,8 @@ _TONES = {"better": "good", "worse": "bad"}
 
 def template_environment(templates: Path | None = None) -> Environment:
     """Return the environment that finds templates in a person's folder first, then among those shipped."""
-    pages = themes.make_environment(
-        templates,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    pages.globals |= {
-        "picture": themes.picture_function(templates),
-        "logo": lambda: find_logo(templates),
-        "tones": _TONES,
-    }
+    pages = themes.make_environment(templates)
+    pages.globals["tones"] = _TONES
     pages.filters |= {"term": term_tooltips.term_filter(()), "meaning": term_tooltips.meaning_filter(())}
     return pages
 

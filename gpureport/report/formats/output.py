@@ -101,13 +101,17 @@ def check_templates(templates: Path, paths: Sequence[Place]) -> None:
     themes.check_theme(templates)
 
 
-def explain_theme_gap(templates: Path, paths: Sequence[Place]) -> str:
-    """Return that a PDF keeps its colours where a theme sets those of pages alone, and what would; else nothing."""
-    style = next((name for name in ("report.css", "colours.css") if (templates / name).is_file()), "")
-    own = any((templates / name).is_file() for name in ("accent.typ", "pieces.typ", "report.typ"))
-    if _PAPER not in {_format_extension(path) for path in paths} or not style or own:
+def explain_kept_colours(templates: Path, paths: Sequence[Place]) -> str:
+    """Return which colours of a theme a PDF that is to be written does not take; nothing where there are none.
+
+    Raises:
+        RenderError: naming file and line of a style sheet that cannot be used.
+    """
+    if _PAPER not in {_format_extension(path) for path in paths}:
         return ""
-    return f"{templates}: {style} colours pages; the PDF keeps its colours without an accent.typ"
+    from gpureport.report.formats import paper_colours  # noqa: PLC0415 - loads jinja2
+
+    return paper_colours.explain_kept_colours(templates)
 
 
 def check_detail(paths: Sequence[Place], detail: int) -> None:

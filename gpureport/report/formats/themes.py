@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path, PurePath
 from traceback import walk_tb
-from typing import Any
 
 from jinja2 import (
     BaseLoader,
@@ -14,6 +13,7 @@ from jinja2 import (
     Environment,
     FileSystemLoader,
     PrefixLoader,
+    StrictUndefined,
     TemplateError,
     TemplateRuntimeError,
     TemplateSyntaxError,
@@ -22,7 +22,7 @@ from jinja2 import (
 from gpureport import resources
 from gpureport.errors import RenderError
 from gpureport.report.charts import palette
-from gpureport.report.formats.theme_files import LOGOS, ThemeFileError, ThemeLoader, find_theme_file
+from gpureport.report.formats.theme_files import LOGOS, ThemeFileError, ThemeLoader, find_logo, find_theme_file
 from gpureport.report.formats.theme_sandbox import ThemeEnvironment
 
 SHIPPED = "shipped"
@@ -66,11 +66,22 @@ def template_loader(templates: Path | None) -> BaseLoader:
     return ChoiceLoader([*own, shipped, PrefixLoader({SHIPPED: shipped})])
 
 
-def make_environment(templates: Path | None, **options: Any) -> Environment:  # noqa: ANN401 - those of Jinja
+def make_environment(templates: Path | None) -> Environment:
     """Return the environment that runs templates: in a sandbox where a person brings some of their own."""
     kind = Environment if templates is None else ThemeEnvironment
-    pages: Environment = kind(loader=template_loader(templates), autoescape=True, **options)
-    pages.globals["colours"] = palette.SHARED
+    pages: Environment = kind(
+        loader=template_loader(templates),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    pages.globals |= {
+        "colours": palette.SHARED,
+        "picture": picture_function(templates),
+        "logo": lambda: find_logo(templates),
+    }
     return pages
 
 

@@ -21,6 +21,7 @@ from gpureport.errors import RenderError
 from gpureport.recording import Recording
 from gpureport.report.charts import fonts, palette
 from gpureport.report.formats import pdf_figures
+from gpureport.report.formats.paper_colours import find_paper_colours
 from gpureport.report.formats.theme_files import LOGOS, ThemeFileError, find_theme_file
 
 _MODEL, _COLOURS = "model.json", "colours.json"
@@ -31,8 +32,8 @@ _THEME_FILES = {".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".typ"}
 _TEMPLATE, _PACKAGES, _PACKAGE = ".typ", "packages", b"@preview/"
 """Suffix of a template, folder of the packages, which is empty, and how a template asks for one from the network."""
 
-_ACCENT, _TRIAL = "accent.typ", "trial-of-theme.typ"
-"""The file that sets the accent, and a document made to find out whether a file of a theme is at fault."""
+_TRIAL = "trial-of-theme.typ"
+"""A document made to find out whether the logo of a theme is at fault."""
 
 _LISTED = 20
 """Most characters without a glyph that are named."""
@@ -56,23 +57,25 @@ def set_document(
         ended: date of the file in seconds since 1970, unless SOURCE_DATE_EPOCH states one.
 
     Raises:
-        RenderError: when fonts are missing or the template cannot be compiled.
+        RenderError: when fonts are missing, or the template or the style sheet of that folder cannot be used.
     """
     own = templates / name if templates else None
     template = own if own and own.is_file() else resources.find_shipped_folder("templates") / name
     theme_fonts = [_check_theme_file(path.parent, path) for path in fonts.find_theme_fonts(templates)]
     paths = [*fonts.shipped_fonts(), *theme_fonts]
     date = _choose_date(ended)
+    colours = palette.SHARED | find_paper_colours(templates).taken
     try:
         with tempfile.TemporaryDirectory(prefix="gpureport-") as made:
             folder = Path(made)
             _copy_inputs(folder, templates, paths)
             drawable = fonts.drawable_characters(paths)
-            _write_inputs(content, describe, folder, drawable, fonts.family_names(theme_fonts))
+            files = pdf_figures.FigureWriter(folder, drawable, colours["busy"])
+            _write_inputs(content, describe, files, colours, fonts.family_names(theme_fonts))
             try:
                 return _compile(folder, name, date)
             except (typst.TypstError, RuntimeError) as error:
-                _refuse_broken_brand(folder, templates, date)
+                _refuse_broken_logo(folder, templates, date)
                 what = " ".join(str(error).split())
                 raise RenderError(str(template), f"cannot be set as PDF ({what})", "mend the template") from error
     except OSError as error:
@@ -145,41 +148,44 @@ def _compile(folder: Path, name: str, date: int) -> bytes:
     return content
 
 
-def _refuse_broken_brand(folder: Path, templates: Path | None, date: int) -> None:
-    """Refuse a logo or an accent of a theme that alone cannot be set, so that the file to mend is named.
+def _refuse_broken_logo(folder: Path, templates: Path | None, date: int) -> None:
+    """Refuse a logo of a theme that alone cannot be set, so that the file to mend is named.
 
     Raises:
         RenderError: naming the file.
     """
-    for name, hint in (
-        *((logo, "save it again as SVG or PNG, or take it out of the folder") for logo in LOGOS),
-        (_ACCENT, f'let it say: #let accent = rgb("{palette.ACCENT}")'),
-    ):
+    for name in LOGOS:
         if templates is None or not (templates / name).is_file():
             continue
-        uses = f'#import "{name}": accent\n#text(fill: accent)[.]' if name == _ACCENT else f'#image("{name}", alt: ".")'
-        (folder / _TRIAL).write_text(f'#set document(title: ".")\n{uses}\n', encoding="utf-8")
+        trial = f'#set document(title: ".")\n#image("{name}", alt: ".")\n'
+        (folder / _TRIAL).write_text(trial, encoding="utf-8")
         try:
             _compile(folder, _TRIAL, date)
         except (typst.TypstError, RuntimeError) as error:
             what = " ".join(str(getattr(error, "message", error)).split())
+            hint = "save it again as SVG or PNG, or take it out of the folder"
             raise RenderError(str(templates / name), f"cannot be set as PDF ({what})", hint) from error
 
 
 def _write_inputs(
-    content: object, describe: Describe, folder: Path, drawable: frozenset[int], families: Collection[str]
+    content: object,
+    describe: Describe,
+    files: pdf_figures.FigureWriter,
+    colours: Mapping[str, str],
+    families: Collection[str],
 ) -> None:
     """Write the content, the figures and the colours for the template to read."""
+    folder, drawable = files.folder, files.drawable
     plain = json.dumps(convert_to_json(content), ensure_ascii=False, allow_nan=False)
     rest = {
-        **describe(pdf_figures.FigureWriter(folder, drawable)),
+        **describe(files),
         "scale": pdf_figures.SCALE,
         "fonts": list(families),
         "logo": next((name for name in LOGOS if (folder / name).is_file()), ""),
         "missing": _missing_note(fonts.find_missing_characters(plain, drawable)),
     }
     text = f'{{"report": {plain}, {json.dumps(rest, ensure_ascii=False)[1:]}'
-    (folder / _COLOURS).write_text(json.dumps(palette.SHARED), encoding="utf-8")
+    (folder / _COLOURS).write_text(json.dumps(colours), encoding="utf-8")
     (folder / _MODEL).write_text(fonts.replace_missing_characters(text, drawable), encoding="utf-8")
 
 

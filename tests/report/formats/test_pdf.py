@@ -297,12 +297,14 @@ def test_a_logo_begins_the_first_line(report: Report, tmp_path: Path, width: int
 
 
 @needs_poppler
-def test_an_accent_colours_what_stands_out(report: Report, tmp_path: Path) -> None:
-    """A file of one line sets it, whatever other templates are shipped."""
-    (tmp_path / "accent.typ").write_text('#let accent = rgb("#ff00ff")\n')
+def test_the_colours_of_the_page_are_those_of_the_pdf(report: Report, tmp_path: Path) -> None:
+    """A style sheet is all it needs: links and gains in the one, the curve of use in the other."""
+    style = "{% include 'shipped/report.css' %}\n:root { --link: #ff00ff; --busy: #0f0 }"
+    (tmp_path / "report.css").write_text(style)
     path = tmp_path / "branded.pdf"
     path.write_bytes(pdf.render(report, tmp_path))
     assert _count_pixels(path, (255, 0, 255)) > 50
+    assert _count_pixels(path, (0, 255, 0)) > 500
     assert pdf_reading.text(path, 1).startswith("gpureport")
 
 
@@ -311,19 +313,10 @@ def test_an_accent_colours_what_stands_out(report: Report, tmp_path: Path) -> No
     [
         ("logo.svg", "<svg broken", r"logo\.svg: cannot be set as PDF \(failed to parse SVG .*\); save it again"),
         ("logo.png", "no picture", r"logo\.png: cannot be set as PDF \(.*\); save it again as SVG or PNG"),
-        (
-            "accent.typ",
-            "#let acent = 1",
-            r"accent\.typ: cannot be set as PDF \(unresolved import\); let it say: #let acc",
-        ),
-        (
-            "accent.typ",
-            '#let accent = "blue"',
-            r"accent\.typ: cannot be set as PDF \(.*color.*\); let it say: #let acc",
-        ),
+        ("report.css", "{{ colour }}", r"report\.css:1: 'colour' is undefined; mend it, or take it out"),
     ],
 )
-def test_a_broken_logo_or_accent_is_one_line(report: Report, tmp_path: Path, name: str, text: str, said: str) -> None:
+def test_a_broken_logo_or_style_is_one_line(report: Report, tmp_path: Path, name: str, text: str, said: str) -> None:
     """The file of the theme is named, and not the template that uses it."""
     (tmp_path / name).write_text(text)
     with pytest.raises(RenderError, match=said) as raised:

@@ -164,9 +164,9 @@ def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
     assert "no file to be written is made from templates" in said
 
 
-def test_colours_that_a_pdf_does_not_take_are_said(tmp_path: Path) -> None:
-    """In one line before any work, and not where the theme has an accent or no PDF is written."""
-    folder = theme(tmp_path / "theme", report_css="{% include 'shipped/report.css' %}")
+def test_a_colour_that_a_pdf_does_not_take_is_said(tmp_path: Path) -> None:
+    """In one line before any work, and not where it is a hex colour or no PDF is written."""
+    folder = theme(tmp_path / "theme", report_css="{% include 'shipped/report.css' %}:root { --link: teal }")
     log = str(tmp_path / "gpu.csv")
 
     def said(*outputs: str) -> str:
@@ -174,10 +174,10 @@ def test_colours_that_a_pdf_does_not_take_are_said(tmp_path: Path) -> None:
         words = [sys.executable, "-m", "gpureport", "report", log, *written, "--templates", str(folder)]
         return subprocess.run(words, capture_output=True, text=True, check=False).stderr.splitlines()[0]
 
-    gap = f"gpureport: {folder}: report.css colours pages; the PDF keeps its colours without an accent.typ"
+    gap = f"gpureport: {folder}: the PDF keeps its own colour for --link (teal), which is no hex colour such as #5b2a86"
     assert said("a.html", "a.pdf") == gap
     assert said("a.html") != gap
-    (folder / "accent.typ").write_text('#let accent = rgb("#5b2a86")')
+    theme(folder, report_css=":root { --link: #5b2a86 }")
     assert said("a.pdf") != gap
 
 

@@ -1,0 +1,56 @@
+"""The colours that a PDF takes from the style sheet of a theme."""
+
+from pathlib import Path
+
+import pytest
+
+from gpureport.errors import RenderError
+from gpureport.report.formats.paper_colours import find_paper_colours
+from tests.report.formats.test_themes import guided, theme
+
+DARK = "@media screen and (prefers-color-scheme: dark) { :root { --link: #222222 } }"
+
+
+def test_the_theme_of_the_guide_colours_a_pdf(tmp_path: Path) -> None:
+    """Its style sheet is the only place that states a colour."""
+    found = find_paper_colours(guided(tmp_path / "theme"))
+    assert (found.taken, found.kept) == ({"accent": "#5b2a86", "busy": "#5b2a86"}, {})
+
+
+@pytest.mark.parametrize(
+    ("style", "accent"),
+    [
+        (":root { --link: #5b2a86 }", "#5b2a86"),
+        (":root{--link:#ABC}", "#ABC"),
+        (":root { --link: #111111 } :root { --link: #5b2a86; }" + DARK, "#5b2a86"),
+        (DARK + ":root { --ink: #000; --link: #5b2a86 }", "#5b2a86"),
+        ("@import 'a.css'; :root { --link: #5b2a86 } p { --link: #111111 } /* :root { --link: #222 } */", "#5b2a86"),
+        ("/* ours { */ :root { --link: #5b2a86 /* plum */; content: '}'; --ink: #111111", "#5b2a86"),
+        (DARK, None),
+        ("p { color: #111111 }", None),
+    ],
+)
+def test_the_last_statement_for_paper_counts(style: str, accent: str | None, tmp_path: Path) -> None:
+    """Not what holds on a dark screen, of another element, or in a comment."""
+    found = find_paper_colours(theme(tmp_path, report_css=style))
+    assert (found.taken.get("accent"), found.kept) == (accent, {})
+
+
+@pytest.mark.parametrize("value", ["teal", "rgb(91 42 134)", "var(--brand)", "#5b2a8", "#5b2a8680", '#fff")#panic("'])
+def test_what_is_no_plain_hex_colour_is_kept_out(value: str, tmp_path: Path) -> None:
+    """The value is told, and never reaches a template."""
+    found = find_paper_colours(theme(tmp_path, colours_css=f":root {{ --link: {value}; --busy: #5b2a86 }}"))
+    assert (found.taken, list(found.kept)) == ({"busy": "#5b2a86"}, ["--link"])
+
+
+def test_a_style_sheet_runs_in_the_sandbox(tmp_path: Path) -> None:
+    """It is the template that it is for a page: it cannot leave the folder, and a mistake names file and line."""
+    (tmp_path / "secret.css").write_text(":root { --link: #5b2a86 }")
+    folder = tmp_path / "theme"
+    folder.mkdir()
+    (folder / "report.css").symlink_to(tmp_path / "secret.css")
+    with pytest.raises(RenderError, match="leads out of the folder of the theme"):
+        find_paper_colours(folder)
+    (folder / "report.css").unlink()
+    with pytest.raises(RenderError, match=r"report\.css:2: "):
+        find_paper_colours(theme(folder, report_css="\n{{ ''.__class__.__mro__ }}"))
