@@ -25,10 +25,11 @@ from gpureport.report.wording.comparison_reasons import describe_reason
 from gpureport.report.wording.more_data import describe_more_data
 
 _APART_RATIO, _APART_POINTS = log(1.2), 0.1
-"""Least distance of a run that stands apart from the others of a baseline: a ratio, and points of a share."""
+"""Least distance of a run that stands apart from the others: a ratio, and points of a share (pragmatic)."""
 
 _SPEEDS = {PER_WORK, WORK_RATE, TRAINING_RATE}
 _TWICE = 1.95
+"""Ratio from which times are said instead of per cent: less does not round to twice."""
 _ROOM = 0.9
 """Part of the wanted half-width that is aimed at: few runs tell only roughly how far runs differ (pragmatic)."""
 _LARGEST = 1.0

@@ -16,10 +16,14 @@ COPYING = "copying"
 RECEIVED = "pcie_receive_bytes_per_second"
 SENT = "pcie_transmit_bytes_per_second"
 
-DENSE = pragmatic(
+FILLS_A_CORE = pragmatic(
     4e9, "By/s", "an H100 fed from memory that is not pinned received 7.3e9; 3,500 images a second of float32 are 2.1e9"
 )
 """Data a second from which a thread that is busy all the time is likely to copy it, if half as much or less is sent."""
+KEEPS_GPU_WAITING = pragmatic(
+    1e10, "By/s", "an H100 that copied from pinned memory for 70% of its time received 4.2e10; training on images < 1e9"
+)
+"""Data a second from which a GPU that does little and sends less than half as much waits for copies."""
 
 
 def measure_copies(gpus: Mapping[str, DeviceSeries], spans: Spans) -> float:

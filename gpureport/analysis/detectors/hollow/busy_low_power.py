@@ -103,7 +103,7 @@ class HollowUtil(Rule):
     dead: ClassVar[Threshold] = hollow_causes.DEAD
     hard: ClassVar[Threshold] = hollow_causes.HARD
     together: ClassVar[Threshold] = hollow_causes.TOGETHER
-    copied: ClassVar[Threshold] = hollow_causes.COPIED
+    copied: ClassVar[Threshold] = copied_data.KEEPS_GPU_WAITING
     problem: Threshold = pragmatic(0.05, "1", "share of the job lost in a hang that decides its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:

@@ -12,7 +12,7 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.stretch_means import average_stretches, find_stretch_rows
-from gpureport.analysis.signals.copied_data import COPYING, RECEIVED, SENT
+from gpureport.analysis.signals.copied_data import COPYING, KEEPS_GPU_WAITING, RECEIVED, SENT
 from gpureport.analysis.signals.power_of_limit import PowerOfLimit
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
@@ -31,10 +31,6 @@ DEAD = pragmatic(0.05, "1", "a GPU at this utilisation does not take part")
 """Utilisation up to which a peer does nothing."""
 HARD = pragmatic(0.5, "1", "power of a GPU that the others may be waiting for")
 """Power above idle, of what the limit leaves, from which a peer works hard."""
-COPIED = pragmatic(
-    1e10, "By/s", "an H100 that copied from pinned memory for 70% of its time received 4.2e10; training on images < 1e9"
-)
-"""Data a second from which a GPU that sends less than half as much waits for copies from its host."""
 TOGETHER = pragmatic(0.8, "1", "share of the stretch; ranks enter a collective seconds apart")
 """Share of the time in which others must be hollow as well."""
 
@@ -145,7 +141,7 @@ def name_cause(signs: HollowSigns) -> str | None:
         return HANG
     if signs.working_peers:
         return STRAGGLER
-    if signs.received >= COPIED.value and signs.sent <= signs.received / 2:
+    if signs.received >= KEEPS_GPU_WAITING.value and signs.sent <= signs.received / 2:
         return COPYING
     computing = signs.memory_traffic > MOVED.value or signs.tensor > MOVED.value
     waiting = signs.power_share < STILL.value or signs.memory_traffic <= MOVED.value

@@ -109,7 +109,7 @@ class CpuBoundSingle(Rule):
     fed_share: ClassVar[Threshold] = pragmatic(
         0.1, "1", "a thread that is as busy beside busy GPUs only waits for them"
     )
-    copied: ClassVar[Threshold] = copied_data.DENSE
+    copied: ClassVar[Threshold] = copied_data.FILLS_A_CORE
     problem: ClassVar[Threshold] = pragmatic(0.05, "1", "lost share of the job that decides its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -124,18 +124,20 @@ class CpuBoundSingle(Rule):
             if missing:
                 yield missing_metrics.not_recorded(_KIND, source.device.id, *missing)
             else:
-                yield from self._judge_candidate(context, context.window, candidate, metric)
+                shortest = waiting_gpus.find_shortest_one_core_wait(context.window, self.shortest)
+                fitting = replace(self, shortest=shortest)
+                yield from fitting.judge_candidate(context, context.window, candidate, metric)
 
-    def _judge_candidate(
+    def judge_candidate(
         self, context: Context, window: Interval, candidate: WaitCandidate, metric: str
     ) -> Iterator[Finding | NotJudged]:
-        shortest = waiting_gpus.find_shortest_one_core_wait(window, self.shortest)
+        """Yield at most one finding for one host; `shortest` must fit the length of the job."""
         unjudged = waiting_gpus.explain_unjudged(
             _KIND,
             context,
             candidate,
             candidate.average_metric(metric),
-            shortest=shortest.value,
+            shortest=self.shortest.value,
             least=self.covered.value,
             metric=metric,
         )
@@ -143,14 +145,12 @@ class CpuBoundSingle(Rule):
             yield unjudged
             return
         for each in dict.fromkeys((metric, PROCESS)):
-            comparison = self._compare_episodes(context, candidate, each, shortest)
+            comparison = self._compare_episodes(context, candidate, each)
             if len(comparison.spans):
                 yield self._build_finding(context, window, candidate, each, comparison)
                 return
 
-    def _compare_episodes(
-        self, context: Context, candidate: WaitCandidate, metric: str, shortest: Threshold
-    ) -> ComparedEpisodes:
+    def _compare_episodes(self, context: Context, candidate: WaitCandidate, metric: str) -> ComparedEpisodes:
         """Return when GPUs waited while a metric showed one full core, as it did not beside busy GPUs."""
         series, length = candidate.average_metric(metric), candidate.count_bins(self.over.value, self.bins.value)
         is_full = (
@@ -171,7 +171,7 @@ class CpuBoundSingle(Rule):
             is_other |= (
                 wait_episodes.compute_rolling_share(jobs, length, lambda cores: cores > self.process.value) >= _HALF
             )
-        limits = replace(read_limits(self, wait_episodes.Limits), shortest=shortest.value)
+        limits = read_limits(self, wait_episodes.Limits)
         episodes = wait_episodes.find_low_episodes(
             context, candidate, is_full & is_calm & ~is_other, limits, self.after
         )
@@ -195,20 +195,14 @@ class CpuBoundSingle(Rule):
         many = cost.lost_share >= self.problem.value and comparison.has_comparison
         copies = copied_data.measure_copies(candidate.gpus, cost.spans)
         is_copying = copies >= self.copied.value
-        # compiling or saving may keep one core busy for as long
-        is_short = waiting_gpus.find_shortest_one_core_wait(window, self.shortest) != self.shortest
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if many else Severity.WARNING,
-            confidence=Confidence.LOW
-            if is_short
-            else wait_cost.rate_confidence(candidate, cost, comparison)
-            if metric == CORE
-            else Confidence.MEDIUM,
+            confidence=self._rate_confidence(candidate, cost, comparison, metric),
             devices=devices,
             intervals=intervals.to_intervals(cost.spans),
             evidence=(
-                *self._build_evidence(metric, cost, core, cpu, window),
+                *self._build_evidence(metric, cost, core, cpu),
                 *copied_data.build_copy_evidence(copies, self.copied),
             ),
             lost_gpu_seconds=cost.lost_gpu_seconds,
@@ -226,11 +220,16 @@ class CpuBoundSingle(Rule):
             recommendation=_COPY_ADVICE if is_copying else _ADVICE,
         )
 
-    def _build_evidence(
-        self, metric: str, cost: WaitCost, core: float, cpu: float, window: Interval
-    ) -> tuple[Evidence, ...]:
+    def _rate_confidence(
+        self, candidate: WaitCandidate, cost: WaitCost, comparison: ComparedEpisodes, metric: str
+    ) -> Confidence:
+        if self.shortest == self.shortest_job:
+            # compiling or saving may keep one core busy for as long
+            return Confidence.LOW
+        return wait_cost.rate_confidence(candidate, cost, comparison) if metric == CORE else Confidence.MEDIUM
+
+    def _build_evidence(self, metric: str, cost: WaitCost, core: float, cpu: float) -> tuple[Evidence, ...]:
         unit = "1" if metric == CORE else "cores"
-        shortest = waiting_gpus.find_shortest_one_core_wait(window, self.shortest)
         return (
             wait_cost.build_utilisation_evidence(cost, self.gpu),
             Evidence(
@@ -242,7 +241,7 @@ class CpuBoundSingle(Rule):
                 relation=">=",
             ),
             compare_with_limit(CPU, "median", cpu, "<", self.cpu),
-            wait_cost.build_duration_evidence(cost, shortest),
+            wait_cost.build_duration_evidence(cost, self.shortest),
             *cost.level_evidence,
         )
 
