@@ -46,7 +46,7 @@ class Measurement:
 
 
 def build_measurement_actions(
-    runs: Sequence[ReportRun], groups: Sequence[RowGroup], comparison: Comparison, *, is_repeated: bool
+    runs: Sequence[ReportRun], groups: Sequence[RowGroup], comparison: Comparison, *, is_hinted: bool
 ) -> tuple[Measurement, ...]:
     """Return what to measure, the most telling first.
 
@@ -54,13 +54,13 @@ def build_measurement_actions(
         runs: the runs of the last step.
         groups: the findings of these runs.
         comparison: all runs as steps.
-        is_repeated: whether steps of one run look like repetitions of each other, which the lead says.
+        is_hinted: whether the lead says how to give steps of one run as repetitions of each other.
     """
     longer = (*_record_longer(runs, comparison), *_measure_longer(comparison))[:1]
     # of a run too short to assess, or without a GPU, what it did tells nothing either
     has_gpu = any(run.analysis.run.gpus for run in runs)
     work = _give_work(comparison) if has_gpu and not any(_record_longer(runs, comparison)) else ()
-    return (*(() if is_repeated else _repeat_steps(comparison)), *_log_cpu(runs, groups), *longer, *work)
+    return (*(() if is_hinted else _repeat_steps(comparison)), *_log_cpu(runs, groups), *longer, *work)
 
 
 def record_steps_longer(comparison: Comparison) -> tuple[Action, ...]:

@@ -17,7 +17,7 @@ def step(label: str, seconds: Sequence[float]) -> list[SampledRun]:
 
 def advice(*runs: SampledRun) -> str:
     """Return what is advised, with plain spaces."""
-    (measurement,) = build_measurement_actions([], [], compare(runs), is_repeated=False)
+    (measurement,) = build_measurement_actions([], [], compare(runs), is_hinted=False)
     return measurement.action.text.replace("\N{NO-BREAK SPACE}", " ")
 
 
