@@ -139,7 +139,7 @@ def advise_more_data(delta: Delta, base: Step, step: Step, aim: float) -> str:
     more = estimate_more_data(now, half_width * aim * _ROOM)
     is_timed = least > half_width * aim
     cause = "this short" if is_timed else "that differ this much"
-    return f"from runs {cause}: {describe_more_data(more, 'baseline runs')}"
+    return f"from runs {cause}: {describe_more_data(more, 'baseline runs') or 'state a larger size'}"
 
 
 def find_smallest_size(half_width: float) -> float:

@@ -217,6 +217,14 @@ def test_what_would_settle_a_change_is_computed() -> None:
     assert changed("change gpu_seconds_per_1000_work <= 5%", more, [worked("new", 60.2)])[0].outcome is PASSED
 
 
+def test_a_larger_size_is_asked_for_where_nothing_else_would_settle_it() -> None:
+    """Neither more baseline runs nor longer ones, of jobs that take hours and differ this much."""
+    baseline = [worked(f"old {number}", seconds) for number, seconds in enumerate((6000, 7200, 8400))]
+    (check,) = changed("change gpu_seconds_per_1000_work <= 5%", baseline, [worked("new", 7300)])
+    assert check.outcome is CANNOT
+    assert check.reason.endswith("is not known from runs that differ this much: state a larger size")
+
+
 def test_one_run_of_the_baseline_that_stands_apart_is_named() -> None:
     """It alone leaves the change open: neither more nor longer runs would help."""
     baseline = [*(worked(f"run-{number}", 60.0 + number / 10) for number in range(5)), worked("run-6", 180.0)]

@@ -152,15 +152,14 @@ def _measure_longer(comparison: Comparison) -> Iterator[Measurement]:
             title="Measure longer runs" if is_short else "Repeat each step more often",
             gain=f"May settle {_name_steps(comparison, unclear)}",
             text=f"{_name_runs(coarsest.runs, is_short=is_short)} only show changes above about "
-            f"{display.percent(_detectable_share(coarsest))}. To show {_COARSE:.0%}, "
-            f"{_advise_more_data(comparison, coarsest)}.",
+            f"{display.percent(_detectable_share(coarsest))}. {_advise_more_data(comparison, coarsest)}",
             certainty=f"No clear change in {display.plural(len(unclear), 'step')}.",
         )
     )
 
 
 def _advise_more_data(comparison: Comparison, delta: Delta) -> str:
-    """Return how many more runs, or how much longer ones, would show a change that matters."""
+    """Return how many more runs, or how much longer ones, would show a change that matters, or that none would."""
     ends = [step for step in comparison.steps if step.label in {delta.base, delta.step}]
     low, high = delta.interval or (0.0, 0.0)
     half_width = (high - low) / 2
@@ -173,7 +172,10 @@ def _advise_more_data(comparison: Comparison, delta: Delta) -> str:
     )
     more = estimate_more_data(now, half_width * _COARSE / _detectable_share(delta), on_both=is_repeated)
     several = display.clean(max(ends, key=lambda step: len(step.runs)).label)
-    return describe_more_data(more, "runs of each step" if is_repeated else f"runs of {several}")
+    advice = describe_more_data(more, "runs of each step" if is_repeated else f"runs of {several}")
+    if not advice:
+        return f"More runs show smaller ones, but no reasonable number shows {_COARSE:.0%}."
+    return f"To show {_COARSE:.0%}, {advice}."
 
 
 def _name_runs(counts: tuple[int, int], *, is_short: bool) -> str:

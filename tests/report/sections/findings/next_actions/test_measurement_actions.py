@@ -37,3 +37,12 @@ def test_repeated_steps_ask_for_more_of_both() -> None:
         "Three runs this short only show changes above about 11%. To show 5%, take 9 runs of each step or runs of "
         "about 5 min."
     )
+
+
+def test_no_larger_size_is_asked_for_where_nothing_states_one() -> None:
+    """A comparison has no rule; where neither more runs nor longer ones suffice, it says so."""
+    text = advice(*step("main", (6000, 7200, 8400)), *step("next", (6100, 7200, 8300)))
+    assert text == (
+        "Three runs of this length only show changes above about 50%. More runs show smaller ones, but no reasonable "
+        "number shows 5%."
+    )
