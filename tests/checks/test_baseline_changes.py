@@ -13,6 +13,7 @@ from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
 from gpureport.findings import CheckOutcome
 from gpureport.recording import Work
+from gpureport.report.wording.comparison_reasons import SINGLE_RUN_SCATTER
 from tests.builders import finding
 from tests.comparison.runs import level, sampled
 from tests.nightly.nights import changed, policy
@@ -131,9 +132,9 @@ def test_the_scatter_of_the_repeated_side_stands_for_both() -> None:
     one = [replace_step(night("new", 70.0, seed=9))]
     (check,) = changed("change gpu_utilization_ratio >= -1 point", several, one)
     assert check.outcome is BROKEN
-    assert check.reason == "3 baseline runs, 1 checked, which is taken to scatter as they do"
+    assert check.reason == f"3 baseline runs, 1 checked; {SINGLE_RUN_SCATTER}"
     (check,) = changed("change gpu_utilization_ratio <= 1 point", one, several)
-    assert (check.outcome, check.reason) == (BROKEN, "1 baseline run, which is taken to scatter as the 3 checked do")
+    assert (check.outcome, check.reason) == (BROKEN, f"1 baseline run, 3 checked; {SINGLE_RUN_SCATTER}")
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,9 @@ _CONSEQUENCES = {
 }
 """What follows where the two sides of a check do not agree."""
 
+SINGLE_RUN_SCATTER = "the single run is taken to scatter as those of the other side do"
+"""How a rule decides on a change where either side is one run, which shows no scatter of its own."""
+
 _NO_ZONE = (
     "Whether they agree cannot be told: a log without a time zone is placed by its own clock only. "
     "No figure depends on it."
