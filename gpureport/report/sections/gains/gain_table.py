@@ -13,7 +13,12 @@ from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gains import gain_facts, potential_sentence
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, relative_changes
-from gpureport.report.wording.comparison_reasons import count_family, describe_left_out, describe_reason
+from gpureport.report.wording.comparison_reasons import (
+    count_family,
+    describe_interval,
+    describe_left_out,
+    describe_reason,
+)
 from gpureport.report.wording.ranges import drop_equal_ends
 
 
@@ -152,11 +157,12 @@ def _format_change(change: RelativeChange | None, column: _Column) -> GainCell:
     if change is None:
         return GainCell(text="not known")
     text, interval = format_change(change, times=column.times)
+    comparisons = count_family(change.reason)
     return GainCell(
         text=text,
-        interval=interval,
+        interval=describe_interval(interval, comparisons),
         verdict=change.verdict.short,
-        comparisons=count_family(change.reason),
+        comparisons=comparisons,
         established=change.verdict.is_established,
     )
 
