@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import RenderError
-from gpureport.report.formats.paper_colours import find_paper_colours
+from gpureport.report.formats.paper_colours import explain_kept_colours, find_paper_colours
 from tests.report.formats.test_themes import guided, theme
 
 DARK = "@media screen and (prefers-color-scheme: dark) { :root { --link: #222222 } }"
@@ -26,6 +26,13 @@ def test_the_theme_of_the_guide_colours_a_pdf(tmp_path: Path) -> None:
         (DARK + ":root { --ink: #000; --link: #5b2a86 }", "#5b2a86"),
         ("@import 'a.css'; :root { --link: #5b2a86 } p { --link: #111111 } /* :root { --link: #222 } */", "#5b2a86"),
         ("/* ours { */ :root { --link: #5b2a86 /* plum */; content: '}'; --ink: #111111", "#5b2a86"),
+        (":root, :host { --link: #5b2a86 }", "#5b2a86"),
+        ("html { --link: #5b2a86 }", "#5b2a86"),
+        (":ROOT { --link: #5b2a86 !important } :root { --link: #111111 }", "#5b2a86"),
+        (":root { --link: #5b2a86 } html { --link: #111111 }", "#5b2a86"),
+        (r"""p { content: "\"{" } :root { --link: #5b2a86 }""", "#5b2a86"),
+        ("p { mask: url(data:a/*b) } :root { --link: #5b2a86 } p { mask: url(c*/d;e) }", "#5b2a86"),
+        (f":root {{ {DARK} --link: #5b2a86 }}", "#5b2a86"),
         (DARK, None),
         ("p { color: #111111 }", None),
     ],
@@ -34,6 +41,26 @@ def test_the_last_statement_for_paper_counts(style: str, accent: str | None, tmp
     """Not what holds on a dark screen, of another element, or in a comment."""
     found = find_paper_colours(theme(tmp_path, report_css=style))
     assert (found.taken.get("accent"), found.kept) == (accent, {})
+
+
+@pytest.mark.parametrize(
+    ("style", "rule"),
+    [
+        ("@media screen { :root { --link: #5b2a86 } }", "@media screen"),
+        ("@layer brand { @supports (color: red) { :root { --link: #5b2a86 } } }", "@layer brand"),
+        (":root { @media print { --link: #5b2a86 } }", "@media print"),
+        (
+            "@media not (prefers-color-scheme: dark) { :root { --link: #5b2a86 } }",
+            "@media not (prefers-color-scheme: dark)",
+        ),
+        ("body { --link: #5b2a86 }", "body"),
+    ],
+)
+def test_a_colour_stated_elsewhere_is_said(style: str, rule: str, tmp_path: Path) -> None:
+    """The page may show what the PDF does not take; not where the PDF takes the same colour, or on a dark screen."""
+    said = "the PDF does not take --link (#5b2a86) of"
+    assert f"{said} {rule}; state it in :root" in explain_kept_colours(theme(tmp_path, report_css=style + DARK))
+    assert explain_kept_colours(theme(tmp_path, report_css=style + ":root { --link: #5B2A86 }")) == ""
 
 
 @pytest.mark.parametrize("value", ["teal", "rgb(91 42 134)", "var(--brand)", "#5b2a8", "#5b2a8680", '#fff")#panic("'])
