@@ -5,7 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gpureport.errors import RenderError
 from gpureport.report.formats import themes
+from gpureport.report.formats.theme_files import ThemeFileError, find_theme_file
+from gpureport.report.formats.themes import ACCENT
 
 STYLE = "report.css"
 _TAKEN = {"--link": "accent", "--busy": "busy"}
@@ -28,6 +31,11 @@ _DEEPEST = 8
 """Rules in each other of which a statement knows, so that no nesting fills the memory."""
 _LONGEST = 40
 """Most characters of a value or of a rule that are repeated."""
+
+
+_PIECES = "pieces.typ"
+"""The template that read `accent.typ` in earlier versions."""
+_IMPORTS_ACCENT = re.compile(r"""^(?!\s*//).*\bimport\s*\(?\s*"[./]*accent\.typ\"""", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +97,7 @@ def find_paper_colours(templates: Path | None) -> PaperColours:
 
 
 def explain_kept_colours(templates: Path) -> str:
-    """Return in one line which colours of a theme a PDF does not take; nothing where it takes all.
+    """Return in one line what of a theme's colours a PDF does not take; nothing where it takes all.
 
     Raises:
         RenderError: as `find_paper_colours`.
@@ -103,7 +111,44 @@ def explain_kept_colours(templates: Path) -> str:
         stated = found.elsewhere.items()
         names = " and ".join(f"{name} ({value[:_LONGEST]}) of {rule[:_LONGEST]}" for name, (value, rule) in stated)
         said.append(f"the PDF does not take {names}; state it in :root outside any @ rule")
+    importing = _find_accent_imports(templates)
+    if (templates / ACCENT).is_file():
+        if _PIECES not in importing:
+            said.append(f"{ACCENT} is no longer read; state --link in {STYLE}")
+    elif importing:
+        name, line = next(iter(importing.items()))
+        said.append(f"{ACCENT}, which {name}:{line} imports, is no longer shipped; state --link in {STYLE}")
     return f"{templates}: {'; '.join(said)}" if said else ""
+
+
+def refuse_gone_accent(templates: Path) -> None:
+    """Refuse a theme one of whose templates for PDFs imports a file that earlier versions shipped.
+
+    Raises:
+        RenderError: naming file and line.
+    """
+    if (templates / ACCENT).is_file():
+        return
+    for name, line in _find_accent_imports(templates).items():
+        what = f"imports {ACCENT}, which is no longer shipped"
+        hint = f'write #let accent = rgb(json("/colours.json").accent) there, and state --link in {STYLE}'
+        raise RenderError(f"{templates / name}:{line}", what, hint)
+
+
+def _find_accent_imports(templates: Path) -> dict[str, int]:
+    """Return the templates of a theme for PDFs that import `accent.typ`, with the line that does."""
+    found = {}
+    for path in sorted((*templates.glob("*.typ"), *templates.glob("sections/*.typ"))):
+        name = str(path.relative_to(templates))
+        try:
+            text = find_theme_file(templates, name)
+            content = text.read_text(encoding="utf-8") if text else ""
+        except (OSError, ValueError, ThemeFileError):
+            # what keeps it from being read is an error of its own where it is set
+            continue
+        if match := _IMPORTS_ACCENT.search(content):
+            found[name] = content.count("\n", 0, match.end()) + 1
+    return found
 
 
 def _name_rule(rules: tuple[str, ...]) -> str:

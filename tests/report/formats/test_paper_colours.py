@@ -6,6 +6,7 @@ import pytest
 
 from gpureport.errors import RenderError
 from gpureport.report.formats.paper_colours import explain_kept_colours, find_paper_colours
+from gpureport.report.formats.themes import check_theme
 from tests.report.formats.test_themes import guided, theme
 
 DARK = "@media screen and (prefers-color-scheme: dark) { :root { --link: #222222 } }"
@@ -81,3 +82,21 @@ def test_a_style_sheet_runs_in_the_sandbox(tmp_path: Path) -> None:
     (folder / "report.css").unlink()
     with pytest.raises(RenderError, match=r"report\.css:2: "):
         find_paper_colours(theme(folder, report_css="\n{{ ''.__class__.__mro__ }}"))
+
+
+def test_an_accent_file_of_an_earlier_version_is_said(tmp_path: Path) -> None:
+    """Beside anything else, also where a template asks for it that is not there; not where a theme reads its own."""
+    logo = '<svg xmlns="http://www.w3.org/2000/svg"/>'
+    own = theme(tmp_path / "own", logo_svg=logo, accent_typ='#let accent = rgb("#5b2a86")')
+    assert explain_kept_colours(own) == f"{own}: accent.typ is no longer read; state --link in report.css"
+    theme(own, pieces_typ='#import "accent.typ": accent')
+    assert explain_kept_colours(own) == ""
+    gone = theme(tmp_path / "gone", pieces_typ='// #import "accent.typ"\n#import "accent.typ": accent')
+    said = "accent.typ, which pieces.typ:2 imports, is no longer shipped; state --link in report.css"
+    assert explain_kept_colours(gone) == f"{gone}: {said}"
+
+
+def test_a_theme_of_an_accent_file_alone_is_told_what_to_do(tmp_path: Path) -> None:
+    """It sets nothing any more."""
+    with pytest.raises(RenderError, match=r"\(found: accent\.typ\); state --link in report\.css, as accent"):
+        check_theme(theme(tmp_path, accent_typ='#let accent = rgb("#5b2a86")'))
