@@ -15,8 +15,8 @@ from gpureport.training_names import normalise_work_unit
 
 _STEPS = re.compile(r"(?:(?:max|num|n|total|train|training|max_train|num_train)_)?(?:steps|iterations|iters?)")
 _EPOCHS = re.compile(r"(?:(?:max|num|n|total|train|training|num_train)_)?epochs")
-_OTHER = re.compile(r"eval|val[._/]|test|warm|sched|log|save|accum")
-"""Names whose steps are not those of the job: `eval.steps`."""
+_OF_JOB = frozenset({"args", "config", "hparams", "job", "params", "train", "trainer", "training", "training_args"})
+"""Parts before the last of a name whose steps are those of the job: `trainer.max_steps`, but not `sampler.num_steps`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +74,9 @@ def _read_amounts(run: Run, pattern: re.Pattern[str]) -> dict[str, float]:
     """Return the amounts of work that the params of a run name, by the last parts of their names."""
     amounts = {}
     for key, value in run.params:
-        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower()
-        last = normalize_name(re.split(r"[./:]", name)[-1])
-        if pattern.fullmatch(last) and not _OTHER.search(name) and (amount := _read_number(value)) is not None:
+        *parents, last = re.split(r"[./:]", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower())
+        last = normalize_name(last)
+        if pattern.fullmatch(last) and _OF_JOB.issuperset(parents) and (amount := _read_number(value)) is not None:
             amounts[last] = amount
     return amounts
 

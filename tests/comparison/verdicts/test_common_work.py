@@ -62,6 +62,12 @@ def test_params_tell_that_runs_did_not_do_the_same(
         (Params(max_steps="200", epochs="1"), Params(max_steps="200", epochs="2")),
         (Params({"eval.steps": "5", "warmup_steps": "1"}), Params({"eval.steps": "7", "warmup_steps": "2"})),
         (Params(steps="all"), Params(steps="some")),
+        (
+            Params({"max_steps": "600", "sampler.num_steps": "20"}),
+            Params({"max_steps": "600", "sampler.num_steps": "50"}),
+        ),
+        (Params({"env.max_steps": "500"}), Params({"env.max_steps": "1000"})),
+        (Params({"validation.steps": "5"}), Params({"validation.steps": "7"})),
     ],
 )
 def test_other_params_tell_nothing(params: tuple[Params, ...]) -> None:
