@@ -18,6 +18,7 @@ from gpureport.comparison.steps.verdict_reason import ReasonKind
 from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, compare_findings
 from gpureport.comparison.verdicts.repetition_noise import Noise
+from gpureport.comparison.verdicts.run_interval import measure_run_interval
 from gpureport.report.wording.comparison_reasons import describe_reason, describe_unknown_change
 
 _BASELINE, _CHECKED = "the baseline", "this run"
@@ -85,7 +86,8 @@ def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
     changed = check_wording.describe_change(limit, value, (low, high), has_level=delta.interval is not None)
     doubt = check_wording.explain_unknown_change(limit, value, (low, high), "")
     if doubt:
-        doubt += _advise_runs(delta, found, _find_aim(limit, value, (low, high)))
+        aim = _find_aim(limit, value, (low, high))
+        doubt += _advise_runs(delta, found, aim, is_beyond=not limit.holds(value))
     return ObservedValue(
         value=value,
         unit=limit.threshold.unit,
@@ -155,12 +157,14 @@ def _find_aim(limit: Limit, value: float, ends: tuple[float, float]) -> float:
     return distance / other if other else 0.0
 
 
-def _advise_runs(delta: Delta, found: BaselineComparison, aim: float) -> str:
+def _advise_runs(delta: Delta, found: BaselineComparison, aim: float, *, is_beyond: bool) -> str:
     """Return what leaves the size of a change open, and what would settle it."""
-    if delta.basis == Basis.REPLICATES.value:
-        return baseline_precision.advise_more_data(delta, found.base, found.step, aim)
     difference = delta.difference or 0.0
-    low, high = delta.interval or (difference, difference)
+    low, high = interval = delta.interval or (difference, difference)
+    if delta.basis == Basis.REPLICATES.value and low < high:
+        figures = baseline_precision.read_run_figures(found.base, delta.metric)
+        now = measure_run_interval(delta, interval, found.base, found.step, repeat_base=True)
+        return baseline_precision.advise_more_data(figures, now, aim=aim, is_beyond=is_beyond)
     if max(high - difference, difference - low) > _repetition_margin(delta, found.noise) * (1 + 1e-9):
         return f"from runs this short: record 10 min or more, or {check_wording.THREE_RUNS}"
     return f"from one run a side: {check_wording.THREE_RUNS}"

@@ -16,10 +16,10 @@ from gpureport.comparison.statistics.more_data import (
 from gpureport.comparison.statistics.outliers import find_outlier
 from gpureport.comparison.steps.compared_figures import BY_METRIC, UTILISATION, Figure, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE, WORK_RATE, observed_seconds
-from gpureport.comparison.steps.steps import Delta, Step, Verdict
+from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE, WORK_RATE
+from gpureport.comparison.steps.steps import Step, Verdict
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
-from gpureport.comparison.verdicts.work_resolution import Resolution, find_least_half_width, find_resolution
+from gpureport.comparison.verdicts.work_resolution import Resolution, find_resolution
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_reason
 from gpureport.report.wording.more_data import describe_more_data
@@ -78,10 +78,10 @@ def list_statements(runs: Sequence[SampledRun]) -> Iterator[str]:
     step = _join_runs(runs)
     found = read_run_figures(step, PER_WORK if step.work_unit else UTILISATION)
     yield from (f"{clause}." for clause in describe_outlier(found))
-    last, *others = (
-        run.in_step(label) for run, label in zip(runs, ("checked", *["baseline"] * len(runs)), strict=False)
+    checked, *others = runs
+    delta = compare([*(run.in_step("baseline") for run in others), checked.in_step("checked")]).judged(
+        "baseline", "checked"
     )
-    delta = compare([*others, last]).judged("baseline", "checked")
     if len(found.values) > 1 and delta is not None and delta.verdict is not Verdict.NOT_ENOUGH_DATA:
         yield _describe_size(found)
         return
@@ -115,31 +115,24 @@ def _describe_size(found: RunFigures) -> str:
     return f"{count} spread by {spread_words}: a rule on {noun} can hold a size of {held}{other}."
 
 
-def advise_more_data(delta: Delta, base: Step, step: Step, aim: float) -> str:
+def advise_more_data(baseline: RunFigures, now: RunInterval, *, aim: float, is_beyond: bool) -> str:
     """Return what leaves the size of a change against several runs open, and what would settle it, by the numbers.
 
     Args:
-        delta: the change.
-        base: the baseline.
-        step: the checked runs.
+        baseline: the figure of each of its runs.
+        now: the interval of the change, with the runs of the baseline first.
         aim: half-width of the interval that would settle it, as a share of the present one.
+        is_beyond: whether the change itself breaks the limit, though not for certain.
     """
-    outlier = "; ".join(describe_outlier(read_run_figures(base, delta.metric)))
+    outlier = "; ".join(describe_outlier(baseline))
     if outlier:
         return f"since {outlier}"
-    low, high = delta.interval or (0.0, 0.0)
-    half_width = (high - low) / 2
-    least = find_least_half_width(base, step, delta.metric, delta.before or 0.0)
-    now = RunInterval(
-        counts=delta.runs,
-        half_width=half_width,
-        least=least,
-        seconds=min(observed_seconds([run.analysis]) for run in (*base.runs, *step.runs)),
-    )
-    more = estimate_more_data(now, half_width * aim * _ROOM)
-    is_timed = least > half_width * aim
-    cause = "this short" if is_timed else "that differ this much"
-    return f"from runs {cause}: {describe_more_data(more, 'baseline runs') or 'state a larger size'}"
+    wanted = now.half_width * aim * _ROOM
+    cause = "this short" if now.least > wanted else "that differ this much"
+    more = describe_more_data(estimate_more_data(now, wanted), "baseline runs")
+    if not more and is_beyond:
+        return "so close to the limit: state another size"
+    return f"from runs {cause}: {more or 'state a larger size'}"
 
 
 def find_smallest_size(half_width: float) -> float:

@@ -226,6 +226,14 @@ def test_a_larger_size_is_asked_for_where_nothing_else_would_settle_it() -> None
     assert check.reason.endswith("is not known from runs that differ this much: state a larger size")
 
 
+def test_a_change_about_as_large_as_the_limit_asks_for_another_size() -> None:
+    """It breaks the limit by next to nothing, and no reasonable number of runs tells."""
+    baseline = [worked(f"old {number}", seconds) for number, seconds in enumerate((59.2, 60.0, 60.8))]
+    (check,) = changed("change gpu_seconds_per_1000_work >= -5%", baseline, [worked("new", 56.9)])
+    assert check.outcome is CANNOT
+    assert check.reason.endswith("is not known so close to the limit: state another size")
+
+
 def test_one_run_of_the_baseline_that_stands_apart_is_named() -> None:
     """It alone leaves the change open: neither more nor longer runs would help."""
     baseline = [*(worked(f"run-{number}", 60.0 + number / 10) for number in range(5)), worked("run-6", 180.0)]

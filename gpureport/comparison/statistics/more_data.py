@@ -16,7 +16,7 @@ class RunInterval:
     """The interval of a difference between runs.
 
     Attributes:
-        counts: runs on either side.
+        counts: runs on the side that can get more, and on the other.
         half_width: half its width.
         least: half-width that no number of runs narrows, in the same unit.
         seconds: length of the shortest run.
@@ -33,7 +33,7 @@ class MoreData:
     """What would narrow an interval enough; either is by itself.
 
     Attributes:
-        runs: runs that the larger side would need, or both where both are repeated; None above `MOST_RUNS`.
+        runs: runs that the first side would need, or both where both can get more; None above `MOST_RUNS`.
         seconds: length that runs would need, as many as there are; never less than they have.
     """
 
@@ -50,13 +50,14 @@ def estimate_more_data(now: RunInterval, half_width: float, *, on_both: bool = F
     Args:
         now: the interval.
         half_width: half of the width that is wanted.
-        on_both: whether runs are added to both sides, not to the larger alone.
+        on_both: whether runs are added to both sides, not to the first alone.
     """
     if half_width <= 0:
         return MoreData(runs=None, seconds=inf)
-    larger, other = max(now.counts), min(now.counts)
-    unit = now.half_width / _width(larger, other)
-    sides = [(runs, runs if on_both else other) for runs in range(larger, MOST_RUNS + 1)]
+    first, other = now.counts
+    unit = now.half_width / _width(first, other)
+    start = max(now.counts) if on_both else first
+    sides = [(runs, runs if on_both else other) for runs in range(start, MOST_RUNS + 1)]
     enough = (
         None
         if now.least > half_width
@@ -66,9 +67,9 @@ def estimate_more_data(now: RunInterval, half_width: float, *, on_both: bool = F
     return MoreData(runs=enough, seconds=now.seconds * max(scatter, now.least / half_width, 1.0))
 
 
-def _width(larger: int, other: int) -> float:
+def _width(first: int, other: int) -> float:
     """Return the half-width of an interval in standard deviations of runs."""
-    return quantiles.student((1 + LEVEL) / 2, larger + other - 2) * sqrt(1 / larger + 1 / other)
+    return quantiles.student((1 + LEVEL) / 2, first + other - 2) * sqrt(1 / first + 1 / other)
 
 
 def estimate_interval_of_next_run(values: Sequence[float], finest: float, least: float) -> float:

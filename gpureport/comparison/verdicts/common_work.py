@@ -16,7 +16,7 @@ from gpureport.training_names import normalise_work_unit
 _STEPS = re.compile(r"(?:(?:max|num|n|total|train|training|max_train|num_train)_)?(?:steps|iterations|iters?)")
 _EPOCHS = re.compile(r"(?:(?:max|num|n|total|train|training|num_train)_)?epochs")
 _OF_JOB = frozenset({"args", "config", "hparams", "job", "params", "train", "trainer", "training", "training_args"})
-"""Parts before the last of a name whose steps are those of the job: `trainer.max_steps`, but not `sampler.num_steps`."""
+"""Parts before the last of a name whose steps are those of the job: `trainer.max_steps`, not `sampler.num_steps`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

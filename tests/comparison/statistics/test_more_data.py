@@ -32,6 +32,13 @@ def test_runs_and_length_each_narrow_an_interval() -> None:
     assert estimate_more_data(interval(0.10), 0.05, on_both=True).runs == 3
 
 
+@pytest.mark.parametrize(("counts", "runs"), [((2, 4), 4), ((4, 2), 9), ((1, 4), 2)])
+def test_the_side_that_can_get_more_is_counted(counts: tuple[int, int], runs: int) -> None:
+    """Which of both that is, the larger or the smaller."""
+    now = RunInterval(counts=counts, half_width=0.10, least=0.0, seconds=60.0)
+    assert estimate_more_data(now, 0.075).runs == runs
+
+
 def test_no_number_of_runs_narrows_what_all_are_off_by() -> None:
     """Samples as coarse as the size ask for longer runs alone, in proportion."""
     found = estimate_more_data(interval(0.06, least=0.06), 0.03)

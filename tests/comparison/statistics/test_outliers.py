@@ -1,5 +1,6 @@
 """The one value that stands apart from repetitions."""
 
+import numpy as np
 import pytest
 
 from gpureport.comparison.statistics.outliers import find_outlier
@@ -20,3 +21,11 @@ def test_a_value_stands_apart_from_others_that_agree(values: list[float], place:
     """It is far from them, and they are not far from each other; of two nobody knows which."""
     found = find_outlier(values, 0.18)
     assert (found and found.place) == place
+
+
+@pytest.mark.parametrize("runs", [3, 4, 5, 8])
+def test_equal_repetitions_seldom_hold_one(runs: int) -> None:
+    """In one set of twenty at most, however much they scatter; a slow one among five close ones is found."""
+    random = np.random.default_rng(5)
+    sets = random.normal(0, 0.3, (2000, runs)).tolist()
+    assert sum(find_outlier(values, 0.1) is not None for values in sets) <= 0.06 * len(sets)

@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from gpureport.analysis.signals.core_count import CPU
-from gpureport.comparison.statistics.more_data import RunInterval, estimate_more_data
+from gpureport.comparison.statistics.more_data import estimate_more_data
 from gpureport.comparison.steps.step_figures import (
     SHORTEST_REPETITION_SECONDS,
     SHORTEST_SECONDS,
-    observed_seconds,
     recorded_seconds,
 )
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
-from gpureport.comparison.verdicts.work_resolution import find_least_half_width
+from gpureport.comparison.verdicts.run_interval import measure_run_interval
 from gpureport.recording_advice import RECORD
 from gpureport.report.model.head import Action
 from gpureport.report.runs.report_run import ReportRun
@@ -160,18 +159,13 @@ def _measure_longer(comparison: Comparison) -> Iterator[Measurement]:
 
 def _advise_more_data(comparison: Comparison, delta: Delta) -> str:
     """Return how many more runs, or how much longer ones, would show a change that matters, or that none would."""
-    ends = [step for step in comparison.steps if step.label in {delta.base, delta.step}]
-    low, high = delta.interval or (0.0, 0.0)
-    half_width = (high - low) / 2
+    base, step = (one for one in comparison.steps if one.label in {delta.base, delta.step})
+    if delta.interval is None:
+        return ""
+    now = measure_run_interval(delta, delta.interval, base, step, repeat_base=delta.runs[0] >= delta.runs[1])
     is_repeated = min(delta.runs) > 1
-    now = RunInterval(
-        counts=delta.runs,
-        half_width=half_width,
-        least=find_least_half_width(ends[0], ends[1], delta.metric, delta.before or 0.0),
-        seconds=min(observed_seconds([analysis]) for step in ends for analysis in step.analyses),
-    )
-    more = estimate_more_data(now, half_width * _COARSE / _detectable_share(delta), on_both=is_repeated)
-    several = display.clean(max(ends, key=lambda step: len(step.runs)).label)
+    more = estimate_more_data(now, now.half_width * _COARSE / _detectable_share(delta), on_both=is_repeated)
+    several = display.clean(max(base, step, key=lambda one: len(one.runs)).label)
     advice = describe_more_data(more, "runs of each step" if is_repeated else f"runs of {several}")
     if not advice:
         return f"More runs show smaller ones, but no reasonable number shows {_COARSE:.0%}."
