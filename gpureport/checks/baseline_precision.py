@@ -136,7 +136,7 @@ def advise_more_data(delta: Delta, base: Step, step: Step, aim: float) -> str:
         least=least,
         seconds=min(observed_seconds([run.analysis]) for run in (*base.runs, *step.runs)),
     )
-    more = estimate_more_data(now, half_width * aim * _ROOM)
+    more = estimate_more_data(now, half_width * aim * _ROOM, grows=(True, False))
     is_timed = least > half_width * aim
     cause = "this short" if is_timed else "that differ this much"
     return f"from runs {cause}: {describe_more_data(more, 'baseline runs')}"

@@ -11,7 +11,7 @@ from gpureport.checks.formats import check_summary
 from gpureport.checks.limit import parse_limit
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
-from gpureport.findings import CheckOutcome
+from gpureport.findings import Check, CheckOutcome
 from gpureport.recording import Work
 from tests.builders import finding
 from tests.comparison.runs import level, sampled
@@ -215,6 +215,25 @@ def test_what_would_settle_a_change_is_computed() -> None:
     )
     more = [*baseline, worked("old 3", 59.4), worked("old 4", 60.6)]
     assert changed("change gpu_seconds_per_1000_work <= 5%", more, [worked("new", 60.2)])[0].outcome is PASSED
+
+
+@pytest.mark.parametrize(("baseline", "more"), [((58.4, 61.6), (59.4, 60.6)), ((60.0,), (61.0,))])
+def test_the_runs_that_are_asked_for_are_those_of_the_baseline(
+    baseline: tuple[float, ...], more: tuple[float, ...]
+) -> None:
+    """It grows where it has fewer than were checked, too, and so many runs will do."""
+
+    def repeat(name: str, seconds: tuple[float, ...]) -> list[SampledRun]:
+        return [replace_step(worked(f"{name} {each}", each)) for each in seconds]
+
+    def check(before: tuple[float, ...]) -> Check:
+        checked = repeat("new", (59.0, 60.0, 60.4, 61.4))
+        return changed("change gpu_seconds_per_1000_work <= 5%", repeat("old", before), checked)[0]
+
+    found = check(baseline)
+    assert found.outcome is CANNOT
+    assert f": take {len(baseline + more)} baseline runs or runs of about" in found.reason
+    assert check(baseline + more).outcome is PASSED
 
 
 def test_one_run_of_the_baseline_that_stands_apart_is_named() -> None:

@@ -171,9 +171,12 @@ def _advise_more_data(comparison: Comparison, delta: Delta) -> str:
         least=find_least_half_width(ends[0], ends[1], delta.metric, delta.before or 0.0),
         seconds=min(observed_seconds([analysis]) for step in ends for analysis in step.analyses),
     )
-    more = estimate_more_data(now, half_width * _COARSE / _detectable_share(delta), on_both=is_repeated)
-    several = display.clean(max(ends, key=lambda step: len(step.runs)).label)
-    return describe_more_data(more, "runs of each step" if is_repeated else f"runs of {several}")
+    wanted = half_width * _COARSE / _detectable_share(delta)
+    if is_repeated:
+        return describe_more_data(estimate_more_data(now, wanted, grows=(True, True)), "runs of each step")
+    grows = (delta.runs[0] > 1, delta.runs[1] > 1)
+    several = display.clean(delta.base if grows[0] else delta.step)
+    return describe_more_data(estimate_more_data(now, wanted, grows=grows), f"runs of {several}")
 
 
 def _name_runs(counts: tuple[int, int], *, is_short: bool) -> str:
