@@ -54,14 +54,18 @@ def estimate_more_data(now: RunInterval, half_width: float, *, grows: tuple[bool
     """
     if half_width <= 0:
         return MoreData(runs=None, seconds=inf)
-    unit = now.half_width / _width(now.counts)
-    enough = (
-        None
-        if now.least > half_width
-        else next((runs for runs, counts in _grow(now.counts, grows) if unit * _width(counts) <= half_width), None)
-    )
     scatter = (now.half_width / half_width) ** 2 if now.half_width > now.least else 1.0
-    return MoreData(runs=enough, seconds=now.seconds * max(scatter, now.least / half_width, 1.0))
+    return MoreData(
+        runs=_count_runs(now, half_width, grows), seconds=now.seconds * max(scatter, now.least / half_width, 1.0)
+    )
+
+
+def _count_runs(now: RunInterval, half_width: float, grows: tuple[bool, bool]) -> int | None:
+    if now.least > half_width or now.counts == (1, 1):
+        # one run a side shows nothing of how far runs differ
+        return None
+    unit = now.half_width / _width(now.counts)
+    return next((runs for runs, counts in _grow(now.counts, grows) if unit * _width(counts) <= half_width), None)
 
 
 def _grow(counts: tuple[int, int], grows: tuple[bool, bool]) -> Iterator[tuple[int, tuple[int, int]]]:

@@ -164,7 +164,6 @@ def _advise_more_data(comparison: Comparison, delta: Delta) -> str:
     ends = [step for step in comparison.steps if step.label in {delta.base, delta.step}]
     low, high = delta.interval or (0.0, 0.0)
     half_width = (high - low) / 2
-    is_repeated = min(delta.runs) > 1
     now = RunInterval(
         counts=delta.runs,
         half_width=half_width,
@@ -172,11 +171,12 @@ def _advise_more_data(comparison: Comparison, delta: Delta) -> str:
         seconds=min(observed_seconds([analysis]) for step in ends for analysis in step.analyses),
     )
     wanted = half_width * _COARSE / _detectable_share(delta)
-    if is_repeated:
+    if min(delta.runs) > 1 or delta.runs[0] == delta.runs[1]:
         return describe_more_data(estimate_more_data(now, wanted, grows=(True, True)), "runs of each step")
-    grows = (delta.runs[0] > 1, delta.runs[1] > 1)
-    several = display.clean(delta.base if grows[0] else delta.step)
-    return describe_more_data(estimate_more_data(now, wanted, grows=grows), f"runs of {several}")
+    is_base_larger = delta.runs[0] > delta.runs[1]
+    several = display.clean(delta.base if is_base_larger else delta.step)
+    more = estimate_more_data(now, wanted, grows=(is_base_larger, not is_base_larger))
+    return describe_more_data(more, f"runs of {several}")
 
 
 def _name_runs(counts: tuple[int, int], *, is_short: bool) -> str:
