@@ -149,8 +149,8 @@ def find_smallest_size(half_width: float) -> float:
 
 
 def describe_outlier(found: RunFigures) -> Iterator[str]:
-    """Yield which run of a baseline stands apart from the others, and to leave it out; nothing where none does."""
-    outlier = find_outlier(found.values, _APART_RATIO if found.is_ratio else _APART_POINTS)
+    """Yield which run of a baseline stands apart from the others, and what to do; nothing where none does."""
+    outlier = find_outlier(found.values, _APART_RATIO if found.is_ratio else _APART_POINTS, found.resolution.finest)
     if outlier is None or len(found.names) != len(found.values) or found.figure.better == 0:
         return
     name, difference = display.clean(found.names[outlier.place]), outlier.difference
@@ -164,7 +164,10 @@ def describe_outlier(found: RunFigures) -> Iterator[str]:
     else:
         points = display.percentage_points(difference)
         how = f"apart from the others ({name_figure_for_one(found.figure.metric)} {points})"
-    yield f"{name} is {how}: set the baseline without it"
+    if outlier.is_sure:
+        yield f"{name} is {how}: set the baseline without it"
+    else:
+        yield f"{name} is {how}, perhaps by chance: look at that run, and record more"
 
 
 def _describe_times(ratio: float) -> str:

@@ -56,6 +56,15 @@ def test_one_run_that_stands_apart_is_named_at_once() -> None:
     ]
 
 
+def test_one_run_apart_from_two_is_to_be_looked_at() -> None:
+    """Two that agree are no proof that the third is wrong."""
+    runs = [worked("a", 60.0), worked("b", 60.2), worked("c", 90.0)]
+    assert statements(runs)[0] == (
+        "c is 50% slower than the others, perhaps by chance: look at that run, and record more."
+    )
+    assert statements([worked("a", 60.0), worked("b", 63.0), worked("c", 90.0)])[0].startswith("3 runs spread by")
+
+
 def test_one_run_and_runs_too_short_hold_nothing() -> None:
     """The reason is that of a comparison."""
     assert statements([worked("old", 60.0)]) == [
