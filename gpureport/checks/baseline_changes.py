@@ -20,6 +20,9 @@ from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingCha
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.report.wording.comparison_reasons import describe_reason, describe_unknown_change
 
+_NEAR = 0.1
+"""Distance from a limit, as a share of it and of the interval, up to which a change lies almost on it (pragmatic)."""
+
 _BASELINE, _CHECKED = "the baseline", "this run"
 
 
@@ -85,7 +88,8 @@ def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
     changed = check_wording.describe_change(limit, value, (low, high), has_level=delta.interval is not None)
     doubt = check_wording.explain_unknown_change(limit, value, (low, high), "")
     if doubt:
-        doubt += _advise_runs(delta, found, _find_aim(limit, value, (low, high)))
+        aim = _find_aim(limit, value, (low, high))
+        doubt += _advise_runs(delta, found, aim, is_near_limit=_is_near(limit, value, aim))
     return ObservedValue(
         value=value,
         unit=limit.threshold.unit,
@@ -155,10 +159,16 @@ def _find_aim(limit: Limit, value: float, ends: tuple[float, float]) -> float:
     return distance / other if other else 0.0
 
 
-def _advise_runs(delta: Delta, found: BaselineComparison, aim: float) -> str:
+def _is_near(limit: Limit, value: float, aim: float) -> bool:
+    """Return whether a change is beyond its limit by little of both the limit and the interval."""
+    distance = abs(limit.threshold.value - value)
+    return not limit.holds(value) and aim < _NEAR and distance < _NEAR * abs(limit.threshold.value)
+
+
+def _advise_runs(delta: Delta, found: BaselineComparison, aim: float, *, is_near_limit: bool) -> str:
     """Return what leaves the size of a change open, and what would settle it."""
     if delta.basis == Basis.REPLICATES.value:
-        return baseline_precision.advise_more_data(delta, found.base, found.step, aim)
+        return baseline_precision.advise_more_data(delta, found.base, found.step, aim, is_near_limit=is_near_limit)
     difference = delta.difference or 0.0
     low, high = delta.interval or (difference, difference)
     if max(high - difference, difference - low) > _repetition_margin(delta, found.noise) * (1 + 1e-9):

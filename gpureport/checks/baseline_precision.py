@@ -115,7 +115,7 @@ def _describe_size(found: RunFigures) -> str:
     return f"{count} spread by {spread_words}: a rule on {noun} can hold a size of {held}{other}."
 
 
-def advise_more_data(delta: Delta, base: Step, step: Step, aim: float) -> str:
+def advise_more_data(delta: Delta, base: Step, step: Step, aim: float, *, is_near_limit: bool) -> str:
     """Return what leaves the size of a change against several runs open, and what would settle it, by the numbers.
 
     Args:
@@ -123,6 +123,7 @@ def advise_more_data(delta: Delta, base: Step, step: Step, aim: float) -> str:
         base: the baseline.
         step: the checked runs.
         aim: half-width of the interval that would settle it, as a share of the present one.
+        is_near_limit: whether the change lies almost on the limit, so that hardly any data would settle it.
     """
     outlier = "; ".join(describe_outlier(read_run_figures(base, delta.metric)))
     if outlier:
@@ -136,10 +137,11 @@ def advise_more_data(delta: Delta, base: Step, step: Step, aim: float) -> str:
         least=least,
         seconds=min(observed_seconds([run.analysis]) for run in (*base.runs, *step.runs)),
     )
-    more = estimate_more_data(now, half_width * aim * _ROOM, grows=(True, False))
-    is_timed = least > half_width * aim
-    cause = "this short" if is_timed else "that differ this much"
-    return f"from runs {cause}: {describe_more_data(more, 'baseline runs')}"
+    wanted = half_width * aim * _ROOM
+    advice = describe_more_data(estimate_more_data(now, wanted, grows=(True, False)), "baseline runs")
+    if is_near_limit:
+        return f"since it lies almost on the limit: {advice}"
+    return f"from runs {'this short' if least > wanted else 'that differ this much'}: {advice}"
 
 
 def find_smallest_size(half_width: float) -> float:

@@ -236,6 +236,33 @@ def test_the_runs_that_are_asked_for_are_those_of_the_baseline(
     assert check(baseline + more).outcome is PASSED
 
 
+def test_a_change_almost_on_the_limit_is_called_that() -> None:
+    """Neither short runs nor their scatter leaves it open."""
+    baseline = [worked(f"old {number}", seconds) for number, seconds in enumerate((59.2, 60.0, 60.8))]
+    (check,) = changed("change gpu_seconds_per_1000_work >= -5%", baseline, [worked("new", 56.9)])
+    assert check.outcome is CANNOT
+    assert check.reason == (
+        "whether it fell by more than 5% is not known since it lies almost on the limit: state a larger size"
+    )
+
+
+@pytest.mark.parametrize(
+    ("limit", "spread", "advice"),
+    [
+        ("0.18%", 0.1, "from runs this short: take runs of about 27 min"),
+        ("0.18%", 1.2, "from runs this short: state a larger size"),
+        ("0.3%", 1.2, "from runs that differ this much: state a larger size"),
+        ("5%", 0.8, "from runs that differ this much: take 5 baseline runs or runs of about 3 min"),
+    ],
+)
+def test_the_cause_is_what_the_remedy_is_for(limit: str, spread: float, advice: str) -> None:
+    """Runs are too short where no number of them would do, by the same width."""
+    baseline = [worked(f"old {number}", 60.0 + spread * place) for number, place in enumerate((-1, 0, 1))]
+    (check,) = changed(f"change gpu_seconds_per_1000_work <= {limit}", baseline, [worked("new", 60.0)])
+    assert check.outcome is CANNOT
+    assert check.reason.replace("\N{NO-BREAK SPACE}", " ").endswith(advice)
+
+
 def test_one_run_of_the_baseline_that_stands_apart_is_named() -> None:
     """It alone leaves the change open: neither more nor longer runs would help."""
     baseline = [*(worked(f"run-{number}", 60.0 + number / 10) for number in range(5)), worked("run-6", 180.0)]
