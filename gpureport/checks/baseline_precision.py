@@ -8,7 +8,6 @@ from statistics import stdev
 from gpureport.checks.check_wording import name_figure_for_one
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.statistics.more_data import (
-    RunInterval,
     estimate_interval_of_next_run,
     estimate_more_data,
     find_smallest_ratio,
@@ -16,10 +15,10 @@ from gpureport.comparison.statistics.more_data import (
 from gpureport.comparison.statistics.outliers import find_outlier
 from gpureport.comparison.steps.compared_figures import BY_METRIC, UTILISATION, Figure, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE, WORK_RATE, observed_seconds
+from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.steps.steps import Delta, Step, Verdict
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
-from gpureport.comparison.verdicts.work_resolution import Resolution, find_least_half_width, find_resolution
+from gpureport.comparison.verdicts.work_resolution import Resolution, build_run_interval, find_resolution
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_reason
 from gpureport.report.wording.more_data import describe_more_data
@@ -119,7 +118,7 @@ def advise_more_data(delta: Delta, base: Step, step: Step, aim: float, *, is_nea
     """Return what leaves the size of a change against several runs open, and what would settle it, by the numbers.
 
     Args:
-        delta: the change.
+        delta: the change, with an interval.
         base: the baseline.
         step: the checked runs.
         aim: half-width of the interval that would settle it, as a share of the present one.
@@ -128,20 +127,12 @@ def advise_more_data(delta: Delta, base: Step, step: Step, aim: float, *, is_nea
     outlier = "; ".join(describe_outlier(read_run_figures(base, delta.metric)))
     if outlier:
         return f"since {outlier}"
-    low, high = delta.interval or (0.0, 0.0)
-    half_width = (high - low) / 2
-    least = find_least_half_width(base, step, delta.metric, delta.before or 0.0)
-    now = RunInterval(
-        counts=delta.runs,
-        half_width=half_width,
-        least=least,
-        seconds=min(observed_seconds([run.analysis]) for run in (*base.runs, *step.runs)),
-    )
-    wanted = half_width * aim * _ROOM
+    now = build_run_interval(delta, base, step)
+    wanted = now.half_width * aim * _ROOM
     advice = describe_more_data(estimate_more_data(now, wanted, grows=(True, False)), "baseline runs")
     if is_near_limit:
         return f"since it lies almost on the limit: {advice}"
-    return f"from runs {'this short' if least > wanted else 'that differ this much'}: {advice}"
+    return f"from runs {'this short' if now.least > wanted else 'that differ this much'}: {advice}"
 
 
 def find_smallest_size(half_width: float) -> float:

@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from gpureport.analysis.signals.core_count import CPU
-from gpureport.comparison.statistics.more_data import RunInterval, estimate_more_data
+from gpureport.comparison.statistics.more_data import estimate_more_data
 from gpureport.comparison.steps.step_figures import (
     SHORTEST_REPETITION_SECONDS,
     SHORTEST_SECONDS,
-    observed_seconds,
     recorded_seconds,
 )
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
-from gpureport.comparison.verdicts.work_resolution import find_least_half_width
+from gpureport.comparison.verdicts.work_resolution import build_run_interval
 from gpureport.recording_advice import RECORD
 from gpureport.report.model.head import Action
 from gpureport.report.runs.report_run import ReportRun
@@ -161,16 +160,9 @@ def _measure_longer(comparison: Comparison) -> Iterator[Measurement]:
 
 def _advise_more_data(comparison: Comparison, delta: Delta) -> str:
     """Return how many more runs, or how much longer ones, would show a change that matters."""
-    ends = [step for step in comparison.steps if step.label in {delta.base, delta.step}]
-    low, high = delta.interval or (0.0, 0.0)
-    half_width = (high - low) / 2
-    now = RunInterval(
-        counts=delta.runs,
-        half_width=half_width,
-        least=find_least_half_width(ends[0], ends[1], delta.metric, delta.before or 0.0),
-        seconds=min(observed_seconds([analysis]) for step in ends for analysis in step.analyses),
-    )
-    wanted = half_width * _COARSE / _detectable_share(delta)
+    base, step = (next(step for step in comparison.steps if step.label == label) for label in (delta.base, delta.step))
+    now = build_run_interval(delta, base, step)
+    wanted = now.half_width * _COARSE / _detectable_share(delta)
     if min(delta.runs) > 1 or delta.runs[0] == delta.runs[1]:
         return describe_more_data(estimate_more_data(now, wanted, grows=(True, True)), "runs of each step")
     is_base_larger = delta.runs[0] > delta.runs[1]
