@@ -18,7 +18,8 @@ RUN_FILE = "run.json"
 LABEL_FILE = "labels.json"
 """What a person says of the runs of any folder of logs; the recorder writes none."""
 LOGS = (GPU_LOG, DMON_LOG, HOST_LOG)
-_COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
+COMPRESSED_SUFFIXES = (".gz", ".zst", ".bz2", ".xz")
+"""Ends of the names of logs that were compressed after they were written, of any recorder."""
 
 SCHEMA = "gpureport.record/1"
 
@@ -54,8 +55,19 @@ class RecordedRun:
 
 def name_log(path: Path) -> str:
     """Return the name under which the recorder wrote a log that may have been compressed since; empty for others."""
-    name = path.stem if path.suffix in _COMPRESSED else path.name
+    name = path.stem if path.suffix in COMPRESSED_SUFFIXES else path.name
     return name if name in LOGS else ""
+
+
+def find_log(folder: Path, name: str) -> Path | None:
+    """Return a log of a folder, which may have been compressed since; None where there is none.
+
+    Args:
+        folder: what `gpureport record` wrote.
+        name: of the log, as it was written.
+    """
+    paths = (folder / f"{name}{suffix}" for suffix in ("", *COMPRESSED_SUFFIXES))
+    return next(filter(Path.is_file, paths), None)
 
 
 def format_run_file(run: RecordedRun) -> str:

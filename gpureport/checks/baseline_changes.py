@@ -18,6 +18,7 @@ from gpureport.comparison.steps.verdict_reason import ReasonKind
 from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, compare_findings
 from gpureport.comparison.verdicts.repetition_noise import Noise
+from gpureport.comparison.verdicts.run_interval import measure_run_interval
 from gpureport.report.wording.comparison_reasons import describe_reason, describe_unknown_change
 
 _NEAR = 0.1
@@ -167,10 +168,12 @@ def _is_near(limit: Limit, value: float, aim: float) -> bool:
 
 def _advise_runs(delta: Delta, found: BaselineComparison, aim: float, *, is_near_limit: bool) -> str:
     """Return what leaves the size of a change open, and what would settle it."""
-    if delta.basis == Basis.REPLICATES.value:
-        return baseline_precision.advise_more_data(delta, found.base, found.step, aim, is_near_limit=is_near_limit)
     difference = delta.difference or 0.0
-    low, high = delta.interval or (difference, difference)
+    low, high = interval = delta.interval or (difference, difference)
+    if delta.basis == Basis.REPLICATES.value and low < high:
+        figures = baseline_precision.read_run_figures(found.base, delta.metric)
+        now = measure_run_interval(delta, interval, found.base, found.step, repeat_base=True)
+        return baseline_precision.advise_more_data(figures, now, aim=aim, is_near_limit=is_near_limit)
     if max(high - difference, difference - low) > _repetition_margin(delta, found.noise) * (1 + 1e-9):
         return f"from runs this short: record 10 min or more, or {check_wording.THREE_RUNS}"
     return f"from one run a side: {check_wording.THREE_RUNS}"

@@ -8,6 +8,7 @@ from statistics import stdev
 from gpureport.checks.check_wording import name_figure_for_one
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.statistics.more_data import (
+    RunInterval,
     estimate_interval_of_next_run,
     estimate_more_data,
     find_smallest_ratio,
@@ -16,9 +17,9 @@ from gpureport.comparison.statistics.outliers import find_outlier
 from gpureport.comparison.steps.compared_figures import BY_METRIC, Figure, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE, WORK_RATE, observed_seconds
-from gpureport.comparison.steps.steps import Delta, Step, Verdict
+from gpureport.comparison.steps.steps import Step, Verdict
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
-from gpureport.comparison.verdicts.work_resolution import Resolution, build_run_interval, find_resolution
+from gpureport.comparison.verdicts.work_resolution import Resolution, find_resolution
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_reason
 from gpureport.report.wording.more_data import describe_more_data
@@ -116,25 +117,24 @@ def _describe_size(found: RunFigures) -> str:
     return f"{count} spread by {spread_words}: a rule on {noun} can hold a size of {held}{other}."
 
 
-def advise_more_data(delta: Delta, base: Step, step: Step, aim: float, *, is_near_limit: bool) -> str:
+def advise_more_data(baseline: RunFigures, now: RunInterval, *, aim: float, is_near_limit: bool) -> str:
     """Return what leaves the size of a change against several runs open, and what would settle it, by the numbers.
 
     Args:
-        delta: the change, with an interval.
-        base: the baseline.
-        step: the checked runs.
+        baseline: the figure of each of its runs.
+        now: the interval of the change, with the runs of the baseline first.
         aim: half-width of the interval that would settle it, as a share of the present one.
-        is_near_limit: whether the change lies almost on the limit, so that hardly any data would settle it.
+        is_near_limit: whether the change breaks the limit by next to nothing, though not for certain.
     """
-    outlier = describe_outlier(read_run_figures(base, delta.metric))
+    outlier = describe_outlier(baseline)
     if outlier:
         return f"since {outlier}"
-    now = build_run_interval(delta, base, step)
     wanted = now.half_width * aim * _ROOM
-    advice = describe_more_data(estimate_more_data(now, wanted, grows=(True, False)), "baseline runs")
-    if is_near_limit:
-        return f"since it lies almost on the limit: {advice}"
-    return f"from runs {'this short' if now.least > wanted else 'that differ this much'}: {advice}"
+    cause = "this short" if now.least > wanted else "that differ this much"
+    more = describe_more_data(estimate_more_data(now, wanted), "baseline runs")
+    if not more and is_near_limit:
+        return "so close to the limit: state another size"
+    return f"from runs {cause}: {more or 'state a larger size'}"
 
 
 def find_smallest_size(half_width: float) -> float:

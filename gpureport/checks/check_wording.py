@@ -12,6 +12,7 @@ from gpureport.checks.limit_units import FINDINGS, SHARE
 from gpureport.findings import Check, CheckOutcome
 from gpureport.number_format import MINUS
 from gpureport.report.wording import display, terms
+from gpureport.report.wording.comparison_reasons import SINGLE_RUN_SCATTER
 from gpureport.report.wording.relative_changes import format_percent_change
 
 FAILED, NOT_ASSESSED, PASSED = "FAILED", "NOT ASSESSED", "PASSED"
@@ -176,15 +177,9 @@ def _threshold_size(limit: Limit) -> str:
 
 
 def count_compared_runs(before: int, after: int) -> str:
-    """Return how many runs a change rests on, such as `3 baseline runs, 2 checked`.
-
-    A single run shows no scatter of its own, so that of the other side stands for both.
-    """
-    if before > 1 and after == 1:
-        return f"{before} baseline runs, 1 checked, which is taken to scatter as they do"
-    if before == 1 and after > 1:
-        return f"1 baseline run, which is taken to scatter as the {after} checked do"
-    return f"{display.plural(before, 'baseline run')}, {after} checked"
+    """Return how many runs a change rests on, such as `3 baseline runs, 2 checked`, and how a single one counts."""
+    assumed = f"; {SINGLE_RUN_SCATTER}" if min(before, after) == 1 < max(before, after) else ""
+    return f"{display.plural(before, 'baseline run')}, {after} checked{assumed}"
 
 
 def _parse(words: str) -> Limit | None:

@@ -61,13 +61,40 @@ _HOST = re.compile(r"(?!sha\d+:)(?:[A-Za-z\[]|\d+\.\d+\.)")
 """How the name or address of a machine begins, unlike what follows `@` in `recall:mean@10` and `image:tag@sha256:…`."""
 _MACHINE = re.compile(r"[^/]*(?:\.[A-Za-z0-9\-]*[A-Za-z]|:\d+|\]|\d+\.\d+\.\d+\.\d+)")
 """How what follows `@` shows that it is a machine: by a domain, a port, or an address."""
+METRICS = (
+    *("acc", "accuracy", "auc", "auroc", "batch", "bleu", "cer", "dice", "epoch", "err", "error", "fold", "hit"),
+    *("hits", "iou", "iter", "loss", "mae", "map", "mar", "metric", "miou", "mrr", "mse", "ndcg", "nll", "oks"),
+    *(
+        "pass",
+        "pck",
+        "perplexity",
+        "ppl",
+        "precision",
+        "psnr",
+        "recall",
+        "rouge",
+        "score",
+        "ssim",
+        "step",
+        "top",
+        "wer",
+    ),
+)
+"""Names of metrics, alone or after another word: `mAP:50@person`, `val_loss:mean@fold3`."""
+SHORT_METRICS = ("ap", "ar", "f1", "hr", "kl", "lr")
+"""Names of metrics alone or after a part of the data: after another word they are rather a user, as in `ann_hr`."""
 _MEASURE = re.compile(
-    r"(?:.*[^A-Za-z])?(?:acc|accuracy|ap|ar|auc|auroc|batch|bleu|dice|epoch|err|error|f|fold|hits?|hr|iou|iter|loss|lr"
-    r"|map|mar|metric|miou|mrr|ndcg|oks|pass|pck|precision|recall|rouge|score|step|top)\d*"
+    rf"(?:(?:.*[^A-Za-z])?(?:{'|'.join(METRICS)})"
+    rf"|(?:(?:bbox|eval|segm|test|train|val|valid)[_\-.])?(?:{'|'.join(SHORT_METRICS)}))\d*"
     r":(?:(?:iou|k|top)?[\d.,%:\-]+|k|mean|avg|max|min|macro|micro|weighted|iou|all|small|medium|large)",
     re.IGNORECASE,
 )
 """What stands before `@` in names of metrics: `mAP:50@person`, `AP:iou50@car`, `recall:macro@k`."""
+_NAMED_AS_MACHINE = re.compile(
+    r"[A-Za-z\d\-]*?(?:database|db|dgx|gpu|host|login|mysql|node-?\d|postgres|redis|server|srv)-?\d*(?:/.*)?",
+    re.IGNORECASE,
+)
+"""What follows `@` where even the name of a metric is that of a user: `step:99@db`, `map:50@gpu7`."""
 _DEVICE = re.compile(r"(?:cuda|gpu|rank):\d{1,2}", re.IGNORECASE)
 """What stands before `@` in names of devices: `cuda:0@node-7`."""
 SHORTEST_RANDOM = 32
@@ -155,8 +182,9 @@ def _hide_named_user(found: re.Match[str]) -> str:
     user, colon, password = named.partition(":")
     before, sign, user = user.rpartition("=")
     is_user = colon and password and user[:1].isalpha() and _HOST.match(host)
-    is_metric = is_user and any(each.fullmatch(f"{user}:{password}") for each in (_MEASURE, _DEVICE))
-    if is_metric and not (_MACHINE.match(host) or _is_in_url(found)):
+    is_metric = is_user and _MEASURE.fullmatch(f"{user}:{password}") and not _NAMED_AS_MACHINE.fullmatch(host)
+    is_name = is_metric or (is_user and _DEVICE.fullmatch(f"{user}:{password}"))
+    if is_name and not (_MACHINE.match(host) or _is_in_url(found)):
         return word
     return f"{before}{sign}{HIDDEN}@{host}" if is_user else word
 

@@ -16,12 +16,14 @@ _KEY_WORDS = (
     r"|openai|private|product|secret|service|session|signing|ssh|storage|subscription|wandb|webhook"
 )
 """Words before `key` that make a secret of it, unlike `primary key` and `missing key`."""
+_COUNTING_WORDS = r"per|total|seen|max|num|processed"
+"""Words before `token` that say that tokens are counted: `cost per token`, `total token`."""
 _HEADED = re.compile(
-    rf"(?<![\w.\-])((?:(?i:{_KEY_WORDS}|per)[ \t]{{1,4}}|[A-Za-z]{{1,20}}/)?[A-Za-z][\w.\-]*+)"
+    rf"(?<![\w.\-])((?:(?i:{_KEY_WORDS}|{_COUNTING_WORDS})[ \t]{{1,4}}|[A-Za-z]{{1,20}}/)?[A-Za-z][\w.\-]*+)"
     r"[ \t]{0,4}:[ \t]{0,4}(?![:/])"
 )
-_RATE = re.compile(r"per[ \t]|[A-Za-z]+/", re.IGNORECASE)
-"""What before a name says that it is what something is counted by: `FLOPs per token`, `ms/token`."""
+_RATE = re.compile(rf"(?:{_COUNTING_WORDS})[ \t]|[A-Za-z]+/", re.IGNORECASE)
+"""What before a name says that it is counted, or something by it: `seen token`, `FLOPs per token`, `ms/token`."""
 _OPTION = re.compile(r"(?<![\w.\-])--([A-Za-z][\w.\-]*+)[ \t]{1,4}(?!-)")
 _VALUE = re.compile(r"\\{0,4}\"[^\"]*(?:\"|$)|\\{0,4}'[^']*(?:'|$)|[^\s,;&\"']+")
 _AFTER_VALUE = ":.)]}`"
@@ -36,6 +38,8 @@ _SHORTEST = 8
 _LONGEST_WORD = 64
 _LONGEST_COUNT = 9
 """Digits of a whole number after `token:` up to which it counts or numbers one."""
+_LONGEST_TOTAL = 18
+"""Digits of a whole number up to which it is one of tokens or of operations on one: all of training, and more."""
 _BARE = "key"
 """A name that sentences and messages use of anything that is looked up: `missing key: gpu_0`."""
 _TELLING_VALUE = "aA0" * 11
@@ -104,7 +108,7 @@ def _is_headed_secret(name: str, value: str) -> bool:
     if last.lower() == _BARE:
         return _opens_something(before, value)
     is_word = len(value) <= _LONGEST_WORD and not any(map(str.isdigit, value))
-    is_number = is_setting(value) if _RATE.match(before) else _is_count(value)
+    is_number = _is_figure(value) if _RATE.match(before) else _is_count(value)
     return len(value) >= _SHORTEST and not is_word and not is_number
 
 
@@ -116,6 +120,16 @@ def _opens_something(before: str, value: str) -> bool:
         return False
     is_long = len(value) >= _SHORTEST or is_plainly_secret(f"{before}{_BARE}")
     return is_long and any(map(str.isdigit, value)) and not _is_count(value)
+
+
+def _is_figure(value: str) -> bool:
+    """Return whether a value is a number of any precision, and none of so many digits that it is rather a secret."""
+    try:
+        float(value)
+    except ValueError:
+        return False
+    digits = value.replace("_", "")
+    return not (digits.isdigit() and len(digits) > _LONGEST_TOTAL)
 
 
 def _is_count(value: str) -> bool:

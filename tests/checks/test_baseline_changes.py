@@ -13,6 +13,7 @@ from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
 from gpureport.findings import Check, CheckOutcome
 from gpureport.recording import Work
+from gpureport.report.wording.comparison_reasons import SINGLE_RUN_SCATTER
 from tests.builders import finding
 from tests.comparison.runs import level, sampled
 from tests.nightly.nights import changed, policy
@@ -131,9 +132,9 @@ def test_the_scatter_of_the_repeated_side_stands_for_both() -> None:
     one = [replace_step(night("new", 70.0, seed=9))]
     (check,) = changed("change gpu_utilization_ratio >= -1 point", several, one)
     assert check.outcome is BROKEN
-    assert check.reason == "3 baseline runs, 1 checked, which is taken to scatter as they do"
+    assert check.reason == f"3 baseline runs, 1 checked; {SINGLE_RUN_SCATTER}"
     (check,) = changed("change gpu_utilization_ratio <= 1 point", one, several)
-    assert (check.outcome, check.reason) == (BROKEN, "1 baseline run, which is taken to scatter as the 3 checked do")
+    assert (check.outcome, check.reason) == (BROKEN, f"1 baseline run, 3 checked; {SINGLE_RUN_SCATTER}")
 
 
 @pytest.mark.parametrize(
@@ -236,16 +237,6 @@ def test_the_runs_that_are_asked_for_are_those_of_the_baseline(
     assert check(baseline + more).outcome is PASSED
 
 
-def test_a_change_almost_on_the_limit_is_called_that() -> None:
-    """Neither short runs nor their scatter leaves it open."""
-    baseline = [worked(f"old {number}", seconds) for number, seconds in enumerate((59.2, 60.0, 60.8))]
-    (check,) = changed("change gpu_seconds_per_1000_work >= -5%", baseline, [worked("new", 56.9)])
-    assert check.outcome is CANNOT
-    assert check.reason == (
-        "whether it fell by more than 5% is not known since it lies almost on the limit: state a larger size"
-    )
-
-
 @pytest.mark.parametrize(
     ("limit", "spread", "advice"),
     [
@@ -261,6 +252,23 @@ def test_the_cause_is_what_the_remedy_is_for(limit: str, spread: float, advice: 
     (check,) = changed(f"change gpu_seconds_per_1000_work <= {limit}", baseline, [worked("new", 60.0)])
     assert check.outcome is CANNOT
     assert check.reason.replace("\N{NO-BREAK SPACE}", " ").endswith(advice)
+
+
+@pytest.mark.parametrize("seconds", [7300, 8300])
+def test_a_larger_size_is_asked_for_where_nothing_else_would_settle_it(seconds: float) -> None:
+    """Neither more baseline runs nor longer ones, of jobs that take hours and differ this much, far from the limit."""
+    baseline = [worked(f"old {number}", seconds) for number, seconds in enumerate((6000, 7200, 8400))]
+    (check,) = changed("change gpu_seconds_per_1000_work <= 5%", baseline, [worked("new", seconds)])
+    assert check.outcome is CANNOT
+    assert check.reason.endswith("is not known from runs that differ this much: state a larger size")
+
+
+def test_a_change_about_as_large_as_the_limit_asks_for_another_size() -> None:
+    """It breaks the limit by next to nothing, and no reasonable number of runs tells."""
+    baseline = [worked(f"old {number}", seconds) for number, seconds in enumerate((59.2, 60.0, 60.8))]
+    (check,) = changed("change gpu_seconds_per_1000_work >= -5%", baseline, [worked("new", 56.9)])
+    assert check.outcome is CANNOT
+    assert check.reason.endswith("is not known so close to the limit: state another size")
 
 
 def test_one_run_of_the_baseline_that_stands_apart_is_named() -> None:

@@ -25,8 +25,9 @@ _WORDS_THAT_STAY = """
 words: {model}. A plural (`max_tokens`), and a word that is not the last one (`key_dim`), tell none where the value is a
 number, `true` or `false`. Words that merely end so tell none: {others}. In a sentence, what follows `token:` stays
 unless it has a digit and is no number of up to nine digits. So does what follows `API key:`, `licence key:` and the
-like; what follows another `key:` stays unless it looks random. On a command line the words beside do not count: a
-hidden value costs a reader less than a shown password.
+like; what follows another `key:` stays unless it looks random. After `per token:`, `ms/token:`, `total token:` and the
+like, decimals and numbers of up to 18 digits stay. On a command line the words beside do not count: a hidden value
+costs a reader less than a shown password.
 """
 _RANDOM = """\
 - Random letters in texts, and in params and tags whose names speak of checksums and ids: {checksums}."""
@@ -61,13 +62,19 @@ patterns = ["corp-", "*@intern"]   # words of any text
 
 - A secret under a harmless name and without a known form: it looks like any other word. Name it in `[secrets]`.
 {{random}}
-- `mAP:50@person`, `recall:macro@k` and `cuda:0@node-7`: after the name of a metric or a device, a number or a word such
-  as `mean` is a password only in a URL, or before a domain, an address or a port.
+{{metrics}}
 - Names that you choose for files, folders and baselines, on disk.
 - Files of a store that were written by an earlier version or before a setting: no command shows or exports what has
   become a secret since, but the files hold it until `gpureport ingest --force LOG` reads the log again. A night in the
   history, and pages and reports that lie somewhere already, stay as they are.
 - Your sources: they are only read.
+"""
+
+_METRICS = """
+- `mAP:50@person`, `recall:macro@k` and `cuda:0@node-7`: after the name of a metric or a device, a number or a word such
+as `mean` is a password only in a URL, or before a domain, an address or a port, and after a metric also before what
+machines are called, such as `db` or `gpu7`. A fixed list decides what is a metric: {metrics}. A name that is not in it
+(`gain:mean@val`) is replaced as a user is.
 """
 
 
@@ -95,7 +102,12 @@ def secrets_page() -> str:
             "\n" + _fill(_WORDS_THAT_STAY.format(**words)) + "\n",
             _FORMS,
             table(("whose", "form"), shown),
-            _OWN.replace("{random}", _fill(_RANDOM.format(checksums=_list(sorted(names.CHECKSUM_WORDS))), indent="  ")),
+            _OWN.replace(
+                "{random}", _fill(_RANDOM.format(checksums=_list(sorted(names.CHECKSUM_WORDS))), indent="  ")
+            ).replace(
+                "{metrics}",
+                _fill(_METRICS.format(metrics=_list(sorted((*forms.METRICS, *forms.SHORT_METRICS)))), indent="  "),
+            ),
         ]
     )
 

@@ -43,6 +43,10 @@ def test_ways_a_text_holds_a_secret(text: str) -> None:
         *("primary key: run_2024", "turkey=banana12345", "tokens: 12345678", "hockey: true"),
         *("mAP:50@person", "mAP:75@person", "mAP:50-95@car", "AP:iou50@val/car", "recall:macro@person", "top:5@k"),
         *("map:0.5@iou50", "precision:macro@k", "val_mAP50:95@car", "hits:10@test", "acc:mean@fold3", "cuda:0@node-7"),
+        *("psnr:mean@val", "mse:mean@k", "perplexity:avg@val", "wer:0.5@test", "nll:mean@fold3", "ssim:0.9@img"),
+        *("kl:max@k", "ppl:100@step", "val_mae:min@fold1", "cer:mean@val", "val_AP:50@person", "F1:macro@val"),
+        *("per token: 0.0123456789", "cost per token: 0.012345678901234567", "ms/token: 0.01234567890123"),
+        *("total token: 1500000000", "seen token: 15000000000", "Processed token: 1.5e+12", "num token: 4200000000"),
         *("API key: required", "Invalid API key: check line 4", "public key: run_2024", "cache key: step_20240101"),
         *("FLOPs per token: 123456789012", "flops/token: 123456789012", "tokens: 300000000000", "ssh key: 4096"),
         *(
@@ -72,6 +76,10 @@ def test_sentences_stay(text: str) -> None:
         *(("token: 123456789012", "123456789012"), ("wandb key: 123456789012", "123456789012")),
         *(("api key: " + "abcdef" * 6, "abcdef"), ("wandb key: " + "abcdef" * 6, "abcdef")),
         *(("access token: hunter2x9", "hunter2x9"), ("admin password: hunter", "hunter")),
+        *(("ann_f:1234@gpu7", "1234"), ("dev-map:1234@db", "1234"), ("hr:1234@db", "1234"), ("step:99@db", "99")),
+        *(("ar:100@dbhost", "100"), ("ann-lr:1234@prod", "1234"), ("loss:0@node-7", ":0"), ("map:1@db/x", ":1")),
+        *(("total token: 12345678901234567890", "1234567"), ("seen token: hunter2x9", "hunter2x9")),
+        *(("auth token: 123456789012", "123456789012"), ("total/token: 12345678901234567890", "1234567")),
         *(("per token: hunter2x9", "hunter2x9"), ("a/token: hunter2x9", "hunter2x9")),
     ],
 )

@@ -21,6 +21,7 @@ from gpureport.report.sections.comparison import comparison_content, figure_form
 from gpureport.report.sections.comparison.comparison_content import ComparisonView
 from gpureport.report.sections.head.lead import write_step_lead
 from gpureport.report.wording import difference_wording
+from gpureport.report.wording.comparison_reasons import SINGLE_RUN_SCATTER
 from gpureport.report.wording.display import GAP
 from gpureport.report.wording.relative_changes import format_relative_difference as relative
 from gpureport.report.wording.terminal_lines import Page
@@ -104,8 +105,7 @@ def test_one_run_against_several_is_unconfirmed_in_words_of_its_own() -> None:
     assert "one run each" not in text(view)
     lead = next(iter(write_step_lead(compare([build_sampled_run(*run) for run in runs]))))
     assert lead.startswith(
-        "Only one run of “a”: repeat it to confirm this. A rule decides all the same, as it takes that run to "
-        "scatter like those of “b”."
+        f"Only one run of “a”: repeat it to confirm this. A rule decides all the same: {SINGLE_RUN_SCATTER}."
     )
 
 

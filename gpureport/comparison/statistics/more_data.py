@@ -1,6 +1,6 @@
 """How many more runs, or how much longer ones, would narrow the interval of a difference between runs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, inf, sqrt
 
@@ -16,7 +16,7 @@ class RunInterval:
     """The interval of a difference between runs.
 
     Attributes:
-        counts: runs on either side.
+        counts: runs on the side that can get more, and on the other.
         half_width: half its width.
         least: half-width that no number of runs narrows, in the same unit.
         seconds: length of the shortest run.
@@ -33,7 +33,7 @@ class MoreData:
     """What would narrow an interval enough; either is by itself.
 
     Attributes:
-        runs: runs that a side which grows would need; None above `MOST_RUNS`.
+        runs: runs that the first side would need, or both where both can get more; None above `MOST_RUNS`.
         seconds: length that runs would need, as many as there are; never less than they have.
     """
 
@@ -41,7 +41,7 @@ class MoreData:
     seconds: float
 
 
-def estimate_more_data(now: RunInterval, half_width: float, *, grows: tuple[bool, bool]) -> MoreData:
+def estimate_more_data(now: RunInterval, half_width: float, *, on_both: bool = False) -> MoreData:
     """Return what would narrow the interval of a difference between runs.
 
     The scatter of runs is taken to shrink with the root of their length, as means of what varies within them do;
@@ -50,34 +50,26 @@ def estimate_more_data(now: RunInterval, half_width: float, *, grows: tuple[bool
     Args:
         now: the interval.
         half_width: half of the width that is wanted.
-        grows: whether runs are added to the one side, and to the other; both then have as many.
+        on_both: whether runs are added to both sides, not to the first alone.
     """
     if half_width <= 0:
         return MoreData(runs=None, seconds=inf)
-    scatter = (now.half_width / half_width) ** 2 if now.half_width > now.least else 1.0
-    return MoreData(
-        runs=_count_runs(now, half_width, grows), seconds=now.seconds * max(scatter, now.least / half_width, 1.0)
+    first, other = now.counts
+    unit = now.half_width / _width(first, other)
+    start = max(now.counts) if on_both else first
+    sides = [(runs, runs if on_both else other) for runs in range(start, MOST_RUNS + 1)]
+    enough = (
+        None
+        if now.least > half_width
+        else next((runs for runs, beside in sides if unit * _width(runs, beside) <= half_width), None)
     )
+    scatter = (now.half_width / half_width) ** 2 if now.half_width > now.least else 1.0
+    return MoreData(runs=enough, seconds=now.seconds * max(scatter, now.least / half_width, 1.0))
 
 
-def _count_runs(now: RunInterval, half_width: float, grows: tuple[bool, bool]) -> int | None:
-    if now.least > half_width or now.counts == (1, 1):
-        # one run a side shows nothing of how far runs differ
-        return None
-    unit = now.half_width / _width(now.counts)
-    return next((runs for runs, counts in _grow(now.counts, grows) if unit * _width(counts) <= half_width), None)
-
-
-def _grow(counts: tuple[int, int], grows: tuple[bool, bool]) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield how many runs a side that grows has, and how many both have, from as many as there are."""
-    fewest = max(count for count, is_growing in zip(counts, grows, strict=True) if is_growing)
-    for runs in range(fewest, MOST_RUNS + 1):
-        yield runs, (runs if grows[0] else counts[0], runs if grows[1] else counts[1])
-
-
-def _width(counts: tuple[int, int]) -> float:
+def _width(first: int, other: int) -> float:
     """Return the half-width of an interval in standard deviations of runs."""
-    return quantiles.student((1 + LEVEL) / 2, sum(counts) - 2) * sqrt(1 / counts[0] + 1 / counts[1])
+    return quantiles.student((1 + LEVEL) / 2, first + other - 2) * sqrt(1 / first + 1 / other)
 
 
 def estimate_interval_of_next_run(values: Sequence[float], finest: float, least: float) -> float:

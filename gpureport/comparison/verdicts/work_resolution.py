@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp
 
-from gpureport.comparison.statistics.more_data import RunInterval
 from gpureport.comparison.steps.compared_figures import BY_METRIC, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE, observed_seconds
-from gpureport.comparison.steps.steps import Delta, Step
+from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.steps.training_rate import TrainingBasis, steady_seconds
 
 FINEST_RATIO = 0.003
@@ -59,34 +58,11 @@ def find_sampling_step(runs: Sequence[SampledRun]) -> float:
     return max((_find_interval(run) / seconds for run, seconds in lengths if seconds > 0), default=0.0)
 
 
-def _find_least_half_width(base: Step, step: Step, metric: str, before: float) -> float:
+def find_least_half_width(base: Step, step: Step, metric: str, before: float) -> float:
     """Return the half-width of an interval between steps that no number of runs narrows, in the unit of the figure."""
     if BY_METRIC[metric].kind is not FigureRole.WORK:
         return 0.0
     return before * (exp(find_resolution(base, step, metric).least) - 1)
-
-
-def build_run_interval(delta: Delta, base: Step, step: Step) -> RunInterval:
-    """Return the interval of a change between the runs of two steps, and what narrows it.
-
-    Args:
-        delta: the change, with an interval.
-        base: the earlier step.
-        step: the later step.
-
-    Raises:
-        ValueError: the change has no interval, which is not one of width 0.
-    """
-    if delta.interval is None or delta.before is None:
-        msg = f"the change of {delta.metric} has no interval"
-        raise ValueError(msg)
-    low, high = delta.interval
-    return RunInterval(
-        counts=delta.runs,
-        half_width=(high - low) / 2,
-        least=_find_least_half_width(base, step, delta.metric, delta.before),
-        seconds=min(observed_seconds([run.analysis]) for run in (*base.runs, *step.runs)),
-    )
 
 
 def _find_interval(run: SampledRun) -> float:

@@ -5,12 +5,13 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpureport.record_folder import name_log, read_run_file
+from gpureport.record_folder import COMPRESSED_SUFFIXES, name_log, read_run_file
 
 if TYPE_CHECKING:
     from gpureport.importers.merging.shared_devices import LogContents, Pair
 
-_SUFFIX = re.compile(r"\.(?:gz|zst|bz2|xz|csv|log|txt|out|\d+)$|[-_.]\d{8}(?:[-_T]?\d{4,6})?$", re.IGNORECASE)
+_COMPRESSED = "|".join(suffix.removeprefix(".") for suffix in COMPRESSED_SUFFIXES)
+_SUFFIX = re.compile(rf"\.(?:{_COMPRESSED}|csv|log|txt|out|\d+)$|[-_.]\d{{8}}(?:[-_T]?\d{{4,6}})?$", re.IGNORECASE)
 _COMMON = re.compile(r"(?:^|[-_.])(?:nvidia[-_]?smi|smi|gpus?|hosts?|cpu|metrics|log)(?=$|[-_.])", re.IGNORECASE)
 _LONGEST = 40
 

@@ -18,6 +18,7 @@ from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, LOC
 from gpureport.importers.reading.piped_sources import spool
 from gpureport.importers.text.distinct_lines import thinned
 from gpureport.places import is_bucket_url
+from gpureport.record_folder import COMPRESSED_SUFFIXES
 from gpureport.recording import Source
 from gpureport.recording_advice import RECORDS_ONE
 from gpureport.regular_files import is_folder, path_exists
@@ -32,7 +33,6 @@ _ADDRESSES = ("sqlite:", "http://", "https://", "file://", "databricks:")
 _STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"')
 """What a file begins with that a tracker wrote: a database, Parquet, operations of Neptune's client."""
 _LOOKED_AT = 4096
-_COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
 _USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu", "host"}
 """Common names of logs; the name of the folder says more."""
 
@@ -192,14 +192,16 @@ def name_after_log(inputs: Sequence[Input]) -> str:
         folders = Path(commonpath([Path(log.locator).resolve().parent for log in logs])).parts[1:]
         return "/".join(folders[-_count_parts(folders) :]) if folders else strip_suffixes(logs[0].path.name)
     path = Path(logs[0].locator)
-    return derive_name(logs[0].locator) if path.suffix in _COMPRESSED or path.stem in _USUAL_NAMES else path.stem
+    return (
+        derive_name(logs[0].locator) if path.suffix in COMPRESSED_SUFFIXES or path.stem in _USUAL_NAMES else path.stem
+    )
 
 
 def split_log_path(locator: str) -> tuple[str, ...]:
     """Return the folders above a log and what it is called, which may be the last of them."""
     path = Path(locator)
     folders = path.resolve().parent.parts[1:]
-    name = strip_suffixes(path.name) if path.suffix in _COMPRESSED else path.stem
+    name = strip_suffixes(path.name) if path.suffix in COMPRESSED_SUFFIXES else path.stem
     return folders if name in _USUAL_NAMES and folders else (*folders, name)
 
 

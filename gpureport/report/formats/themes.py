@@ -28,6 +28,9 @@ from gpureport.report.formats.theme_sandbox import ThemeEnvironment
 SHIPPED = "shipped"
 """Prefix of template names that always means the shipped template, even where the theme has one of that name."""
 
+ACCENT = "accent.typ"
+"""A file that set the accent of PDFs in earlier versions."""
+
 FILTERS = ("term", "meaning", "together", "shared", "merged", "notes")
 """Filters that a page has besides those of Jinja."""
 
@@ -122,6 +125,8 @@ def check_theme(templates: Path) -> None:
         hint = (
             f"did you mean {near[0]}?" if near else f"call a logo {' or '.join(LOGOS)}; the guide to themes names more"
         )
+        if ACCENT in found:
+            hint = f"state --link in report.css, as {ACCENT} is no longer read"
         raise RenderError(str(templates), what, hint)
     environment = make_environment(templates)
     environment.filters |= dict.fromkeys(FILTERS, str)

@@ -21,7 +21,7 @@ from gpureport.errors import RenderError
 from gpureport.recording import Recording
 from gpureport.report.charts import fonts, palette
 from gpureport.report.formats import pdf_figures
-from gpureport.report.formats.paper_colours import find_paper_colours
+from gpureport.report.formats.paper_colours import find_paper_colours, refuse_gone_accent
 from gpureport.report.formats.theme_files import LOGOS, ThemeFileError, find_theme_file
 
 _MODEL, _COLOURS = "model.json", "colours.json"
@@ -76,6 +76,8 @@ def set_document(
                 return _compile(folder, name, date)
             except (typst.TypstError, RuntimeError) as error:
                 _refuse_broken_logo(folder, templates, date)
+                if templates:
+                    refuse_gone_accent(templates)
                 what = " ".join(str(error).split())
                 raise RenderError(str(template), f"cannot be set as PDF ({what})", "mend the template") from error
     except OSError as error:

@@ -11,7 +11,7 @@ class GainCell:
 
     Attributes:
         text: the figure.
-        interval: its 95% interval; empty without one.
+        interval: its 95% interval, with `one of 5 comparisons` where `comparisons` says so; empty without one.
         verdict: `better`, `worse`, `no clear change`, `not enough data` or `unconfirmed`; empty of a figure that is no
             change.
         comparisons: of how many comparisons it is one, where that is why nothing is claimed although its interval alone

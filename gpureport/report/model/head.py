@@ -10,7 +10,8 @@ class Change:
 
     Attributes:
         text: in per cent with its sign (`−52%`), from tenfold on as times (`12 times`).
-        interval: its 95% interval in words (`−58 to −45%`); empty where there is none.
+        interval: its 95% interval in words (`−58 to −45%`), with `one of 5 comparisons` where `comparisons` says so;
+            empty where there is none.
         verdict: `better`, `worse`, `no clear change`, `not enough data` or `unconfirmed (one run each)`, against
             several `unconfirmed (one run on one side)`; empty for a figure without direction, whose change is told
             without judgement.

@@ -14,10 +14,10 @@ from gpureport.data_quality import ClockStep, LogGap, Quality
 from gpureport.importers.labelling.node_lists import shorten_node
 from gpureport.recording import Device, Recording, Run, Source, Stage
 from gpureport.report.runs.mentioned_names import (
+    is_personal,
     list_mentioned_machines,
     list_own_names,
     list_people,
-    names_person,
 )
 from gpureport.report.runs.network_names import hide_addresses, list_machines, names_machine
 from gpureport.report.runs.pseudonyms import DistinctTexts, HostNumbers
@@ -150,7 +150,7 @@ class _Pseudonyms:
         texts = [("step", run.step, self.text(run.step))] if run.step else []
         texts += [("metric", name, self.text(name)) for name in _list_metrics(recording.training)]
         for what, pairs in (("param", run.params), ("tag", run.tags)):
-            texts += [(f"{what} {key}", value, self._hide_value(key, value)) for key, value in pairs]
+            texts += [(named, value, hidden) for _, named, value, hidden in self._hide_values(what, pairs)]
         for what, text, hidden in texts:
             if text == hidden:
                 self._shared.distinct.keep(what, text)
@@ -186,21 +186,17 @@ class _Pseudonyms:
         return replace(stage, name=self.text(stage.name), node=stage.node and self._node(stage.node))
 
     def _pairs(self, what: str, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-        for key, value in pairs:
+        for key, named, value, hidden in self._hide_values(what, pairs):
             # a param that is one word is a setting, whoever has the same name
             shown = key if _SINGLE_WORD.fullmatch(key) else self.text(key)
-            yield shown, self._value(f"{what} {key}", key, value)
+            machines = dict.fromkeys(map(self._node, list_machines(value))) if names_machine(key, value) else ()
+            yield shown, ", ".join(machines) or self._shared.distinct.tell_apart(named, value, hidden)
 
-    def _value(self, what: str, key: str, value: str) -> str:
-        """Return a value of a param or tag without names."""
-        machines = dict.fromkeys(map(self._node, list_machines(value))) if names_machine(key, value) else ()
-        if machines:
-            return ", ".join(machines)
-        return self._shared.distinct.tell_apart(what, value, self._hide_value(key, value))
-
-    def _hide_value(self, key: str, value: str) -> str:
-        is_personal = names_person(key) or names_machine(key, value)
-        return _NAME if is_personal else self.text(value)
+    def _hide_values(self, what: str, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str, str]]:
+        """Yield each key, which texts its value is told apart from, the value, and what is shown instead of it."""
+        for key, value in pairs:
+            hides_all = is_personal(key) or names_machine(key, value)
+            yield key, f"{what} {key}", value, _NAME if hides_all else self.text(value)
 
     def _quality(self, quality: Quality) -> Quality:
         def gap(each: LogGap) -> LogGap:

@@ -14,7 +14,7 @@ _PERSONAL = re.compile(rf"(?:^|[._/-])(?:{'|'.join(_PERSONAL_WORDS)})(?:$|[._/-]
 _HOME = re.compile(r"[\\/](?:home|Users|users)[\\/]([^\\/\s]+)")
 
 
-def names_person(key: str) -> bool:
+def is_personal(key: str) -> bool:
     """Return whether the value of a param or tag names a person or a machine, by its key."""
     return _PERSONAL.search(key) is not None
 
@@ -38,7 +38,7 @@ def list_mentioned_machines(run: Run) -> Iterator[str]:
 def list_people(run: Run) -> Iterator[str]:
     """Yield the names of people, and what else is personal."""
     for key, value in run.params_and_tags:
-        if names_person(key) and not names_machine(key, value):
+        if is_personal(key) and not names_machine(key, value):
             yield from (value, *value.split(", "))
     texts = (*(source.locator for source in run.sources), *(value for _, value in run.params_and_tags))
     for text in texts:

@@ -69,8 +69,9 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     bars = gpu_time.build_time_bars(inputs)
     repetitions = repetition_hint.describe_repetitions(comparison)
     best = study.best_label if study else None
-    next_steps = actions.build_actions(inputs, rows, comparison, best, is_repeated=bool(repetitions))
     result = verdict.build_verdict(comparison, inputs, findings, study, repetitions)
+    is_hinted = bool(repetitions) and repetitions in result.details
+    next_steps = actions.build_actions(inputs, rows, comparison, best, is_hinted=is_hinted)
     worst = finding_headlines.find_worst(inputs)
     shown = worst.group.findings if worst else ()
     history = signal_history.build_worst_history(inputs[0], shown) if len(inputs) == 1 else None

@@ -5,7 +5,7 @@ from math import isfinite
 from gpureport.comparison.steps.steps import Delta, Verdict
 from gpureport.report.model.head import Change
 from gpureport.report.wording import display
-from gpureport.report.wording.comparison_reasons import count_family, describe_family
+from gpureport.report.wording.comparison_reasons import count_family, describe_interval
 from gpureport.report.wording.difference_wording import describe_verdict
 from gpureport.report.wording.ranges import drop_equal_ends
 from gpureport.report.wording.relative_changes import format_percent_change, format_percent_range
@@ -34,19 +34,15 @@ def build_change(delta: Delta | None, since: str = "") -> Change | None:
         return None
     stayed = not any(digit in "123456789" for digit in text)
     arrow = "" if stayed else "up" if delta.difference > 0 else "down"
+    comparisons = count_family(delta.reason) if verdict else None
     return Change(
         text=text,
-        interval=drop_equal_ends(interval),
+        interval=describe_interval(drop_equal_ends(interval), comparisons),
         verdict=verdict,
-        comparisons=count_family(delta.reason) if verdict else None,
+        comparisons=comparisons,
         arrow=arrow,
         since=since,
     )
-
-
-def describe_interval(interval: str, comparisons: int | None) -> str:
-    """Return the interval of a change, with what keeps it from showing one; empty without an interval."""
-    return ", ".join(filter(None, (interval, describe_family(comparisons)))) if interval else ""
 
 
 def build_plain_change(before: float | None, after: float | None) -> Change | None:

@@ -103,6 +103,9 @@ _CONSEQUENCES = {
 }
 """What follows where the two sides of a check do not agree."""
 
+SINGLE_RUN_SCATTER = "the single run is taken to scatter as those of the other side do"
+"""How a rule decides on a change where either side is one run, which shows no scatter of its own."""
+
 _NO_ZONE = (
     "Whether they agree cannot be told: a log without a time zone is placed by its own clock only. "
     "No figure depends on it."
@@ -135,9 +138,14 @@ def count_family(reason: Reason | None) -> int | None:
     return round(reason.amount) if reason is not None and reason.kind is ReasonKind.MANY_COMPARISONS else None
 
 
-def describe_family(comparisons: int | None) -> str:
-    """Return of how many comparisons a change is one, to stand beside its interval; empty for None."""
-    return "" if comparisons is None else f"one of {comparisons} comparisons"
+def describe_interval(interval: str, comparisons: int | None) -> str:
+    """Return the interval of a change, with of how many comparisons it is one where that keeps it from showing one.
+
+    Args:
+        interval: in words; empty where there is none.
+        comparisons: as `count_family` counts them.
+    """
+    return f"{interval}, one of {comparisons} comparisons" if interval and comparisons is not None else interval
 
 
 def _short_steady_state(reason: Reason) -> str:

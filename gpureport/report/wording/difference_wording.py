@@ -33,12 +33,14 @@ class FigureFormat:
         scale: units of its differences, and of its values unless it is a share.
         percent: prints the values of a share; None of any other figure.
         absent: what stands for a value that there is not.
+        per: the batch of work that values are for: `per million images`; empty of other figures.
     """
 
     title: str
     scale: Scale = NUMBERS
     percent: Callable[[float], str] | None = None
     absent: str = display.NOT_RECORDED
+    per: str = ""
 
     def format_value(self, value: float | None) -> str:
         """Return a value, or what stands for one that there is not."""

@@ -12,7 +12,7 @@ _MINUTE = 60.0
 
 
 def describe_more_data(more: MoreData, noun: str) -> str:
-    """Return what to record: more runs, longer ones, or neither where no reasonable number helps.
+    """Return what to record: more runs or longer ones; empty where no reasonable number of either helps.
 
     Args:
         more: what would narrow the interval enough.
@@ -21,4 +21,4 @@ def describe_more_data(more: MoreData, noun: str) -> str:
     ways = [] if more.runs is None else [f"{more.runs} {noun}"]
     if more.seconds <= _LONGEST:
         ways.append(f"runs of about {display.duration(ceil(more.seconds / _MINUTE) * _MINUTE)}")
-    return f"take {' or '.join(ways)}" if ways else "state a larger size"
+    return f"take {' or '.join(ways)}" if ways else ""

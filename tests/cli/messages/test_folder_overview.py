@@ -1,5 +1,6 @@
 """What `gpureport` alone says of a folder."""
 
+import gzip
 import os
 import shutil
 from pathlib import Path
@@ -112,6 +113,20 @@ def test_a_recording_that_was_cut_off_is_as_long_as_its_log(gpureport: Program, 
     with (tmp_path / "cut" / "gpu.csv").open("a", encoding="utf-8") as log:
         log.write("2026/03/14 09:59:59.0")
     assert "  cut  3 min 2 s, 1 GPU, cut off" in gpureport().out
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_recording_whose_logs_were_compressed_is_listed_as_before(
+    gpureport: Program, tmp_path: Path, *, ended: bool
+) -> None:
+    """Its GPUs, and its length, which the log gives where the recorder was killed."""
+    record(tmp_path / "base", gpus=2, ended=ended)
+    listed = gpureport().out
+    assert "  base  3 min 2 s, 2 GPUs" in listed
+    for path in (tmp_path / "base").glob("*.csv"):
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    assert gpureport().out == listed
 
 
 def test_a_compressed_log_is_listed_without_length(gpureport: Program, tmp_path: Path) -> None:

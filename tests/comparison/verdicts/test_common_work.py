@@ -71,6 +71,12 @@ def test_params_tell_that_runs_did_not_do_the_same(
             (Params({"trainer.max_steps": "600", other: "20"}), Params({"trainer.max_steps": "600", other: "50"}))
             for other in ("sampler.num_steps", "diffusion.num_steps", "env.max_steps")
         ),
+        (
+            Params({"max_steps": "600", "sampler.num_steps": "20"}),
+            Params({"max_steps": "600", "sampler.num_steps": "50"}),
+        ),
+        (Params({"env.max_steps": "500"}), Params({"env.max_steps": "1000"})),
+        (Params({"validation.steps": "5"}), Params({"validation.steps": "7"})),
     ],
 )
 def test_other_params_tell_nothing(params: tuple[Params, ...]) -> None:

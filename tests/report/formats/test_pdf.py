@@ -11,6 +11,7 @@ import matplotlib as mpl
 import matplotlib.image
 import pytest
 
+from gpureport import resources
 from gpureport.errors import RenderError
 from gpureport.report import build
 from gpureport.report.charts import fonts
@@ -244,6 +245,20 @@ def test_a_faulty_template_is_one_line(report: Report, tmp_path: Path) -> None:
         pdf.render(report, tmp_path)
     assert "\n" not in str(raised.value)
     assert str(tmp_path) in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["pieces.typ", "sections/verdict.typ"])
+def test_a_template_that_imports_what_is_gone_is_named(report: Report, tmp_path: Path, name: str) -> None:
+    """By its line, and not the template shipped that uses it."""
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    shipped = resources.find_shipped_folder("templates") / name
+    path.write_text('#import "/accent.typ": accent\n' + shipped.read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(
+        RenderError, match=r"imports accent\.typ, which is no longer shipped; write #let accent"
+    ) as raised:
+        pdf.render(report, tmp_path)
+    assert raised.value.where == f"{path}:1"
 
 
 def test_a_faulty_font_is_one_line(report: Report, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from gpureport.importers.trackers.mlflow.run_store import (
     drop_impossible_values,
 )
 from gpureport.importers.trackers.training_metrics import TrainingMetric
+from gpureport.record_folder import COMPRESSED_SUFFIXES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +40,7 @@ _KEPT_TAGS = {"mlflow.source.git.commit", "mlflow.note.content", "mlflow.autolog
 """Those of them that describe the run; the last one names the framework it logs for."""
 ARTIFACT_FOLDER = "gpureport"
 """Folder of a run's artifacts in which logs are looked for and reports are put."""
-_LOG_SUFFIXES = (".csv", ".log", ".txt", ".out", ".gz", ".zst", ".bz2", ".xz")
+_LOG_SUFFIXES = (".csv", ".log", ".txt", ".out", *COMPRESSED_SUFFIXES)
 _NEPTUNE_PREFIXES = ("sys/", "source_code/", "monitoring/")
 PUBLISHED_PREFIX = "gpureport."
 """Prefix of the tags and metrics that publishing sets."""

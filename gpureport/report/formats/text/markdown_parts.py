@@ -8,7 +8,6 @@ from gpureport.report.model.head import Action, Change, FirstScreen, Tile
 from gpureport.report.model.pictures import SpentBar, TimeSpent
 from gpureport.report.model.shapes import Cell, Table
 from gpureport.report.wording import display
-from gpureport.report.wording.changes import describe_interval
 from gpureport.report.wording.terminal_lines import Page
 
 LIMIT = 20_000
@@ -68,7 +67,7 @@ def _change(change: Change | None) -> str:
         return ""
     since = f" since {change.since}" if change.since else ""
     words = ", ".join(filter(None, (f"{change.text}{since}", change.verdict)))
-    return "\n".join(filter(None, (words, describe_interval(change.interval, change.comparisons))))
+    return "\n".join(filter(None, (words, change.interval)))
 
 
 def spent_lines(spent: TimeSpent) -> Iterator[str]:

@@ -6,7 +6,6 @@ from textwrap import wrap
 
 from gpureport.report.model.gain_table import GainCell, GainRow, GainTable
 from gpureport.report.wording import display
-from gpureport.report.wording.changes import describe_interval
 from gpureport.report.wording.display import GAP
 from gpureport.report.wording.terminal_lines import Line, Page
 
@@ -43,7 +42,7 @@ def _row_lines(row: GainRow, indent: int, width: int, page: Page) -> Iterator[Li
 
 
 def _cell_lines(cell: GainCell, width: int) -> list[str]:
-    texts = filter(None, (cell.text, describe_interval(cell.interval, cell.comparisons), cell.verdict))
+    texts = filter(None, (cell.text, cell.interval, cell.verdict))
     return [line for text in texts for line in wrap(text.replace(GAP, " "), width)]
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from gpureport.report.model.head import FirstScreen, Tile, Verdict
 from gpureport.report.wording import display
-from gpureport.report.wording.changes import describe_interval
 from gpureport.report.wording.terminal_lines import Line, Page
 
 _BETWEEN = " · "
@@ -105,7 +104,7 @@ def _tiles(tiles: Sequence[Tile], page: Page) -> Iterator[Line]:
     for tile in tiles:
         figures = " ".join(filter(None, (f"{tile.before} →" if tile.before else "", tile.value, tile.unit)))
         change = tile.change
-        interval = describe_interval(change.interval, change.comparisons) if change else ""
-        said = " ".join(filter(None, (change.text, interval and f"({interval})", change.verdict))) if change else ""
+        interval = f"({change.interval})" if change and change.interval else ""
+        said = " ".join(filter(None, (change.text, interval, change.verdict))) if change else ""
         text = "; ".join(filter(None, (figures, said, tile.context)))
         yield from page.wrapped(text, 0, tile.label.ljust(longest))

@@ -7,7 +7,6 @@ from gpureport.report.model.head import Action, Change
 from gpureport.report.model.pictures import SignalHistory, TimeSpent, UseOverTime
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
-from gpureport.report.wording.changes import describe_interval
 from gpureport.report.wording.terminal_lines import Line, Page
 
 
@@ -97,8 +96,9 @@ def _change(change: Change | None) -> str:
     """Return a change with its interval, its verdict and the step it is measured from."""
     if change is None:
         return ""
-    interval = describe_interval(change.interval, change.comparisons)
-    return " ".join(filter(None, (change.text, interval and f"({interval})", change.verdict, change.since)))
+    return " ".join(
+        filter(None, (change.text, change.interval and f"({change.interval})", change.verdict, change.since))
+    )
 
 
 def _join(*texts: str) -> str:

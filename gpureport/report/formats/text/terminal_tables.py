@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from gpureport.report.model.shapes import Cell, Fact, ReportSection, Row, Table
 from gpureport.report.sections.merging.plain_sections import list_comparison_sections, list_pair_sections
 from gpureport.report.wording import display
-from gpureport.report.wording.changes import describe_interval
 from gpureport.report.wording.terminal_lines import Line, Page
 
 if TYPE_CHECKING:
@@ -32,8 +31,7 @@ def _row_blocks(table: Table, page: Page) -> Iterator[Line]:
 def _small_text(cell: Cell) -> str:
     """Return what stands below a figure: its change with verdict and interval, and the small line."""
     change = cell.change
-    interval = describe_interval(change.interval, change.comparisons) if change else ""
-    parts = (change.text, change.verdict, interval and f"({interval})") if change else ()
+    parts = (change.text, change.verdict, change.interval and f"({change.interval})") if change else ()
     return " ".join(filter(None, (*parts, cell.small)))
 
 

@@ -10,6 +10,7 @@ from gpureport.comparison.training.training_goals import TrainingGoals
 from gpureport.report.model.comparison_parts import EarlierComparison
 from gpureport.report.sections.comparison import figure_formats, step_pair_tables
 from gpureport.report.sections.comparison.step_pair_view import describe_doubt
+from gpureport.report.wording.comparison_reasons import SINGLE_RUN_SCATTER
 
 _EARLIER, _LATER = "before", "after"
 
@@ -47,6 +48,6 @@ def _explain_rules(deltas: Sequence[Delta]) -> Iterator[str]:
     """Yield why a rule decides on what the table calls unconfirmed, where it does."""
     if any(delta.verdict is Verdict.UNCONFIRMED and max(delta.runs) > 1 for delta in deltas):
         yield (
-            "A rule on a change decides although one run is unconfirmed here: it takes that run to scatter as those of "
-            "the baseline do, and fails where the whole interval lies beyond its size."
+            f"A rule on a change decides on what is unconfirmed here: {SINGLE_RUN_SCATTER}. It fails where the whole "
+            "interval lies beyond its size."
         )

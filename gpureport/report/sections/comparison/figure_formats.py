@@ -41,6 +41,7 @@ _SCALES = {
 }
 """Of figures whose units do not depend on the work or on prices."""
 _RATES = {WORK_RATE, TRAINING_RATE}
+_PER_WORK = {PER_WORK, COST_PER_WORK, ENERGY_PER_WORK}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +125,7 @@ def choose_format(
         scale=scale,
         percent=display.percent if scale is scales.POINTS else None,
         absent="none" if metric == SECONDS_TO_TARGET else display.NOT_RECORDED,
+        per=per if metric in _PER_WORK else "",
     )
 
 

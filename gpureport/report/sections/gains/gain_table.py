@@ -12,8 +12,13 @@ from gpureport.report.model.shapes import Cell, Fact
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gains import gain_facts, potential_sentence
 from gpureport.report.sections.gpus import spending
-from gpureport.report.wording import display, figure_names, relative_changes
-from gpureport.report.wording.comparison_reasons import count_family, describe_left_out, describe_reason
+from gpureport.report.wording import display, relative_changes
+from gpureport.report.wording.comparison_reasons import (
+    count_family,
+    describe_interval,
+    describe_left_out,
+    describe_reason,
+)
 from gpureport.report.wording.ranges import drop_equal_ends
 
 
@@ -88,23 +93,25 @@ def _find_change(column: _Column, gain: StepGain) -> RelativeChange | None:
 
 def _build_first_row(comparison: Comparison, step: Step, columns: Sequence[_Column]) -> GainRow:
     """Return the figures that all others are multiples of."""
+    units = figure_formats.gather_work_units(comparison)
     return GainRow(
         head=_head(step),
-        cells=tuple(_format_figure(comparison, step, column.metric) for column in columns),
+        cells=tuple(_format_figure(step, column.metric, units) for column in columns),
         facts=(),
     )
 
 
-def _format_figure(comparison: Comparison, step: Step, metric: str) -> GainCell:
-    value, unit = step.value(metric), step.work_unit
+def _format_figure(step: Step, metric: str, units: figure_formats.WorkUnits) -> GainCell:
+    value = step.value(metric)
     if value is None:
         return GainCell(text=display.NOT_RECORDED)
+    shown = figure_formats.choose_format(metric, step.work_unit, units=units)
     if metric == COST_PER_WORK:
-        scale = figure_formats.choose_cost_scale(comparison)
-        return GainCell(text=f"{display.money(value * scale.factor, spending.currency(step.analyses))} {scale.per}")
-    shown = figure_formats.choose_format(metric, unit, units=figure_formats.gather_work_units(comparison))
-    per = f" {figure_formats.choose_energy_scale(comparison).per}" if metric == ENERGY_PER_WORK else ""
-    return GainCell(text=f"{shown.value(value)}{per}")
+        # an amount of money has its sign before it
+        text = display.money(value / shown.scale.unit(value)[1], spending.currency(step.analyses))
+    else:
+        text = shown.value(value)
+    return GainCell(text=f"{text} {shown.per}" if shown.per else text)
 
 
 def _build_row(gain: StepGain, columns: Sequence[_Column], *, several: bool) -> GainRow:
@@ -150,11 +157,12 @@ def _format_change(change: RelativeChange | None, column: _Column) -> GainCell:
     if change is None:
         return GainCell(text="not known")
     text, interval = format_change(change, times=column.times)
+    comparisons = count_family(change.reason)
     return GainCell(
         text=text,
-        interval=interval,
+        interval=describe_interval(interval, comparisons),
         verdict=change.verdict.short,
-        comparisons=count_family(change.reason),
+        comparisons=comparisons,
         established=change.verdict.is_established,
     )
 
@@ -172,11 +180,10 @@ def _list_notes(comparison: Comparison, gains: Sequence[StepGain], columns: Sequ
     if not columns:
         yield _NO_WORK
         return
-    metrics, unit = {column.metric for column in columns}, comparison.steps[0].work_unit
-    per = figure_names.per_batch(unit) if unit else "per unit of work"
+    metrics = {column.metric for column in columns}
     yield (
         "Each row is against the row above. Whole job (first to last sample) and training alone: how many times as "
-        f"fast. GPU time and energy are {per}. Below each change stands its 95% interval."
+        "fast. Below each change stands its 95% interval."
     )
     if TRAINING_RATE in metrics:
         yield figure_formats.describe_training_source(comparison.steps)

@@ -20,7 +20,7 @@ from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
 from gpureport.report.sections.head.headlines.run_headline import HEALTHY, OF_GPU_TIME
 from gpureport.report.sections.head.loss_sentence import Findings, describe_loss, name_loss
 from gpureport.report.wording import display
-from gpureport.report.wording.comparison_reasons import describe_reason
+from gpureport.report.wording.comparison_reasons import SINGLE_RUN_SCATTER, describe_reason
 
 _SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
 NOTHING_TO_DO = "Nothing needs doing"
@@ -129,12 +129,10 @@ def write_step_lead(comparison: Comparison, repetitions: str = "") -> Iterator[s
 def _ask_for_repetition(comparison: Comparison) -> str:
     """Return what to repeat; of two steps with one single run, also how a rule decides on it nevertheless."""
     single = [display.clean(step.label) for step in comparison.steps if len(step.runs) == 1]
-    repeated = [display.clean(step.label) for step in comparison.steps if len(step.runs) > 1]
-    if len(single) != 1 or len(repeated) != 1:
+    if len(single) != 1 or len(comparison.steps) != 2:  # noqa: PLR2004 - a pair
         return REPEAT
     return (
-        f"Only one run of “{single[0]}”: repeat it to confirm this. A rule decides all the same, as it takes that run "
-        f"to scatter like those of “{repeated[0]}”."
+        f"Only one run of “{single[0]}”: repeat it to confirm this. A rule decides all the same: {SINGLE_RUN_SCATTER}."
     )
 
 

@@ -12,7 +12,7 @@ from gpureport.report.formats.text import markdown, terminal
 from gpureport.report.sections.comparison.figure_formats import choose_format
 from gpureport.report.sections.comparison.step_table import build_step_table
 from gpureport.report.sections.gains.gain_table import build_gain_table
-from gpureport.report.wording.changes import build_change, describe_interval
+from gpureport.report.wording.changes import build_change
 from gpureport.report.wording.difference_wording import difference_sentence
 from gpureport.report.wording.display import GAP
 from tests.comparison.runs import compared, level, sampled
@@ -42,8 +42,9 @@ def test_a_change_says_that_it_is_one_of_many() -> None:
     change = build_change(delta)
     assert change is not None
     assert (change.verdict, change.comparisons, change.interval.count("\N{MINUS SIGN}")) == ("no clear change", 5, 2)
-    assert describe_interval(change.interval, change.comparisons) == f"{change.interval}{CLAUSE}"
-    assert (build_change(replace(delta, reason=None)) or change).comparisons is None
+    plain = build_change(replace(delta, reason=None))
+    assert plain is not None
+    assert (plain.comparisons, f"{plain.interval}{CLAUSE}") == (None, change.interval)
     sentence = difference_sentence(delta, choose_format(delta.metric, "images"))
     assert sentence.endswith(f" {NOTE}")
 
@@ -63,11 +64,9 @@ def test_tables_explain_it_once() -> None:
 
 def test_every_format_says_it_beside_the_interval() -> None:
     """Of a figure at the top: on the page, in Markdown and in the full text."""
+    change = build_change(one_of_five()[1])
+    assert change is not None
     plain = chain()
-    many = [
-        replace(tile, change=tile.change and replace(tile.change, interval="1 to 9%", comparisons=5))
-        for tile in plain.tiles
-    ]
-    report = replace(plain, tiles=tuple(many))
+    report = replace(plain, tiles=tuple(replace(tile, change=tile.change and change) for tile in plain.tiles))
     for text in (html.render(report), markdown.render(report), terminal.render(report, 200)):
-        assert f"1 to 9%{CLAUSE}" in text.replace(GAP, " ")
+        assert f"%{CLAUSE}" in text.replace(GAP, " ")

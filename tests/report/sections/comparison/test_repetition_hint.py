@@ -5,6 +5,7 @@ from itertools import product
 
 import pytest
 
+from gpureport.data_quality import CLOCK_SET_BACK, ClockStep
 from gpureport.recording import Run, Source
 from gpureport.report import build
 from gpureport.report.formats import html
@@ -113,3 +114,23 @@ def test_the_hint_is_printed_once() -> None:
     for text in (*texts, terminal_comparison.render(view, 200, report=content)):
         assert text.replace(display.GAP, " ").count("have equal params: if they repeat a step") == 1
     assert not [action for action in content.actions if "epeat" in action.title]
+
+
+def test_repetition_is_asked_for_where_doubts_fill_the_lead() -> None:
+    """The hint then stands in the fold alone, so what to do next still says that each step is one run."""
+    back = ClockStep(device="gpu:0", at=0, step_seconds=-7200.0, shift_seconds=7200.0, cause=CLOCK_SET_BACK)
+    named = [
+        replace(
+            run,
+            timezone="UTC",
+            quality=replace(run.quality, clock_steps=(back,)),
+            devices=tuple(replace(gpu, uuid=f"GPU-{gpu.index}") for gpu in run.devices),
+        )
+        for run in with_params(*({"workers": workers} for workers in "2288"))
+    ]
+    pairs = [(examples.recording(run), examples.analysis(run, idle=60.0)) for run in named]
+    content = build(pairs, title=None, command="", gpu_hour_price=2.0, version="0")
+    hint = repetition_hint.suggest_repetitions(named)
+    assert content.verdict.doubts == len(content.verdict.details) - 1 == 2
+    assert hint in content.verdict.notes
+    assert "Repeat each step" in [action.title for action in content.actions]

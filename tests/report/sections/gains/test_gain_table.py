@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,8 +35,11 @@ def facts(found: GainTable, row: int) -> dict[str, str]:
     return {fact.name: fact.text for fact in found.rows[row].facts}
 
 
-def runs(step: str, seconds: int, count: int = 3, price: float | None = None) -> list[SampledRun]:
+def runs(
+    step: str, seconds: int, count: int = 3, price: float | None = None, power: float | None = None
+) -> list[SampledRun]:
     """Return repetitions that do the same work in about so many seconds."""
+    watts: dict[str, Any] = {} if power is None else {"power": power}
     made = [
         sampled(
             f"{step} {at}",
@@ -43,6 +47,7 @@ def runs(step: str, seconds: int, count: int = 3, price: float | None = None) ->
             work=Work(amount=1000, unit="images"),
             params=[("workers", step)],
             util=[level(90, seconds + at, at)],
+            **watts,
         )
         for at in range(count)
     ]
@@ -65,6 +70,20 @@ def test_figures_with_their_verdicts() -> None:
     assert " to " in job.interval
     assert "Cost: no price given (--gpu-hour-price)." in found.notes
     assert "Energy: power was not recorded throughout." in found.notes
+
+
+def test_each_figure_per_unit_of_work_names_its_own_batch() -> None:
+    """Energy and cost are of a million images here, GPU time of a thousand: no note gives one batch for all."""
+    found = table(compare([*runs("2", 400, price=2.0, power=30.0), *runs("14", 200, price=2.0, power=30.0)]))
+    texts = [cell.text for cell in found.rows[0].cells]
+    assert dict(zip(found.columns[1:], (text.partition(" per ")[2] for text in texts), strict=True)) == {
+        "Whole job": "",
+        "Training alone": "",
+        "GPU time": "1,000 images",
+        "Cost": "million images",
+        "Energy": "million images",
+    }
+    assert not any(" per " in note for note in found.notes)
 
 
 def test_single_runs_are_unconfirmed() -> None:

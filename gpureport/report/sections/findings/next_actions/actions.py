@@ -61,7 +61,7 @@ def build_actions(
     comparison: Comparison,
     best: str | None = None,
     *,
-    is_repeated: bool = False,
+    is_hinted: bool = False,
 ) -> tuple[Action, ...]:
     """Return what to do next, the most promising first, at most three.
 
@@ -70,7 +70,7 @@ def build_actions(
         rows: the rows of findings over all runs.
         comparison: the runs as steps.
         best: label of the group whose findings count; those of the last step when None.
-        is_repeated: whether steps of one run look like repetitions of each other, which the lead says.
+        is_hinted: whether the lead says how to give steps of one run as repetitions of each other.
     """
     step = best if best is not None and any(run.step == best for run in runs) else runs[-1].step
     groups = row_groups.gather_row_groups(runs)
@@ -97,7 +97,7 @@ def build_actions(
     candidates.sort(key=lambda each: (-each.severity, each.is_follow_up, -each.score))
     actions = [each.action for each in candidates]
     measured = measurement_actions.build_measurement_actions(
-        steps, [group for _, group in last], comparison, is_repeated=is_repeated
+        steps, [group for _, group in last], comparison, is_hinted=is_hinted
     )
     needed = any(each.is_needed for each in measured)
     chosen = [

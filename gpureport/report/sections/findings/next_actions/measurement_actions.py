@@ -12,7 +12,7 @@ from gpureport.comparison.steps.step_figures import (
     recorded_seconds,
 )
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
-from gpureport.comparison.verdicts.work_resolution import build_run_interval
+from gpureport.comparison.verdicts.run_interval import measure_run_interval
 from gpureport.recording_advice import RECORD
 from gpureport.report.model.head import Action
 from gpureport.report.runs.report_run import ReportRun
@@ -45,7 +45,7 @@ class Measurement:
 
 
 def build_measurement_actions(
-    runs: Sequence[ReportRun], groups: Sequence[RowGroup], comparison: Comparison, *, is_repeated: bool
+    runs: Sequence[ReportRun], groups: Sequence[RowGroup], comparison: Comparison, *, is_hinted: bool
 ) -> tuple[Measurement, ...]:
     """Return what to measure, the most telling first.
 
@@ -53,13 +53,13 @@ def build_measurement_actions(
         runs: the runs of the last step.
         groups: the findings of these runs.
         comparison: all runs as steps.
-        is_repeated: whether steps of one run look like repetitions of each other, which the lead says.
+        is_hinted: whether the lead says how to give steps of one run as repetitions of each other.
     """
     longer = (*_record_longer(runs, comparison), *_measure_longer(comparison))[:1]
     # of a run too short to assess, or without a GPU, what it did tells nothing either
     has_gpu = any(run.analysis.run.gpus for run in runs)
     work = _give_work(comparison) if has_gpu and not any(_record_longer(runs, comparison)) else ()
-    return (*(() if is_repeated else _repeat_steps(comparison)), *_log_cpu(runs, groups), *longer, *work)
+    return (*(() if is_hinted else _repeat_steps(comparison)), *_log_cpu(runs, groups), *longer, *work)
 
 
 def record_steps_longer(comparison: Comparison) -> tuple[Action, ...]:
@@ -151,24 +151,25 @@ def _measure_longer(comparison: Comparison) -> Iterator[Measurement]:
             title="Measure longer runs" if is_short else "Repeat each step more often",
             gain=f"May settle {_name_steps(comparison, unclear)}",
             text=f"{_name_runs(coarsest.runs, is_short=is_short)} only show changes above about "
-            f"{display.percent(_detectable_share(coarsest))}. To show {_COARSE:.0%}, "
-            f"{_advise_more_data(comparison, coarsest)}.",
+            f"{display.percent(_detectable_share(coarsest))}. {_advise_more_data(comparison, coarsest)}",
             certainty=f"No clear change in {display.plural(len(unclear), 'step')}.",
         )
     )
 
 
 def _advise_more_data(comparison: Comparison, delta: Delta) -> str:
-    """Return how many more runs, or how much longer ones, would show a change that matters."""
-    base, step = (next(step for step in comparison.steps if step.label == label) for label in (delta.base, delta.step))
-    now = build_run_interval(delta, base, step)
-    wanted = now.half_width * _COARSE / _detectable_share(delta)
-    if min(delta.runs) > 1 or delta.runs[0] == delta.runs[1]:
-        return describe_more_data(estimate_more_data(now, wanted, grows=(True, True)), "runs of each step")
-    is_base_larger = delta.runs[0] > delta.runs[1]
-    several = display.clean(delta.base if is_base_larger else delta.step)
-    more = estimate_more_data(now, wanted, grows=(is_base_larger, not is_base_larger))
-    return describe_more_data(more, f"runs of {several}")
+    """Return how many more runs, or how much longer ones, would show a change that matters, or that none would."""
+    base, step = (one for one in comparison.steps if one.label in {delta.base, delta.step})
+    if delta.interval is None:
+        return ""
+    now = measure_run_interval(delta, delta.interval, base, step, repeat_base=delta.runs[0] >= delta.runs[1])
+    is_repeated = min(delta.runs) > 1
+    more = estimate_more_data(now, now.half_width * _COARSE / _detectable_share(delta), on_both=is_repeated)
+    several = display.clean(max(base, step, key=lambda one: len(one.runs)).label)
+    advice = describe_more_data(more, "runs of each step" if is_repeated else f"runs of {several}")
+    if not advice:
+        return f"More runs show smaller ones, but no reasonable number shows {_COARSE:.0%}."
+    return f"To show {_COARSE:.0%}, {advice}."
 
 
 def _name_runs(counts: tuple[int, int], *, is_short: bool) -> str:

@@ -8,7 +8,7 @@ from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.number_format import MINUS
 from gpureport.report.sections.comparison import quality_rows
 from gpureport.report.wording import display, relative_changes
-from gpureport.report.wording.comparison_reasons import count_family, describe_family
+from gpureport.report.wording.comparison_reasons import count_family, describe_interval
 from gpureport.report.wording.headlines import choose_headline
 from gpureport.report.wording.ranges import drop_equal_ends
 
@@ -157,9 +157,8 @@ def describe_certainty(comparison: Comparison) -> str:
         return _describe_range(ratios, runs)
     size = relative_changes.format_percent_change((delta.after or 0.0) / delta.before)
     interval = drop_equal_ends(relative_changes.format_percent_range(ratios))
-    family = describe_family(count_family(delta.reason))
-    rests_on = (interval and f"95% interval {interval}", interval and family, runs.removeprefix(", "))
-    brackets = ", ".join(filter(None, rests_on))
+    shown = describe_interval(interval, count_family(delta.reason))
+    brackets = ", ".join(filter(None, (shown and f"95% interval {shown}", runs.removeprefix(", "))))
     return f"{size}, {delta.verdict.value} ({brackets})" if brackets else f"{size}, {delta.verdict.value}"
 
 

@@ -19,7 +19,7 @@ def step(label: str, seconds: Sequence[float]) -> list[SampledRun]:
 
 def advice(*runs: SampledRun) -> str:
     """Return what is advised, with plain spaces."""
-    (measurement,) = build_measurement_actions([], [], compare(runs), is_repeated=False)
+    (measurement,) = build_measurement_actions([], [], compare(runs), is_hinted=False)
     return measurement.action.text.replace("\N{NO-BREAK SPACE}", " ")
 
 
@@ -46,3 +46,12 @@ def test_single_runs_among_repeated_ones_are_asked_to_be_longer() -> None:
     single = [sampled(name, step=name, util=level(85, 150, seed)) for seed, name in enumerate(("second", "third"))]
     several = [sampled(f"first {seed}", step="first", util=level(85, 600, 5 + seed)) for seed in range(3)]
     assert re.search(r"To show 5%, take runs of about \d+ h \d+ min\.$", advice(*several, *single))
+
+
+def test_no_larger_size_is_asked_for_where_nothing_states_one() -> None:
+    """A comparison has no rule; where neither more runs nor longer ones suffice, it says so."""
+    text = advice(*step("main", (6000, 7200, 8400)), *step("next", (6100, 7200, 8300)))
+    assert text == (
+        "Three runs of this length only show changes above about 50%. More runs show smaller ones, but no reasonable "
+        "number shows 5%."
+    )
