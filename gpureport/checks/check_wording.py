@@ -11,7 +11,7 @@ from gpureport.checks.limit_targets import TargetKind
 from gpureport.checks.limit_units import FINDINGS, SHARE
 from gpureport.findings import Check, CheckOutcome
 from gpureport.number_format import MINUS
-from gpureport.report.wording import display, terms
+from gpureport.report.wording import display, figure_names, terms
 from gpureport.report.wording.comparison_reasons import SINGLE_RUN_SCATTER
 from gpureport.report.wording.relative_changes import format_percent_change
 
@@ -26,7 +26,6 @@ _KIND = re.compile(rf"\b(?:{'|'.join(terms.KINDS)})\b")
 _COUNT = re.compile(r"\d+ findings?: ")
 _LISTED = 3
 _NOUNS = {"idle_ratio": "idle share", "rejected": "rejected lines", "not_judged": "checks not assessed"}
-_THOUSAND = "1,000 units of work"
 _RELATIONS = {"<=": "allowed", "<": "allowed below", ">=": "required", ">": "required above"}
 _COUNTED = {TargetKind.FINDING, TargetKind.NEW}
 
@@ -230,7 +229,7 @@ def _noun(limit: Limit) -> str:
 
 def name_figure_for_one(metric: str) -> str:
     """Return a figure within a sentence, per one unit of work: its change in per cent is that of a thousand."""
-    return terms.column_title(metric).replace(_THOUSAND, "unit of work")
+    return figure_names.name_for_one(terms.column_title(metric))
 
 
 def _name_runs(runs: Sequence[str]) -> str:

@@ -1,15 +1,15 @@
 """What runs are called on the page of many runs: by their names, and where some are alike also by where they lie."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 
 from gpureport.fleet.fleet_report import RunName
 from gpureport.fleet.page.class_words import shorten_name
 from gpureport.importers import LOCATORS, longer_names
 
-_ID = 8
-"""Characters of an id that tell it from others."""
+_ID, _LONGEST_KEY = 8, 24
+"""Characters of an id that tell it from others, and of a key that is told whole."""
 
 
 def name_runs(runs: Sequence[RunName]) -> list[str]:
@@ -24,12 +24,14 @@ def name_runs(runs: Sequence[RunName]) -> list[str]:
     ]
 
 
-def _describe_sources(runs: Iterable[RunName]) -> dict[str, str]:
+def _describe_sources(runs: Collection[RunName]) -> dict[str, str]:
     """Return where each of some runs lies, short, by its id: of logs as much of their paths as tells them apart."""
     shown = {run.id: _describe_tracked(run.source) if run.source else run.id[:_ID] for run in runs}
     logs = [run for run in runs if run.source and not shown[run.id]]
     paths = longer_names([run.source or "" for run in logs])
     shown |= {run.id: path for run, path in zip(logs, paths, strict=True)}
+    texts = Counter(shown.values())
+    shown = {key: text if texts[text] == 1 else f"{text}, {key}" for key, text in shown.items()}
     return {key: shorten_name(text) for key, text in shown.items()}
 
 
@@ -37,7 +39,8 @@ def _describe_tracked(source: str) -> str:
     """Return the store and the beginning of the id of a run of a tracker: `mlflow.db#84fcdd07`; empty of a log."""
     prefix = next((each for each in LOCATORS if source.startswith(each)), "")
     store, _, key = source.removeprefix(prefix).rpartition("#")
-    return f"{PurePosixPath(store).name}#{key[:_ID]}" if prefix and store else ""
+    # keys that people read differ at their ends, such as PROJECT-101; longer ids are random
+    return f"{PurePosixPath(store).name}#{key if len(key) <= _LONGEST_KEY else key[:_ID]}" if prefix and store else ""
 
 
 def locate_run(run: RunName) -> str:

@@ -75,7 +75,7 @@ class LevelShift:
 
 
 def detect_changes(
-    values: "FloatArray", *, smallest: float, relative: float = 0.0, grain: float = 0.0, finest: float = 0.0
+    values: "FloatArray", *, smallest: float, relative: float = 0.0, grain: float = 0.0
 ) -> tuple[LevelShift, ...]:
     """Return the changes of a series, the earliest first.
 
@@ -84,7 +84,6 @@ def detect_changes(
         smallest: size below which a change does not matter, in the unit of the values.
         relative: the same as a share of the level before.
         grain: the least deviation from night to night to be assumed.
-        finest: part of itself in which a level is known at best, however many nights it lasts.
     """
     first = max(len(values) - WINDOW, 0)
     recent = values[first:]
@@ -106,8 +105,7 @@ def detect_changes(
         del edges[least + 1]
         # a step that was none had taken part of the noise with it
         noise = _noise_about_levels(recent, edges, grain)
-    shifts = (_describe_shift(recent, edges, at, noise, first) for at in range(1, len(edges) - 1))
-    return tuple(_widen_interval(shift, finest) for shift in shifts)
+    return tuple(_describe_shift(recent, edges, at, noise, first) for at in range(1, len(edges) - 1))
 
 
 def select_new_shifts(found: tuple[LevelShift, ...], before: tuple[LevelShift, ...]) -> tuple[LevelShift, ...]:
@@ -175,8 +173,13 @@ def _describe_shift(values: "FloatArray", edges: list[int], at: int, noise: Nigh
     )
 
 
-def _widen_interval(shift: LevelShift, finest: float) -> LevelShift:
-    """Return a shift whose interval is no finer than both levels are known."""
+def widen_interval(shift: LevelShift, finest: float) -> LevelShift:
+    """Return a shift whose interval is no finer than its levels are known.
+
+    Args:
+        shift: the change.
+        finest: part of itself in which a level is known at best, however many nights it lasts.
+    """
     least = finest * abs(shift.after)
     low, high = min(shift.low, shift.difference - least), max(shift.high, shift.difference + least)
     return replace(shift, low=low, high=high)

@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpureport.comparison.verdicts.work_resolution import FINEST_RATIO
-from gpureport.nightly.changes.change_detection import FEWEST, LevelShift, detect_changes, select_new_shifts
+from gpureport.nightly.changes.change_detection import (
+    FEWEST,
+    LevelShift,
+    detect_changes,
+    select_new_shifts,
+    widen_interval,
+)
 from gpureport.nightly.history.night_figures import FIGURES, SAMPLING, FigureKind
 from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
 
@@ -129,8 +135,7 @@ def _add_version_params(night: NightlyRecord, run: NightlyRun) -> NightlyRun:
 def _build_trend(step: str, model: str, kind: FigureKind, points: tuple[Point, ...]) -> Trend:
     known = [point for point in points if point.value is not None]
     values = np.array([point.value for point in known], dtype=np.float64)
-    finest = _find_finest(known, kind)
-    found, before = (_detect_shifts(each, kind, finest) for each in (values, values[:-1]))
+    found, before = (_detect_shifts(each, kind) for each in (values, values[:-1]))
     # a change seen the night before is not new, and nothing is new in a night without a value
     newest = {each.place for each in select_new_shifts(found, before)} if points[-1].value is not None else set()
     units = [run.work_unit for point in known for run in point.runs]
@@ -139,25 +144,27 @@ def _build_trend(step: str, model: str, kind: FigureKind, points: tuple[Point, .
         model=model,
         kind=kind.per_unit(units[-1]) if units else kind,
         points=points,
-        changes=tuple(_build_change(known, each, kind, new=each.place in newest) for each in found),
+        changes=tuple(
+            _build_change(known, each, kind, new=each.place in newest) for each in _widen_intervals(found, known, kind)
+        ),
     )
 
 
-def _find_finest(known: Sequence[Point], kind: FigureKind) -> float:
-    """Return in which part of itself a figure is known at best: what goes by how long a job took, as finely as sampled.
+def _widen_intervals(shifts: Sequence[LevelShift], known: Sequence[Point], kind: FigureKind) -> Iterator[LevelShift]:
+    """Yield changes no finer than the nights beside each know a figure: what goes by how long a job took, as sampled.
 
-    Jobs are off alike, since recordings begin with them, so that no number of nights averages it out.
+    Jobs are off alike, since recordings begin with them, so that no number of nights averages it out. Nights whose
+    sampling was not recorded count as those beside them do.
     """
-    if not kind.is_timed:
-        return 0.0
-    sampled = [run.value(SAMPLING) or 0.0 for point in known for run in point.runs]
-    return max(FINEST_RATIO, *sampled)
+    places = [0, *(shift.place for shift in shifts), len(known)]
+    for at, shift in enumerate(shifts, 1):
+        runs = [run for point in known[places[at - 1] : places[at + 1]] for run in point.runs]
+        sampled = [step for run in runs if (step := run.value(SAMPLING)) is not None]
+        yield widen_interval(shift, max([FINEST_RATIO, *sampled])) if kind.is_timed else shift
 
 
-def _detect_shifts(
-    values: "np.ndarray[tuple[int], np.dtype[np.float64]]", kind: FigureKind, finest: float
-) -> tuple[LevelShift, ...]:
-    return detect_changes(values, smallest=kind.smallest, relative=kind.relative, grain=kind.grain, finest=finest)
+def _detect_shifts(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", kind: FigureKind) -> tuple[LevelShift, ...]:
+    return detect_changes(values, smallest=kind.smallest, relative=kind.relative, grain=kind.grain)
 
 
 def _build_change(known: Sequence[Point], step: LevelShift, kind: FigureKind, *, new: bool) -> FigureChange:

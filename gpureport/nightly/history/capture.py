@@ -43,7 +43,10 @@ def capture_run(source: str, run: "SampledRun") -> NightlyRun:
 
 
 def _name_work(run: "SampledRun") -> list[tuple[str, str]]:
-    """Return the work of a run as a param, so that a change of it is listed; of what was only counted, the unit."""
+    """Return the work of a run as a param, so that a change of it is listed; of a part of one, the unit alone.
+
+    Work that is counted from a log ends in fractions, which differ from night to night.
+    """
     work = run.analysis.run.work
     if work is None:
         return []

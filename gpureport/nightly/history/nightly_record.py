@@ -10,8 +10,8 @@ from gpureport.redaction import redact_pairs, redact_text
 
 Params = tuple[tuple[str, str], ...]
 
-WORK = "work"
-"""Name of the param that says what a run did, such as `12000 steps`."""
+WORK = "--work"
+"""Name of the param that says what a run did, such as `12000 steps`; none of a person is called so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +58,9 @@ class NightlyRun:
     @property
     def work_unit(self) -> str:
         """What its work is counted in; empty where that is not recorded."""
-        amount, _, unit = dict(self.params).get(WORK, "").partition(" ")
-        return unit if amount.isdecimal() else ""
+        work = dict(self.params).get(WORK, "")
+        amount, _, unit = work.partition(" ")
+        return unit if amount.isdecimal() else work
 
     def value(self, name: str) -> float | None:
         """Return the value of a figure, None where it was not recorded."""

@@ -6,6 +6,7 @@ from datetime import date
 from hashlib import sha256
 
 from gpureport.checks.check_wording import name_failure
+from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.findings import CheckOutcome
 from gpureport.nightly.changes.change_detection import LevelShift
 from gpureport.nightly.changes.change_events import ChangeEvent
@@ -13,6 +14,7 @@ from gpureport.nightly.changes.latest_night import LatestNight
 from gpureport.nightly.changes.trend import FigureChange, ParamChange, Point
 from gpureport.nightly.history.night_figures import COUNT, FigureKind
 from gpureport.report.wording import display
+from gpureport.report.wording.figure_names import name_for_one
 from gpureport.report.wording.ranges import drop_equal_ends, format_interval
 from gpureport.report.wording.relative_changes import format_percent_change, format_percent_range
 
@@ -22,7 +24,6 @@ _GONE = 0.005
 """Share of GPU time that prints as less than one per cent."""
 
 _NAMED = 2
-_ONE_UNIT = re.compile(r"\b1,000 (unit|\S.*?)s?( of work)?$")
 _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_ratio"})
 """Figures that say what lies behind a change of the job's own figure."""
 
@@ -47,7 +48,7 @@ def describe_absence(kind: FigureKind, point: Point) -> str:
     if not point.runs:
         return "no data"
     # without a stated unit it is the work that is missing, not a price
-    is_unstated = kind.is_of_work and not any(run.work_unit for run in point.runs)
+    is_unstated = kind.is_of_work and all(run.value(PER_WORK) is None for run in point.runs)
     return "no work stated" if is_unstated else display.NOT_RECORDED
 
 
@@ -104,7 +105,7 @@ def describe_event(event: ChangeEvent) -> str:
     """Return an event as a sentence: the job's own figure first, then the largest part of GPU time behind it."""
     (trend, change), *others = event.changes
     # a change in per cent is the same for one unit of work as for a thousand
-    title = _ONE_UNIT.sub(r"\1\2", trend.kind.title)
+    title = name_for_one(trend.kind.title)
     words = f"{title} {_format_drift(change)}{format_change(trend.kind, change.shift)}"
     behind = [entry for entry in others if entry[0].kind.name in _CAUSES]
     if not behind:
@@ -146,7 +147,8 @@ def _describe_most_important(night: LatestNight) -> str:
     if night.new_events:
         (event, *_) = night.new_events
         of = f"{format_group(*event.group)}: " if len(night.groups) > 1 else ""
-        since = f", since {format_day(event.date)}." if any(map(night.is_overtaken, night.new_events)) else "."
+        is_older = any(each.group == event.group and night.is_overtaken(each) for each in night.new_events)
+        since = f", since {format_day(event.date)}." if is_older else "."
         return f"{of}{describe_event(event).removesuffix('.')}{since}"
     if night.nights_needed:
         needed = max(count for _, count in night.nights_needed)

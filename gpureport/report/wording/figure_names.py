@@ -40,6 +40,23 @@ def per_batch(unit: str | None) -> str:
     return f"per {WORK_BATCH:,} {name_work(unit)}"
 
 
+_BATCH = f"{WORK_BATCH:,} "
+_NO_PLAIN_PLURAL = ("ches", "shes", "sses", "xes", "ies", "ss", "us")
+"""Ends of units that do not name one of them when the s is left out: `batches`, `classes`, `entries`."""
+
+
+def name_for_one(title: str) -> str:
+    """Return a name of a figure per one unit of work: a change of it in per cent is that of a thousand.
+
+    It stays as it is where one unit cannot be named by leaving out an s.
+    """
+    before, _, unit = title.rpartition(_BATCH)
+    noun, _, rest = unit.partition(" ")
+    if not before or not noun.endswith("s") or noun.endswith(_NO_PLAIN_PLURAL):
+        return title
+    return f"{before}{noun.removesuffix('s')}{rest and f' {rest}'}"
+
+
 def name_figure(metric: str, per: str = "") -> str:
     """Return what a figure is called.
 

@@ -30,9 +30,14 @@ def test_runs_of_one_name_are_told_apart_by_where_they_lie() -> None:
         (("/data/a/7/gpu.csv", "/data/b/7/gpu.csv"), ("a/7", "b/7")),
         (("/data/night/7/gpu.csv", "/data/night/8/gpu.csv"), ("night/7", "night/8")),
         (("/data/run#3/night/gpu.csv", "/data/run#4/night/gpu.csv"), ("run#3/night", "run#4/night")),
-        (("/data/a#1/log.csv", "mlflow:http://localhost:5000#84fcdd07475c"), ("log", "localhost:5000#84fcdd07")),
+        (
+            ("/data/a#1/log.csv", "mlflow:http://localhost:5000#84fcdd07475c4847b4e4ce08eb78d670"),
+            ("log", "localhost:5000#84fcdd07"),
+        ),
         (("neptune:/data/exports/data#OPT-12", None), ("data#OPT-12", "11111111")),
         (("-", "/data/x.csv"), ("-", "x")),
+        (("neptune:w/data#PROJECT-101", "neptune:w/data#PROJECT-102"), ("data#PROJECT-101", "data#PROJECT-102")),
+        (("/data/a.csv", "/data/a.csv"), ("a, 0000000000000000", "a, 1111111111111111")),
     ],
 )
 def test_sources_tell_runs_apart(sources: tuple[str | None, ...], expected: tuple[str, ...]) -> None:

@@ -89,9 +89,23 @@ def back_again(nights_after: int) -> list[NightlyRecord]:
     hot = (70.0,) * 4 + (64.0,) * 3 + (70.0,) * len(after)
     values = [(work, temperature) for work, temperature in zip((*usual, *slow, *after), hot, strict=True)]
     return [
-        night(n, part({WORK: work, "gpu_temperature_celsius": hot}, n, params=(("work", "600 steps"),)), label=f"c{n}")
+        night(
+            n, part({WORK: work, "gpu_temperature_celsius": hot}, n, params=(("--work", "600 steps"),)), label=f"c{n}"
+        )
         for n, (work, hot) in enumerate(values)
     ]
+
+
+def test_a_change_is_known_as_finely_as_the_nights_beside_it() -> None:
+    """One coarse night at the beginning does not blur what happened later."""
+    nights = [
+        replace(each, runs=tuple(replace(run, figures=(*run.figures, sampled)) for run in each.runs))
+        for each, sampled in zip(back_again(3), [Figure(name=SAMPLING, value=0.5), *[SAMPLED] * 9], strict=True)
+    ]
+    work = next(trend for trend in build_trends(nights) if trend.kind.name == WORK)
+    first, second = (change.shift for change in work.changes)
+    assert second.high - second.low < 0.1 * second.before
+    assert first.high - first.low > 0.5 * first.after
 
 
 def test_the_latest_change_leads() -> None:

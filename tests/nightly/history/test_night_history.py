@@ -14,7 +14,7 @@ from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly.history import record_file
 from gpureport.nightly.history.capture import capture_missing
 from gpureport.nightly.history.night_history import History, first_night_of_run, keep_latest_records
-from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
+from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun, Params
 from tests.local_place import local
 from tests.nightly.made import day, night, part, year
 
@@ -183,3 +183,16 @@ def test_sources_tell_nothing_of_the_machine() -> None:
     assert capture_missing("mlflow:http://host#run", "", "gone").source == "mlflow:http://host#run"
     assert isinstance(night(0), NightlyRecord)
     assert NightlyRun(source="x").run_id is None
+
+
+@pytest.mark.parametrize(
+    ("params", "unit"),
+    [
+        ((("--work", "12000 steps"), ("work", "3 nodes")), "steps"),
+        ((("--work", "epochs"),), "epochs"),
+        ((("work", "3 nodes"),), ""),
+    ],
+)
+def test_a_param_of_a_person_is_not_taken_for_the_work(params: Params, unit: str) -> None:
+    """A part of an epoch keeps its unit, though it is counted anew each night."""
+    assert NightlyRun(source="a", params=params).work_unit == unit

@@ -114,7 +114,7 @@ def test_a_night_without_data_is_seen(tmp_path: Path) -> None:
 
 def test_a_night_without_stated_work_is_not_called_one_without_data(tmp_path: Path) -> None:
     """Whoever gives --work later sees why the first nights have no figure."""
-    work = (("work", "600 steps"),)
+    work = (("--work", "600 steps"),)
     values = {"gpu_utilization_ratio": 0.9}
     history = [
         *(night(n, part(values, n)) for n in range(3)),
@@ -125,6 +125,8 @@ def test_a_night_without_stated_work_is_not_called_one_without_data(tmp_path: Pa
     assert "Dashed line: no work stated." in figure
     assert "no work stated" in figure.split(f">{day(1)}<")[1][:80]
     assert "GPU time per 1,000 steps" in figure
+    cost = [page.decode() for name, page in pages.items() if "cost_per_1000_work" in name]
+    assert all("not recorded" in page.split(f">{day(4)}<")[1][:80] for page in cost), "work is stated, a price is not"
     history.append(night(6, capture_missing("gpu.csv", "", "no such file")))
     pages = build(tmp_path / "more", history)
     assert "Dashed line: no work stated or no data." in pages["index.html"].decode()

@@ -17,7 +17,7 @@ from gpureport.report.sections.comparison.figure_formats import (
 from gpureport.report.sections.comparison.step_columns import build_step_columns
 from gpureport.report.sections.head.tiles.step_tiles import build_step_tiles
 from gpureport.report.wording.display import GAP
-from gpureport.report.wording.figure_names import FIGURE_NAMES, name_figure, per_batch
+from gpureport.report.wording.figure_names import FIGURE_NAMES, name_figure, name_for_one, per_batch
 from tests.comparison.runs import compared, level, sampled
 
 OF_WORK = {PER_WORK, WORK_RATE, TRAINING_RATE, ENERGY_PER_WORK, COST_PER_WORK}
@@ -82,3 +82,22 @@ def test_energy_and_cost_have_one_unit_in_a_report() -> None:
         energy = step.value(ENERGY_PER_WORK)
         assert formats[ENERGY_PER_WORK].format_value(energy).endswith(f"{GAP}{columns[ENERGY_PER_WORK].unit}")
     assert labels[columns[ENERGY_PER_WORK].name] == columns[ENERGY_PER_WORK].unit
+
+
+@pytest.mark.parametrize(
+    ("unit", "one"),
+    [
+        ("images", "image"),
+        ("steps", "step"),
+        ("units of work", "unit of work"),
+        ("epochs", "epoch"),
+        ("batches", None),
+        ("classes", None),
+        ("entries", None),
+        ("loss", None),
+    ],
+)
+def test_a_change_in_per_cent_is_that_of_one_unit(unit: str, one: str | None) -> None:
+    """A unit whose singular needs more than leaving out an s stays a thousand of them."""
+    title = f"GPU time per 1,000 {unit}"
+    assert name_for_one(title) == (f"GPU time per {one}" if one else title)

@@ -23,7 +23,7 @@ def build_week_part(report: FleetReport, amounts: Amounts) -> PagePart | None:
     left_out = f"The {len(weeks) - _MOST} weeks before are in the JSON." if len(weeks) > _MOST else ""
     undated = report.undated_gpu_seconds
     dateless = f"{amounts.format_time_and_unit(undated)} have no dates, and are in no week." if undated else ""
-    key = "Below: used. Orange, above it: lost, with its share."
+    key = "Below: used. Above it: lost, with its share."
     partial = "Hatched: the runs cover only part of the week." if any(week.is_partial for week in shown) else ""
     return PagePart(
         id="weeks",
