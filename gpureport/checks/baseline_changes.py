@@ -21,6 +21,9 @@ from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.comparison.verdicts.run_interval import measure_run_interval
 from gpureport.report.wording.comparison_reasons import describe_reason, describe_unknown_change
 
+_NEAR = 0.1
+"""Distance from a limit, as a share of it and of the interval, up to which a change lies almost on it (pragmatic)."""
+
 _BASELINE, _CHECKED = "the baseline", "this run"
 
 
@@ -87,7 +90,7 @@ def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
     doubt = check_wording.explain_unknown_change(limit, value, (low, high), "")
     if doubt:
         aim = _find_aim(limit, value, (low, high))
-        doubt += _advise_runs(delta, found, aim, is_beyond=not limit.holds(value))
+        doubt += _advise_runs(delta, found, aim, is_near_limit=_is_near(limit, value, aim))
     return ObservedValue(
         value=value,
         unit=limit.threshold.unit,
@@ -157,14 +160,20 @@ def _find_aim(limit: Limit, value: float, ends: tuple[float, float]) -> float:
     return distance / other if other else 0.0
 
 
-def _advise_runs(delta: Delta, found: BaselineComparison, aim: float, *, is_beyond: bool) -> str:
+def _is_near(limit: Limit, value: float, aim: float) -> bool:
+    """Return whether a change is beyond its limit by little of both the limit and the interval."""
+    distance = abs(limit.threshold.value - value)
+    return not limit.holds(value) and aim < _NEAR and distance < _NEAR * abs(limit.threshold.value)
+
+
+def _advise_runs(delta: Delta, found: BaselineComparison, aim: float, *, is_near_limit: bool) -> str:
     """Return what leaves the size of a change open, and what would settle it."""
     difference = delta.difference or 0.0
     low, high = interval = delta.interval or (difference, difference)
     if delta.basis == Basis.REPLICATES.value and low < high:
         figures = baseline_precision.read_run_figures(found.base, delta.metric)
         now = measure_run_interval(delta, interval, found.base, found.step, repeat_base=True)
-        return baseline_precision.advise_more_data(figures, now, aim=aim, is_beyond=is_beyond)
+        return baseline_precision.advise_more_data(figures, now, aim=aim, is_near_limit=is_near_limit)
     if max(high - difference, difference - low) > _repetition_margin(delta, found.noise) * (1 + 1e-9):
         return f"from runs this short: record 10 min or more, or {check_wording.THREE_RUNS}"
     return f"from one run a side: {check_wording.THREE_RUNS}"

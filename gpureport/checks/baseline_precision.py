@@ -1,7 +1,7 @@
 """What a baseline of several runs can hold: how far its runs differ, and the smallest change a rule may be on."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, exp, inf, isfinite, log
 from statistics import stdev
 
@@ -14,15 +14,17 @@ from gpureport.comparison.statistics.more_data import (
     find_smallest_ratio,
 )
 from gpureport.comparison.statistics.outliers import find_outlier
-from gpureport.comparison.steps.compared_figures import BY_METRIC, UTILISATION, Figure, FigureRole
+from gpureport.comparison.steps.compared_figures import BY_METRIC, Figure, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE, WORK_RATE
+from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE, WORK_RATE, observed_seconds
 from gpureport.comparison.steps.steps import Step, Verdict
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
 from gpureport.comparison.verdicts.work_resolution import Resolution, find_resolution
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_reason
 from gpureport.report.wording.more_data import describe_more_data
+
+_BASELINE, _ANOTHER = "baseline", "another run"
 
 _APART_RATIO, _APART_POINTS = log(1.2), 0.1
 """Least distance of a run that stands apart from the others: a ratio, and points of a share (pragmatic)."""
@@ -75,13 +77,12 @@ def list_statements(runs: Sequence[SampledRun]) -> Iterator[str]:
     if len(runs) < 2:  # noqa: PLR2004 - one run has no scatter
         yield "1 run shows no spread: with three or more, a rule can hold a smaller size."
         return
-    step = _join_runs(runs)
-    found = read_run_figures(step, PER_WORK if step.work_unit else UTILISATION)
-    yield from (f"{clause}." for clause in describe_outlier(found))
-    checked, *others = runs
-    delta = compare([*(run.in_step("baseline") for run in others), checked.in_step("checked")]).judged(
-        "baseline", "checked"
-    )
+    comparison = compare([*(run.in_step(_BASELINE) for run in runs), _make_another(runs).in_step(_ANOTHER)])
+    delta, base = comparison.judged(_BASELINE, _ANOTHER), comparison.steps[0]
+    found = read_run_figures(base, comparison.primary)
+    outlier = describe_outlier(found)
+    if outlier:
+        yield f"{outlier}."
     if len(found.values) > 1 and delta is not None and delta.verdict is not Verdict.NOT_ENOUGH_DATA:
         yield _describe_size(found)
         return
@@ -89,9 +90,10 @@ def list_statements(runs: Sequence[SampledRun]) -> Iterator[str]:
     yield f"No rule on a change can be assessed against these runs. {why}".rstrip()
 
 
-def _join_runs(runs: Sequence[SampledRun]) -> Step:
-    """Return runs as one step, whatever their labels."""
-    return compare([run.in_step("baseline") for run in runs]).steps[0]
+def _make_another(runs: Sequence[SampledRun]) -> SampledRun:
+    """Return the longest of runs as if it were one more, that is checked against all of them."""
+    longest = max(runs, key=lambda run: observed_seconds([run.analysis]))
+    return replace(longest, analysis=replace(longest.analysis, run=replace(longest.analysis.run, id=_ANOTHER)))
 
 
 def _describe_size(found: RunFigures) -> str:
@@ -115,22 +117,22 @@ def _describe_size(found: RunFigures) -> str:
     return f"{count} spread by {spread_words}: a rule on {noun} can hold a size of {held}{other}."
 
 
-def advise_more_data(baseline: RunFigures, now: RunInterval, *, aim: float, is_beyond: bool) -> str:
+def advise_more_data(baseline: RunFigures, now: RunInterval, *, aim: float, is_near_limit: bool) -> str:
     """Return what leaves the size of a change against several runs open, and what would settle it, by the numbers.
 
     Args:
         baseline: the figure of each of its runs.
         now: the interval of the change, with the runs of the baseline first.
         aim: half-width of the interval that would settle it, as a share of the present one.
-        is_beyond: whether the change itself breaks the limit, though not for certain.
+        is_near_limit: whether the change breaks the limit by next to nothing, though not for certain.
     """
-    outlier = "; ".join(describe_outlier(baseline))
+    outlier = describe_outlier(baseline)
     if outlier:
         return f"since {outlier}"
     wanted = now.half_width * aim * _ROOM
     cause = "this short" if now.least > wanted else "that differ this much"
     more = describe_more_data(estimate_more_data(now, wanted), "baseline runs")
-    if not more and is_beyond:
+    if not more and is_near_limit:
         return "so close to the limit: state another size"
     return f"from runs {cause}: {more or 'state a larger size'}"
 
@@ -141,23 +143,26 @@ def find_smallest_size(half_width: float) -> float:
     return ceil(size * 100 - 1e-9) / 100 if size < _LARGEST else inf
 
 
-def describe_outlier(found: RunFigures) -> Iterator[str]:
-    """Yield which run of a baseline stands apart from the others, and to leave it out; nothing where none does."""
-    outlier = find_outlier(found.values, _APART_RATIO if found.is_ratio else _APART_POINTS)
+def describe_outlier(found: RunFigures) -> str:
+    """Return which run of a baseline stands apart from the others, and what to do; empty where none does."""
+    outlier = find_outlier(found.values, _APART_RATIO if found.is_ratio else _APART_POINTS, found.resolution.finest)
     if outlier is None or len(found.names) != len(found.values) or found.figure.better == 0:
-        return
-    name, difference = display.clean(found.names[outlier.place]), outlier.difference
+        return ""
+    name, how = display.clean(found.names[outlier.place]), _describe_distance(found, outlier.difference)
+    if outlier.is_sure:
+        return f"{name} is {how}: set the baseline without it"
+    return f"{name} is {how}, perhaps by chance: look at that run, and record more"
+
+
+def _describe_distance(found: RunFigures, difference: float) -> str:
     if found.figure.metric in _SPEEDS:
         is_slower = found.figure.better * difference < 0
-        how = f"{_describe_times(exp(abs(difference)))} {'slower' if is_slower else 'faster'} than the others"
-    elif found.is_ratio:
-        side = "more" if difference > 0 else "less"
+        return f"{_describe_times(exp(abs(difference)))} {'slower' if is_slower else 'faster'} than the others"
+    noun = name_figure_for_one(found.figure.metric)
+    if found.is_ratio:
         size = display.percent(abs(exp(difference) - 1))
-        how = f"apart from the others ({name_figure_for_one(found.figure.metric)} {size} {side})"
-    else:
-        points = display.percentage_points(difference)
-        how = f"apart from the others ({name_figure_for_one(found.figure.metric)} {points})"
-    yield f"{name} is {how}: set the baseline without it"
+        return f"apart from the others ({noun} {size} {'more' if difference > 0 else 'less'})"
+    return f"apart from the others ({noun} {display.percentage_points(difference)})"
 
 
 def _describe_times(ratio: float) -> str:

@@ -11,7 +11,7 @@ from gpureport.checks.formats import check_summary
 from gpureport.checks.limit import parse_limit
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
-from gpureport.findings import CheckOutcome
+from gpureport.findings import Check, CheckOutcome
 from gpureport.recording import Work
 from gpureport.report.wording.comparison_reasons import SINGLE_RUN_SCATTER
 from tests.builders import finding
@@ -218,10 +218,47 @@ def test_what_would_settle_a_change_is_computed() -> None:
     assert changed("change gpu_seconds_per_1000_work <= 5%", more, [worked("new", 60.2)])[0].outcome is PASSED
 
 
-def test_a_larger_size_is_asked_for_where_nothing_else_would_settle_it() -> None:
-    """Neither more baseline runs nor longer ones, of jobs that take hours and differ this much."""
+@pytest.mark.parametrize(("baseline", "more"), [((58.4, 61.6), (59.4, 60.6)), ((60.0,), (61.0,))])
+def test_the_runs_that_are_asked_for_are_those_of_the_baseline(
+    baseline: tuple[float, ...], more: tuple[float, ...]
+) -> None:
+    """It grows where it has fewer than were checked, too, and so many runs will do."""
+
+    def repeat(name: str, seconds: tuple[float, ...]) -> list[SampledRun]:
+        return [replace_step(worked(f"{name} {each}", each)) for each in seconds]
+
+    def check(before: tuple[float, ...]) -> Check:
+        checked = repeat("new", (59.0, 60.0, 60.4, 61.4))
+        return changed("change gpu_seconds_per_1000_work <= 5%", repeat("old", before), checked)[0]
+
+    found = check(baseline)
+    assert found.outcome is CANNOT
+    assert f": take {len(baseline + more)} baseline runs or runs of about" in found.reason
+    assert check(baseline + more).outcome is PASSED
+
+
+@pytest.mark.parametrize(
+    ("limit", "spread", "advice"),
+    [
+        ("0.18%", 0.1, "from runs this short: take runs of about 27 min"),
+        ("0.18%", 1.2, "from runs this short: state a larger size"),
+        ("0.3%", 1.2, "from runs that differ this much: state a larger size"),
+        ("5%", 0.8, "from runs that differ this much: take 5 baseline runs or runs of about 3 min"),
+    ],
+)
+def test_the_cause_is_what_the_remedy_is_for(limit: str, spread: float, advice: str) -> None:
+    """Runs are too short where no number of them would do, by the same width."""
+    baseline = [worked(f"old {number}", 60.0 + spread * place) for number, place in enumerate((-1, 0, 1))]
+    (check,) = changed(f"change gpu_seconds_per_1000_work <= {limit}", baseline, [worked("new", 60.0)])
+    assert check.outcome is CANNOT
+    assert check.reason.replace("\N{NO-BREAK SPACE}", " ").endswith(advice)
+
+
+@pytest.mark.parametrize("seconds", [7300, 8300])
+def test_a_larger_size_is_asked_for_where_nothing_else_would_settle_it(seconds: float) -> None:
+    """Neither more baseline runs nor longer ones, of jobs that take hours and differ this much, far from the limit."""
     baseline = [worked(f"old {number}", seconds) for number, seconds in enumerate((6000, 7200, 8400))]
-    (check,) = changed("change gpu_seconds_per_1000_work <= 5%", baseline, [worked("new", 7300)])
+    (check,) = changed("change gpu_seconds_per_1000_work <= 5%", baseline, [worked("new", seconds)])
     assert check.outcome is CANNOT
     assert check.reason.endswith("is not known from runs that differ this much: state a larger size")
 

@@ -36,6 +36,21 @@ def test_a_run_like_the_baseline_keeps_a_rule_of_that_size(seconds: float) -> No
     assert check.outcome is CheckOutcome.PASSED
 
 
+def test_what_is_said_does_not_go_by_the_order_of_the_runs() -> None:
+    """Whichever of them is too short to be compared by itself."""
+    runs = [worked(f"run {seconds}", seconds) for seconds in (12.0, 60.0, 60.2, 60.4)]
+    assert statements(runs) == statements(runs[::-1])
+
+
+def test_two_runs_hold_the_size_that_the_gate_passes() -> None:
+    """Their scatter tells little, which the size allows for."""
+    runs = [worked("old 1", 60.0), worked("old 2", 60.6)]
+    (line,) = statements(runs)
+    (size,) = re.findall(r"^2 runs spread by 0\.7%: .* can hold a size of (\d+%) or more\.$", line)
+    (check,) = changed(f"change gpu_seconds_per_1000_work <= {size}", runs, [worked("new", 60.3)])
+    assert check.outcome is CheckOutcome.PASSED
+
+
 def test_without_the_work_a_rule_on_utilisation_is_named() -> None:
     """And what a rule on time would need."""
     runs = [sampled(f"old {seed}", util=level(85 + seed / 2, 600, seed)) for seed in range(3)]
@@ -54,6 +69,15 @@ def test_one_run_that_stands_apart_is_named_at_once() -> None:
         "run-6 is 3 times slower than the others: set the baseline without it.",
         "6 runs spread by 56%: too much for a rule on GPU time per unit of work.",
     ]
+
+
+def test_one_run_apart_from_two_is_to_be_looked_at() -> None:
+    """Two that agree are no proof that the third is wrong."""
+    runs = [worked("a", 60.0), worked("b", 60.2), worked("c", 90.0)]
+    assert statements(runs)[0] == (
+        "c is 50% slower than the others, perhaps by chance: look at that run, and record more."
+    )
+    assert statements([worked("a", 60.0), worked("b", 63.0), worked("c", 90.0)])[0].startswith("3 runs spread by")
 
 
 def test_one_run_and_runs_too_short_hold_nothing() -> None:

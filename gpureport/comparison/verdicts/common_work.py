@@ -2,8 +2,9 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isfinite
 
 from gpureport.comparison.steps.batch_size import batch_size
@@ -15,8 +16,12 @@ from gpureport.training_names import normalise_work_unit
 
 _STEPS = re.compile(r"(?:(?:max|num|n|total|train|training|max_train|num_train)_)?(?:steps|iterations|iters?)")
 _EPOCHS = re.compile(r"(?:(?:max|num|n|total|train|training|num_train)_)?epochs")
-_OF_JOB = frozenset({"args", "config", "hparams", "job", "params", "train", "trainer", "training", "training_args"})
-"""Parts before the last of a name whose steps are those of the job: `trainer.max_steps`, not `sampler.num_steps`."""
+_OF_JOB = (
+    {"train", "training", "trainer", "pl", "lightning", "fit", "loop", "run", "job", "experiment", "general", "main"}
+    | {"args", "arguments", "params", "parameters", "hparams", "hyperparams", "hyperparameters", "hyper", "hp"}
+    | {"config", "configuration", "cfg", "conf", "options", "opts", "settings", "flags", "global"}
+)
+"""Words of the parts before the last of a name by which it still tells the length of the job: `trainer.max_steps`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +55,19 @@ def find_unequal_amounts(runs: Iterable[SampledRun]) -> UnequalAmounts | None:
 def _compare_amounts(runs: Sequence[Run], unit: str) -> UnequalAmounts | None:
     """Return the first param by which runs did different work, steps before epochs; None where none tells."""
     for pattern in (_STEPS, _EPOCHS):
-        said = [_read_amounts(run, pattern) for run in runs]
+        said = [_read_amounts(run.params, pattern) for run in runs]
         names = sorted({name for amounts in said for name in amounts})
-        for name in names:
-            known = [(amounts[name], run) for amounts, run in zip(said, runs, strict=True) if name in amounts]
-            if _differ(known, counts_samples=pattern is _STEPS and unit != STEPS):
-                return UnequalAmounts(name=name, amounts=tuple(sorted({amount for amount, _ in known})))
+        known = {
+            name: [(amounts[name], run) for amounts, run in zip(said, runs, strict=True) if name in amounts]
+            for name in names
+        }
+        counts_samples = pattern is _STEPS and unit != STEPS
+        unequal = [name for name in names if _differ(known[name], counts_samples=counts_samples)]
+        if any(len(known[name]) == len(runs) and name not in unequal for name in names):
+            # one length that all runs share is that of the job
+            return None
+        if unequal:
+            return UnequalAmounts(name=unequal[0], amounts=tuple(sorted({amount for amount, _ in known[unequal[0]]})))
         if names and all(said):
             # steps end a job, whatever its epochs
             return None
@@ -70,15 +82,20 @@ def _differ(known: Sequence[tuple[float, Run]], *, counts_samples: bool) -> bool
     return len(set(amounts)) > 1
 
 
-def _read_amounts(run: Run, pattern: re.Pattern[str]) -> dict[str, float]:
-    """Return the amounts of work that the params of a run name, by the last parts of their names."""
+@lru_cache(maxsize=256)
+def _read_amounts(params: tuple[tuple[str, str], ...], pattern: re.Pattern[str]) -> Mapping[str, float]:
+    """Return the lengths of the job that params name, by the last parts of their names; read once for all figures."""
     amounts = {}
-    for key, value in run.params:
-        *parents, last = re.split(r"[./:]", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower())
-        last = normalize_name(last)
-        if pattern.fullmatch(last) and _OF_JOB.issuperset(parents) and (amount := _read_number(value)) is not None:
+    for key, value in params:
+        *parents, last = (normalize_name(part) for part in re.split(r"[./:]", _split_camel_case(key)))
+        is_of_job = _OF_JOB.issuperset(word for parent in parents for word in parent.split("_") if word)
+        if is_of_job and pattern.fullmatch(last) and (amount := _read_number(value)) is not None:
             amounts[last] = amount
     return amounts
+
+
+def _split_camel_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
 
 
 def _read_number(text: str) -> float | None:

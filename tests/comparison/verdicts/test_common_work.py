@@ -39,6 +39,7 @@ def lay_out(*params: Params, work: Work = COMMON, training: Points | None = None
         (STEPS, "steps", (200, 700)),
         ((Params(max_steps="200"), Params(max_steps="700"), Params()), "max_steps", (200, 700)),
         ((Params({"trainer.maxSteps": "1e3"}), Params({"trainer.maxSteps": "700"})), "max_steps", (700, 1000)),
+        ((Params({"config/training_args/steps": "5"}), Params({"config/training_args/steps": "7"})), "steps", (5, 7)),
         ((Params({"--max-iters": "5"}), Params({"--max-iters": "7"})), "max_iters", (5, 7)),
         ((Params(epochs="3"), Params(epochs="5")), "epochs", (3, 5)),
         ((Params(max_steps="-1", epochs="3"), Params(max_steps="-1", epochs="4")), "epochs", (3, 4)),
@@ -62,6 +63,14 @@ def test_params_tell_that_runs_did_not_do_the_same(
         (Params(max_steps="200", epochs="1"), Params(max_steps="200", epochs="2")),
         (Params({"eval.steps": "5", "warmup_steps": "1"}), Params({"eval.steps": "7", "warmup_steps": "2"})),
         (Params(steps="all"), Params(steps="some")),
+        (Params({"sampler.num_steps": "20"}), Params({"sampler.num_steps": "50"})),
+        (Params({"eval.args.max_steps": "20"}), Params({"eval.args.max_steps": "50"})),
+        (Params({"catalog.max_steps": "20"}), Params({"catalog.max_steps": "50"})),
+        (Params(max_steps="600", num_steps="20"), Params(max_steps="600", num_steps="50")),
+        *(
+            (Params({"trainer.max_steps": "600", other: "20"}), Params({"trainer.max_steps": "600", other: "50"}))
+            for other in ("sampler.num_steps", "diffusion.num_steps", "env.max_steps")
+        ),
         (
             Params({"max_steps": "600", "sampler.num_steps": "20"}),
             Params({"max_steps": "600", "sampler.num_steps": "50"}),
@@ -71,8 +80,21 @@ def test_params_tell_that_runs_did_not_do_the_same(
     ],
 )
 def test_other_params_tell_nothing(params: tuple[Params, ...]) -> None:
-    """As many images take half the steps in batches of twice the size."""
+    """As many images take half the steps in batches of twice the size; one length that all share is that of the job."""
     assert find_unequal_amounts(lay_out(*params)) is None
+
+
+def test_params_of_a_run_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many figures and pairs ask for them."""
+    read: list[str] = []
+
+    def note(name: str) -> str:
+        read.append(name)
+        return name
+
+    monkeypatch.setattr("gpureport.comparison.verdicts.common_work.normalize_name", note)
+    compare(lay_out(*(Params(tag=f"read once {place}", steps=str(place)) for place in (1, 2, 3))))
+    assert len(read) <= 12, "two params of three runs, once for steps and once for epochs"
 
 
 def test_amounts_stated_one_by_one_are_believed() -> None:

@@ -1,5 +1,6 @@
 """What to record next: how many more runs, or how much longer ones, by the numbers."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -7,6 +8,7 @@ from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.report.sections.findings.next_actions.measurement_actions import build_measurement_actions
 from tests.checks.test_baseline_changes import worked
+from tests.comparison.runs import level, sampled
 
 
 def step(label: str, seconds: Sequence[float]) -> list[SampledRun]:
@@ -37,6 +39,13 @@ def test_repeated_steps_ask_for_more_of_both() -> None:
         "Three runs this short only show changes above about 11%. To show 5%, take 9 runs of each step or runs of "
         "about 5 min."
     )
+
+
+def test_single_runs_among_repeated_ones_are_asked_to_be_longer() -> None:
+    """One run a side shows nothing of how far runs differ, so no number of them is named."""
+    single = [sampled(name, step=name, util=level(85, 150, seed)) for seed, name in enumerate(("second", "third"))]
+    several = [sampled(f"first {seed}", step="first", util=level(85, 600, 5 + seed)) for seed in range(3)]
+    assert re.search(r"To show 5%, take runs of about \d+ h \d+ min\.$", advice(*several, *single))
 
 
 def test_no_larger_size_is_asked_for_where_nothing_states_one() -> None:
