@@ -96,6 +96,17 @@ def back_again(nights_after: int) -> list[NightlyRecord]:
     ]
 
 
+def test_a_change_is_dated_where_another_of_its_own_job_was_overtaken() -> None:
+    """Not by what became of a job beside it."""
+    level = [0.9] * 7 + [0.5] * 3
+    history = [
+        replace(each, runs=(*each.runs, part({SHARE: level[n]}, 50 + n, step="a")))
+        for n, each in enumerate(back_again(3))
+    ]
+    (headline, *_), _ = said(history)
+    assert headline == "10 Jan: a · NVIDIA H100: GPU utilisation 90% → 50%."
+
+
 def test_a_change_is_known_as_finely_as_the_nights_beside_it() -> None:
     """One coarse night at the beginning does not blur what happened later."""
     nights = [

@@ -4,10 +4,12 @@ from datetime import date
 
 import pytest
 
+from gpureport.nightly.changes.trend import Point
 from gpureport.nightly.history.night_figures import BY_NAME
 from gpureport.nightly.site import night_wording
 from gpureport.nightly.site.trend_curve import choose_date_ticks
 from gpureport.report.wording.display import GAP
+from tests.nightly.made import day, part
 
 
 @pytest.mark.parametrize(
@@ -33,3 +35,14 @@ def test_a_curve_has_few_dates(first: str, last: str, ticks: list[str]) -> None:
     """Days or first days of months, at most eight, the year where there are several."""
     found = choose_date_ticks(date.fromisoformat(first), date.fromisoformat(last))
     assert [text for _, text in found] == ticks
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [({"gpu_seconds_per_1000_work": 135.0}, "not recorded"), ({"gpu_utilization_ratio": 0.9}, "no work stated")],
+)
+def test_work_is_missing_only_where_nothing_is_known_per_work(values: dict[str, float], words: str) -> None:
+    """A night without a price has work all the same."""
+    point = Point(date=day(0), label="", value=None, runs=(part(values),))
+    assert night_wording.describe_absence(BY_NAME["cost_per_1000_work"], point) == words
+    assert night_wording.describe_absence(BY_NAME["gpu_power_watts"], point) == "not recorded"
