@@ -1,6 +1,8 @@
 """One run as a comparison takes it: its analysis, its series on bins, and how fast it worked."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from math import fsum
 from typing import TYPE_CHECKING
 
@@ -36,7 +38,7 @@ class SampledRun:
 
     Attributes:
         analysis: what was found out about it.
-        series: its series on bins; None without samples of a GPU.
+        make_series: returns its series on bins, made once, when a comparison first asks; None without samples of a GPU.
         throughput: how fast it worked; None where its training metrics do not tell.
         training: every value of its training metrics.
         start_celsius: temperature of its GPUs at the first samples, a mean over them; None when not recorded.
@@ -45,7 +47,7 @@ class SampledRun:
     """
 
     analysis: Analysis
-    series: RunSeries | None = None
+    make_series: Callable[[], RunSeries | None] = lambda: None
     throughput: Throughput | None = None
     training: tuple[TrainingCurve, ...] = ()
     start_celsius: float | None = None
@@ -58,12 +60,18 @@ class SampledRun:
         """Return the run as one of another step."""
         return replace(self, analysis=replace(self.analysis, run=replace(self.analysis.run, step=label)))
 
+    @property
+    def series(self) -> RunSeries | None:
+        """Its series on bins; None without samples of a GPU."""
+        return self.make_series()
+
     def at(self, interval: float) -> RunSeries | None:
         """Return its series as a log would hold them that was sampled at an interval, where that is coarser."""
-        if self.series is None or interval <= THINNED * max(self.series.interval, self.series.width):
-            return self.series
+        series = self.series
+        if series is None or interval <= THINNED * max(series.interval, series.width):
+            return series
         if interval not in self._thinned:
-            self._thinned[interval] = self.series.thinned(interval)
+            self._thinned[interval] = series.thinned(interval)
         return self._thinned[interval]
 
     @property
@@ -143,7 +151,7 @@ def build_sampled_run(
     counted = count_work(recording, analysis, key)
     return SampledRun(
         analysis=counted.analysis,
-        series=run_series(cells, analysis),
+        make_series=cache(lambda: run_series(cells, analysis)),
         throughput=counted.throughput,
         training=build_training_curves(recording.training),
         start_celsius=_start_celsius(cells),

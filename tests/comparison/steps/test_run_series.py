@@ -1,11 +1,15 @@
 """Which stretch of a run counts as its steady state."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.comparison.steps.run_series import IDLE
+from gpureport.comparison.steps import sampled_run
+from gpureport.comparison.steps.run_series import IDLE, run_series
 from gpureport.comparison.steps.sampled_run import build_sampled_run
+from gpureport.report import build
 from tests.builders import recording, steps
 
 
@@ -36,3 +40,15 @@ def test_no_sample_of_before_the_work_is_steady(before: int, jitter: float) -> N
     idle, _ = series.settled_values(IDLE)
     assert idle.sum() == 0
     assert len(idle) == 20
+
+
+def test_series_are_placed_on_bins_for_a_comparison_alone_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report on one run has no use for bins, and thousands of GPUs take long to place."""
+    place = Mock(wraps=run_series)
+    monkeypatch.setattr(sampled_run, "run_series", place)
+    runs = [(run := recording(util=steps((97, util))), analyze(run)) for util in (40, 60)]
+    build(runs[:1], title=None, command="", gpu_hour_price=None, version="0")
+    place.assert_not_called()
+    sampled = build_sampled_run(*runs[0])
+    assert sampled.in_step("changed").series is sampled.series
+    place.assert_called_once()
