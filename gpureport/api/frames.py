@@ -10,7 +10,7 @@ from gpureport.comparison.gains.step_gains import StepGain, build_gains
 from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.steps import Comparison, Delta
 from gpureport.findings import Finding
-from gpureport.report.wording.comparison_reasons import describe_reason
+from gpureport.report.wording.differences.comparison_reasons import describe_reason
 from gpureport.series_table import local_times
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, compare_findings
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.comparison.verdicts.run_interval import measure_run_interval
-from gpureport.report.wording.comparison_reasons import describe_reason, describe_unknown_change
+from gpureport.report.wording.differences.comparison_reasons import describe_reason, describe_unknown_change
 
 _NEAR = 0.1
 """Distance from a limit, as a share of it and of the interval, up to which a change lies almost on it (pragmatic)."""

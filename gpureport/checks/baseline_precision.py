@@ -21,8 +21,8 @@ from gpureport.comparison.steps.steps import Step, Verdict
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
 from gpureport.comparison.verdicts.work_resolution import Resolution, find_resolution
 from gpureport.report.wording import display
-from gpureport.report.wording.comparison_reasons import describe_reason
-from gpureport.report.wording.more_data import describe_more_data
+from gpureport.report.wording.differences.comparison_reasons import describe_reason
+from gpureport.report.wording.differences.more_data import describe_more_data
 
 _BASELINE, _ANOTHER = "baseline", "another run"
 

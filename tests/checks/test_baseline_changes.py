@@ -13,7 +13,7 @@ from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
 from gpureport.findings import Check, CheckOutcome
 from gpureport.recording import Work
-from gpureport.report.wording.comparison_reasons import SINGLE_RUN_SCATTER
+from gpureport.report.wording.differences.comparison_reasons import SINGLE_RUN_SCATTER
 from tests.builders import finding
 from tests.comparison.runs import level, sampled
 from tests.nightly.nights import changed, policy

@@ -20,10 +20,10 @@ from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.comparison import comparison_content, figure_formats, step_charts
 from gpureport.report.sections.comparison.comparison_content import ComparisonView
 from gpureport.report.sections.head.lead import write_step_lead
-from gpureport.report.wording import difference_wording
-from gpureport.report.wording.comparison_reasons import SINGLE_RUN_SCATTER
+from gpureport.report.wording.differences import difference_wording
+from gpureport.report.wording.differences.comparison_reasons import SINGLE_RUN_SCATTER
+from gpureport.report.wording.differences.relative_changes import format_relative_difference as relative
 from gpureport.report.wording.display import GAP
-from gpureport.report.wording.relative_changes import format_relative_difference as relative
 from gpureport.report.wording.terminal_lines import Page
 from tests.comparison.runs import level, sampled
 from tests.report import examples

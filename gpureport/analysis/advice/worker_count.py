@@ -11,9 +11,10 @@ from math import ceil
 
 from gpureport.analysis.advice.run_facts import UTILISATION, RunFacts
 from gpureport.analysis.rules import phrases
-from gpureport.analysis.signals import core_count, waiting_gpus
+from gpureport.analysis.signals import core_count
 from gpureport.analysis.signals.core_count import CoreCount
 from gpureport.analysis.signals.low_use import LOW_USE_KINDS
+from gpureport.analysis.signals.waits import waiting_gpus
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Finding
 

@@ -8,8 +8,9 @@ from gpureport.analysis.job.observed_job import JOB
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import low_use, wait_episodes
+from gpureport.analysis.signals import low_use
 from gpureport.analysis.signals.core_count import CORES, CPU
+from gpureport.analysis.signals.waits import wait_episodes
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
 

@@ -12,8 +12,8 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, build_grid, median_over_devices, rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import wait_episodes, waiting_gpus
 from gpureport.analysis.signals.core_count import CPU
+from gpureport.analysis.signals.waits import wait_episodes, waiting_gpus
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import FloatArray
 from gpureport.findings import Interval, NotJudged

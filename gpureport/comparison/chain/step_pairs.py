@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
+from gpureport.comparison.setup.setup_changes import SetupChange, compare_setups
 from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS, recorded_seconds
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.comparison.verdicts.comparability import Comparability, check_comparability
 from gpureport.comparison.verdicts.finding_changes import FindingChange, compare_findings
-from gpureport.comparison.verdicts.setup_changes import SetupChange, compare_setups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

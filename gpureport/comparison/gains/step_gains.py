@@ -13,11 +13,11 @@ from gpureport.comparison.gains.advised_changes import (
     find_possibly_advised_changes,
 )
 from gpureport.comparison.quality.quality_change import QualityChange
+from gpureport.comparison.setup.setup_changes import SetupChange, has_params, list_distinct_changes
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.comparison.steps.verdict_reason import Reason
 from gpureport.comparison.verdicts.finding_changes import FindingChange
-from gpureport.comparison.verdicts.setup_changes import SetupChange, has_params, list_distinct_changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

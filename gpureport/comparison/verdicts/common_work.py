@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
 
+from gpureport.comparison.setup.command_lines import normalize_name
 from gpureport.comparison.steps.batch_size import batch_size
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.throughput import STEPS
-from gpureport.comparison.verdicts.command_lines import normalize_name
 from gpureport.recording import Run
 from gpureport.training_names import normalise_work_unit
 

@@ -15,7 +15,7 @@ from gpureport.comparison.steps.steps import Verdict
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts.repetition_noise import Noise, pool_noise
 from gpureport.recording import Device, Work
-from gpureport.report.wording.comparison_reasons import describe_reason
+from gpureport.report.wording.differences.comparison_reasons import describe_reason
 from tests.comparison.processes import autoregressive
 from tests.comparison.runs import IDLE, POWER, UTILISATION, compared, delta, level, sampled
 

@@ -9,7 +9,7 @@ from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_pairs import pair_steps
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.recording import Device, Run, Work
-from gpureport.report.wording.comparison_reasons import describe_check
+from gpureport.report.wording.differences.comparison_reasons import describe_check
 from tests.report import examples
 
 H100 = Device(

@@ -14,7 +14,7 @@ from gpureport.comparison.verdicts.finding_changes import (
 from gpureport.findings import Finding, NotJudged
 from gpureport.report import build
 from gpureport.report.sections.comparison import comparison_content
-from gpureport.report.wording.comparison_reasons import describe_unknown_change
+from gpureport.report.wording.differences.comparison_reasons import describe_unknown_change
 from tests.report import examples
 
 GAP = examples.idle_gap("gpu:0", 100, 120)

@@ -16,9 +16,10 @@ from gpureport.analysis.rules.kind_description import AdvicePath, KindDescriptio
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals import copied_data, gpu_loss_times
+from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.signals.clock_signals import CLOCKS, list_event_metrics, read_clocks
 from gpureport.analysis.signals.power_of_limit import POWER, PowerOfLimit, build_power_of_limit
+from gpureport.analysis.signals.waits import copied_data
 from gpureport.analysis.thresholds import pragmatic, read_limits
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 

@@ -12,8 +12,8 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.stretch_means import average_stretches, find_stretch_rows
-from gpureport.analysis.signals.copied_data import COPYING, KEEPS_GPU_WAITING, RECEIVED, SENT
 from gpureport.analysis.signals.power_of_limit import PowerOfLimit
+from gpureport.analysis.signals.waits.copied_data import COPYING, KEEPS_GPU_WAITING, RECEIVED, SENT
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
 

@@ -29,8 +29,9 @@ from gpureport.analysis.rules.kind_description import AdvicePath, KindDescriptio
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals, rest_to_work_power
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals import gpu_loss_times, idle_runs, waiting_gpus
+from gpureport.analysis.signals import gpu_loss_times, idle_runs
 from gpureport.analysis.signals.idle_runs import IdleRun
+from gpureport.analysis.signals.waits import waiting_gpus
 from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 

@@ -10,8 +10,8 @@ from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import waiting_gpus
 from gpureport.analysis.signals.idle_runs import IdleRun
+from gpureport.analysis.signals.waits import waiting_gpus
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Interval
 

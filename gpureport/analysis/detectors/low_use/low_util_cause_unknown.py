@@ -11,11 +11,12 @@ from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
-from gpureport.analysis.signals import job_load, low_use, low_use_figures, waiting_gpus
+from gpureport.analysis.signals import job_load, low_use, low_use_figures
 from gpureport.analysis.signals.core_count import CPU
 from gpureport.analysis.signals.job_load import OtherLoad
 from gpureport.analysis.signals.low_use import LowUse
 from gpureport.analysis.signals.low_use_figures import LowUseFigures
+from gpureport.analysis.signals.waits import waiting_gpus
 from gpureport.findings import Confidence, Evidence, Finding, Severity
 from gpureport.recording_advice import RECORD
 

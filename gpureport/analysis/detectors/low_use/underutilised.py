@@ -13,10 +13,11 @@ from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import core_count, job_load, low_use, low_use_figures, waiting_gpus
+from gpureport.analysis.signals import core_count, job_load, low_use, low_use_figures
 from gpureport.analysis.signals.core_count import CPU, CoreCount
 from gpureport.analysis.signals.low_use import LowUse
 from gpureport.analysis.signals.low_use_figures import LowUseFigures
+from gpureport.analysis.signals.waits import waiting_gpus
 from gpureport.findings import Confidence, Evidence, Finding, Severity
 from gpureport.recording_advice import RECORD
 

@@ -16,11 +16,12 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import core_count, job_load, wait_cost, wait_episodes, waiting_gpus
+from gpureport.analysis.signals import core_count, job_load
 from gpureport.analysis.signals.core_count import CPU
-from gpureport.analysis.signals.wait_cost import WaitCost
-from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
-from gpureport.analysis.signals.waiting_gpus import WaitCandidate
+from gpureport.analysis.signals.waits import wait_cost, wait_episodes, waiting_gpus
+from gpureport.analysis.signals.waits.wait_cost import WaitCost
+from gpureport.analysis.signals.waits.wait_episodes import ComparedEpisodes
+from gpureport.analysis.signals.waits.waiting_gpus import WaitCandidate
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import FloatArray
 from gpureport.findings import Evidence, Finding, Interval, NotJudged, Severity, Threshold

@@ -13,11 +13,12 @@ from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
-from gpureport.analysis.signals import copied_data, job_load, wait_cost, wait_episodes, waiting_gpus
+from gpureport.analysis.signals import job_load
 from gpureport.analysis.signals.core_count import CPU
-from gpureport.analysis.signals.wait_cost import WaitCost
-from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
-from gpureport.analysis.signals.waiting_gpus import WaitCandidate
+from gpureport.analysis.signals.waits import copied_data, wait_cost, wait_episodes, waiting_gpus
+from gpureport.analysis.signals.waits.wait_cost import WaitCost
+from gpureport.analysis.signals.waits.wait_episodes import ComparedEpisodes
+from gpureport.analysis.signals.waits.waiting_gpus import WaitCandidate
 from gpureport.analysis.thresholds import literature, pragmatic, read_limits
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold

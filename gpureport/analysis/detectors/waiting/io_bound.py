@@ -11,10 +11,10 @@ from gpureport.analysis.rules.kind_description import AdvicePath, KindDescriptio
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
-from gpureport.analysis.signals import wait_cost, wait_episodes, waiting_gpus
-from gpureport.analysis.signals.wait_cost import WaitCost
-from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
-from gpureport.analysis.signals.waiting_gpus import WaitCandidate
+from gpureport.analysis.signals.waits import wait_cost, wait_episodes, waiting_gpus
+from gpureport.analysis.signals.waits.wait_cost import WaitCost
+from gpureport.analysis.signals.waits.wait_episodes import ComparedEpisodes
+from gpureport.analysis.signals.waits.waiting_gpus import WaitCandidate
 from gpureport.analysis.thresholds import literature, pragmatic, read_limits
 from gpureport.findings import Finding, Interval, NotJudged, Severity, Threshold
 

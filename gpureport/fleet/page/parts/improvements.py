@@ -8,7 +8,7 @@ from gpureport.fleet.page.class_words import shorten_name
 from gpureport.fleet.page.page_model import PagePart
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.relative_changes import format_percent_change
+from gpureport.report.wording.differences.relative_changes import format_percent_change
 
 _MOST_ROWS = 20
 

@@ -9,7 +9,7 @@ from gpureport.comparison.across_runs.across_runs import BatchSize, Scaling
 from gpureport.comparison.across_runs.memory_fit import MemoryFit
 from gpureport.comparison.steps.steps import Step
 from gpureport.report.formats.json.evidence_json import evidence_json
-from gpureport.report.wording.comparison_reasons import describe_memory_reason
+from gpureport.report.wording.differences.comparison_reasons import describe_memory_reason
 
 
 def across_runs_json(steps: Sequence[Step]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.remaining_loss import RemainingLoss
 from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, summarize_by_kind
-from gpureport.report.wording.comparison_reasons import describe_reason
+from gpureport.report.wording.differences.comparison_reasons import describe_reason
 
 
 def gains_json(comparison: Comparison, pairs: Sequence[StepPair]) -> list[dict[str, Any]]:

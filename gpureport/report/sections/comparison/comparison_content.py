@@ -36,12 +36,13 @@ from gpureport.report.sections.gains import gain_table
 from gpureport.report.sections.head import change_notes, notes, verdict
 from gpureport.report.sections.head.headlines import step_headline
 from gpureport.report.sections.study.study_content import build_study_sections
-from gpureport.report.wording import difference_wording, display, numbered_labels
-from gpureport.report.wording.comparison_reasons import (
+from gpureport.report.wording import display, numbered_labels
+from gpureport.report.wording.differences import difference_wording
+from gpureport.report.wording.differences.comparison_reasons import (
     CHECKS,
     describe_reason,
 )
-from gpureport.report.wording.difference_wording import FigureFormat
+from gpureport.report.wording.differences.difference_wording import FigureFormat
 from gpureport.report.wording.grouping import group_holders
 
 _LABEL = 22

@@ -10,7 +10,7 @@ from gpureport.comparison.training.training_goals import TrainingGoals
 from gpureport.report.model.comparison_parts import EarlierComparison
 from gpureport.report.sections.comparison import figure_formats, step_pair_tables
 from gpureport.report.sections.comparison.step_pair_view import describe_doubt
-from gpureport.report.wording.comparison_reasons import SINGLE_RUN_SCATTER
+from gpureport.report.wording.differences.comparison_reasons import SINGLE_RUN_SCATTER
 
 _EARLIER, _LATER = "before", "after"
 

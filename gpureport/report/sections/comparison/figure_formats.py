@@ -18,7 +18,7 @@ from gpureport.comparison.steps.training_rate import TrainingBasis
 from gpureport.comparison.steps.verdict_reason import Reason
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, figure_names, scales, work_scale
-from gpureport.report.wording.difference_wording import FigureFormat
+from gpureport.report.wording.differences.difference_wording import FigureFormat
 
 _HOUR = 3600.0
 _BRIEF = 36.0

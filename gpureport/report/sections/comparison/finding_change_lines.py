@@ -8,7 +8,7 @@ from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings import finding_groups
 from gpureport.report.sections.findings.finding_groups import Group
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.comparison_reasons import describe_unknown_change
+from gpureport.report.wording.differences.comparison_reasons import describe_unknown_change
 from gpureport.report.wording.grouping import group_holders
 
 _NAMES = {

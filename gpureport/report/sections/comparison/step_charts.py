@@ -21,7 +21,7 @@ from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.comparison.step_summary_table import cut_interval, explain_missing_utilisation
 from gpureport.report.sections.study.study_charts import split_into_panels
 from gpureport.report.wording import display
-from gpureport.report.wording.difference_wording import ONCE_SETTLED
+from gpureport.report.wording.differences.difference_wording import ONCE_SETTLED
 from gpureport.report.wording.ranges import format_interval
 from gpureport.report.wording.work_scale import name_work
 

@@ -13,9 +13,9 @@ from gpureport.report.sections.comparison.figure_formats import (
     note_prices,
     select_formats,
 )
-from gpureport.report.wording.comparison_reasons import list_reasons
-from gpureport.report.wording.difference_wording import FigureFormat, describe_verdict, format_interval
-from gpureport.report.wording.relative_changes import format_relative_difference
+from gpureport.report.wording.differences.comparison_reasons import list_reasons
+from gpureport.report.wording.differences.difference_wording import FigureFormat, describe_verdict, format_interval
+from gpureport.report.wording.differences.relative_changes import format_relative_difference
 
 
 def pair_formats_with_deltas(

@@ -3,18 +3,24 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.comparison.chain.step_pairs import StepPair
+from gpureport.comparison.setup.setup_changes import SetupChange
 from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts.comparability import Comparability
-from gpureport.comparison.verdicts.setup_changes import SetupChange
 from gpureport.report.model.comparison_parts import StepPairView
 from gpureport.report.model.shapes import Cell, Fact, Row, Table
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import figure_formats, finding_change_lines, quality_rows, step_pair_tables
-from gpureport.report.wording import difference_wording, display, setup_wording
-from gpureport.report.wording.comparison_reasons import CHECKS, describe_check, describe_left_out, describe_reason
-from gpureport.report.wording.difference_wording import FigureFormat
+from gpureport.report.wording import display
+from gpureport.report.wording.differences import difference_wording, setup_wording
+from gpureport.report.wording.differences.comparison_reasons import (
+    CHECKS,
+    describe_check,
+    describe_left_out,
+    describe_reason,
+)
+from gpureport.report.wording.differences.difference_wording import FigureFormat
 
 _VALUE = 22
 """Most characters of a value, so that two stand side by side on a terminal."""

@@ -14,8 +14,8 @@ from gpureport.report.model.shapes import Cell, Fact, Row, Table
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, numbered_labels
-from gpureport.report.wording.comparison_reasons import describe_memory_reason
-from gpureport.report.wording.difference_wording import ONCE_SETTLED
+from gpureport.report.wording.differences.comparison_reasons import describe_memory_reason
+from gpureport.report.wording.differences.difference_wording import ONCE_SETTLED
 from gpureport.report.wording.ranges import format_interval
 
 _LABEL = 32

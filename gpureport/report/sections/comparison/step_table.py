@@ -20,9 +20,9 @@ from gpureport.report.sections.comparison import figure_formats, quality_rows
 from gpureport.report.sections.comparison.figure_formats import LABEL, join_notes, note_prices, select_formats
 from gpureport.report.sections.comparison.step_columns import StepColumn, build_step_columns
 from gpureport.report.wording import display
-from gpureport.report.wording.changes import build_change
-from gpureport.report.wording.comparison_reasons import describe_left_out
-from gpureport.report.wording.difference_wording import FigureFormat
+from gpureport.report.wording.differences.changes import build_change
+from gpureport.report.wording.differences.comparison_reasons import describe_left_out
+from gpureport.report.wording.differences.difference_wording import FigureFormat
 
 _MOST = 6
 """Figures that a reader takes in at once."""

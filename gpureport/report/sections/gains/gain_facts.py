@@ -9,7 +9,8 @@ from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, summarize_by_kind
 from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.comparison import quality_rows
-from gpureport.report.wording import display, relative_changes, setup_wording, terms
+from gpureport.report.wording import display, terms
+from gpureport.report.wording.differences import relative_changes, setup_wording
 
 _FATES = {
     ChangeKind.RESOLVED: "Gone",

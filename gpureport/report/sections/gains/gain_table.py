@@ -12,8 +12,9 @@ from gpureport.report.model.shapes import Cell, Fact
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gains import gain_facts, potential_sentence
 from gpureport.report.sections.gpus import spending
-from gpureport.report.wording import display, relative_changes
-from gpureport.report.wording.comparison_reasons import (
+from gpureport.report.wording import display
+from gpureport.report.wording.differences import relative_changes
+from gpureport.report.wording.differences.comparison_reasons import (
     count_family,
     describe_interval,
     describe_left_out,

@@ -6,7 +6,8 @@ from gpureport.comparison.steps.step_figures import observed_seconds
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings import loss_wording
-from gpureport.report.wording import display, relative_changes, terms
+from gpureport.report.wording import display, terms
+from gpureport.report.wording.differences import relative_changes
 
 _NAMED = 3
 """Classes of lost time that the sentence names."""

@@ -6,7 +6,7 @@ from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK, TRA
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gpus import spending
-from gpureport.report.wording import difference_wording
+from gpureport.report.wording.differences import difference_wording
 
 
 def list_other_changes(comparison: Comparison) -> Iterator[str]:

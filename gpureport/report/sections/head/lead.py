@@ -20,7 +20,7 @@ from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
 from gpureport.report.sections.head.headlines.run_headline import HEALTHY, OF_GPU_TIME
 from gpureport.report.sections.head.loss_sentence import Findings, describe_loss, name_loss
 from gpureport.report.wording import display
-from gpureport.report.wording.comparison_reasons import SINGLE_RUN_SCATTER, describe_reason
+from gpureport.report.wording.differences.comparison_reasons import SINGLE_RUN_SCATTER, describe_reason
 
 _SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
 NOTHING_TO_DO = "Nothing needs doing"

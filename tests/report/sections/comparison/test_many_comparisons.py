@@ -12,8 +12,8 @@ from gpureport.report.formats.text import markdown, terminal
 from gpureport.report.sections.comparison.figure_formats import choose_format
 from gpureport.report.sections.comparison.step_table import build_step_table
 from gpureport.report.sections.gains.gain_table import build_gain_table
-from gpureport.report.wording.changes import build_change
-from gpureport.report.wording.difference_wording import difference_sentence
+from gpureport.report.wording.differences.changes import build_change
+from gpureport.report.wording.differences.difference_wording import difference_sentence
 from gpureport.report.wording.display import GAP
 from tests.comparison.runs import compared, level, sampled
 from tests.report.test_steps import chain

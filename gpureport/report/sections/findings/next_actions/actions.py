@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from gpureport.analysis.signals import waiting_gpus
 from gpureport.analysis.signals.job_load import BESIDE_OTHERS
+from gpureport.analysis.signals.waits import waiting_gpus
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.findings import Confidence, Finding, Severity
 from gpureport.report.model.finding_rows import FindingRow

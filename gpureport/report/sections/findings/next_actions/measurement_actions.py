@@ -18,7 +18,7 @@ from gpureport.report.model.head import Action
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings.rows.row_groups import RowGroup
 from gpureport.report.wording import display, numbered_labels
-from gpureport.report.wording.more_data import describe_more_data
+from gpureport.report.wording.differences.more_data import describe_more_data
 
 _COARSE = 0.05
 """Relative change from which it matters that a comparison cannot show a smaller one."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from gpureport.analysis.advice import step_choice
 from gpureport.analysis.advice.run_facts import gather_facts
 from gpureport.analysis.signals.low_use import LOW_USE_KINDS
-from gpureport.analysis.signals.waiting_gpus import WAIT_KINDS
+from gpureport.analysis.signals.waits.waiting_gpus import WAIT_KINDS
 from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, recorded_seconds
 from gpureport.findings import AdvisedStep
 from gpureport.report.model.head import Action

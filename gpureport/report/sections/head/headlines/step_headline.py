@@ -7,8 +7,9 @@ from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.number_format import MINUS
 from gpureport.report.sections.comparison import quality_rows
-from gpureport.report.wording import display, relative_changes
-from gpureport.report.wording.comparison_reasons import count_family, describe_interval
+from gpureport.report.wording import display
+from gpureport.report.wording.differences import relative_changes
+from gpureport.report.wording.differences.comparison_reasons import count_family, describe_interval
 from gpureport.report.wording.headlines import choose_headline
 from gpureport.report.wording.ranges import drop_equal_ends
 

@@ -2,7 +2,7 @@
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases
-from gpureport.analysis.signals.copied_data import COPYING
+from gpureport.analysis.signals.waits.copied_data import COPYING
 from gpureport.findings import Confidence
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts, format_length, name_gpus
 from gpureport.report.sections.head.low_use_sentences import (

@@ -8,7 +8,7 @@ from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.recording import Device
 from gpureport.report.model.head import Tile
 from gpureport.report.wording import display
-from gpureport.report.wording.changes import build_plain_change
+from gpureport.report.wording.differences.changes import build_plain_change
 from gpureport.report.wording.scales import split_common_unit
 
 _METRIC = "gpu_memory_used_bytes"

@@ -3,7 +3,7 @@
 import pytest
 
 from gpureport.number_format import MINUS
-from gpureport.report.wording import relative_changes
+from gpureport.report.wording.differences import relative_changes
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from math import isfinite
 from gpureport.comparison.steps.steps import Delta, Verdict
 from gpureport.comparison.steps.verdict_reason import ReasonKind
 from gpureport.report.wording import display
-from gpureport.report.wording.comparison_reasons import describe_reason
+from gpureport.report.wording.differences.comparison_reasons import describe_reason
+from gpureport.report.wording.differences.relative_changes import format_percent_range, format_relative_difference
 from gpureport.report.wording.ranges import drop_equal_ends
-from gpureport.report.wording.relative_changes import format_percent_range, format_relative_difference
 from gpureport.report.wording.scales import NUMBERS, Scale
 
 ONCE_SETTLED = " once settled"

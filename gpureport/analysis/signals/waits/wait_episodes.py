@@ -9,7 +9,7 @@ from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals.waiting_gpus import WaitCandidate
+from gpureport.analysis.signals.waits.waiting_gpus import WaitCandidate
 from gpureport.columns import BoolArray, FloatArray
 
 _ERRORS = 3.0

@@ -12,8 +12,8 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.utilisation_levels import build_level_evidence
-from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
-from gpureport.analysis.signals.waiting_gpus import WaitCandidate
+from gpureport.analysis.signals.waits.wait_episodes import ComparedEpisodes
+from gpureport.analysis.signals.waits.waiting_gpus import WaitCandidate
 from gpureport.findings import Confidence, Evidence, Interval, Threshold
 
 

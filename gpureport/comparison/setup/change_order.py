@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from gpureport.analysis.advice.run_facts import read_setup
-from gpureport.comparison.verdicts.command_lines import COMMAND, normalize_name
+from gpureport.comparison.setup.command_lines import COMMAND, normalize_name
 
 _SETTINGS = (
     *("workers", "precision", "batch", "accumulation", "pin_memory", "non_blocking", "persistent_workers"),

@@ -1,7 +1,7 @@
 """What changed in the set-up, in a line."""
 
-from gpureport.comparison.verdicts.setup_changes import SettingValue, SetupChange
-from gpureport.report.wording.setup_wording import describe_values, list_setup_changes
+from gpureport.comparison.setup.setup_changes import SettingValue, SetupChange
+from gpureport.report.wording.differences.setup_wording import describe_values, list_setup_changes
 
 
 def change(key: str, before: str | None, after: str | None, kind: str = "param") -> SetupChange:

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from gpureport.comparison.verdicts.setup_changes import SettingValue, SetupChange
+from gpureport.comparison.setup.setup_changes import SettingValue, SetupChange
 from gpureport.report.wording import display
-from gpureport.report.wording.comparison_reasons import CHECKS
+from gpureport.report.wording.differences.comparison_reasons import CHECKS
 
 _TRACKER_TAGS = {"mlflow.note.content": "description", "mlflow.source.git.commit": "commit"}
 """Tags of a tracker by their names on its pages."""

@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from gpureport.comparison.setup.change_order import rank_change
+from gpureport.comparison.setup.command_lines import COMMAND, differ_beside, list_options, normalize_name
 from gpureport.comparison.steps import recorded_setup
 from gpureport.comparison.steps.recorded_setup import Value
 from gpureport.comparison.steps.steps import Step
-from gpureport.comparison.verdicts.change_order import rank_change
-from gpureport.comparison.verdicts.command_lines import COMMAND, differ_beside, list_options, normalize_name
 from gpureport.recording import Run
 from gpureport.redaction import HIDDEN
 

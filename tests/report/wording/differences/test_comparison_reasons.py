@@ -4,7 +4,12 @@ import pytest
 
 from gpureport.comparison.steps.counted_runs import ShortRun
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
-from gpureport.report.wording.comparison_reasons import CHECKS, describe_left_out, describe_reason, list_reasons
+from gpureport.report.wording.differences.comparison_reasons import (
+    CHECKS,
+    describe_left_out,
+    describe_reason,
+    list_reasons,
+)
 from gpureport.report.wording.display import GAP
 
 SHORT = Reason(kind=ReasonKind.SHORT_RUN, run="a", amount=499.0, least=600.0)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.verdicts.setup_changes import (
+from gpureport.comparison.setup.setup_changes import (
     SettingValue,
     SetupChange,
     compare_setups,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpureport.report.wording.changes import _format_points
+from gpureport.report.wording.differences.changes import _format_points
 from gpureport.report.wording.ranges import drop_equal_ends
 
 
