@@ -16,6 +16,7 @@ from gpureport.training_names import normalise_work_unit
 
 _STEPS = re.compile(r"(?:(?:max|num|n|total|train|training|max_train|num_train)_)?(?:steps|iterations|iters?)")
 _EPOCHS = re.compile(r"(?:(?:max|num|n|total|train|training|num_train)_)?epochs")
+_BATCH_SIZE = "batch size"
 _OF_JOB = (
     {"train", "training", "trainer", "pl", "lightning", "fit", "loop", "run", "job", "experiment", "general", "main"}
     | {"args", "arguments", "params", "parameters", "hparams", "hyperparams", "hyperparameters", "hyper", "hp"}
@@ -29,7 +30,7 @@ class UnequalAmounts:
     """What a param says of the work of runs for which one amount was stated.
 
     Attributes:
-        name: of the param, as it is called last: `max_steps`.
+        name: of the param, as it is called last: `max_steps`; "batch size" where as many steps took other batches.
         amounts: what it says, each once, the smallest first.
     """
 
@@ -67,11 +68,18 @@ def _compare_amounts(runs: Sequence[Run], unit: str) -> UnequalAmounts | None:
             # one length that all runs share is that of the job
             return None
         if unequal:
-            return UnequalAmounts(name=unequal[0], amounts=tuple(sorted({amount for amount, _ in known[unequal[0]]})))
+            return _name_difference(unequal[0], known[unequal[0]])
         if names and all(said):
             # steps end a job, whatever its epochs
             return None
     return None
+
+
+def _name_difference(name: str, known: Sequence[tuple[float, Run]]) -> UnequalAmounts:
+    amounts = {amount for amount, _ in known}
+    if len(amounts) == 1:
+        name, amounts = _BATCH_SIZE, {size for _, run in known if (size := batch_size(run)) is not None}
+    return UnequalAmounts(name=name, amounts=tuple(sorted(amounts)))
 
 
 def _differ(known: Sequence[tuple[float, Run]], *, counts_samples: bool) -> bool:

@@ -218,7 +218,7 @@ def test_one_amount_for_runs_of_other_lengths_is_doubted(
         assert gpureport("ingest", *sources, "--step", "base", "--step", "more", "--work", "44800:images").code == 0
     stored = [f"{name}/{place}" for name in ("base", "more") for place in range(3)]
     asked = stored if is_stored else [*sources, "--work", "44800:images"]
-    warning = "One --work for runs whose steps differ (200, 700): give one for each source."
+    warning = "One --work for runs that differ in steps (200, 700): give one for each source."
     shown = " ".join(gpureport("compare", *asked).out.split())
     assert warning in shown
     assert shown.startswith("Not enough data to say whether GPU time per image changed.")

@@ -37,6 +37,7 @@ def lay_out(*params: Params, work: Work = COMMON, training: Points | None = None
     ("params", "name", "amounts"),
     [
         (STEPS, "steps", (200, 700)),
+        ((Params(steps="200", batch_size="64"), Params(steps="200", batch_size="128")), "batch size", (64, 128)),
         ((Params(max_steps="200"), Params(max_steps="700"), Params()), "max_steps", (200, 700)),
         ((Params({"trainer.maxSteps": "1e3"}), Params({"trainer.maxSteps": "700"})), "max_steps", (700, 1000)),
         ((Params({"config/training_args/steps": "5"}), Params({"config/training_args/steps": "7"})), "steps", (5, 7)),
@@ -123,7 +124,7 @@ def test_nothing_per_unit_of_work_is_judged() -> None:
         assert judged[metric].verdict is Verdict.NOT_ENOUGH_DATA
         assert reason is not None
         assert reason.kind is ReasonKind.COMMON_WORK
-    text = "One --work for runs whose steps differ (200, 700): give one for each source."
+    text = "One --work for runs that differ in steps (200, 700): give one for each source."
     assert text in describe_doubts(comparison)
     assert describe_unequal_amounts(lay_out(*(Params(steps=str(count)) for count in range(1, 6)))) == text.replace(
         "200, 700", "1, 2, 3, …"

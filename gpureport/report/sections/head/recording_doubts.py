@@ -104,7 +104,7 @@ def describe_unequal_amounts(runs: Iterable[SampledRun]) -> str:
     amounts = [display.quantity(amount, "") for amount in found.amounts]
     shown = [*amounts[:_NAMED], *(["…"] if len(amounts) > _NAMED else [])]
     name = clean_name(found.name)
-    return f"One --work for runs whose {name} differ ({', '.join(shown)}): give one for each source."
+    return f"One --work for runs that differ in {name} ({', '.join(shown)}): give one for each source."
 
 
 def describe_recording_order(steps: Sequence[Step]) -> str:

@@ -162,11 +162,11 @@ def _advise_more_data(comparison: Comparison, delta: Delta) -> str:
     base, step = (one for one in comparison.steps if one.label in {delta.base, delta.step})
     if delta.interval is None:
         return ""
-    now = measure_run_interval(delta, delta.interval, base, step, repeat_base=delta.runs[0] >= delta.runs[1])
+    now = measure_run_interval(delta, delta.interval, base, step, repeat_base=delta.runs[0] <= delta.runs[1])
     is_repeated = min(delta.runs) > 1
     more = estimate_more_data(now, now.half_width * _COARSE / _detectable_share(delta), on_both=is_repeated)
-    several = display.clean(max(base, step, key=lambda one: len(one.runs)).label)
-    advice = describe_more_data(more, "runs of each step" if is_repeated else f"runs of {several}")
+    fewer = display.clean(min(base, step, key=lambda one: len(one.runs)).label)
+    advice = describe_more_data(more, "runs of each step" if is_repeated else f"runs of {fewer}")
     if not advice:
         return f"More runs show smaller ones, but no reasonable number shows {_COARSE:.0%}."
     return f"To show {_COARSE:.0%}, {advice}."
@@ -175,6 +175,8 @@ def _advise_more_data(comparison: Comparison, delta: Delta) -> str:
 def _name_runs(counts: tuple[int, int], *, is_short: bool) -> str:
     """Return how many runs stand on either side: `Three runs this short`, `3 runs and 1 of this length`."""
     size = "this short" if is_short else "of this length"
+    if counts == (1, 1):
+        return f"Two single runs {size}"
     if counts[0] == counts[1]:
         return f"{_NUMBERS.get(counts[0], str(counts[0]))} runs {size}"
     return f"{display.plural(max(counts), 'run')} and {min(counts)} {size}"

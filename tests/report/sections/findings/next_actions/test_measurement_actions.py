@@ -23,11 +23,11 @@ def advice(*runs: SampledRun) -> str:
     return measurement.action.text.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_one_run_against_several_asks_for_more_of_them_or_longer_ones() -> None:
-    """As the gate does."""
-    text = advice(*step("main", (59.2, 60.0, 60.8)), *step("run", (60.2,)))
+def test_one_run_against_several_asks_for_more_of_the_one_or_longer_ones() -> None:
+    """Two of it show what six of the others would."""
+    text = advice(*step("main", (59.2, 60.0, 60.8)), *step("next", (60.2,)))
     assert text == (
-        "3 runs and 1 this short only show changes above about 8.3%. To show 5%, take 6 runs of main or runs of about "
+        "3 runs and 1 this short only show changes above about 8.3%. To show 5%, take 2 runs of next or runs of about "
         "3 min."
     )
 
