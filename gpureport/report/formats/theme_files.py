@@ -49,6 +49,11 @@ def find_logo(folder: Path | None) -> str:
     return next((name for name in LOGOS if find_theme_file(folder, name) is not None), "")
 
 
+def adapts_to_dark(path: Path) -> bool:
+    """Return whether a picture has colours of its own for a dark page, as only SVG can."""
+    return path.suffix.lower() == ".svg" and b"prefers-color-scheme" in path.read_bytes()
+
+
 class ThemeLoader(FileSystemLoader):
     """Finds templates in the folder of a theme and nowhere else."""
 

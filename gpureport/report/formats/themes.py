@@ -22,7 +22,14 @@ from jinja2 import (
 from gpureport import resources
 from gpureport.errors import RenderError
 from gpureport.report.charts import palette
-from gpureport.report.formats.theme_files import LOGOS, ThemeFileError, ThemeLoader, find_logo, find_theme_file
+from gpureport.report.formats.theme_files import (
+    LOGOS,
+    ThemeFileError,
+    ThemeLoader,
+    adapts_to_dark,
+    find_logo,
+    find_theme_file,
+)
 from gpureport.report.formats.theme_sandbox import ThemeEnvironment
 
 SHIPPED = "shipped"
@@ -84,6 +91,7 @@ def make_environment(templates: Path | None) -> Environment:
         "colours": palette.SHARED,
         "picture": picture_function(templates),
         "logo": lambda: find_logo(templates),
+        "logo_adapts": lambda: templates is not None and adapts_to_dark(templates / find_logo(templates)),
     }
     return pages
 

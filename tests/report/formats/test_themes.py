@@ -189,9 +189,17 @@ def test_a_theme_of_a_logo_alone_is_one(report: Report, tmp_path: Path) -> None:
     assert '<p><img src="data:image/svg+xml;base64,' in page
     assert "<b>gpureport</b>" not in page
     # no sign parts the logo from the words after it
-    assert re.search(r'alt="Logo" height="24"> [^ ·<]', page)
+    assert re.search(r'alt="Logo" height="24" class="paper"> [^ ·<]', page)
     theme(folder, report_html="{% extends 'shipped/report.html' %}{% block brand %}Example Ltd{% endblock %}")
     assert "<p>Example Ltd" in html.render(report, folder)
+
+
+@pytest.mark.parametrize("own", ["", "@media (prefers-color-scheme: dark) { path { fill: #fff } }"])
+def test_a_logo_stands_on_white_where_the_page_is_dark(report: Report, tmp_path: Path, own: str) -> None:
+    """Unless it brings colours for the dark."""
+    logo = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><style>{own}</style></svg>'
+    page = html.render(report, theme(tmp_path / "theme", logo_svg=logo))
+    assert ('height="24" class="paper">' in page) == (not own)
 
 
 def test_a_theme_of_fonts_alone_is_one(tmp_path: Path) -> None:
