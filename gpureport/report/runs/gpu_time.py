@@ -50,6 +50,11 @@ def no_job_gpu_seconds(analyses: Iterable[Analysis]) -> float:
     return sum(analysis.no_job_gpu_seconds for analysis in analyses)
 
 
+def name_whole(runs: Iterable[ReportRun]) -> str:
+    """Return what shares of the time of runs are of: all that was recorded, or what jobs held GPUs for."""
+    return "the jobs' time" if no_job_gpu_seconds(run.analysis for run in runs) else "the run"
+
+
 def lost_seconds_by_class(analyses: Iterable[Analysis]) -> dict[str, float]:
     """Return the GPU-seconds of each class that were lost, largest first."""
     lost: defaultdict[str, float] = defaultdict(float)

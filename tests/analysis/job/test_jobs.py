@@ -164,3 +164,18 @@ def test_a_desktop_between_two_jobs_is_no_job() -> None:
     memory, power = steps((18.0, 600), (0.3, 1500), (18.0, 600)), steps((300, 600), (28, 1500), (300, 600))
     analysis = analyze(recording(util=util, memory=memory, power=power))
     assert (len(analysis.jobs), found(analysis, "idle_gap")) == (2, [])
+
+
+def test_what_many_jobs_lose_after_their_work_is_a_warning_together() -> None:
+    """Each loses less than is worth a change."""
+    jobs = [part for _ in range(30) for part in ((_WORK, 100), (_LOAD, 12), (_EMPTY, 60))]
+    tails = found(analyze(_log(*jobs)), "tail_idle")
+    assert len(tails) == 30
+    assert {each.severity for each in tails} == {Severity.WARNING}
+
+
+def test_a_tail_is_as_long_as_the_job_held_the_gpu() -> None:
+    """Words, figures and shares go by that, whatever the log holds after it."""
+    (tail,) = found(analyze(_log((_WORK, 600), (_LOAD, 200), (_EMPTY, 300))), "tail_idle")
+    assert tail.summary == "The GPU sat idle for 3 min 20 s after the last work, 25% of the jobs' time."
+    assert [each.observed for each in tail.evidence] == pytest.approx([200, 0.25], abs=0.5)

@@ -1,7 +1,8 @@
 """Time before the job's first sustained GPU work and after its last: the kinds startup_idle and tail_idle."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,11 +13,14 @@ from gpureport.analysis.detectors.idle.stretch_figures import (
     build_share_evidence,
     count_all_readings,
     count_most_readings,
+    find_held_time,
     measure_idle_or_unused_seconds,
     measure_no_job_seconds,
     measure_resting_seconds,
+    measure_seconds_of_jobs,
     measure_unused_seconds,
 )
+from gpureport.analysis.detectors.idle.stretch_wording import describe_length, describe_no_job_time
 from gpureport.analysis.job.late_starts import was_starting_up
 from gpureport.analysis.job.phases import ACTIVE, LITTLE_WORK, NO_JOB, NO_WORK, UTILISATION
 from gpureport.analysis.results import Job
@@ -95,7 +99,7 @@ class StartupIdle(Rule):
     shortest: Threshold = pragmatic(10.0, "s", "importing a framework takes as long")
     late: ClassVar[Threshold] = pragmatic(5.0, "s", "with another GPU at work, the framework has been imported")
     long: Threshold = literature(1200.0, "s", "SageMaker Debugger, MaxInitializationTime: 20 min")
-    share: Threshold = pragmatic(0.05, "1", "share of the recording that is worth a change")
+    share: Threshold = pragmatic(0.05, "1", "share of the run that is worth a change")
     bursts: ClassVar[Threshold] = pragmatic(0.05, "1", "more work than a few autotuning kernels")
     light: Threshold = pragmatic(0.2, "1", "share of time above 5%; a display or a monitor shows less")
     lone: ClassVar[Threshold] = vendor(
@@ -118,8 +122,22 @@ class StartupIdle(Rule):
         if window is None:
             yield from self._judge_job_without_work(context)
             return
-        for job in context.jobs:
-            yield from self._judge_job(context, job)
+        yield from self._weigh_together(
+            context, [each for job in context.jobs for each in self._judge_job(context, job)]
+        )
+
+    def _weigh_together(self, context: Context, judged: Sequence[Finding | NotJudged]) -> Iterator[Finding | NotJudged]:
+        """Yield what was found in each job, as warnings where all jobs together lost enough for that."""
+        held = measure_seconds_of_jobs(context) * len(context.gpus())
+        lost: defaultdict[str, float] = defaultdict(float)
+        for each in judged:
+            if isinstance(each, Finding):
+                lost[each.kind] += each.lost_gpu_seconds or 0.0
+        for each in judged:
+            if isinstance(each, Finding) and lost[each.kind] > self.share.value * held:
+                yield replace(each, severity=Severity.WARNING)
+            else:
+                yield each
 
     def _judge_job(self, context: Context, job: Job) -> Iterator[Finding | NotJudged]:
         window, last = job.window, job is context.jobs[-1]
@@ -158,11 +176,17 @@ class StartupIdle(Rule):
             # memory tells that no job held a GPU, and nothing what the GPU did
             return
         held_seconds = interval.seconds * (resting / (resting + no_job_seconds))
-        share, bursts = held_seconds / context.whole.seconds, 1 - (resting + no_job_seconds) / sampled
-        light = 1 - measure_resting_seconds(log, interval, devices or context.gpus(), IDLE_RATIO) / sampled
+        share, held_sampled = held_seconds / measure_seconds_of_jobs(context), max(sampled - no_job_seconds, resting)
+        bursts = 1 - resting / max(held_sampled, 1e-9)
+        worked = sampled - measure_resting_seconds(log, interval, devices or context.gpus(), IDLE_RATIO)
+        light = worked / max(held_sampled, 1e-9)
         confidence = certainty.confidence_by_readings(readings, step)
         is_freed = kind == "tail_idle" and no_job_seconds > 0 and held_seconds < self.shortest.value
         is_long = held_seconds > self.long.value or share > self.share.value
+        spans = (interval,) if is_freed else find_held_time(context, interval, devices or context.gpus())
+        seconds = sum(span.seconds for span in spans)
+        length_range = self._find_length_range(log, kind, interval, devices, interval.seconds - seconds)
+        free = sum(measure_no_job_seconds(context, span, devices or context.gpus()) for span in spans)
         yield Finding(
             kind=kind,
             severity=Severity.WARNING if is_long else Severity.INFO,
@@ -170,15 +194,15 @@ class StartupIdle(Rule):
             devices=devices,
             intervals=(interval,),
             evidence=(
-                build_length_evidence(interval.seconds, beyond_log, shortest),
-                build_share_evidence(share, self.share, freed=no_job_seconds > 0),
-                *build_range_evidence(self._find_length_range(log, kind, interval, devices)),
+                build_length_evidence(seconds, beyond_log, shortest),
+                build_share_evidence(share, self.share, context),
+                *build_range_evidence(length_range),
             ),
             lost_gpu_seconds=resting,
             cause=NO_JOB if is_freed else None,
             samples=count_all_readings(log, interval, devices),
-            summary=self._describe_length(log, kind, interval, devices, is_freed=is_freed)
-            + _describe_no_job_time(context, no_job_seconds)
+            summary=describe_length(context, kind, spans, devices, length_range, is_freed=is_freed)
+            + describe_no_job_time(context, free)
             + self._describe_light_work(bursts, light),
             recommendation=_STARTUP if kind == "startup_idle" else _NO_JOB if is_freed else _TAIL,
         )
@@ -191,9 +215,12 @@ class StartupIdle(Rule):
         return ""
 
     def _find_length_range(
-        self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]
+        self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...], free: float
     ) -> tuple[float, float] | None:
-        """Return the shortest and the longest time a stretch may have lasted, None if its edge is certain."""
+        """Return the shortest and the longest time a stretch may have lasted, None if its edge is certain.
+
+        `free` are the seconds in which no job held a GPU, which count in neither.
+        """
         edge = interval.end if kind == "startup_idle" else interval.start
         times = np.concatenate([context.series[name].times for name in devices or context.gpus()])
         before, after = times[times < edge], times[times >= edge]
@@ -202,31 +229,10 @@ class StartupIdle(Rule):
         nearest, farthest = int(before.max()), int(after.min())
         inner, outer = (nearest, farthest) if kind == "startup_idle" else (farthest, nearest)
         anchor = interval.start if kind == "startup_idle" else interval.end
-        shortest, longest = abs(inner - anchor) / 1e6, abs(outer - anchor) / 1e6
+        shortest, longest = abs(inner - anchor) / 1e6 - free, abs(outer - anchor) / 1e6 - free
         step = context.recording.run.interval or 0.0
         is_blurred = longest - shortest > self.blurred.value * interval.seconds
         return (shortest, longest) if step > self.lone.value and is_blurred else None
-
-    def _describe_length(
-        self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...], *, is_freed: bool
-    ) -> str:
-        """Return how long a stretch lasted, in a sentence; with both limits if its edge is uncertain."""
-        length_range = self._find_length_range(context, kind, interval, devices)
-        length = phrases.duration_range(*(length_range or (interval.seconds, interval.seconds)))
-        seconds, base = context.whole.seconds, "the run"
-        if kind == "startup_idle" and (free := measure_no_job_seconds(context, context.whole, context.gpus())):
-            seconds, base = seconds - free / len(context.gpus()), "the jobs' time"
-        share = f"{phrases.percent(interval.seconds / seconds)} of {base}"
-        if is_freed:
-            return f"The log ran on for {length} after the last work, {share}."
-        if kind == "tail_idle":
-            gpus = tuple(context.gpus())
-            whose = phrases.capitalize(phrases.gpu_names(gpus, gpus)) if len(gpus) > 1 else "The GPU"
-            return f"{whose} sat idle for {length} after the last work, {share}."
-        if devices:
-            return f"{phrases.gpu_name(devices[0])} began to work {length} after the first GPU, {share}."
-        whose = "first work" if interval.start <= context.whole.start else "first work of a later job"
-        return f"The {whose} came after {length}, {share}."
 
     def _works_all_along(self, context: Context, device: str) -> bool:
         sampled = measure_resting_seconds(context, context.whole, (device,), np.inf)
@@ -287,12 +293,3 @@ def _report_single_reading(kind: str, step: float) -> NotJudged:
         amounts=(missing_metrics.length_of(step),),
         recording="a log with samples 5 s apart or less",
     )
-
-
-def _describe_no_job_time(context: Context, free: float) -> str:
-    """Return how long no job held a GPU, as a sentence; empty if a job held all of them."""
-    if not free:
-        return ""
-    if len(context.gpus()) > 1:
-        return f" No job used the GPUs for {phrases.duration(free)} of that GPU time, which is not lost."
-    return f" No job used the GPU for {phrases.duration(free)} of it, which is not lost."

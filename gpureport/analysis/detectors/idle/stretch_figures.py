@@ -30,6 +30,26 @@ def measure_no_job_seconds(context: Context, interval: Interval, devices: Iterab
     return sum(intervals.total_seconds(intervals.intersection(when, spans)) for spans in free)
 
 
+def find_held_time(context: Context, interval: Interval, devices: Iterable[str]) -> tuple[Interval, ...]:
+    """Return when a job held any of the GPUs within an interval."""
+    whole = intervals.to_spans([interval])
+    free = whole
+    for device in devices:
+        free = intervals.intersection(free, context.time_without_job.get(device, intervals.NO_SPANS))
+    return intervals.to_intervals(intervals.difference(whole, free))
+
+
+def measure_seconds_of_jobs(context: Context) -> float:
+    """Return the length of the run without the time in which no job held a GPU, a mean over its GPUs."""
+    free = measure_no_job_seconds(context, context.whole, context.gpus())
+    return context.whole.seconds - free / max(len(context.gpus()), 1)
+
+
+def name_whole(context: Context) -> str:
+    """Return what that length is called."""
+    return "the jobs' time" if measure_no_job_seconds(context, context.whole, context.gpus()) else "the run"
+
+
 def measure_idle_or_unused_seconds(context: Context) -> float:
     """Return the GPU time at a utilisation of at most 5%, and the unused share of all other samples."""
     return _measure_unused_seconds(context, IDLE_RATIO + 1e-6)
@@ -62,16 +82,10 @@ def build_length_evidence(seconds: float, beyond: float, limit: Threshold) -> Ev
     )
 
 
-def build_share_evidence(share: float, limit: Threshold, *, freed: bool) -> Evidence:
-    """Return which share of the recording a stretch took, against the share that matters."""
+def build_share_evidence(share: float, limit: Threshold, context: Context) -> Evidence:
+    """Return which share of the run a stretch took, against the share that matters."""
     relation = ">" if share > limit.value else "<="
-    return compare_with_limit(
-        "duration",
-        "share of the recording, while a job held GPUs" if freed else "share of the recording",
-        share,
-        relation,
-        limit,
-    )
+    return compare_with_limit("duration", f"share of {name_whole(context)}", share, relation, limit)
 
 
 def build_range_evidence(known: tuple[float, float] | None) -> Iterator[Evidence]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gpureport.comparison.gains import known_loss
 from gpureport.findings import Finding, Severity
 from gpureport.report.model.finding_card import Occurrence
+from gpureport.report.runs.held_time import list_held_stretches
 from gpureport.report.runs.report_run import ReportRun, format_time
 from gpureport.report.wording import display, terms
 
@@ -113,18 +114,17 @@ def summary(group: Group) -> str:
     largest = terms.humanize(display.clean_sentence(group.worst.summary))
     if len(group.findings) == 1:
         return largest
-    spans = [interval.seconds for finding in group.findings for interval in finding.intervals]
+    held = [(finding, list_held_stretches(group.run.analysis, finding)) for finding in group.findings]
+    spans = [stretch.seconds for _, stretches in held for stretch in stretches]
     count = counted(group)
     if not spans:
         return f"{count}. Largest: {largest}"
-    stretches, every = _shared(group)
-    if stretches:
+    shared, every = _shared(group)
+    if shared:
         count += f"{'' if every else ', most of them'} on {group.run.devices(group.devices)}"
     everybody = len(group.run.run.gpus)
     total = sum(
-        interval.seconds * (len(finding.devices) or everybody)
-        for finding in group.findings
-        for interval in finding.intervals
+        stretch.seconds * (len(finding.devices) or everybody) for finding, stretches in held for stretch in stretches
     )
     whose = "in all" if len(group.devices) == 1 else "of GPU time"
     return f"{count}, {display.duration(total)} {whose}, the longest {display.duration(max(spans))}. Largest: {largest}"

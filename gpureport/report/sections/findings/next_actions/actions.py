@@ -10,6 +10,7 @@ from gpureport.comparison.steps.steps import Comparison
 from gpureport.findings import Confidence, Finding, Severity
 from gpureport.report.model.finding_rows import FindingRow
 from gpureport.report.model.head import Action
+from gpureport.report.runs.gpu_time import name_whole
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings.next_actions import (
     action_wording,
@@ -194,7 +195,7 @@ def _describe_gain(wording: ActionWording, share: float, group: RowGroup, *, sev
     if wording.gain or share < _NOTABLE:
         return wording.gain or UNKNOWN_GAIN
     runs = group.runs.values()
-    of = "a run" if several else "the GPU time" if any(len(run.run.gpus) > 1 for run in runs) else "the run"
+    of = "a run" if several else "the GPU time" if any(len(run.run.gpus) > 1 for run in runs) else name_whole(runs)
     is_short = group.kind == "startup_idle" and max(run.seconds for run in runs) < _SHORT_RUN
     return f"Saves up to {display.percent(share)} of {'a run this short' if is_short else of}"
 

@@ -43,7 +43,7 @@ def _complement(ratio: float) -> float:
 _UTILISATION = "gpu_utilization_ratio"
 _LENGTH = Figure(metric="duration", statistics=("length.", "at least", "at most"))
 _EPISODES = Figure(metric="duration", statistics=("total",))
-_SHARE = Figure(metric="duration", statistics=("share of the recording",))
+_SHARE = Figure(metric="duration", statistics=("share of the run", "share of the jobs' time"))
 _MEAN = Figure(metric=_UTILISATION, statistics=("mean.", "mean within the job"))
 LOST = "{lost} lost, {lost_share} of {run}"
 _CPU = Figure(metric="cpu_utilization_ratio", statistics=("median", "mean"))

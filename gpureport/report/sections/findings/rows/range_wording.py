@@ -3,6 +3,7 @@
 from functools import partial
 from string import Formatter
 
+from gpureport.report.runs.gpu_time import name_whole
 from gpureport.report.sections.findings.rows.range_table import LOST, RANGES, Figure, RangeWording
 from gpureport.report.sections.findings.rows.row_groups import RowGroup, list_devices
 from gpureport.report.wording import display
@@ -45,7 +46,7 @@ def _figure_text(name: str, group: RowGroup, wording: RangeWording, *, several: 
     if name in wording.figures:
         return _evidence_range(group, wording.figures[name])
     if name == "run":
-        return "a run" if several else "the run"
+        return "a run" if several else name_whole(group.runs.values())
     if name == "gpus":
         return name_gpus(group)
     if name == "lost_share":

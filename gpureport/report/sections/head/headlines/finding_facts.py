@@ -7,6 +7,7 @@ from gpureport.analysis.engine.attribution import OUTSIDE
 from gpureport.comparison.gains import known_loss
 from gpureport.findings import Finding
 from gpureport.report.runs import gpu_time
+from gpureport.report.runs.held_time import list_held_stretches
 from gpureport.report.sections.findings.finding_groups import Group
 from gpureport.report.wording import display
 
@@ -48,8 +49,10 @@ class FindingFacts:
 
     @property
     def seconds(self) -> float:
-        """How long it lasted, stretches that GPUs share counted once."""
-        spans = sorted({(span.start, span.end) for found in self.group.findings for span in found.intervals})
+        """How long it lasted while jobs held GPUs, stretches that GPUs share counted once."""
+        analysis = self.group.run.analysis
+        held = (span for found in self.group.findings for span in list_held_stretches(analysis, found))
+        spans = sorted({(span.start, span.end) for span in held})
         total, end = 0, 0
         for start, stop in spans:
             total += max(stop - max(start, end), 0)

@@ -1,6 +1,7 @@
 """Headlines on GPU time in which no work was done, and on time of which nothing is known."""
 
 from gpureport.analysis.job.phases import LITTLE_WORK, NO_WORK, UTILISATION
+from gpureport.report.runs.gpu_time import name_whole
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts, format_length
 from gpureport.report.wording import display
 
@@ -42,19 +43,19 @@ def write_slow_start(facts: FindingFacts) -> str:
         length = format_length(facts.seconds)
         return f"{facts.gpus} {facts.verb('works', 'work')} only a little: {display.percent(mean)} busy in {length}."
     share = facts.observed("duration", "share of the")
-    part = f", {display.percent(share)} of the run" if share is not None else ""
+    part = f", {display.percent(share)} of {name_whole([facts.group.run])}" if share is not None else ""
     who = f" of {facts.gpus}" if facts.group.devices else ""
     return f"The first work{who} comes after {format_length(facts.seconds)}{part}."
 
 
 def write_idle_end(facts: FindingFacts) -> str:
-    """Return how long GPUs were kept after the last work."""
-    share = facts.observed("duration", "share of the")
-    part = f", {display.percent(share)} of the run" if share is not None else ""
-    whole, seconds = facts.group.run.seconds, facts.seconds
-    # time in which no job was on the GPU counts in neither
-    seconds = min(seconds, share * whole) if share is not None and whole else seconds
-    return f"{facts.gpus} {facts.verb('idles', 'idle')} {format_length(seconds)} after the last work{part}."
+    """Return how long GPUs were kept after the last work, of each job where there are several."""
+    part = f", {display.percent(facts.share)} of {facts.verb('its', 'their')} time" if facts.share else ""
+    jobs = len(facts.group.findings)
+    where = f" of {jobs} jobs" if jobs > 1 else ""
+    return (
+        f"{facts.gpus} {facts.verb('idles', 'idle')} {format_length(facts.seconds)} after the last work{where}{part}."
+    )
 
 
 def write_unused_gpu(facts: FindingFacts) -> str:

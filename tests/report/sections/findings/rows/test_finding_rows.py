@@ -46,7 +46,7 @@ def _start(seconds: float) -> Finding:
     gap = examples.idle_gap("gpu:0", 0, seconds)
     evidence = (
         Evidence(metric="duration", statistic="length", observed=seconds, unit="s"),
-        Evidence(metric="duration", statistic="share of the recording", observed=seconds / 600, unit="1"),
+        Evidence(metric="duration", statistic="share of the run", observed=seconds / 600, unit="1"),
     )
     return replace(gap, kind="startup_idle", devices=(), evidence=evidence)
 

@@ -58,7 +58,7 @@ FALL = seen(CLOCK, "mean, of that of other busy samples", 0.88)
 HOT = seen("gpu_temperature_celsius", "max", 88.0, "Cel")
 GAPS = seen("idle time of this GPU in gaps", "share of the job", 0.29)
 BUSY = seen(UTIL, "mean", 0.42)
-END = seen("duration", "share of the recording", 0.15)
+END = seen("duration", "share of the run", 0.15)
 CASES = [
     (finding("thermal_throttle", HOT, FALL), "GPU 0 overheats: 88 °C, clock down 12% for 1 min 30 s."),
     (finding("thermal_throttle"), "GPU 0 overheats: slowed for 1 min 30 s."),
@@ -137,7 +137,8 @@ CASES = [
         finding("startup_idle", devices=(), cause="no work", span=(0, 600)),
         "Both GPUs do no sustained work in 10 min.",
     ),
-    (finding("tail_idle", END, devices=()), "Both GPUs idle 1 min 30 s after the last work, 15% of the run."),
+    (finding("tail_idle", devices=()), "Both GPUs idle 1 min 30 s after the last work."),
+    (finding("tail_idle", devices=(), lost=180.0), "Both GPUs idle 1 min 30 s after the last work, 15% of their time."),
     (finding("unused_gpu", lost=600.0), "GPU 0 never works: 50% of the GPU time goes unused."),
     (
         finding("log_gap", seen("time without samples", "sum", 65.0, "s"), devices=(), severity=Severity.WARNING),
