@@ -124,9 +124,15 @@ def test_gpus_that_worked_enough_need_no_levels() -> None:
 
 def test_missing_utilisation_is_told() -> None:
     """From 5% of the GPU time on."""
-    assert any("holds no utilisation" in line for line in report(divided(computing=540, no_samples=60)).verdict.notes)
-    few = report(divided(computing=580, no_samples=20)).verdict.notes
-    assert not any("holds no utilisation" in line for line in few)
+    said = report(divided(computing=540, no_samples=60)).verdict
+    assert "Hardly any GPU time was lost. Another 10% holds no data." in [
+        line.replace(GAP, " ") for line in said.details
+    ]
+    assert not any("holds no utilisation" in line for line in said.notes), "once"
+    few = report(divided(computing=580, no_samples=20)).verdict
+    assert not any("holds no" in line for line in (*few.details, *few.notes))
+    most = report(divided(computing=100, idle=100, no_samples=400)).verdict
+    assert any("holds no utilisation" in line for line in most.notes)
 
 
 def test_shares_of_the_loss_add_up() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from gpureport.analysis.results import Analysis
+from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.steps import Step
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
@@ -14,8 +15,8 @@ from gpureport.report.wording import display
 
 HEALTHY, OF_GPU_TIME = "Healthy", "of the GPU time was lost"
 """Beginning of the headline of a sound run, and words of that on a loss without a finding."""
-_UNSEEN, _LOST = 0.05, 0.1
-"""Shares of the GPU time without utilisation, and of that lost, above which a run is not called healthy."""
+_LOST = 0.1
+"""Share of the GPU time lost above which a run is not called healthy."""
 
 
 def describe_run(step: Step, runs: Sequence[ReportRun], findings: Findings) -> tuple[str, FindingFacts | None]:
@@ -40,7 +41,7 @@ def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) 
     if sum(gpu_time.lost_seconds_by_class(analyses).values()) / held >= _LOST:
         return _describe_lost_share(analyses, held)
     unseen = gpu_time.unobserved_ratio(analyses)
-    if unseen > _UNSEEN:
+    if unseen > known_loss.UNSEEN_RATIO:
         return f"No problems found, but {display.percent(unseen)} of the GPU time holds no utilisation."
     if findings.missing > findings.judged:
         checks = display.plural(findings.judged, "check")
