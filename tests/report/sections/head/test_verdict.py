@@ -404,4 +404,4 @@ def test_a_log_is_called_coarse_only_for_what_it_is_coarse_of(seconds: int, ever
     gap = replace(examples.idle_gap("gpu:0", 100, 100 + seconds), confidence=Confidence.LOW)
     details = report(examples.pair(info, (gap,))).verdict.details
     assert ("The log shows this only coarsely, so confidence is low." in details) is is_coarse
-    assert ("Confidence in this is low." in details) is not is_coarse
+    assert ("Confidence in the headline is low." in details) is not is_coarse
