@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from gpureport.analysis.results import Analysis
+from gpureport.analysis.signals.low_use import PAUSES
 from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.steps import Step
 from gpureport.report.runs import gpu_time
@@ -46,7 +47,13 @@ def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) 
     if findings.missing > findings.judged:
         checks = display.plural(findings.judged, "check")
         return f"No problems found in {checks}; {findings.missing} more could not be assessed."
-    return f"{HEALTHY}: {display.lower_first(low_use_sentences.describe_computing(analyses))}; no problems found."
+    pauses = gpu_time.short_pauses_ratio(analyses)
+    computing = display.lower_first(low_use_sentences.describe_computing(analyses))
+    return (
+        f"No problems found; short pauses take {display.percent(pauses)} of the time."
+        if pauses >= PAUSES.value
+        else f"{HEALTHY}: {computing}; no problems found."
+    )
 
 
 def _describe_lost_share(analyses: Sequence[Analysis], held: float) -> str:
