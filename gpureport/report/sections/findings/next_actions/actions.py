@@ -150,7 +150,8 @@ def _propose(
         ),
         severity=row_groups.SEVERITIES.index(group.severity),
         is_follow_up=False,
-        score=share * _WEIGHTS[group.confidence],
+        # where the gain is not known, what was lost decides: the headline tells of the largest loss
+        score=(share or max(group.lost_shares, default=0.0)) * _WEIGHTS[group.confidence],
     )
     if group.kind == "thermal_throttle" and (watts := find_capped_power(group)):
         limit = display.power(_limit_power(watts))

@@ -213,6 +213,13 @@ def test_an_action_of_two_findings_stands_where_the_graver_one_does() -> None:
     assert _titles(_single(unclear, room)) == ["Record the CPU beside the GPU", "Use the free memory"]
 
 
+def test_the_largest_loss_comes_first_though_its_gain_is_not_known() -> None:
+    """It is what the headline tells of; a start-up looks long in a run this short."""
+    low = _finding("low_util_cause_unknown", 100, 400, severity=Severity.WARNING)
+    start = _finding("startup_idle", 0, 60, severity=Severity.WARNING, devices=())
+    assert _titles(_single(start, low)) == ["Record the CPU beside the GPU", "Shorten start-up"]
+
+
 @pytest.mark.parametrize(("end", "is_advised"), [(100, True), (500, False)])
 def test_no_larger_batch_while_gpus_wait_most_of_the_time(end: float, *, is_advised: bool) -> None:
     """It would wait for its data as well."""
