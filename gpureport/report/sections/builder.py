@@ -80,7 +80,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
         subtitle=quiet_line.build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
         version=display.clean(version),
-        verdict=verdict.add_next_step(result, next_steps),
+        verdict=result if findings.too_short and not several else verdict.add_next_step(result, next_steps),
         tiles=_build_tiles(comparison, findings, study, worst, history),
         steps=step_table.build_step_table(comparison) if several else None,
         comparison=comparison_content.build_comparison_part(comparison, inputs, found, study) if several else None,

@@ -213,6 +213,16 @@ def test_an_action_of_two_findings_stands_where_the_graver_one_does() -> None:
     assert _titles(_single(unclear, room)) == ["Record the CPU beside the GPU", "Use the free memory"]
 
 
+def test_a_run_too_short_to_assess_promises_nothing() -> None:
+    """What it says of its GPUs may be done, but no share of its time is a saving, and the lead names no first step."""
+    recording, analysis = examples.pair(examples.run("a", gpus=2), (_finding("unused_gpu", 0, 6),))
+    short = replace(analysis, run=replace(analysis.run, ended=analysis.run.started + 6_000_000))
+    content = build([(recording, short)], title=None, command="", gpu_hour_price=None, version="0")
+    assert content.actions[0].gain == "Gain not known"
+    assert "too little to assess" in content.verdict.sentence
+    assert not any("First:" in text for text in content.verdict.details)
+
+
 def test_the_largest_loss_comes_first_though_its_gain_is_not_known() -> None:
     """It is what the headline tells of; a start-up looks long in a run this short."""
     low = _finding("low_util_cause_unknown", 100, 400, severity=Severity.WARNING)
