@@ -19,7 +19,7 @@ from gpureport.analysis.job import jobs, observed_time
 from gpureport.analysis.job.observed_job import find_observed_job
 from gpureport.analysis.job.phases import find_activities, find_job_window, split_phases
 from gpureport.analysis.job.stages import summarise_stages
-from gpureport.analysis.results import Analysis, GpuTime
+from gpureport.analysis.results import Analysis, GpuTime, measure_pauses_ratio
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import series_by_device
@@ -64,6 +64,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     known = gather_facts(recording.run, statistics, findings, {entry.kind for entry in missing})
     ordered, ids = sorted(findings, key=_sort_key), [gpu.id for gpu in recording.run.gpus]
     linked = sorted(root_causes.link_findings(ordered, rules, context.whole, ids), key=_sort_key)
+    gpu_time = tuple(_attribute_gpu_times(context, findings, rules)) if gpus else ()
     return Analysis(
         run=recording.run,
         coverage_ratio=observed_time.measure_coverage(context),
@@ -75,14 +76,16 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         whole_statistics=tuple(
             compute_statistics(context.full_series(name)) for name in context.time_without_job if name in gpus
         ),
-        gpu_time=tuple(_attribute_gpu_times(context, findings, rules)) if gpus else (),
+        gpu_time=gpu_time,
         findings=tuple(_with_advice(finding, known) for finding in linked),
         not_judged=missing,
         limits=caveats.list_caveats(context, findings),
         stages=tuple(summarise_stages(recording)),
         throttle_ledger=tuple(clock_event_totals.list_clock_event_totals(gpus.values())),
         answers=answerability.answer_kinds(recording.run, rules, findings, missing),
-        checklist=checklist.answer_checklist(recording, statistics, known, findings, missing, kinds),
+        checklist=checklist.answer_checklist(
+            recording, statistics, known, findings, missing, kinds, measure_pauses_ratio(gpu_time)
+        ),
         pauses=None
         if recording.run.quality.synthetic_time
         else observed_time.summarise_pauses(context.gpus().values()),

@@ -41,11 +41,14 @@ def _switch(name: str) -> AppliedCheck:
 
 
 def _as_many_workers_as_cores(facts: RunFacts) -> bool | None:
-    """Whether each process has a worker a core; not so without workers, or with half the cores at rest."""
+    """Whether each process has a worker a core; not so without workers, or with half the cores at rest.
+
+    Workers of a job that hardly uses the CPU wait for something else: how many there are says nothing.
+    """
     workers, cores = facts.setup.workers, core_count.count_cores(facts.setup, facts.gpus_a_machine)
     if workers is None or not workers.value:
         return None if workers is None else False
-    if cores is None:
+    if cores is None or facts.job_hardly_uses_cpu:
         return None
     if core_count.has_worker_per_core(facts.setup, facts.gpus_a_machine):
         return True

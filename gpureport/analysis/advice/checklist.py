@@ -14,6 +14,7 @@ from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
 from gpureport.analysis.signals import core_count, job_load
 from gpureport.analysis.signals.core_count import CPU
+from gpureport.analysis.signals.low_use import PAUSES
 from gpureport.answers import ChecklistEntry, Practice
 from gpureport.findings import Finding, NotJudged
 from gpureport.recording import Recording
@@ -49,6 +50,7 @@ _SHORTEST = 60.0
 _UNCLEAR = ("low_util_cause_unknown", job_load.BESIDE_OTHERS)
 _BESIDE_OTHERS = "other programs filled the CPU and the job hardly used it"
 _ALONE = "some minutes of the job without other programs"
+_WITH_MORE_WORKERS = "the job with more loader workers: with fewer pauses they were waits"
 _LOG_NEED = "one run without preallocation (XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true)"
 
 
@@ -63,6 +65,7 @@ class _Run:
     causes: frozenset[tuple[str, str | None]]
     unjudged: tuple[NotJudged, ...]
     judged: frozenset[str]
+    pauses_ratio: float
 
 
 def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answered from
@@ -72,8 +75,9 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
     findings: Sequence[Finding],
     not_judged: Sequence[NotJudged],
     kinds: Collection[str],
+    pauses_ratio: float = 0.0,
 ) -> tuple[ChecklistEntry, ...]:
-    """Return one entry a question, always all of them."""
+    """Return one entry a question, always all of them; `pauses_ratio` is the share of GPU time in short pauses."""
     missing = {entry.kind for entry in not_judged}
     run = _Run(
         recording=recording,
@@ -83,6 +87,7 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
         causes=frozenset((finding.kind, finding.cause) for finding in findings),
         unjudged=tuple(not_judged),
         judged=frozenset(kinds) - missing,
+        pauses_ratio=pauses_ratio,
     )
     return (
         *(_memory(run), _precision(run), _cpu_beside_gpu(run), _input(run), _cores(run)),
@@ -186,6 +191,9 @@ def _input(run: _Run) -> ChecklistEntry:
         reason = f"no wait was found, but {kinds} could not be assessed"
         other = others or ("" if metrics else RECORD)
         return _entry(INPUT, Practice.CANNOT_JUDGE, reason, other, metrics)
+    if run.pauses_ratio >= PAUSES.value:
+        reason = f"no wait was found, but {_describe_pauses(run)}, which may be waits"
+        return _entry(INPUT, Practice.CANNOT_JUDGE, reason, _WITH_MORE_WORKERS)
     return _entry(
         INPUT, Practice.DONE, f"assessed ({', '.join(sorted(run.judged & set(WAITS)))}), and no wait was found"
     )
@@ -204,19 +212,23 @@ def _cores(run: _Run) -> ChecklistEntry:
     known = count.words
     if (workers := run.facts.setup.workers) is not None and isfinite(workers.value):
         known = f"{known} and {phrases.count_of(round(workers.value), 'loader worker')} a process"
-    if _UNCLEAR in run.causes:
-        reason = f"{known}; {_BESIDE_OTHERS}, so whether it lacks cores is not shown"
-        return _entry(BALANCE, Practice.CANNOT_JUDGE, reason, _ALONE)
     if waits:
         return _entry(BALANCE, Practice.WORTH_TRYING, f"{known}, and {waits}: {_judge_full_cores(run)}")
     if "cpu_bound_single" in run.found:
         reason = f"{known}; one thread was busy all the time while GPUs waited (cpu_bound_single): spread its work"
         return _entry(BALANCE, Practice.WORTH_TRYING, reason)
+    if _UNCLEAR in run.causes or run.pauses_ratio >= PAUSES.value:
+        why, other = (_BESIDE_OTHERS, _ALONE) if _UNCLEAR in run.causes else (_describe_pauses(run), _WITH_MORE_WORKERS)
+        return _entry(BALANCE, Practice.CANNOT_JUDGE, f"{known}; {why}, so whether it lacks cores is not shown", other)
     used = phrases.percent(run.facts.cpu_used or 0.0)
     reason = f"{known}; the CPU's median use was {used}, and no wait for it was found"
     if "underutilised" in run.found:
         reason += ": GPUs worked little for another reason (underutilised)"
     return _entry(BALANCE, Practice.DONE, reason)
+
+
+def _describe_pauses(run: _Run) -> str:
+    return f"short pauses took {phrases.percent(run.pauses_ratio)} of the GPU time"
 
 
 def _judge_full_cores(run: _Run) -> str:

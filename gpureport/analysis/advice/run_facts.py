@@ -4,10 +4,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from gpureport import gpus
 from gpureport.analysis.job import job_params, precision_params
 from gpureport.analysis.job.framework import Framework, find_framework
 from gpureport.analysis.job.job_params import JobParams, Setting
+from gpureport.analysis.job.observed_job import JOB
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
 from gpureport.analysis.signals import core_count, job_load
 from gpureport.analysis.signals.core_count import CPU
@@ -46,7 +49,7 @@ class RunFacts:
         reduced_links: GPUs whose PCIe link runs below its highest generation or width under load.
         full_links: GPUs of which it is known that theirs does not.
         link_reduced: the same of the GPUs of one finding.
-        job_hardly_uses_cpu: whether a finding says that other programs fill the CPU and the job hardly uses it.
+        job_hardly_uses_cpu: whether the job kept less than half a core busy, as recorded or as a finding says.
         power_limit_reached: whether a GPU with a lowered power limit comes near it.
     """
 
@@ -85,6 +88,8 @@ def gather_facts(
     labels = run.params_and_tags
     precision = precision_params.find_precision_param(labels)
     reduced = frozenset(name for finding in findings if finding.kind == _LINK for name in finding.devices)
+    setup = core_count.add_counted_cores(read_setup(labels), _count_cores(hosts))
+    cpu_used = max((one.p50 for one in _list_summaries(hosts, CPU)), default=None)
     return RunFacts(
         gpus=len(run.gpus),
         gpus_a_machine=max(Counter(gpu.node for gpu in run.gpus).values(), default=1),
@@ -92,16 +97,26 @@ def gather_facts(
         gpu_used=sum(used) / len(used) if used else None,
         gpu_memory=_find_filled_share(findings, 1 - min(room)) if room else None,
         preallocated=allocation,
-        cpu_used=max((one.p50 for one in _list_summaries(hosts, CPU)), default=None),
+        cpu_used=cpu_used,
         busiest_core=max((one.p50 for one in _list_summaries(hosts, _BUSIEST)), default=None),
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
-        setup=core_count.add_counted_cores(read_setup(labels), _count_cores(hosts)),
+        setup=setup,
+        job_hardly_uses_cpu=_hardly_uses_cpu(hosts, cpu_used, setup),
         framework=find_framework(labels),
         reduced_links=reduced,
         full_links=frozenset(one.device for one in gpus_of if _has_full_link(models[one.device], one, findings))
         - reduced,
     )
+
+
+def _hardly_uses_cpu(hosts: Sequence[DeviceStatistics], cpu_used: float | None, setup: JobParams) -> bool:
+    """Return whether the job hardly used the CPU; False where that was not recorded."""
+    job = max((one.p50 for one in _list_summaries(hosts, JOB)), default=None)
+    if job is None or cpu_used is None:
+        return False
+    cores = float("nan") if setup.cores is None else setup.cores.value
+    return bool(job_load.is_hardly_used(np.array([job]), np.array([cpu_used]), cores)[0])
 
 
 def read_setup(labels: Iterable[tuple[str, str]]) -> JobParams:
@@ -156,7 +171,7 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
         known,
         link_reduced=_has_reduced_link(known, finding),
         power_limit_reached=_reaches_power_limit(finding),
-        job_hardly_uses_cpu=finding.cause == job_load.BESIDE_OTHERS,
+        job_hardly_uses_cpu=known.job_hardly_uses_cpu or finding.cause == job_load.BESIDE_OTHERS,
     )
     if not any(evidence.metric in {CPU, _IOWAIT} for evidence in finding.evidence):
         return known

@@ -17,6 +17,9 @@ NOTABLE_RATIO = 0.005
 NEGLIGIBLE_RATIO = 0.0005
 """Share of the GPU time below which a part would print as less than 0.1%."""
 
+UNSEEN_RATIO = 0.05
+"""Share of the GPU time without utilisation from which a report says so (pragmatic)."""
+
 MOST_UNSEEN_RATIO = 0.5
 """Share of the GPU time without utilisation above which a loss is known of the observed time alone (pragmatic)."""
 

@@ -27,6 +27,7 @@ class Potential:
         at_most: how many times as fast the job is at most if all of that went; None where that has no bound.
         losses: the classes lost, the largest first. They share no time, so that their shares add up.
         unseen_ratio: share of the GPU time without utilisation. The bound counts it as lost.
+        pauses_ratio: share of it in short pauses, which count as work. The bound counts them as lost.
         unmeasured: kinds of findings that lost an amount that is not known, so that there is no bound.
     """
 
@@ -35,11 +36,12 @@ class Potential:
     at_most: float | None
     losses: tuple[PotentialLoss, ...]
     unseen_ratio: float
+    pauses_ratio: float
     unmeasured: tuple[str, ...]
 
 
 def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis] = ()) -> Potential:
-    """Return what a step could gain at most: 1 / (1 - share lost), over the whole job.
+    """Return what a step could gain at most: 1 / (1 - share that is or may be lost), over the whole job.
 
     Args:
         left: what it loses.
@@ -50,16 +52,18 @@ def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis] = ()) -
     held = left.held_gpu_seconds
     unseen = left.unseen_gpu_seconds / held if held else 1.0
     known = unseen <= MOST_UNSEEN_RATIO
+    pauses = left.pause_gpu_seconds / held if held else 0.0
     lost = left.lost / held if known else None
     return Potential(
         step=left.step,
         lost_ratio=lost,
-        at_most=None if lost is None or unmeasured else _bound_speedup(lost + unseen),
+        at_most=None if lost is None or unmeasured else _bound_speedup(lost + unseen + pauses),
         losses=tuple(
             PotentialLoss(name=name, lost_ratio=amount / held, at_most=_bound_speedup(amount / held))
             for name, amount in (left.lost_gpu_seconds if known else ())
         ),
         unseen_ratio=unseen,
+        pauses_ratio=pauses,
         unmeasured=tuple(sorted(unmeasured)),
     )
 

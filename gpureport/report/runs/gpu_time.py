@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime
+from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime, measure_pauses_ratio
 from gpureport.comparison.gains.known_loss import NEGLIGIBLE_RATIO, measure_excessive_short_pauses
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.model.time_charts import ClassShare, TimeBar
@@ -70,6 +70,11 @@ def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
     held = job_gpu_seconds(analyses)
     unseen = sum(seconds_by_class(analysis.gpu_time).get("no_samples", 0.0) for analysis in analyses)
     return unseen / held if held else 0.0
+
+
+def short_pauses_ratio(analyses: Sequence[Analysis]) -> float:
+    """Return the share of the GPU time that was spent in short pauses."""
+    return measure_pauses_ratio([time for analysis in analyses for time in analysis.gpu_time])
 
 
 def excessive_short_pauses(analyses: Iterable[Analysis]) -> float | None:

@@ -40,6 +40,25 @@ def test_the_number_rests_on_what_is_known(params: str, expected: str) -> None:
     assert suggest_workers(facts(params)) == expected
 
 
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        (
+            "num_workers=1 cpu_count=2",
+            "Try 3 instead of 1: at 47% busy, the GPU can take 2.1 times as much data at most, ",
+        ),
+        ("num_workers=16 cpu_count=16", "Try 35 instead of 16: at 47% busy, "),
+        ("num_workers=2 cpu_count=16", f"Try 5 instead of 2: at 47% busy, {HALF}"),
+        ("cpu_count=16", "Double their number: the job hardly uses the CPU, so they can outnumber its cores."),
+    ],
+)
+def test_workers_that_hardly_use_the_cpu_may_be_more_than_its_cores(params: str, expected: str) -> None:
+    """They wait for storage or a network."""
+    known = replace(facts(params), job_hardly_uses_cpu=True)
+    assert suggest_workers(known).startswith(expected)
+    assert choose_workers_trial(known) is not None
+
+
 def test_cores_are_shared_by_the_gpus_of_a_machine() -> None:
     """Each has a process with workers of its own."""
     assert suggest_workers(facts("cpu_count=16", gpus=2)) == (

@@ -53,7 +53,7 @@ class Underutilised(LowUseRule):
     descriptions = (
         KindDescription(
             name=_KIND,
-            title="Low use, host not the bottleneck",
+            title="Low use, CPU and storage free",
             meaning="The GPU works only part of the time, though CPU and storage are free.",
             recommendations=(_ADVICE, _SERVING),
             advice_paths=(

@@ -240,7 +240,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
         evidence=evidence,
         lost_gpu_seconds=None,
         samples=sum(use.samples for use in uses),
-        ruled_out=("preallocation: memory did not rise in one step and stay",) if is_measured else (),
+        ruled_out=("preallocation: no single step took 60% of the memory",) if is_measured else (),
         summary=summary,
         recommendation=advice,
     )

@@ -25,14 +25,18 @@ def describe_potential(comparison: Comparison) -> str:
         kinds = display.join_words([display.lower_first(terms.kind_title(kind)) for kind in found.unmeasured])
         return f"What {label} could still gain is not known: how much it lost to {kinds} was not recorded."
     pauses = gpu_time.excessive_short_pauses(comparison.steps[-1].analyses)
-    if found.lost_ratio + found.unseen_ratio < NOTABLE_RATIO and pauses is not None:
-        return f"What {label} could still gain is {loss_wording.describe_short_pauses(pauses)} of its time."
-    if found.lost_ratio + found.unseen_ratio < NOTABLE_RATIO:
+    is_hardly_lost = found.lost_ratio + found.unseen_ratio < NOTABLE_RATIO and pauses is not None
+    if is_hardly_lost or (found.at_most is None and found.pauses_ratio >= NOTABLE_RATIO):
+        said = loss_wording.describe_short_pauses(pauses or found.pauses_ratio)
+        return f"What {label} could still gain is {said} of its time."
+    if found.lost_ratio + found.unseen_ratio + found.pauses_ratio < NOTABLE_RATIO:
         return f"{label} loses hardly any GPU time: only faster computing would help it."
     if found.at_most is None:
         unseen = " that was observed" if found.unseen_ratio >= NOTABLE_RATIO else ""
         return f"{label} lost all of its GPU time{unseen}."
     parts = [f"{display.lower_first(terms.CLASSES[loss.name])} {_percent(loss.lost_ratio)}" for loss in _named(found)]
+    if found.pauses_ratio >= NOTABLE_RATIO:
+        parts.append(f"short pauses {_percent(found.pauses_ratio)}, as far as they are waits")
     if found.unseen_ratio >= NOTABLE_RATIO:
         parts.append(f"{_percent(found.unseen_ratio)} that was not observed and may be lost")
     lost = display.join_words(parts)

@@ -75,7 +75,7 @@ def _describe_low_confidence(told: FindingFacts) -> str:
     shown, interval = max(lengths, default=run.seconds), run.run.interval
     if interval is not None and shown < SURE_READINGS * interval:
         return "The log shows this only coarsely, so confidence is low."
-    return "Confidence in this is low."
+    return "Confidence in the headline is low."
 
 
 def _describe_cost(told: FindingFacts) -> str:

@@ -6,6 +6,7 @@ from math import fsum
 
 from gpureport.analysis.signals.job_load import BESIDE_OTHERS
 from gpureport.analysis.signals.waits import waiting_gpus
+from gpureport.comparison.gains.known_loss import is_recording_too_short
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.findings import Confidence, Finding, Severity
 from gpureport.report.model.finding_rows import FindingRow
@@ -134,7 +135,9 @@ def _propose(
     if group.kind == group_wording.ROOM and any(map(_waits_most_of_the_time, others)):
         # a larger batch needs its data just as slowly loaded
         return
-    share = 0.0 if wording.gain else find_saving(group, [each for each in others if each is not group])
+    is_too_short = all(map(is_recording_too_short, (run.analysis for run in group.runs.values())))
+    is_known = not (wording.gain or is_too_short)
+    share = find_saving(group, [each for each in others if each is not group]) if is_known else 0.0
     is_single = len(group.findings) == 1 and not several
     summary = row.summary if is_single else range_wording.describe_range(group, several=several)
     if group.kind == "startup_idle":
@@ -150,7 +153,8 @@ def _propose(
         ),
         severity=row_groups.SEVERITIES.index(group.severity),
         is_follow_up=False,
-        score=share * _WEIGHTS[group.confidence],
+        # where the gain is not known, what was lost decides: the headline tells of the largest loss
+        score=(share or max(group.lost_shares, default=0.0)) * _WEIGHTS[group.confidence],
     )
     if group.kind == "thermal_throttle" and (watts := find_capped_power(group)):
         limit = display.power(_limit_power(watts))

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from gpureport.analysis.advice import step_choice
 from gpureport.analysis.advice.run_facts import gather_facts
-from gpureport.analysis.signals.low_use import LOW_USE_KINDS
+from gpureport.analysis.signals.low_use import LOW_USE_KINDS, PAUSES
 from gpureport.analysis.signals.waits.waiting_gpus import WAIT_KINDS
-from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, recorded_seconds
+from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS, recorded_seconds
 from gpureport.findings import AdvisedStep
 from gpureport.report.model.head import Action
 from gpureport.report.runs import gpu_time
@@ -14,10 +14,8 @@ from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings.next_actions.action_words import PROFILE, TRY_WORKERS
 from gpureport.report.sections.findings.rows.row_groups import RowGroup
 from gpureport.report.sections.head import low_use_sentences
+from gpureport.report.wording import display
 
-_PAUSES = "short_pauses"
-_MUCH = 0.1
-"""Share of the GPU time in short pauses from which they are worth a trial, as of a run that is not called healthy."""
 _EXPLAINED = {*WAIT_KINDS, *LOW_USE_KINDS, "hollow_util", "imbalance", "workers_headroom"}
 """Kinds with advice of their own on what GPUs wait for."""
 
@@ -30,23 +28,26 @@ def find_trial(runs: Sequence[ReportRun], groups: Sequence[RowGroup]) -> Action 
         groups: the findings of these runs.
     """
     analyses = [run.analysis for run in runs]
-    held = gpu_time.job_gpu_seconds(analyses)
-    pauses = gpu_time.seconds_by_class(time for each in analyses for time in each.gpu_time).get(_PAUSES, 0.0)
+    pauses = gpu_time.short_pauses_ratio(analyses)
     if (
-        not held
-        or pauses / held < _MUCH
-        or recorded_seconds(analyses) < SHORTEST_SECONDS
-        or not low_use_sentences.is_low_mid_job(analyses)
+        pauses < PAUSES.value
+        or recorded_seconds(analyses) < SHORTEST_REPETITION_SECONDS
         or any(group.kind in _EXPLAINED for group in groups)
     ):
         return None
+    is_low = low_use_sentences.is_low_mid_job(analyses)
+    what = (
+        low_use_sentences.describe_computing_mid_job(analyses)
+        if is_low
+        else f"Short pauses took {display.percent(pauses)} of the GPU time"
+    )
     trial = _choose_trial(runs[-1])
     wording = PROFILE if trial is None else TRY_WORKERS
     how = wording.how.format(workers="" if trial is None else trial.suggestion)
     return Action(
         title=wording.title,
         gain=wording.gain,
-        text=f"{low_use_sentences.describe_computing_mid_job(analyses)}; the log doesn't show why. {how}",
+        text=f"{what}; the log doesn't show why. {how}",
         certainty="No check found a cause.",
     )
 

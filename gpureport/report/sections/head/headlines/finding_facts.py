@@ -123,9 +123,7 @@ def name_gpus(group: Group) -> str:
     if not group.devices:
         count = len(group.run.run.gpus)
         return "the GPU" if count == 1 else group.run.devices(())
-    name = group.run.devices(group.devices)
-    several = len(group.devices) > 1 and name.startswith("GPU ")
-    return f"GPUs{name.removeprefix('GPU')}" if several else name
+    return group.run.devices(group.devices)
 
 
 def format_length(seconds: float) -> str:

@@ -80,10 +80,8 @@ def write_slow_link(facts: FindingFacts) -> str:
 
 def write_full_memory(facts: FindingFacts) -> str:
     """Return how full GPU memory is, and how much is left."""
-    share, full = (
-        max(facts.list_observed(_USED, "max"), default=None),
-        facts.format_observed(_USED, display.percent, "max"),
-    )
+    share = max(facts.list_observed(_USED, "max"), default=None)
+    full = facts.format_observed(_USED, display.percent, "max")
     peaks = {each.device: each.memory_peak_bytes for each in facts.group.run.analysis.statistics}
     peak = max((size for name in facts.group.devices if (size := peaks.get(name))), default=None)
     whose = "GPU memory" if len(facts.group.run.run.gpus) == 1 else f"The memory of {facts.gpus}"

@@ -54,14 +54,13 @@ def write_slow_start(facts: FindingFacts) -> str:
 
 def write_idle_end(facts: FindingFacts) -> str:
     """Return how long GPUs were kept after the last work, of each job where there are several."""
-    concerns_all = set(facts.group.devices) in ({gpu.id for gpu in facts.group.run.run.gpus}, set())
-    whose = f"{facts.verb('its', 'their')} time" if concerns_all else "the GPU time"
-    part = f", {display.percent(facts.share)} of {whose}" if facts.share else ""
-    jobs = len(facts.group.findings)
-    where = f" of {jobs} jobs" if jobs > 1 else ""
-    return (
-        f"{facts.gpus} {facts.verb('idles', 'idle')} {format_length(facts.seconds)} after the last work{where}{part}."
-    )
+    concerns_all = set(facts.group.devices) in (set(), {gpu.id for gpu in facts.group.run.run.gpus})
+    whole = f"{facts.verb('its', 'their')} time" if concerns_all else "the GPU time"
+    part = f", {display.percent(facts.share)} of {whole}" if facts.share else ""
+    jobs, length = len(facts.group.findings), format_length(facts.seconds)
+    if jobs > 1:
+        return f"{jobs} jobs keep {facts.gpus} {length} after their work{part}."
+    return f"{facts.gpus} {facts.verb('idles', 'idle')} {length} after the last work{part}."
 
 
 def write_unused_gpu(facts: FindingFacts) -> str:

@@ -302,7 +302,7 @@ def test_idle_gaps_of_gpus_that_differ_have_a_range_of_their_bars() -> None:
         finding("idle_gap", GAPS, devices=(f"gpu:{place}",), cause="unknown", lost=lost)
         for place, lost in enumerate((300.0, 120.0))
     ]
-    recording, analysis = examples.pair(examples.run(gpus=2), gaps)
+    recording, analysis = examples.pair(examples.run(gpus=2), tuple(gaps))
     times = [
         GpuTime(
             device=f"gpu:{place}",
