@@ -65,21 +65,24 @@ def find_gap_causes(
     activities = busy_peers.find_peer_activity(working, used, still)
     hosts = [_measure_host(host, context.window or context.whole) for host in context.hosts().values()]
     return {
-        device: _find_causes(gpus[device], gaps, activities[device], events, hosts)
+        device: _find_causes(gpus[device], gaps, activities[device], events, hosts, active=context.active.get(device))
         if device in used
         else [Cause(name="unused")] * len(gaps)
         for device, gaps in gaps_by_device.items()
     }
 
 
-def _find_causes(
+def _find_causes(  # noqa: PLR0913 - all that may lie behind a gap
     series: DeviceSeries,
     gaps: Sequence[Interval],
     activities: Sequence[PeerActivity | None],
     events: Sequence[JobEvents],
     hosts: Sequence[_HostRates],
+    *,
+    active: Interval | None,
 ) -> list[Cause]:
-    """Return the cause of each gap of one GPU."""
+    """Return the cause of each gap of one GPU; the host explains none from which it never came back to work."""
+    end = int(series.times[-1]) if active is None else active.end
     near = round(max(_NEAR_SECONDS, series.interval / 2) * 1e6)
     by_event = _find_event_causes(events, gaps, near)
     own_hosts = [host for host in hosts if host.series.device.node in {None, series.device.node}]
@@ -87,7 +90,7 @@ def _find_causes(
         (_judge_peers(activity) if activity else None)
         or by_event[place]
         or _find_freed_gpu(series, gap)
-        or _judge_hosts(gap, own_hosts)
+        or (_judge_hosts(gap, own_hosts) if gap.end <= end else None)
         or Cause(name="unknown")
         for place, (gap, activity) in enumerate(zip(gaps, activities, strict=True))
     ]

@@ -57,7 +57,7 @@ def separate_gaps_from_waits(  # noqa: PLR0913 - where runs lie, and what a gap 
         resting: power up to which a run is at rest, from rest (0) to work (1).
         coarse: whether samples are points, so that low ones within a wait are that wait.
     """
-    waits = _collect_waits(context)
+    waits = _collect_waits(context, series.device.id)
     spans = [Interval(max(run.start, job.start), min(run.end, job.end)) for run in runs]
     candidates = [
         GapCandidate(interval=span, run=run, is_wait=is_wait)
@@ -72,8 +72,8 @@ def separate_gaps_from_waits(  # noqa: PLR0913 - where runs lie, and what a gap 
     return [part for part in candidates if part.interval.seconds >= shortest]
 
 
-def _collect_waits(context: Context) -> Spans:
-    found = (finding for kind in waiting_gpus.WAIT_KINDS for finding in context.findings(kind))
+def _collect_waits(context: Context, device: str) -> Spans:
+    found = (finding for finding in context.findings_on(device) if finding.kind in waiting_gpus.WAIT_KINDS)
     return intervals.to_spans(part for finding in found for part in finding.intervals)
 
 

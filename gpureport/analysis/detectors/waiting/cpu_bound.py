@@ -18,7 +18,7 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import core_count, job_load
 from gpureport.analysis.signals.core_count import CPU
-from gpureport.analysis.signals.waits import wait_cost, wait_episodes, waiting_gpus
+from gpureport.analysis.signals.waits import stopped_gpus, wait_cost, wait_episodes, waiting_gpus
 from gpureport.analysis.signals.waits.wait_cost import WaitCost
 from gpureport.analysis.signals.waits.wait_episodes import ComparedEpisodes
 from gpureport.analysis.signals.waits.waiting_gpus import WaitCandidate
@@ -45,7 +45,8 @@ class CpuBound(Rule):
     A wait lasts until the mean exceeds 80%. The median GPU counts, without those that never work. Only within the
     job, for at least 30 s and three intervals; interruptions of 30 s or nine samples are bridged. Where the GPUs are
     busy in part of the job, the CPU must be busier in a wait than there, by 5 points and four standard errors: a CPU
-    as busy beside busy GPUs is not the cause. Where the job's own processes were recorded and hold less than half of
+    as busy beside busy GPUs is not the cause. Nor is it of a GPU that worked at 90% and more beside that load, then
+    never again while another GPU went on. Where the job's own processes were recorded and hold less than half of
     the load, other programs are the cause. A job that uses less than half a core besides is not proven to lack the
     CPU: that time is low use of unknown cause.
     """
@@ -100,6 +101,11 @@ class CpuBound(Rule):
         if unjudged is not None:
             yield unjudged
             return
+        working = stopped_gpus.leave_out_stopped_gpus(
+            candidate, cpu, context.active, window, fed_level=self.fed.value, least_difference=self.apart.value
+        )
+        if working is not candidate:
+            candidate, cpu = working, working.average_metric(CPU)
         episodes, lowest = self._find_episodes(candidate, cpu)
         episodes = intervals.intersection(episodes, intervals.to_spans([window]))
         episodes = intervals.drop_shorter(wait_episodes.drop_unrecorded(candidate, episodes, CPU), self.shortest.value)

@@ -9,7 +9,7 @@ from gpureport.analysis import analyze
 from gpureport.columns import FloatArray
 from gpureport.findings import Confidence, Severity
 from gpureport.recording import Recording
-from tests.builders import found, recording, spans, steps, unjudged, with_training
+from tests.builders import found, recording, spans, steps, unjudged, with_host, with_training
 
 
 def test_a_gap_within_the_job_is_one_finding() -> None:
@@ -430,3 +430,13 @@ def test_a_gap_that_reaches_an_end_of_the_log_is_none_between_work(
     """The GPU begins to work later than others, or never works again."""
     (gap,) = found(analyze(recording(util=[steps((97, 300)), steps(*parts)])), "idle_gap")
     assert gap.summary.endswith(f" s {where}")
+
+
+@pytest.mark.parametrize(("after", "cause"), [(0, "unknown"), (97, "io")], ids=["never came back", "came back"])
+def test_the_host_explains_no_gap_from_which_a_gpu_never_came_back(after: float, cause: str) -> None:
+    """Reading holds a GPU up for a while; what ends its work for good is something else."""
+    util = [steps((97, 100), (0, 20), (after, 30)), steps((97, 150))]
+    reads = np.where(np.arange(150) >= 100, 9e8, 1e6)
+    run = with_host(recording(util=util), np.arange(150), host_disk_read_bytes_per_second=reads)
+    (gap,) = found(analyze(run), "idle_gap")
+    assert gap.cause == cause

@@ -159,3 +159,35 @@ def test_no_episode_spans_days_that_nobody_recorded() -> None:
     run = with_host(recording(util=steps((40, 1200)), times=times), times, cpu_utilization_ratio=0.99)
     (finding,) = found(analyze(run), "cpu_bound")
     assert sum(part.seconds for part in finding.intervals) < 2 * 3600
+
+
+@pytest.mark.parametrize("last", [200, 12], ids=["long", "short"])
+def test_a_gpu_that_stops_for_good_beside_a_cpu_as_full_as_before_does_not_wait_for_it(last: int) -> None:
+    """It worked beside the same load; the other one may still wait."""
+    util = [steps((97, 300), (0, last)), steps((35, 300 + last))]
+    analysis = analyze(recording(util=util, cpu=steps((96, 150), (98, 150), (99, last))))
+    (wait,) = found(analysis, "cpu_bound")
+    assert wait.devices == ("gpu:1",)
+    (gap,) = found(analysis, "idle_gap")
+    assert (gap.devices, gap.root) == (("gpu:0",), None)
+    assert gap.cause != "data"
+    length = "3 min 20 s" if last == 200 else "12 s"
+    assert gap.summary == f"GPU 0 sat idle for {length} to the last sample, while other GPUs worked."
+    classes = dict(analysis.gpu_time[0].seconds)
+    assert classes["idle"] == pytest.approx(last, abs=2)
+    assert classes["waiting_for_input"] == 0
+
+
+@pytest.mark.parametrize(
+    ("util", "cpu"),
+    [
+        ([steps((97, 300), (0, 200)), steps((35, 500))], steps((60, 300), (99, 200))),
+        ([steps((97, 200), (0, 100), (97, 20), (0, 180)), steps((35, 500))], steps((98, 500))),
+        ([steps((40, 300), (0, 200)), steps((35, 500))], steps((98, 500))),
+    ],
+    ids=["the CPU fills up", "it had waited before", "it was never well fed"],
+)
+def test_a_gpu_that_stops_beside_a_cpu_that_holds_it_up_waits_for_it(util: list[FloatArray], cpu: FloatArray) -> None:
+    """Only a CPU as full while the GPU worked is ruled out."""
+    (wait,) = found(analyze(recording(util=util, cpu=cpu)), "cpu_bound")
+    assert "gpu:0" in wait.devices
