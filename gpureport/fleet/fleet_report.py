@@ -103,7 +103,7 @@ class Saving:
 
     Attributes:
         step: its name in the catalogue.
-        title: what it is called.
+        title: what to do, as reports of the runs say; as the catalogue does where they name GPUs in it.
         kinds: kinds of findings that ask for it, the one that lost most first.
         runs: how many runs it is for.
         gpu_seconds: GPU time these findings lost, so what the step could save at most.

@@ -27,11 +27,12 @@ class FindingSummary:
         cause: what lies behind them, where known.
         severity: the highest.
         count: how many there are: an idle gap is a finding each.
-        lost_gpu_seconds: time they lost on this GPU at most, in equal parts where several GPUs share them; None where
-            it cannot be put in GPU time.
+        lost_gpu_seconds: time they lost on this GPU at most, of several GPUs its part by the time of their class, or
+            an equal one; None where it cannot be put in GPU time.
         fingerprint: the same night after night.
         is_consequence: whether they follow from another finding, whose loss theirs is part of.
-        steps: names of the steps of the catalogue they ask for, the most promising first.
+        steps: names of the steps of the catalogue they ask for, the most promising first; none for a loss in a
+            recording too short to assess it.
     """
 
     kind: str

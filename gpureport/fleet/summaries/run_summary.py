@@ -1,18 +1,23 @@
 """From the recording of a run and its analysis to a summary of each of its GPUs."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from math import fsum
 
 from gpureport import label_tags
+from gpureport.analysis import RULES
 from gpureport.analysis.results import Analysis, CounterReading, DeviceStatistics
+from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
+from gpureport.comparison.gains import known_loss
 from gpureport.findings import Finding, Severity
 from gpureport.fleet.gpu_summary import FindingSummary, GpuSummary
 from gpureport.fleet.summaries.gpu_health import read_health
 from gpureport.recording import Device, Recording, Run
 
 _RANK = list(Severity)
+_CLASSES = {kind: name for name, kinds in kinds_by_gpu_time_class(RULES).items() for kind in kinds}
+"""The class of GPU time of each kind that has one."""
 _UTILISATION = "gpu_utilization_ratio"
 
 
@@ -88,6 +93,7 @@ def _read_energy(statistics: DeviceStatistics) -> float | None:
 
 def _summarise_findings(analysis: Analysis, gpu: Device) -> Iterator[FindingSummary]:
     """Yield what was found on a GPU or on the whole job, in the order of the analysis."""
+    is_too_short = known_loss.is_recording_too_short(analysis)
     groups: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in analysis.findings:
         if not finding.devices or gpu.id in finding.devices:
@@ -100,17 +106,24 @@ def _summarise_findings(analysis: Analysis, gpu: Device) -> Iterator[FindingSumm
             cause=worst.cause,
             severity=max((each.severity for each in findings), key=_RANK.index),
             count=len(findings),
-            lost_gpu_seconds=fsum(lost) / _count_gpus(worst.devices, analysis.run) if lost else None,
+            lost_gpu_seconds=fsum(lost) * _measure_part(worst, analysis, gpu.id) if lost else None,
             fingerprint=fingerprint,
             is_consequence=all(each.root is not None for each in findings),
-            steps=tuple(step.name for step in worst.steps),
+            steps=() if lost and is_too_short else tuple(step.name for step in worst.steps),
         )
 
 
-def _count_gpus(devices: Sequence[str], run: Run) -> int:
-    """Return on how many GPUs a finding lost its time: on all of them where it names none."""
-    gpus = {gpu.id for gpu in run.gpus}
-    return len(gpus.intersection(devices)) or len(gpus)
+def _measure_part(finding: Finding, analysis: Analysis, device: str) -> float:
+    """Return which part of what a finding lost one of its GPUs lost.
+
+    It is that of the time of its class where there is any, else each has the same.
+    """
+    gpus = {gpu.id for gpu in analysis.run.gpus}
+    concerned = gpus.intersection(finding.devices) or gpus
+    name = _CLASSES.get(finding.kind)
+    lost = {time.device: dict(time.seconds).get(name or "", 0.0) for time in analysis.gpu_time}
+    whole = fsum(lost.get(each, 0.0) for each in concerned)
+    return lost.get(device, 0.0) / whole if whole else 1 / len(concerned)
 
 
 def _list_not_judged(analysis: Analysis, device: str | None) -> tuple[str, ...]:

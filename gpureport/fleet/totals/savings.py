@@ -2,12 +2,14 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import fsum
 
 from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.fleet.fleet_report import Saving
 from gpureport.fleet.gpu_summary import FindingSummary
 from gpureport.fleet.totals.priced_gpu import PricedGpu
+from gpureport.report.sections.findings.next_actions.action_wording import find_wording
 
 _MOST_EXAMPLES = 3
 """Runs named, and further steps named."""
@@ -27,7 +29,27 @@ def merge_advice(gpus: Sequence[PricedGpu]) -> tuple[Saving, ...]:
             if finding.steps and seconds > 0:
                 losses[finding.steps[0]].append((gpu, finding, seconds))
     savings = [_merge_losses(step, own) for step, own in losses.items()]
-    return tuple(sorted(savings, key=lambda each: (-each.gpu_seconds, each.step)))
+    savings.sort(key=lambda each: (-each.gpu_seconds, each.step))
+    # two steps may help against the same loss: the larger saving is called as the report calls what to do
+    taken: set[str] = set()
+    for place, saving in enumerate(savings):
+        title = _name_action(losses[saving.step])
+        if title and title not in taken:
+            savings[place] = replace(saving, title=title)
+        taken.add(title)
+    return tuple(savings)
+
+
+def _name_action(losses: Sequence[Loss]) -> str:
+    """Return what the reports of these runs call what to do about the finding that lost most.
+
+    Empty where they name GPUs in it.
+    """
+    lost: defaultdict[tuple[str, str | None, tuple[str, ...]], float] = defaultdict(float)
+    for _, finding, seconds in losses:
+        lost[finding.kind, finding.cause, finding.steps] += seconds
+    wording = find_wording(*max(lost, key=lambda each: lost[each]))
+    return wording.title if wording is not None and "{" not in wording.title else ""
 
 
 def _merge_losses(step: str, losses: Sequence[Loss]) -> Saving:

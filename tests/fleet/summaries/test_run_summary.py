@@ -46,6 +46,32 @@ def test_a_finding_on_the_whole_job_is_shared_by_its_gpus(tmp_path: Path) -> Non
     assert sum(each or 0 for each in lost) == pytest.approx(stated)
 
 
+def test_a_finding_on_some_gpus_is_shared_as_they_lost() -> None:
+    """A GPU that waited twice as long has twice the loss, as in the report of the run."""
+    made = recording(util=[[70.0] * 300, [40.0] * 300], cpu=[98.0] * 300)
+    analysis = analyze(made)
+    (wait,) = (each for each in analysis.findings if each.kind == "cpu_bound")
+    gpus = summarise_run(made, analysis, "key")
+    advised = [each.lost_gpu_seconds for gpu in gpus for each in gpu.findings if each.kind == "cpu_bound"]
+    assert advised == pytest.approx([dict(gpu.seconds)["waiting_for_input"] for gpu in gpus], rel=0.01)
+    assert sum(each or 0.0 for each in advised) == pytest.approx(wait.lost_gpu_seconds)
+
+
+def test_a_run_too_short_to_assess_asks_for_no_change() -> None:
+    """Shares of a few seconds promise nothing, as its report says."""
+    long, short = (recording(util=[[97.0] * length, [0.0] * length]) for length in (300, 8))
+    advised = [
+        [
+            seconds
+            for gpu in summarise_run(made, analyze(made), "key")
+            for each, seconds in gpu.root_losses()
+            if each.steps
+        ]
+        for made in (long, short)
+    ]
+    assert [bool(each) for each in advised] == [True, False]
+
+
 def test_heat_slows_one_gpu(tmp_path: Path) -> None:
     """The time slowed is that of the finding; a log without counters of errors says nothing of errors."""
     run_id = store_sample(tmp_path, "thermal_throttle").run.id

@@ -89,6 +89,24 @@ def test_savings_count_each_hour_once() -> None:
     assert (second.step, second.gpu_seconds) == ("overlap_evaluation", 2 * HOUR)
 
 
+def test_savings_are_called_as_in_the_reports_of_their_runs() -> None:
+    """A second step for the same findings, and one that names GPUs, keep the names of the catalogue."""
+    gpus = [
+        make_gpu(
+            "a", hours={"waiting_for_input": 6.0}, findings=(make_finding("cpu_bound", 6.0, "offline_preprocessing"),)
+        ),
+        make_gpu("b", hours={"waiting_for_input": 4.0}, findings=(make_finding("cpu_bound", 4.0, "loader_workers"),)),
+        make_gpu("c", hours={"idle": 3.0}, findings=(make_finding("idle_gap", 3.0, "record_more"),)),
+        make_gpu("d", hours={"unused": 2.0}, findings=(make_finding("unused_gpu", 2.0, "fewer_gpus"),)),
+    ]
+    assert [saving.title for saving in build_fleet_report(gpus, Prices()).savings] == [
+        "Take work off the CPU",
+        "More loader workers",
+        "Look into the idle gaps",
+        "Ask only for the GPUs used",
+    ]
+
+
 def test_a_run_across_weeks_is_divided() -> None:
     """Half of a run lies in each week; the first and the last week are partial, one without a run is there."""
     gpus = [

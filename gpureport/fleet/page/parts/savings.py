@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from gpureport.analysis.advice.catalogue import STEPS
+from gpureport.analysis.advice.step import Step
 from gpureport.analysis.rules.shared_advice import PROBE
 from gpureport.fleet.fleet_report import Saving
 from gpureport.fleet.page.amounts import Amounts
@@ -33,9 +34,15 @@ def _build_action(saving: Saving, amounts: Amounts) -> Action:
     return Action(
         title=shorten_name(saving.title),
         gain=f"{_describe_gain(saving, amounts)}, in {runs}",
-        text=_SENTENCE.split(step.do, maxsplit=1)[0] if step else "",
+        text=_describe_step(step, saving.title) if step else "",
         certainty=_describe_evidence(saving),
     )
+
+
+def _describe_step(step: Step, title: str) -> str:
+    """Return how to go about a saving: the step of the catalogue, by its name where the title is another."""
+    how = _SENTENCE.split(step.do, maxsplit=1)[0]
+    return how if step.title == title else f"{step.title}: {display.lower_first(how)}"
 
 
 def _describe_gain(saving: Saving, amounts: Amounts) -> str:

@@ -50,6 +50,9 @@ def build_tiles(
         memory, energy = energy, lost
     if not any(analysis.run.gpus for analysis in step.analyses):
         return computing, hottest, memory
+    # shares of a recording too short to assess are no key figures
+    if findings.too_short:
+        worst = None
     told = list(list_finding_tiles(worst, history)) if worst is not None else []
     kind = worst.finding.kind if worst is not None else ""
     if kind == "thermal_throttle":
