@@ -40,6 +40,19 @@ def test_a_listing_is_a_line_a_run(gpureport: Program, source: Path) -> None:
     assert len(done.out.splitlines()) == 3
 
 
+def test_a_deleted_run_is_named_beside_the_listing(gpureport: Program, tmp_path: Path) -> None:
+    """It is no line of it, since only its id reads it; not where a part of the store was asked for."""
+    made = [*RUNS, Made(id=run_id(9), name="gone", series=monitored(_TICKS), deleted=True)]
+    path = database(tmp_path / "deleted.db", made)
+    done = gpureport("ingest", "--list", f"mlflow:{path}")
+    assert (done.code, len(done.out.splitlines())) == (0, 3)
+    assert done.err == (
+        f"gpureport: mlflow:{path}: 1 deleted run is not listed: gone ({run_id(9)}); give the id to read one\n"
+    )
+    assert not gpureport("ingest", "--list", f"mlflow:{path}", "--latest", "1").err
+    assert gpureport("analyze", f"mlflow:{path}#{run_id(9)}").code == 0
+
+
 def test_a_folder_with_a_store_has_no_listing(gpureport: Program, source: Path) -> None:
     """The store is named."""
     done = gpureport("ingest", "--list", str(source.parent))

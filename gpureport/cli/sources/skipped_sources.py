@@ -43,6 +43,18 @@ def report_skipped_runs(source: str, found: "Sequence[SkippedRun]") -> None:
     print_note(f"gpureport: {source}: {count} ({'; '.join(reasons)}); --run NAME reads one")
 
 
+def report_deleted_runs(source: str, runs: Sequence[str]) -> None:
+    """Report the runs that a listing leaves out since the tracker shows them no more.
+
+    Args:
+        source: the store.
+        runs: name and id of each.
+    """
+    if runs:
+        count = "1 deleted run is" if len(runs) == 1 else f"{len(runs)} deleted runs are"
+        print_note(f"gpureport: {source}: {count} not listed: {list_names(runs)}; give the id to read one")
+
+
 def report_group(source: str, group: str | None, recordings: Sequence[str]) -> None:
     """Report which recordings `--group` makes one run: the name it takes is that of the run, and selects none.
 

@@ -149,7 +149,9 @@ def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> tuple
             store = find_store(source)
             hint = f"give {store.path}, one of {store.title}" if store else "--list is for stores of MLflow and Neptune"
             raise SourceError(source, "not the store of a tracker", hint)
-        for run in tracking.listed(source, options.tracker.selection(options.placement.map)):
+        held = tracking.listed(source, options.tracker.selection(options.placement.map))
+        skipped_sources.report_deleted_runs(source, [f"{run.name} ({run.id})" for run in held if run.is_deleted])
+        for run in (run for run in held if not run.is_deleted):
             started = "not recorded" if run.started is None else iso_time(run.started, "UTC")
             points = "" if run.points is None else f"  {run.points} points"
             holds = run.holds if run.fault is None else str(run.fault)

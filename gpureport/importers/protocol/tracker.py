@@ -61,6 +61,7 @@ class ListedRun:
         points: hardware points; None where counting them would mean reading them.
         holds: what else tells runs apart, such as namespaces and GPUs.
         fault: why it cannot be read; None if it can.
+        is_deleted: whether the tracker shows it no more; its id alone reads it.
     """
 
     id: str
@@ -70,6 +71,7 @@ class ListedRun:
     points: int | None = None
     holds: str = ""
     fault: SourceError | None = None
+    is_deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

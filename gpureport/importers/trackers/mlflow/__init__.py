@@ -62,4 +62,5 @@ def _listed(info: RunInfo) -> ListedRun:
         status=info.status,
         started=started,
         holds=", ".join(parts) or "no hardware series",
+        is_deleted=info.deleted,
     )

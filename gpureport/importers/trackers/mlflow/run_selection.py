@@ -45,9 +45,10 @@ def select_runs(store: RunStore, named: str | None, selection: Selection) -> tup
 
 
 def list_runs(store: RunStore, selection: Selection) -> list[RunInfo]:
-    """Return the runs a listing shows: all that are not deleted, the newest first."""
-    runs = [run for run in store.runs(selection.experiment, selection.filter) if not run.deleted]
-    return runs[: selection.latest]
+    """Return the runs a listing shows, the newest first, then those that are deleted where all are wanted."""
+    runs = store.runs(selection.experiment, selection.filter)
+    deleted = [run for run in runs if run.deleted and selection.latest is None]
+    return [*[run for run in runs if not run.deleted][: selection.latest], *deleted]
 
 
 def _sort_by_start(runs: Iterable[RunInfo]) -> list[RunInfo]:

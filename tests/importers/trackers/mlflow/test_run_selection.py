@@ -193,7 +193,7 @@ def test_nothing_to_read_says_what_there_is(tmp_path: Path) -> None:
 
 
 def test_a_listing_shows_what_tells_runs_apart(meant: Meant, tmp_path: Path) -> None:
-    """All but deleted runs, with what they hold, without reading a series."""
+    """The newest first, with what they hold, without reading a series; those that are deleted last, and marked."""
     assert meant()
     listed = Mlflow().listed(str(tmp_path / "mlflow.db"), Selection())
     assert [(run.name, run.holds) for run in listed[:5]] == [
@@ -204,4 +204,5 @@ def test_a_listing_shows_what_tells_runs_apart(meant: Meant, tmp_path: Path) -> 
         ("still running", "1 GPU, host"),
     ]
     assert listed[0].started == (START + 9 * APART) * 1000
-    assert "gone" not in {run.name for run in listed}
+    assert [run.name for run in listed if run.is_deleted] == [listed[-1].name] == ["gone"]
+    assert not any(run.is_deleted for run in Mlflow().listed(str(tmp_path / "mlflow.db"), Selection(latest=3)))
