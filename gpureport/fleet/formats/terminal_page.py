@@ -4,18 +4,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from gpureport.fleet.page.page_model import FleetPage, PagePart
+from gpureport.fleet.page.parts.loss_tables import RUNS, describe_first_runs
 from gpureport.fleet.page.parts.savings import HEADING
 from gpureport.report.formats.text import terminal_bars, terminal_head, terminal_screen, terminal_tables
 from gpureport.report.model.shapes import Table
 from gpureport.report.wording import display
 from gpureport.report.wording.terminal_lines import Line, Page, render_lines
 
-_MOST = {"details": 4, "bars": 6, "actions": 3, "rows": 4, "parts": 3}
-"""How much a screen has of each part at most."""
+_MOST = {"details": 4, "bars": 6, "actions": 3, "rows": 4, "parts": 2, "runs": 3}
+"""How much a screen has of each part at most; the worst runs are no part that gives way to others."""
 
 _LEAST = (
-    *(("bars", 5), ("rows", 3), ("details", 3), ("bars", 4), ("parts", 2), ("rows", 2), ("actions", 2)),
-    *(("details", 2), ("bars", 2), ("parts", 1), ("rows", 1), ("actions", 1), ("details", 1), ("parts", 0)),
+    *(("bars", 5), ("rows", 3), ("details", 3), ("bars", 4), ("rows", 2), ("actions", 2), ("details", 2)),
+    *(("bars", 2), ("runs", 2), ("rows", 1), ("runs", 1), ("actions", 1), ("details", 1), ("parts", 0)),
     *(("bars", 0), ("actions", 0), ("details", 0)),
 )
 """What gives way where a screen is full, in this order, and how much of it stays."""
@@ -59,11 +60,18 @@ def _list_head(page: FleetPage, place: Page, limits: Mapping[str, int]) -> Itera
         yield from terminal_bars.bar_lines(bars, place, limits["bars"])
     yield from terminal_screen.action_lines(page.actions[: limits["actions"]], place, HEADING.upper())
     shown = [part for part in page.parts if part.is_open and not part.weeks]
-    for part in shown[: limits["parts"]]:
-        yield from terminal_screen.heading_lines(f"{part.title.upper()}{display.GAP * 2}{part.line}", place)
-        if part.table:
-            yield from _list_rows(part.table, place, limits["rows"])
+    for part in [part for part in shown if part.id != RUNS][: limits["parts"]]:
+        yield from _list_first_rows(part, place, limits["rows"])
+    for part in (part for part in shown if part.id == RUNS):
+        yield from _list_first_rows(describe_first_runs(part, limits["runs"]), place, limits["runs"])
     yield Line("Details: --detail full", "soft")
+
+
+def _list_first_rows(part: PagePart, place: Page, most: int) -> Iterator[Line]:
+    """Yield the heading of a part and the first rows of its table."""
+    yield from terminal_screen.heading_lines(f"{part.title.upper()}{display.GAP * 2}{part.line}", place)
+    if part.table:
+        yield from _list_rows(part.table, place, most)
 
 
 def _list_rows(table: Table, place: Page, most: int) -> Iterator[Line]:

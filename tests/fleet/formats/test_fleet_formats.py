@@ -125,6 +125,20 @@ def test_the_screen_names_who_and_what() -> None:
         assert words in text
 
 
+@pytest.mark.parametrize("count", [1, 3], ids=["beside all else", "beside little else"])
+def test_the_screen_names_the_worst_runs(count: int) -> None:
+    """By name, with what each lost and to what; the heading counts those shown."""
+    month = fleets.month()
+    shown = page(month if count == 1 else replace(month, groupings=month.groupings[1:2], health=fleets.bare().health))
+    (table,) = (part.table for part in shown.parts if part.id == "worst-runs")
+    assert table is not None
+    lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in terminal_page.render(shown).splitlines()]
+    assert f"WORST RUNS  the {'one' if count == 1 else count} that lost most" in lines
+    for place, row in enumerate(table.rows):
+        own = [line for line in lines if line.startswith(f"  {row.head.text} ")]
+        assert [line.split()[1] for line in own] == [row.cells[0].text][: place < count]
+
+
 def test_markdown_is_at_most_20_kb() -> None:
     """However long names are; it says that it was cut."""
     month = fleets.month()

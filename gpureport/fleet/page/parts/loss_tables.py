@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gpureport.fleet.fleet_report import ClassTime, Group, Grouping, RunUse, TimeUse
 from gpureport.fleet.page.amounts import Amounts, format_lost_share
@@ -23,6 +24,9 @@ _NO_LABEL = "Label the runs with --labels TABLE, or with tags."
 
 _PLAIN = re.compile(r"[a-z][a-z0-9_]*")
 """A label that may be part of an address as it is."""
+
+RUNS = "worst-runs"
+"""Id of the part on the worst runs."""
 
 MOST_ROWS = 20
 """Rows of a table of losses."""
@@ -76,14 +80,23 @@ def _build_grouping(by: Grouping, amounts: Amounts, place: int) -> PagePart:
     )
 
 
+def _count_worst(count: int) -> str:
+    return f"the {count} that lost most" if count > 1 else "the one that lost most"
+
+
+def describe_first_runs(part: PagePart, most: int) -> PagePart:
+    """Return the part on the worst runs as it introduces the first of them alone."""
+    return replace(part, line=_count_worst(min(most, len(part.table.rows) if part.table else 0)))
+
+
 def build_run_part(runs: Sequence[RunUse], amounts: Amounts) -> PagePart:
     """Return the runs that lost most."""
     shown = runs[:MOST_ROWS]
     names = name_runs([each.run for each in shown])
     return PagePart(
-        id="worst-runs",
+        id=RUNS,
         title="Worst runs",
-        line=f"the {len(shown)} that lost most" if len(shown) > 1 else "the one that lost most",
+        line=_count_worst(len(shown)),
         is_open=True,
         table=Table(
             columns=("Run", *_columns(amounts, runs=False)),
