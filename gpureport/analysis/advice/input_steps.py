@@ -9,7 +9,7 @@ STEPS = (
         name="loader_workers",
         title="More loader workers",
         do="Double the number of loader workers (DataLoader num_workers, tf.data num_parallel_calls), again as long as "
-        "the throughput rises, to at most one a core.",
+        "the throughput rises; to more than one a core only if they hardly use the CPU.",
         when="The GPU waits for batches while cores and host memory are free.",
         risk="Each worker takes host memory and starts anew with each epoch unless it is kept; more workers than cores "
         "slow one another down.",
