@@ -64,6 +64,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     known = gather_facts(recording.run, statistics, findings, {entry.kind for entry in missing})
     ordered, ids = sorted(findings, key=_sort_key), [gpu.id for gpu in recording.run.gpus]
     linked = sorted(root_causes.link_findings(ordered, rules, context.whole, ids), key=_sort_key)
+    gpu_time = tuple(_attribute_gpu_times(context, findings, rules)) if gpus else ()
     return Analysis(
         run=recording.run,
         coverage_ratio=observed_time.measure_coverage(context),
@@ -75,14 +76,14 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         whole_statistics=tuple(
             compute_statistics(context.full_series(name)) for name in context.time_without_job if name in gpus
         ),
-        gpu_time=tuple(_attribute_gpu_times(context, findings, rules)) if gpus else (),
+        gpu_time=gpu_time,
         findings=tuple(_with_advice(finding, known) for finding in linked),
         not_judged=missing,
         limits=caveats.list_caveats(context, findings),
         stages=tuple(summarise_stages(recording)),
         throttle_ledger=tuple(clock_event_totals.list_clock_event_totals(gpus.values())),
         answers=answerability.answer_kinds(recording.run, rules, findings, missing),
-        checklist=checklist.answer_checklist(recording, statistics, known, findings, missing, kinds),
+        checklist=checklist.answer_checklist(recording, statistics, known, findings, missing, kinds, gpu_time),
         pauses=None
         if recording.run.quality.synthetic_time
         else observed_time.summarise_pauses(context.gpus().values()),

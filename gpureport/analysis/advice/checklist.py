@@ -9,10 +9,10 @@ from gpureport.analysis.detectors import RULES
 from gpureport.analysis.detectors.memory import leaks_void_headroom
 from gpureport.analysis.detectors.waiting.cpu_bound import OTHER_LOAD
 from gpureport.analysis.job.training_signs import counts_steps
-from gpureport.analysis.results import DeviceStatistics
+from gpureport.analysis.results import DeviceStatistics, GpuTime
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
-from gpureport.analysis.signals import core_count, job_load
+from gpureport.analysis.signals import core_count, job_load, short_pauses
 from gpureport.analysis.signals.core_count import CPU
 from gpureport.answers import ChecklistEntry, Practice
 from gpureport.findings import Finding, NotJudged
@@ -48,6 +48,7 @@ _SHORTEST = 60.0
 """Seconds from which memory shows whether it keeps one level."""
 _UNCLEAR = ("low_util_cause_unknown", job_load.BESIDE_OTHERS)
 _BESIDE_OTHERS = "other programs filled the CPU and the job hardly used it"
+_MORE_WORKERS = "a run with more loader workers: if the pauses shrink, GPUs waited for input"
 _ALONE = "some minutes of the job without other programs"
 _LOG_NEED = "one run without preallocation (XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true)"
 
@@ -63,6 +64,13 @@ class _Run:
     causes: frozenset[tuple[str, str | None]]
     unjudged: tuple[NotJudged, ...]
     judged: frozenset[str]
+    pauses: float
+
+    @property
+    def told_pauses(self) -> str:
+        """How much of the time short pauses took, in words; empty where that is too little to be told."""
+        is_told = self.pauses >= short_pauses.NOTABLE.value
+        return f"short pauses took {phrases.percent(self.pauses)} of the GPU time" if is_told else ""
 
 
 def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answered from
@@ -72,6 +80,7 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
     findings: Sequence[Finding],
     not_judged: Sequence[NotJudged],
     kinds: Collection[str],
+    gpu_time: Sequence[GpuTime] = (),
 ) -> tuple[ChecklistEntry, ...]:
     """Return one entry a question, always all of them."""
     missing = {entry.kind for entry in not_judged}
@@ -83,6 +92,7 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
         causes=frozenset((finding.kind, finding.cause) for finding in findings),
         unjudged=tuple(not_judged),
         judged=frozenset(kinds) - missing,
+        pauses=short_pauses.measure_ratio(part for time in gpu_time for part in time.seconds),
     )
     return (
         *(_memory(run), _precision(run), _cpu_beside_gpu(run), _input(run), _cores(run)),
@@ -186,9 +196,11 @@ def _input(run: _Run) -> ChecklistEntry:
         reason = f"no wait was found, but {kinds} could not be assessed"
         other = others or ("" if metrics else RECORD)
         return _entry(INPUT, Practice.CANNOT_JUDGE, reason, other, metrics)
-    return _entry(
-        INPUT, Practice.DONE, f"assessed ({', '.join(sorted(run.judged & set(WAITS)))}), and no wait was found"
-    )
+    assessed = f"assessed ({', '.join(sorted(run.judged & set(WAITS)))}), and no wait was found"
+    if run.told_pauses:
+        reason = f"{assessed}; but {run.told_pauses}, and nothing shows what for"
+        return _entry(INPUT, Practice.CANNOT_JUDGE, reason, _MORE_WORKERS)
+    return _entry(INPUT, Practice.DONE, assessed)
 
 
 def _cores(run: _Run) -> ChecklistEntry:
@@ -204,9 +216,8 @@ def _cores(run: _Run) -> ChecklistEntry:
     known = count.words
     if (workers := run.facts.setup.workers) is not None and isfinite(workers.value):
         known = f"{known} and {phrases.count_of(round(workers.value), 'loader worker')} a process"
-    if _UNCLEAR in run.causes:
-        reason = f"{known}; {_BESIDE_OTHERS}, so whether it lacks cores is not shown"
-        return _entry(BALANCE, Practice.CANNOT_JUDGE, reason, _ALONE)
+    if doubt := _doubt_cores(run, known, has_wait=bool(waits)):
+        return doubt
     if waits:
         return _entry(BALANCE, Practice.WORTH_TRYING, f"{known}, and {waits}: {_judge_full_cores(run)}")
     if "cpu_bound_single" in run.found:
@@ -217,6 +228,20 @@ def _cores(run: _Run) -> ChecklistEntry:
     if "underutilised" in run.found:
         reason += ": GPUs worked little for another reason (underutilised)"
     return _entry(BALANCE, Practice.DONE, reason)
+
+
+def _doubt_cores(run: _Run, known: str, *, has_wait: bool) -> ChecklistEntry | None:
+    """Return why a full CPU does not show whether cores are enough; None where it does, or is not full."""
+    if _UNCLEAR in run.causes:
+        reason = f"{known}; {_BESIDE_OTHERS}, so whether it lacks cores is not shown"
+        return _entry(BALANCE, Practice.CANNOT_JUDGE, reason, _ALONE)
+    used = run.facts.cpu_used or 0.0
+    if has_wait or not run.told_pauses or used < job_load.FULL.value:
+        return None
+    others = run.facts.others_fill_cpu
+    why = _BESIDE_OTHERS if others else f"the CPU's median use was {phrases.percent(used)}"
+    reason = f"{known}; {why}, and {run.told_pauses}, so whether it lacks cores is not shown"
+    return _entry(BALANCE, Practice.CANNOT_JUDGE, reason, _ALONE if others else _MORE_WORKERS)
 
 
 def _judge_full_cores(run: _Run) -> str:

@@ -8,6 +8,7 @@ from gpureport import gpus
 from gpureport.analysis.job import job_params, precision_params
 from gpureport.analysis.job.framework import Framework, find_framework
 from gpureport.analysis.job.job_params import JobParams, Setting
+from gpureport.analysis.job.observed_job import JOB
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
 from gpureport.analysis.signals import core_count, job_load
 from gpureport.analysis.signals.core_count import CPU
@@ -20,6 +21,8 @@ _BUSIEST = "cpu_busiest_core_ratio"
 _IOWAIT = "cpu_iowait_ratio"
 _HOST_MEMORY = "host_memory_used_ratio"
 _LINK, _LIMITED = "pcie_degraded", "power_limited"
+_CPU_WAITS = {"cpu_bound", "cpu_bound_single"}
+"""Kinds whose episodes say that the job wants more of the CPU, whatever it used of it over the run."""
 _LANES, _COMMON_GENERATION, _HALF = 16.0, 4.0, 0.5
 """Lanes of a full link, the generation assumed for an unknown model, and half of what a link carries."""
 _HOST_USED, _HOST_TOTAL = "host_memory_used_bytes", "host_memory_total_bytes"
@@ -46,7 +49,8 @@ class RunFacts:
         reduced_links: GPUs whose PCIe link runs below its highest generation or width under load.
         full_links: GPUs of which it is known that theirs does not.
         link_reduced: the same of the GPUs of one finding.
-        job_hardly_uses_cpu: whether a finding says that other programs fill the CPU and the job hardly uses it.
+        job_hardly_uses_cpu: whether the job kept less than half a core busy, a mean over the run or in the episodes of
+            a finding; False where that was not recorded.
         power_limit_reached: whether a GPU with a lowered power limit comes near it.
     """
 
@@ -67,6 +71,11 @@ class RunFacts:
     link_reduced: bool | None = None
     power_limit_reached: bool | None = None
     job_hardly_uses_cpu: bool = False
+
+    @property
+    def others_fill_cpu(self) -> bool:
+        """Whether the CPU is as full as one that GPUs wait for, and the job hardly uses it."""
+        return self.job_hardly_uses_cpu and self.cpu_used is not None and self.cpu_used >= job_load.FULL.value
 
 
 def gather_facts(
@@ -99,6 +108,7 @@ def gather_facts(
         setup=core_count.add_counted_cores(read_setup(labels), _count_cores(hosts)),
         framework=find_framework(labels),
         reduced_links=reduced,
+        job_hardly_uses_cpu=_hardly_uses_cpu(hosts),
         full_links=frozenset(one.device for one in gpus_of if _has_full_link(models[one.device], one, findings))
         - reduced,
     )
@@ -156,7 +166,8 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
         known,
         link_reduced=_has_reduced_link(known, finding),
         power_limit_reached=_reaches_power_limit(finding),
-        job_hardly_uses_cpu=finding.cause == job_load.BESIDE_OTHERS,
+        job_hardly_uses_cpu=finding.cause == job_load.BESIDE_OTHERS
+        or (known.job_hardly_uses_cpu and finding.kind not in _CPU_WAITS),
     )
     if not any(evidence.metric in {CPU, _IOWAIT} for evidence in finding.evidence):
         return known
@@ -197,6 +208,12 @@ def _list_summaries(statistics: Iterable[DeviceStatistics], metric: str) -> list
 def _count_cores(hosts: Sequence[DeviceStatistics]) -> float | None:
     """Return how many cores a host log counted, on the machine with the fewest."""
     return min((one.max for one in _list_summaries(hosts, core_count.CORES)), default=None)
+
+
+def _hardly_uses_cpu(hosts: Sequence[DeviceStatistics]) -> bool:
+    """Return whether the job kept less than half a core busy on every host that recorded its share, and one did."""
+    cores = [one.mean for one in _list_summaries(hosts, JOB)]
+    return bool(cores) and max(cores) < job_load.HARDLY.value
 
 
 def _measure_host_memory(host: DeviceStatistics) -> float | None:

@@ -3,7 +3,8 @@
 Doubling is a step whose effect shows in one run (pragmatic). Where workers, cores and the use of the GPU are known,
 the number is that at which a loader, whose speed grows with its workers, would keep the GPU busy: w workers that keep
 it busy for the share u need w / u. Loading in the main process takes turns with the GPU: one worker for each time that
-loading takes as long as computing, (1 - u) / u. A worker a core is the most in any case. No gain is promised: what the
+loading takes as long as computing, (1 - u) / u. A worker a core is the most, except where the job was seen to use less
+than half a core: workers that wait for storage or the network do not compete for cores. No gain is promised: what the
 GPU waits for may be something else.
 """
 
@@ -20,6 +21,10 @@ from gpureport.findings import Finding
 
 DOUBLE = "Double their number, to at most one a core."
 """What to try where nothing is known."""
+DOUBLE_FREELY = "Double their number, again while it helps: {why}."
+"""What to try where nothing is known but that the job hardly uses the CPU."""
+MORE_THAN_CORES = "more than one a core is fine, since the job hardly uses the CPU"
+"""Why cores are no limit."""
 ONE_MORE = "Add one at a time."
 """What to try where no number is suggested."""
 _WAITS = (*waiting_gpus.WAIT_KINDS, *LOW_USE_KINDS, "workers_headroom")
@@ -44,20 +49,28 @@ def suggest_workers(facts: RunFacts, finding: Finding | None = None) -> str:
     cores = core_count.count_cores(facts.setup, facts.gpus_a_machine)
     setting = facts.setup.workers
     if setting is None or setting.value == float("inf"):
-        return _double_up_to(cores)
+        return DOUBLE_FREELY.format(why=MORE_THAN_CORES) if facts.job_hardly_uses_cpu else _double_up_to(cores)
     now = round(setting.value)
     doubled = 2 * now or _FEWEST
     if cores is None:
-        return f"Try {doubled} instead of {now}, but no more than one a core."
+        end = f"; {MORE_THAN_CORES}" if facts.job_hardly_uses_cpu else ", but no more than one a core"
+        return f"Try {doubled} instead of {now}{end}."
     used = _find_use(facts, finding)
     if used is None:
-        return f"Try {min(doubled, cores.most_workers)} instead of {now}."
+        return f"Try {_describe_number(doubled, now, cores, facts)}."
     if 1 / used < _LEAST_GAIN.value:
         return ""
     wanted = ceil(round(now / used if now else (1 - used) / used, _ROUND))
-    limit = ", one a core" if wanted > cores.most_workers else ""
+    limit = ", one a core" if wanted > cores.most_workers and not facts.job_hardly_uses_cpu else ""
     why = f"at {phrases.percent(used)} busy, the GPU can take {_format_times(1 / used)} as much data at most"
-    return f"Try {min(wanted, cores.most_workers)} instead of {now}{limit}: {why}."
+    return f"Try {_describe_number(wanted, now, cores, facts, f'{limit}: {why}')}."
+
+
+def _describe_number(wanted: int, now: int, cores: CoreCount, facts: RunFacts, why: str = "") -> str:
+    """Return how many to try instead of how many, and why: one a core at most, unless the job hardly uses the CPU."""
+    if wanted <= cores.most_workers or not facts.job_hardly_uses_cpu:
+        return f"{min(wanted, cores.most_workers)} instead of {now}{why}"
+    return f"{wanted} instead of {now}{why}; {MORE_THAN_CORES}"
 
 
 def _find_use(facts: RunFacts, finding: Finding | None) -> float | None:

@@ -5,6 +5,7 @@ from math import fsum
 
 from gpureport.analysis.detectors import RULES
 from gpureport.analysis.results import LOST_CLASSES, Analysis
+from gpureport.analysis.signals import short_pauses
 from gpureport.analysis.signals.low_use import BELOW
 from gpureport.findings import Finding
 
@@ -49,8 +50,7 @@ def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None
     Args:
         seconds: GPU-seconds of each class.
     """
-    observed = fsum(amount for name, amount in seconds.items() if name not in {"no_samples", "no_job"})
-    ratio = seconds.get("short_pauses", 0.0) / observed if observed else 0.0
+    ratio = short_pauses.measure_ratio(seconds.items())
     return ratio if ratio > 1 - BELOW.value else None
 
 

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime
+from gpureport.analysis.signals import short_pauses
 from gpureport.comparison.gains.known_loss import NEGLIGIBLE_RATIO, measure_excessive_short_pauses
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.model.time_charts import ClassShare, TimeBar
@@ -70,6 +71,13 @@ def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
     held = job_gpu_seconds(analyses)
     unseen = sum(seconds_by_class(analysis.gpu_time).get("no_samples", 0.0) for analysis in analyses)
     return unseen / held if held else 0.0
+
+
+def notable_short_pauses(analyses: Iterable[Analysis]) -> float | None:
+    """Return which share of their time some runs spent in short pauses; None where that is too little to be told."""
+    seconds = (part for analysis in analyses for time in analysis.gpu_time for part in time.seconds)
+    ratio = short_pauses.measure_ratio(seconds)
+    return ratio if ratio >= short_pauses.NOTABLE.value else None
 
 
 def excessive_short_pauses(analyses: Iterable[Analysis]) -> float | None:

@@ -48,6 +48,11 @@ def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
     return seconds > 0 and worked < BELOW.value * seconds
 
 
+def measure_mid_job_seconds(analyses: Sequence[Analysis]) -> float:
+    """Return the GPU-seconds between start-up and tail."""
+    return gpu_time.job_gpu_seconds(analyses) - _measure_outside_seconds(analyses)
+
+
 def _measure_outside_seconds(analyses: Sequence[Analysis]) -> float:
     """Return the GPU-seconds of start-up and tail, those too short for a finding included."""
     times = [time for analysis in analyses for time in analysis.gpu_time]

@@ -12,8 +12,9 @@ from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
 from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, name_loss
 from gpureport.report.wording import display
 
-HEALTHY, OF_GPU_TIME = "Healthy", "of the GPU time was lost"
-"""Beginning of the headline of a sound run, and words of that on a loss without a finding."""
+HEALTHY, OF_GPU_TIME, PAUSES = "Healthy", "of the GPU time was lost", "No problems found; short pauses take"
+"""Beginning of the headline of a sound run, words of that on a loss without a finding, and beginning of that on pauses
+that nothing explains."""
 _UNSEEN, _LOST = 0.05, 0.1
 """Shares of the GPU time without utilisation, and of that lost, above which a run is not called healthy."""
 
@@ -45,6 +46,14 @@ def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) 
     if findings.missing > findings.judged:
         checks = display.plural(findings.judged, "check")
         return f"No problems found in {checks}; {findings.missing} more could not be assessed."
+    return _describe_sound_run(analyses)
+
+
+def _describe_sound_run(analyses: Sequence[Analysis]) -> str:
+    """Return that nothing was found: a run is healthy unless pauses that nothing explains take a good part of it."""
+    pauses = gpu_time.notable_short_pauses(analyses)
+    if pauses is not None:
+        return f"{PAUSES} {display.percent(pauses)} of the time."
     return f"{HEALTHY}: {display.lower_first(low_use_sentences.describe_computing(analyses))}; no problems found."
 
 
