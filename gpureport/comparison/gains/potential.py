@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from gpureport.analysis.results import Analysis
+from gpureport.analysis.signals import short_pauses
 from gpureport.comparison.gains.known_loss import MOST_UNSEEN_RATIO, list_unmeasured_kinds
 from gpureport.comparison.steps.remaining_loss import RemainingLoss
 
@@ -28,6 +30,8 @@ class Potential:
         losses: the classes lost, the largest first. They share no time, so that their shares add up.
         unseen_ratio: share of the GPU time without utilisation. The bound counts it as lost.
         unmeasured: kinds of findings that lost an amount that is not known, so that there is no bound.
+        short_pauses_ratio: share of the GPU time in short pauses. It counts as work, and the bound counts it as lost,
+            since all of it may be.
     """
 
     step: str
@@ -36,14 +40,15 @@ class Potential:
     losses: tuple[PotentialLoss, ...]
     unseen_ratio: float
     unmeasured: tuple[str, ...]
+    short_pauses_ratio: float = 0.0
 
 
 def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis] = ()) -> Potential:
-    """Return what a step could gain at most: 1 / (1 - share lost), over the whole job.
+    """Return what a step could gain at most: 1 / (1 - share that is or may be lost), over the whole job.
 
     Args:
         left: what it loses.
-        analyses: of its runs, whose findings say where an amount is not known.
+        analyses: of its runs, whose findings say where an amount is not known, and whose short pauses may be lost.
     """
     findings = [finding for analysis in analyses for finding in analysis.findings]
     unmeasured = list_unmeasured_kinds(findings)
@@ -51,17 +56,26 @@ def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis] = ()) -
     unseen = left.unseen_gpu_seconds / held if held else 1.0
     known = unseen <= MOST_UNSEEN_RATIO
     lost = left.lost / held if known else None
+    pauses = _measure_pauses(analyses)
     return Potential(
         step=left.step,
         lost_ratio=lost,
-        at_most=None if lost is None or unmeasured else _bound_speedup(lost + unseen),
+        at_most=None if lost is None or unmeasured else _bound_speedup(lost + unseen + pauses),
         losses=tuple(
             PotentialLoss(name=name, lost_ratio=amount / held, at_most=_bound_speedup(amount / held))
             for name, amount in (left.lost_gpu_seconds if known else ())
         ),
         unseen_ratio=unseen,
         unmeasured=tuple(sorted(unmeasured)),
+        short_pauses_ratio=pauses,
     )
+
+
+def _measure_pauses(analyses: Sequence[Analysis]) -> float:
+    """Return the share of the GPU time of jobs in short pauses."""
+    held = fsum(analysis.job_gpu_seconds for analysis in analyses)
+    parts = (part for analysis in analyses for time in analysis.gpu_time for part in time.seconds)
+    return fsum(amount for name, amount in parts if name == short_pauses.CLASS) / held if held else 0.0
 
 
 def _bound_speedup(share: float) -> float | None:

@@ -38,6 +38,15 @@ def test_what_was_not_observed_widens_the_bound() -> None:
     assert (blind.lost_ratio, blind.at_most, blind.losses, blind.unseen_ratio) == (None, None, (), 0.6)
 
 
+def test_short_pauses_widen_the_bound() -> None:
+    """They count as work, and all of them may be lost."""
+    analysis = examples.analysis(examples.run(gpus=1), idle=0.0)
+    times = tuple(replace(time, seconds=(("computing", 450.0), ("short_pauses", 150.0))) for time in analysis.gpu_time)
+    found = estimate_potential(left(100, 0, idle=25), [replace(analysis, gpu_time=times)])
+    assert (found.lost_ratio, found.short_pauses_ratio) == (0.25, 0.25)
+    assert found.at_most == pytest.approx(2.0)
+
+
 def test_a_job_that_never_worked_has_no_bound() -> None:
     """All of it lost leaves nothing to divide by; without GPU time nothing is known."""
     assert estimate_potential(left(100, 0, idle=100)).at_most is None
