@@ -48,7 +48,7 @@ _STEP_WATTS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Candidate:
-    """An action, and what it is ranked by."""
+    """An action, and what it is ranked by: severity, then what follows on others last, then what it saves."""
 
     action: Action
     severity: int
@@ -149,7 +149,7 @@ def _propose(
             stopped=stopped,
         ),
         severity=row_groups.SEVERITIES.index(group.severity),
-        is_follow_up=False,
+        is_follow_up=_is_start_of_short_run(group) and any(_loses_more(other, group) for other in others),
         score=share * _WEIGHTS[group.confidence],
     )
     if group.kind == "thermal_throttle" and (watts := find_capped_power(group)):
@@ -196,8 +196,16 @@ def _describe_gain(wording: ActionWording, share: float, group: RowGroup, *, sev
         return wording.gain or UNKNOWN_GAIN
     runs = group.runs.values()
     of = "a run" if several else "the GPU time" if any(len(run.run.gpus) > 1 for run in runs) else name_whole(runs)
-    is_short = group.kind == "startup_idle" and max(run.seconds for run in runs) < _SHORT_RUN
-    return f"Saves up to {display.percent(share)} of {'a run this short' if is_short else of}"
+    return f"Saves up to {display.percent(share)} of {'a run this short' if _is_start_of_short_run(group) else of}"
+
+
+def _is_start_of_short_run(group: RowGroup) -> bool:
+    """Whether a start-up says more of the length of the runs than of their start, so that a larger loss goes first."""
+    return group.kind == "startup_idle" and max(run.seconds for run in group.runs.values()) < _SHORT_RUN
+
+
+def _loses_more(one: RowGroup, other: RowGroup) -> bool:
+    return fsum(one.lost_by_run.values()) > fsum(other.lost_by_run.values())
 
 
 def find_saving(group: RowGroup, others: Sequence[RowGroup]) -> float:

@@ -86,6 +86,18 @@ def test_the_gravest_comes_first_then_the_largest_saving() -> None:
     ]
 
 
+@pytest.mark.parametrize(("seconds", "place"), [(300, 1), (3000, 0)])
+def test_the_start_of_a_short_run_comes_after_a_larger_loss(seconds: int, place: int) -> None:
+    """Even where nobody knows what can be won of that: in a longer run the same start would hardly count."""
+    run = examples.run("a", gpus=1, seconds=seconds, work=WORK)
+    start = _finding("startup_idle", 0, 60, lost_gpu_seconds=60.0)
+    step = AdvisedStep(name="loader_workers", suggestion="Try 5 instead of 2.")
+    low = _finding("low_util_cause_unknown", 60, 300, lost_gpu_seconds=150.0, steps=(step,))
+    small = replace(low, lost_gpu_seconds=30.0)
+    assert _titles(_actions(examples.pair(run, (start, low))))[place] == "Shorten start-up"
+    assert _titles(_actions(examples.pair(run, (start, small))))[0] == "Shorten start-up"
+
+
 def test_what_an_earlier_step_had_is_not_advised() -> None:
     """Only findings of the last step are."""
     runs = [examples.run(name, work=WORK, step=name) for name in ("first", "last")]
