@@ -1,6 +1,6 @@
 """What an analysis consists of: jobs, statistics, GPU time, costs, findings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import fsum
@@ -202,6 +202,12 @@ class GpuTime:
     def job_seconds(self) -> float:
         """Time in which a job held the GPU, or may have: what shares of GPU time are shares of."""
         return fsum(amount for name, amount in self.seconds if name != "no_job")
+
+
+def measure_pauses_ratio(times: Sequence[GpuTime]) -> float:
+    """Return the share of the GPU time of jobs that was spent in short pauses; 0 without any."""
+    held = fsum(time.job_seconds for time in times)
+    return fsum(dict(time.seconds).get("short_pauses", 0.0) for time in times) / held if held else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

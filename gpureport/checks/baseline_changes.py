@@ -9,6 +9,7 @@ from gpureport.checks.limit_units import SHARE
 from gpureport.checks.observed_value import ObservedValue, not_observed
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
+from gpureport.comparison.setup.setup_changes import compare_setups, list_changes_of_job
 from gpureport.comparison.statistics.difference_estimate import Basis
 from gpureport.comparison.steps.compared_figures import BY_METRIC, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun
@@ -19,6 +20,7 @@ from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, compare_findings
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.comparison.verdicts.run_interval import measure_run_interval
+from gpureport.report.wording.differences import setup_wording
 from gpureport.report.wording.differences.comparison_reasons import describe_reason, describe_unknown_change
 
 _NEAR = 0.1
@@ -98,7 +100,7 @@ def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
         low=low,
         high=high,
         doubt=doubt,
-        note=_describe_basis(delta, found.noise),
+        note="; ".join(filter(None, (_describe_basis(delta, found.noise), _describe_setup(found)))),
     )
 
 
@@ -144,6 +146,12 @@ def _describe_basis(delta: Delta, noise: Noise | None) -> str:
     measured = noise is not None and noise.margin(metric, delta.before or 0.0) is not None
     scatter = "repetitions in this store differ by" if measured else "repeating a run commonly changes"
     return f"one run a side; the interval is no narrower than what {scatter}"
+
+
+def _describe_setup(found: BaselineComparison) -> str:
+    """Return what changed in the set-up since the baseline, as far as it was recorded; empty where nothing did."""
+    changes = list_changes_of_job(compare_setups(found.base, found.step))
+    return f"changed since the baseline: {setup_wording.list_setup_changes(changes)}" if changes else ""
 
 
 def _find_aim(limit: Limit, value: float, ends: tuple[float, float]) -> float:

@@ -114,7 +114,7 @@ def test_every_verdict_says_what_would_be_shown() -> None:
     (link,) = comparison_content.build_comparison_view([busy("a", 0.6), busy("b", 0.601)]).links
     found = {fact.name: fact.text.replace(GAP, " ") for fact in link.verdicts}
     settled = found["GPU utilisation once settled"]
-    assert settled.startswith("No clear change. Such recordings would show a difference of ")
+    assert settled.startswith("No clear change. Recordings like these can show a difference of ")
     assert "±2.0 points takes 3 min 29 s of steady state in each run." in settled
     assert "with 95% confidence there is less than one such gap in 6 min 40 s." in settled
     assert found["GPU time a run"].startswith("Not enough data. A total grows with the work done")

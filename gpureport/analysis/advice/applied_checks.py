@@ -43,15 +43,15 @@ def _switch(name: str) -> AppliedCheck:
 def _as_many_workers_as_cores(facts: RunFacts) -> bool | None:
     """Whether each process has a worker a core; not so without workers, or with half the cores at rest.
 
-    In a job that hardly uses the CPU a worker a core tells nothing: more of them would not compete for cores.
+    Workers of a job that hardly uses the CPU wait for something else: how many there are says nothing.
     """
     workers, cores = facts.setup.workers, core_count.count_cores(facts.setup, facts.gpus_a_machine)
     if workers is None or not workers.value:
         return None if workers is None else False
-    if cores is None:
+    if cores is None or facts.job_hardly_uses_cpu:
         return None
     if core_count.has_worker_per_core(facts.setup, facts.gpus_a_machine):
-        return None if facts.job_hardly_uses_cpu else True
+        return True
     idle = facts.cpu_used is None or facts.cpu_used < _IDLE_CPU
     return False if idle and 2 * workers.value * cores.gpus <= cores.cores else None
 

@@ -9,11 +9,12 @@ from gpureport.analysis.detectors import RULES
 from gpureport.analysis.detectors.memory import leaks_void_headroom
 from gpureport.analysis.detectors.waiting.cpu_bound import OTHER_LOAD
 from gpureport.analysis.job.training_signs import counts_steps
-from gpureport.analysis.results import DeviceStatistics, GpuTime
+from gpureport.analysis.results import DeviceStatistics
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
-from gpureport.analysis.signals import core_count, job_load, short_pauses
+from gpureport.analysis.signals import core_count, job_load
 from gpureport.analysis.signals.core_count import CPU
+from gpureport.analysis.signals.low_use import PAUSES
 from gpureport.answers import ChecklistEntry, Practice
 from gpureport.findings import Finding, NotJudged
 from gpureport.recording import Recording
@@ -48,8 +49,8 @@ _SHORTEST = 60.0
 """Seconds from which memory shows whether it keeps one level."""
 _UNCLEAR = ("low_util_cause_unknown", job_load.BESIDE_OTHERS)
 _BESIDE_OTHERS = "other programs filled the CPU and the job hardly used it"
-_MORE_WORKERS = "a run with more loader workers: if the pauses shrink, GPUs waited for input"
 _ALONE = "some minutes of the job without other programs"
+_WITH_MORE_WORKERS = "the job with more loader workers: with fewer pauses they were waits"
 _LOG_NEED = "one run without preallocation (XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true)"
 
 
@@ -64,13 +65,7 @@ class _Run:
     causes: frozenset[tuple[str, str | None]]
     unjudged: tuple[NotJudged, ...]
     judged: frozenset[str]
-    pauses: float
-
-    @property
-    def told_pauses(self) -> str:
-        """How much of the time short pauses took, in words; empty where that is too little to be told."""
-        is_told = self.pauses >= short_pauses.NOTABLE.value
-        return f"short pauses took {phrases.percent(self.pauses)} of the GPU time" if is_told else ""
+    pauses_ratio: float
 
 
 def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answered from
@@ -80,9 +75,9 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
     findings: Sequence[Finding],
     not_judged: Sequence[NotJudged],
     kinds: Collection[str],
-    gpu_time: Sequence[GpuTime] = (),
+    pauses_ratio: float = 0.0,
 ) -> tuple[ChecklistEntry, ...]:
-    """Return one entry a question, always all of them."""
+    """Return one entry a question, always all of them; `pauses_ratio` is the share of GPU time in short pauses."""
     missing = {entry.kind for entry in not_judged}
     run = _Run(
         recording=recording,
@@ -92,7 +87,7 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
         causes=frozenset((finding.kind, finding.cause) for finding in findings),
         unjudged=tuple(not_judged),
         judged=frozenset(kinds) - missing,
-        pauses=short_pauses.measure_ratio(part for time in gpu_time for part in time.seconds),
+        pauses_ratio=pauses_ratio,
     )
     return (
         *(_memory(run), _precision(run), _cpu_beside_gpu(run), _input(run), _cores(run)),
@@ -196,11 +191,12 @@ def _input(run: _Run) -> ChecklistEntry:
         reason = f"no wait was found, but {kinds} could not be assessed"
         other = others or ("" if metrics else RECORD)
         return _entry(INPUT, Practice.CANNOT_JUDGE, reason, other, metrics)
-    assessed = f"assessed ({', '.join(sorted(run.judged & set(WAITS)))}), and no wait was found"
-    if run.told_pauses:
-        reason = f"{assessed}; but {run.told_pauses}, and nothing shows what for"
-        return _entry(INPUT, Practice.CANNOT_JUDGE, reason, _MORE_WORKERS)
-    return _entry(INPUT, Practice.DONE, assessed)
+    if run.pauses_ratio >= PAUSES.value:
+        reason = f"no wait was found, but {_describe_pauses(run)}, which may be waits"
+        return _entry(INPUT, Practice.CANNOT_JUDGE, reason, _WITH_MORE_WORKERS)
+    return _entry(
+        INPUT, Practice.DONE, f"assessed ({', '.join(sorted(run.judged & set(WAITS)))}), and no wait was found"
+    )
 
 
 def _cores(run: _Run) -> ChecklistEntry:
@@ -216,13 +212,14 @@ def _cores(run: _Run) -> ChecklistEntry:
     known = count.words
     if (workers := run.facts.setup.workers) is not None and isfinite(workers.value):
         known = f"{known} and {phrases.count_of(round(workers.value), 'loader worker')} a process"
-    if doubt := _doubt_cores(run, known, has_wait=bool(waits)):
-        return doubt
     if waits:
         return _entry(BALANCE, Practice.WORTH_TRYING, f"{known}, and {waits}: {_judge_full_cores(run)}")
     if "cpu_bound_single" in run.found:
         reason = f"{known}; one thread was busy all the time while GPUs waited (cpu_bound_single): spread its work"
         return _entry(BALANCE, Practice.WORTH_TRYING, reason)
+    if _UNCLEAR in run.causes or run.pauses_ratio >= PAUSES.value:
+        why, other = (_BESIDE_OTHERS, _ALONE) if _UNCLEAR in run.causes else (_describe_pauses(run), _WITH_MORE_WORKERS)
+        return _entry(BALANCE, Practice.CANNOT_JUDGE, f"{known}; {why}, so whether it lacks cores is not shown", other)
     used = phrases.percent(run.facts.cpu_used or 0.0)
     reason = f"{known}; the CPU's median use was {used}, and no wait for it was found"
     if "underutilised" in run.found:
@@ -230,18 +227,8 @@ def _cores(run: _Run) -> ChecklistEntry:
     return _entry(BALANCE, Practice.DONE, reason)
 
 
-def _doubt_cores(run: _Run, known: str, *, has_wait: bool) -> ChecklistEntry | None:
-    """Return why a full CPU does not show whether cores are enough; None where it does, or is not full."""
-    if _UNCLEAR in run.causes:
-        reason = f"{known}; {_BESIDE_OTHERS}, so whether it lacks cores is not shown"
-        return _entry(BALANCE, Practice.CANNOT_JUDGE, reason, _ALONE)
-    used = run.facts.cpu_used or 0.0
-    if has_wait or not run.told_pauses or used < job_load.FULL.value:
-        return None
-    others = run.facts.others_fill_cpu
-    why = _BESIDE_OTHERS if others else f"the CPU's median use was {phrases.percent(used)}"
-    reason = f"{known}; {why}, and {run.told_pauses}, so whether it lacks cores is not shown"
-    return _entry(BALANCE, Practice.CANNOT_JUDGE, reason, _ALONE if others else _MORE_WORKERS)
+def _describe_pauses(run: _Run) -> str:
+    return f"short pauses took {phrases.percent(run.pauses_ratio)} of the GPU time"
 
 
 def _judge_full_cores(run: _Run) -> str:

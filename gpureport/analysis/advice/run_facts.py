@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from gpureport import gpus
 from gpureport.analysis.job import job_params, precision_params
 from gpureport.analysis.job.framework import Framework, find_framework
@@ -21,8 +23,6 @@ _BUSIEST = "cpu_busiest_core_ratio"
 _IOWAIT = "cpu_iowait_ratio"
 _HOST_MEMORY = "host_memory_used_ratio"
 _LINK, _LIMITED = "pcie_degraded", "power_limited"
-_CPU_WAITS = {"cpu_bound", "cpu_bound_single"}
-"""Kinds whose episodes say that the job wants more of the CPU, whatever it used of it over the run."""
 _LANES, _COMMON_GENERATION, _HALF = 16.0, 4.0, 0.5
 """Lanes of a full link, the generation assumed for an unknown model, and half of what a link carries."""
 _HOST_USED, _HOST_TOTAL = "host_memory_used_bytes", "host_memory_total_bytes"
@@ -49,8 +49,7 @@ class RunFacts:
         reduced_links: GPUs whose PCIe link runs below its highest generation or width under load.
         full_links: GPUs of which it is known that theirs does not.
         link_reduced: the same of the GPUs of one finding.
-        job_hardly_uses_cpu: whether the job kept less than half a core busy, a mean over the run or in the episodes of
-            a finding; False where that was not recorded.
+        job_hardly_uses_cpu: whether the job kept less than half a core busy, as recorded or as a finding says.
         power_limit_reached: whether a GPU with a lowered power limit comes near it.
     """
 
@@ -72,11 +71,6 @@ class RunFacts:
     power_limit_reached: bool | None = None
     job_hardly_uses_cpu: bool = False
 
-    @property
-    def others_fill_cpu(self) -> bool:
-        """Whether the CPU is as full as one that GPUs wait for, and the job hardly uses it."""
-        return self.job_hardly_uses_cpu and self.cpu_used is not None and self.cpu_used >= job_load.FULL.value
-
 
 def gather_facts(
     run: Run, statistics: Sequence[DeviceStatistics], findings: Sequence[Finding], unjudged: Collection[str]
@@ -94,6 +88,8 @@ def gather_facts(
     labels = run.params_and_tags
     precision = precision_params.find_precision_param(labels)
     reduced = frozenset(name for finding in findings if finding.kind == _LINK for name in finding.devices)
+    setup = core_count.add_counted_cores(read_setup(labels), _count_cores(hosts))
+    cpu_used = max((one.p50 for one in _list_summaries(hosts, CPU)), default=None)
     return RunFacts(
         gpus=len(run.gpus),
         gpus_a_machine=max(Counter(gpu.node for gpu in run.gpus).values(), default=1),
@@ -101,17 +97,26 @@ def gather_facts(
         gpu_used=sum(used) / len(used) if used else None,
         gpu_memory=_find_filled_share(findings, 1 - min(room)) if room else None,
         preallocated=allocation,
-        cpu_used=max((one.p50 for one in _list_summaries(hosts, CPU)), default=None),
+        cpu_used=cpu_used,
         busiest_core=max((one.p50 for one in _list_summaries(hosts, _BUSIEST)), default=None),
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
-        setup=core_count.add_counted_cores(read_setup(labels), _count_cores(hosts)),
+        setup=setup,
+        job_hardly_uses_cpu=_hardly_uses_cpu(hosts, cpu_used, setup),
         framework=find_framework(labels),
         reduced_links=reduced,
-        job_hardly_uses_cpu=_hardly_uses_cpu(hosts),
         full_links=frozenset(one.device for one in gpus_of if _has_full_link(models[one.device], one, findings))
         - reduced,
     )
+
+
+def _hardly_uses_cpu(hosts: Sequence[DeviceStatistics], cpu_used: float | None, setup: JobParams) -> bool:
+    """Return whether the job hardly used the CPU; False where that was not recorded."""
+    job = max((one.p50 for one in _list_summaries(hosts, JOB)), default=None)
+    if job is None or cpu_used is None:
+        return False
+    cores = float("nan") if setup.cores is None else setup.cores.value
+    return bool(job_load.is_hardly_used(np.array([job]), np.array([cpu_used]), cores)[0])
 
 
 def read_setup(labels: Iterable[tuple[str, str]]) -> JobParams:
@@ -166,8 +171,7 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
         known,
         link_reduced=_has_reduced_link(known, finding),
         power_limit_reached=_reaches_power_limit(finding),
-        job_hardly_uses_cpu=finding.cause == job_load.BESIDE_OTHERS
-        or (known.job_hardly_uses_cpu and finding.kind not in _CPU_WAITS),
+        job_hardly_uses_cpu=known.job_hardly_uses_cpu or finding.cause == job_load.BESIDE_OTHERS,
     )
     if not any(evidence.metric in {CPU, _IOWAIT} for evidence in finding.evidence):
         return known
@@ -208,12 +212,6 @@ def _list_summaries(statistics: Iterable[DeviceStatistics], metric: str) -> list
 def _count_cores(hosts: Sequence[DeviceStatistics]) -> float | None:
     """Return how many cores a host log counted, on the machine with the fewest."""
     return min((one.max for one in _list_summaries(hosts, core_count.CORES)), default=None)
-
-
-def _hardly_uses_cpu(hosts: Sequence[DeviceStatistics]) -> bool:
-    """Return whether the job kept less than half a core busy on every host that recorded its share, and one did."""
-    cores = [one.mean for one in _list_summaries(hosts, JOB)]
-    return bool(cores) and max(cores) < job_load.HARDLY.value
 
 
 def _measure_host_memory(host: DeviceStatistics) -> float | None:

@@ -3,9 +3,9 @@
 Doubling is a step whose effect shows in one run (pragmatic). Where workers, cores and the use of the GPU are known,
 the number is that at which a loader, whose speed grows with its workers, would keep the GPU busy: w workers that keep
 it busy for the share u need w / u. Loading in the main process takes turns with the GPU: one worker for each time that
-loading takes as long as computing, (1 - u) / u. A worker a core is the most, except where the job was seen to use less
-than half a core: workers that wait for storage or the network do not compete for cores. No gain is promised: what the
-GPU waits for may be something else.
+loading takes as long as computing, (1 - u) / u. A worker a core is the most, unless the job hardly uses the CPU: its
+workers wait for storage or a network, and more of them than cores wait side by side. No gain is promised: what the GPU
+waits for may be something else.
 """
 
 from math import ceil
@@ -21,14 +21,13 @@ from gpureport.findings import Finding
 
 DOUBLE = "Double their number, to at most one a core."
 """What to try where nothing is known."""
-DOUBLE_FREELY = "Double their number, again while it helps: {why}."
-"""What to try where nothing is known but that the job hardly uses the CPU."""
-MORE_THAN_CORES = "more than one a core is fine, since the job hardly uses the CPU"
-"""Why cores are no limit."""
+_DOUBLE_FREELY = "Double their number: the job hardly uses the CPU, so they can outnumber its cores."
 ONE_MORE = "Add one at a time."
 """What to try where no number is suggested."""
 _WAITS = (*waiting_gpus.WAIT_KINDS, *LOW_USE_KINDS, "workers_headroom")
 """Kinds whose time the GPU may wait for a loader throughout."""
+_MOST_TIMES = 4
+"""Times as many workers as before that are suggested at most where cores are no limit (pragmatic)."""
 _FEWEST = 2
 """Workers to begin with where loading runs in the main process and nothing more is known."""
 _LEAST_GAIN = pragmatic(1.05, "1", "less prints as 1.0 times as much data")
@@ -49,28 +48,24 @@ def suggest_workers(facts: RunFacts, finding: Finding | None = None) -> str:
     cores = core_count.count_cores(facts.setup, facts.gpus_a_machine)
     setting = facts.setup.workers
     if setting is None or setting.value == float("inf"):
-        return DOUBLE_FREELY.format(why=MORE_THAN_CORES) if facts.job_hardly_uses_cpu else _double_up_to(cores)
+        return _DOUBLE_FREELY if facts.job_hardly_uses_cpu else _double_up_to(cores)
     now = round(setting.value)
     doubled = 2 * now or _FEWEST
     if cores is None:
-        end = f"; {MORE_THAN_CORES}" if facts.job_hardly_uses_cpu else ", but no more than one a core"
-        return f"Try {doubled} instead of {now}{end}."
+        return f"Try {doubled} instead of {now}, but no more than one a core."
+    most = max(cores.most_workers, _MOST_TIMES * max(now, 1)) if facts.job_hardly_uses_cpu else cores.most_workers
     used = _find_use(facts, finding)
     if used is None:
-        return f"Try {_describe_number(doubled, now, cores, facts)}."
+        return f"Try {min(doubled, most)} instead of {now}."
     if 1 / used < _LEAST_GAIN.value:
         return ""
     wanted = ceil(round(now / used if now else (1 - used) / used, _ROUND))
-    limit = ", one a core" if wanted > cores.most_workers and not facts.job_hardly_uses_cpu else ""
+    tried = min(wanted, most)
     why = f"at {phrases.percent(used)} busy, the GPU can take {_format_times(1 / used)} as much data at most"
-    return f"Try {_describe_number(wanted, now, cores, facts, f'{limit}: {why}')}."
-
-
-def _describe_number(wanted: int, now: int, cores: CoreCount, facts: RunFacts, why: str = "") -> str:
-    """Return how many to try instead of how many, and why: one a core at most, unless the job hardly uses the CPU."""
-    if wanted <= cores.most_workers or not facts.job_hardly_uses_cpu:
-        return f"{min(wanted, cores.most_workers)} instead of {now}{why}"
-    return f"{wanted} instead of {now}{why}; {MORE_THAN_CORES}"
+    if tried > cores.most_workers:
+        return f"Try {tried} instead of {now}: {why}, and workers that hardly use the CPU can outnumber its cores."
+    limit = ", one a core" if wanted > tried else ""
+    return f"Try {tried} instead of {now}{limit}: {why}."
 
 
 def _find_use(facts: RunFacts, finding: Finding | None) -> float | None:

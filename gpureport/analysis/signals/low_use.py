@@ -20,7 +20,7 @@ from gpureport.findings import Interval, NotJudged
 
 BELOW = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
 """Mean utilisation that calls for no change."""
-ENTER = pragmatic(0.64, "1", "70% less the error of a mean of 30 point samples")
+ENTER = pragmatic(0.64, "1", "70%, lowered by how far a mean of 30 samples may be off")
 LEAVE = pragmatic(0.72, "1", "70% with room for the same error")
 IDLE = pragmatic(0.08, "1", "below it a GPU is unused rather than underused")
 OVER = pragmatic(120.0, "s", "longer than an evaluation pass between two training phases")
@@ -29,6 +29,9 @@ SHORTEST = pragmatic(30.0, "s", "averages over many training steps; a shorter jo
 FEWEST = pragmatic(10.0, "rows", "fewer samples do not even show the error of their mean")
 WATCHED = pragmatic(0.5, "1", "share of the time with low use; with less of it the CPU was not watched")
 """Thresholds of both kinds, as `Limits` says what each of the others is."""
+
+PAUSES = pragmatic(0.1, "1", "share of the GPU time in short pauses from which they may be waits that matter")
+"""Short pauses count as work, since nothing shows what they are; from here on they are told."""
 
 LOW_USE_KINDS = ("underutilised", "low_util_cause_unknown")
 """Kinds that share the computation, with and without a CPU series."""

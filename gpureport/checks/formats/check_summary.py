@@ -57,16 +57,16 @@ def _text_lines(checks: Sequence[Check]) -> Iterator[str]:
     if not checks:
         yield f"{check_wording.NOT_ASSESSED}: no rule is set."
     for clause in check_wording.describe_failures(checks):
-        yield f"{check_wording.FAILED}: {clause}."
+        yield display.end_sentence(f"{check_wording.FAILED}: {clause}")
     yield from _reasons(checks, CheckOutcome.BROKEN)
     for clause in check_wording.describe_unassessed(checks):
-        yield f"{check_wording.NOT_ASSESSED}: {clause}."
+        yield display.end_sentence(f"{check_wording.NOT_ASSESSED}: {clause}")
     for outcome, word in _OTHERS.items():
         for check in checks:
             if check.outcome is outcome:
                 said = check.reason or check.observed
                 run = f" ({check.run})" if check.run else ""
-                yield f"{word}: {check.limit}{run}{f': {said}' if said else ''}."
+                yield display.end_sentence(f"{word}: {check.limit}{run}{f': {said}' if said else ''}")
     passed = check_wording.describe_passed(checks)
     if passed:
         yield f"Passed: {passed}."

@@ -5,7 +5,6 @@ from math import fsum
 
 from gpureport.analysis.detectors import RULES
 from gpureport.analysis.results import LOST_CLASSES, Analysis
-from gpureport.analysis.signals import short_pauses
 from gpureport.analysis.signals.low_use import BELOW
 from gpureport.findings import Finding
 
@@ -17,6 +16,9 @@ NOTABLE_RATIO = 0.005
 
 NEGLIGIBLE_RATIO = 0.0005
 """Share of the GPU time below which a part would print as less than 0.1%."""
+
+UNSEEN_RATIO = 0.05
+"""Share of the GPU time without utilisation from which a report says so (pragmatic)."""
 
 MOST_UNSEEN_RATIO = 0.5
 """Share of the GPU time without utilisation above which a loss is known of the observed time alone (pragmatic)."""
@@ -50,7 +52,8 @@ def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None
     Args:
         seconds: GPU-seconds of each class.
     """
-    ratio = short_pauses.measure_ratio(seconds.items())
+    observed = fsum(amount for name, amount in seconds.items() if name not in {"no_samples", "no_job"})
+    ratio = seconds.get("short_pauses", 0.0) / observed if observed else 0.0
     return ratio if ratio > 1 - BELOW.value else None
 
 

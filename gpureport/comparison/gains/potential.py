@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import fsum
 
 from gpureport.analysis.results import Analysis
-from gpureport.analysis.signals import short_pauses
 from gpureport.comparison.gains.known_loss import MOST_UNSEEN_RATIO, list_unmeasured_kinds
 from gpureport.comparison.steps.remaining_loss import RemainingLoss
 
@@ -29,9 +27,8 @@ class Potential:
         at_most: how many times as fast the job is at most if all of that went; None where that has no bound.
         losses: the classes lost, the largest first. They share no time, so that their shares add up.
         unseen_ratio: share of the GPU time without utilisation. The bound counts it as lost.
+        pauses_ratio: share of it in short pauses, which count as work. The bound counts them as lost.
         unmeasured: kinds of findings that lost an amount that is not known, so that there is no bound.
-        short_pauses_ratio: share of the GPU time in short pauses. It counts as work, and the bound counts it as lost,
-            since all of it may be.
     """
 
     step: str
@@ -39,8 +36,8 @@ class Potential:
     at_most: float | None
     losses: tuple[PotentialLoss, ...]
     unseen_ratio: float
+    pauses_ratio: float
     unmeasured: tuple[str, ...]
-    short_pauses_ratio: float = 0.0
 
 
 def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis] = ()) -> Potential:
@@ -48,15 +45,15 @@ def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis] = ()) -
 
     Args:
         left: what it loses.
-        analyses: of its runs, whose findings say where an amount is not known, and whose short pauses may be lost.
+        analyses: of its runs, whose findings say where an amount is not known.
     """
     findings = [finding for analysis in analyses for finding in analysis.findings]
     unmeasured = list_unmeasured_kinds(findings)
     held = left.held_gpu_seconds
     unseen = left.unseen_gpu_seconds / held if held else 1.0
     known = unseen <= MOST_UNSEEN_RATIO
+    pauses = left.pause_gpu_seconds / held if held else 0.0
     lost = left.lost / held if known else None
-    pauses = _measure_pauses(analyses)
     return Potential(
         step=left.step,
         lost_ratio=lost,
@@ -66,16 +63,9 @@ def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis] = ()) -
             for name, amount in (left.lost_gpu_seconds if known else ())
         ),
         unseen_ratio=unseen,
+        pauses_ratio=pauses,
         unmeasured=tuple(sorted(unmeasured)),
-        short_pauses_ratio=pauses,
     )
-
-
-def _measure_pauses(analyses: Sequence[Analysis]) -> float:
-    """Return the share of the GPU time of jobs in short pauses."""
-    held = fsum(analysis.job_gpu_seconds for analysis in analyses)
-    parts = (part for analysis in analyses for time in analysis.gpu_time for part in time.seconds)
-    return fsum(amount for name, amount in parts if name == short_pauses.CLASS) / held if held else 0.0
 
 
 def _bound_speedup(share: float) -> float | None:

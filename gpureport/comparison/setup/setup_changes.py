@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gpureport.comparison.setup.change_order import rank_change
 from gpureport.comparison.setup.command_lines import COMMAND, differ_beside, list_options, normalize_name
+from gpureport.comparison.setup.job_length import is_length_of_job
 from gpureport.comparison.steps import recorded_setup
 from gpureport.comparison.steps.recorded_setup import Value
 from gpureport.comparison.steps.steps import Step
@@ -87,6 +88,15 @@ def list_distinct_changes(changes: Sequence[SetupChange]) -> tuple[SetupChange, 
     """Return the changes without what describes single runs, and without a command line that only repeats params."""
     names = {normalize_name(change.key) for change in changes if change.kind == "param"}
     return tuple(change for change in changes if not change.of_one_run and not _repeats_params(change, names))
+
+
+def list_changes_of_job(changes: Sequence[SetupChange]) -> tuple[SetupChange, ...]:
+    """Return the distinct changes that can make a job faster or slower: not those of how long it runs."""
+    return tuple(
+        change
+        for change in list_distinct_changes(changes)
+        if not (change.kind == "param" and is_length_of_job(change.key))
+    )
 
 
 def _repeats_params(change: SetupChange, names: Collection[str]) -> bool:

@@ -47,6 +47,7 @@ class RemainingLoss:
         runs: how many it has.
         held_gpu_seconds: GPU time of jobs, from first to last sample.
         unseen_gpu_seconds: of that, time without utilisation, of which nothing is known.
+        pause_gpu_seconds: time in short pauses, which counts as work, though some of it may be lost.
         lost_gpu_seconds: GPU time lost, by class, the largest first.
         largest: the findings that lost most; None where none says how much.
     """
@@ -55,6 +56,7 @@ class RemainingLoss:
     runs: int
     held_gpu_seconds: float
     unseen_gpu_seconds: float
+    pause_gpu_seconds: float
     lost_gpu_seconds: tuple[tuple[str, float], ...]
     largest: LargestFinding | None
 
@@ -78,6 +80,7 @@ def measure_remaining_loss(label: str, analyses: Sequence[Analysis]) -> Remainin
         runs=len(analyses),
         held_gpu_seconds=fsum(amount for name, amount in seconds.items() if name != "no_job"),
         unseen_gpu_seconds=seconds.get("no_samples", 0.0),
+        pause_gpu_seconds=seconds.get("short_pauses", 0.0),
         lost_gpu_seconds=tuple(sorted(lost, key=lambda each: -each[1])),
         largest=_largest(analyses),
     )

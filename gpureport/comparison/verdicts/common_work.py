@@ -7,22 +7,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
 
-from gpureport.comparison.setup.command_lines import normalize_name
+from gpureport.comparison.setup.job_length import JOB_EPOCHS, JOB_STEPS, find_length_name
 from gpureport.comparison.steps.batch_size import batch_size
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.throughput import STEPS
 from gpureport.recording import Run
 from gpureport.training_names import normalise_work_unit
 
-_STEPS = re.compile(r"(?:(?:max|num|n|total|train|training|max_train|num_train)_)?(?:steps|iterations|iters?)")
-_EPOCHS = re.compile(r"(?:(?:max|num|n|total|train|training|num_train)_)?epochs")
 _BATCH_SIZE = "batch size"
-_OF_JOB = (
-    {"train", "training", "trainer", "pl", "lightning", "fit", "loop", "run", "job", "experiment", "general", "main"}
-    | {"args", "arguments", "params", "parameters", "hparams", "hyperparams", "hyperparameters", "hyper", "hp"}
-    | {"config", "configuration", "cfg", "conf", "options", "opts", "settings", "flags", "global"}
-)
-"""Words of the parts before the last of a name by which it still tells the length of the job: `trainer.max_steps`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +47,14 @@ def find_unequal_amounts(runs: Iterable[SampledRun]) -> UnequalAmounts | None:
 
 def _compare_amounts(runs: Sequence[Run], unit: str) -> UnequalAmounts | None:
     """Return the first param by which runs did different work, steps before epochs; None where none tells."""
-    for pattern in (_STEPS, _EPOCHS):
+    for pattern in (JOB_STEPS, JOB_EPOCHS):
         said = [_read_amounts(run.params, pattern) for run in runs]
         names = sorted({name for amounts in said for name in amounts})
         known = {
             name: [(amounts[name], run) for amounts, run in zip(said, runs, strict=True) if name in amounts]
             for name in names
         }
-        counts_samples = pattern is _STEPS and unit != STEPS
+        counts_samples = pattern is JOB_STEPS and unit != STEPS
         unequal = [name for name in names if _differ(known[name], counts_samples=counts_samples)]
         if any(len(known[name]) == len(runs) and name not in unequal for name in names):
             # one length that all runs share is that of the job
@@ -95,15 +87,10 @@ def _read_amounts(params: tuple[tuple[str, str], ...], pattern: re.Pattern[str])
     """Return the lengths of the job that params name, by the last parts of their names; read once for all figures."""
     amounts = {}
     for key, value in params:
-        *parents, last = (normalize_name(part) for part in re.split(r"[./:]", _split_camel_case(key)))
-        is_of_job = _OF_JOB.issuperset(word for parent in parents for word in parent.split("_") if word)
-        if is_of_job and pattern.fullmatch(last) and (amount := _read_number(value)) is not None:
-            amounts[last] = amount
+        name = find_length_name(key, pattern)
+        if name is not None and (amount := _read_number(value)) is not None:
+            amounts[name] = amount
     return amounts
-
-
-def _split_camel_case(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
 
 
 def _read_number(text: str) -> float | None:

@@ -66,12 +66,11 @@ def _list_parts(report: FleetReport, amounts: Amounts, command: str, version: st
 
 def _build_parts(report: FleetReport, amounts: Amounts, command: str, version: str) -> Iterator[PagePart | None]:
     """Yield every part; one that has nothing to say is None."""
-    groupings = list(build_grouping_parts(report.groupings, amounts))
-    yield from groupings
+    yield from build_grouping_parts(report.groupings, amounts)
     yield build_health_part(report.health, amounts)
     yield build_week_part(report, amounts)
     if report.worst_runs:
-        yield build_run_part(report.worst_runs, amounts, is_open=not any(part.is_open for part in groupings))
+        yield build_run_part(report.worst_runs, amounts)
     yield build_saving_part(report.savings, amounts)
     yield build_improvement_part(report.improvements)
     yield from build_left_out_parts(report, amounts)

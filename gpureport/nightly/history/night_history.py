@@ -33,16 +33,25 @@ class History:
     def append(self, night: NightlyRecord) -> Place:
         """Add a record as one file, which appears whole or not at all and is named by its content; return the file.
 
+        One that is there already stays as it is, unless its runs were recorded otherwise since then: it is the latest
+        of them again.
+
         Raises:
-            StoreError: when it cannot be written.
+            StoreError: when it cannot be written, or another cannot be read.
         """
         path = self.folder / f"{night.id}{_SUFFIX}"
         with atomic_writes.raise_store_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             atomic_writes.remove_stale_files(self.folder)
-            if not path.exists():
+            if not path.exists() or self._is_overtaken(night):
                 atomic_writes.write_bytes(path, record_file.dump_record(night), self.folder)
         return path
+
+    def _is_overtaken(self, night: NightlyRecord) -> bool:
+        """Return whether a run of a record that is there already was recorded again after it, otherwise."""
+        ids = {run.run_id for run in night.measured_runs}
+        latest = [other for other in self.read_latest() if other.date == night.date]
+        return any(other.file != night.id and ids & {run.run_id for run in other.measured_runs} for other in latest)
 
     def read_all(self, known: Iterable[NightlyRecord] = ()) -> list[NightlyRecord]:
         """Return every record, by date; the files of those that are known are not read again.

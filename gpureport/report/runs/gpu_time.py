@@ -3,8 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime
-from gpureport.analysis.signals import short_pauses
+from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime, measure_pauses_ratio
 from gpureport.comparison.gains.known_loss import NEGLIGIBLE_RATIO, measure_excessive_short_pauses
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.model.time_charts import ClassShare, TimeBar
@@ -73,11 +72,9 @@ def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
     return unseen / held if held else 0.0
 
 
-def notable_short_pauses(analyses: Iterable[Analysis]) -> float | None:
-    """Return which share of their time some runs spent in short pauses; None where that is too little to be told."""
-    seconds = (part for analysis in analyses for time in analysis.gpu_time for part in time.seconds)
-    ratio = short_pauses.measure_ratio(seconds)
-    return ratio if ratio >= short_pauses.NOTABLE.value else None
+def short_pauses_ratio(analyses: Sequence[Analysis]) -> float:
+    """Return the share of the GPU time that was spent in short pauses."""
+    return measure_pauses_ratio([time for analysis in analyses for time in analysis.gpu_time])
 
 
 def excessive_short_pauses(analyses: Iterable[Analysis]) -> float | None:

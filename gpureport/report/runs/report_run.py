@@ -60,7 +60,7 @@ class ReportRun:
         return device_name(known) if known else display.clean(device)
 
     def devices(self, ids: Sequence[str]) -> str:
-        """Return several devices in words: `GPU 0 and 3`, `all 8 GPUs`, `12 of 64 GPUs`."""
+        """Return several devices in words: `GPUs 0 and 3`, `all 8 GPUs`, `12 of 64 GPUs`."""
         unique, gpus = list(dict.fromkeys(ids)), self._gpu_ids
         if not unique:
             unique = [gpu.id for gpu in self.run.gpus]
@@ -78,10 +78,10 @@ def device_name(device: Device) -> str:
 
 
 def _join_device_names(names: list[str]) -> str:
-    """Return names as a list; `GPU` is written once."""
+    """Return names as a list; `GPUs` is written once."""
     numbers = [name.removeprefix("GPU ") for name in names]
     if all(number.isdigit() for number in numbers):
-        return f"GPU {display.join_words(numbers)}"
+        return f"GPU{'s' if len(numbers) > 1 else ''} {display.join_words(numbers)}"
     return display.join_words(names)
 
 

@@ -69,7 +69,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     bars = gpu_time.build_time_bars(inputs)
     repetitions = repetition_hint.describe_repetitions(comparison)
     best = study.best_label if study else None
-    result = verdict.build_verdict(comparison, inputs, findings, study, repetitions)
+    result = verdict.add_broken_rules(verdict.build_verdict(comparison, inputs, findings, study, repetitions), checks)
     is_hinted = bool(repetitions) and repetitions in result.details
     next_steps = actions.build_actions(inputs, rows, comparison, best, is_hinted=is_hinted)
     worst = finding_headlines.find_worst(inputs)
@@ -80,7 +80,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
         subtitle=quiet_line.build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
         version=display.clean(version),
-        verdict=verdict.add_next_step(result, next_steps),
+        verdict=result if findings.too_short and not several else verdict.add_next_step(result, next_steps),
         tiles=_build_tiles(comparison, findings, study, worst, history),
         steps=step_table.build_step_table(comparison) if several else None,
         comparison=comparison_content.build_comparison_part(comparison, inputs, found, study) if several else None,

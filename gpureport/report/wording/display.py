@@ -60,6 +60,11 @@ def clean_sentence(text: str) -> str:
     return _UNIT_AFTER_NUMBER.sub(GAP, clean(text))
 
 
+def end_sentence(text: str) -> str:
+    """Return a text with a full stop, unless it ends with a mark already."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
 def headline(text: str) -> tuple[str, str]:
     """Return what stands in large letters and what follows it: of a long text its first sentence alone."""
     first, *rest = _SENTENCE.split(text, maxsplit=1) if len(text) > _HEADLINE else (text,)

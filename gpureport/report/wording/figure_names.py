@@ -41,20 +41,21 @@ def per_batch(unit: str | None) -> str:
 
 
 _BATCH = f"{WORK_BATCH:,} "
-_NO_PLAIN_PLURAL = ("ches", "shes", "sses", "xes", "ies", "ss", "us")
-"""Ends of units that do not name one of them when the s is left out: `batches`, `classes`, `entries`."""
+_PLURALS = {"ches": "ch", "shes": "sh", "sses": "ss", "xes": "x", "ies": "y", "ss": "ss", "us": "us", "s": ""}
+"""Ends of plurals, and what one ends in: `batches`, `classes`, `entries`; a last `ss` or `us` is no plural."""
+
+
+def name_one(unit: str) -> str:
+    """Return what one of a unit is called, `image` of `images`; the unit itself where it is no plural."""
+    ending = next((ending for ending in _PLURALS if unit.endswith(ending)), "")
+    return f"{unit.removesuffix(ending)}{_PLURALS[ending]}" if ending else unit
 
 
 def name_for_one(title: str) -> str:
-    """Return a name of a figure per one unit of work: a change of it in per cent is that of a thousand.
-
-    It stays as it is where one unit cannot be named by leaving out an s.
-    """
+    """Return a name of a figure per one unit of work: a change of it in per cent is that of a thousand."""
     before, _, unit = title.rpartition(_BATCH)
     noun, _, rest = unit.partition(" ")
-    if not before or not noun.endswith("s") or noun.endswith(_NO_PLAIN_PLURAL):
-        return title
-    return f"{before}{noun.removesuffix('s')}{rest and f' {rest}'}"
+    return f"{before}{name_one(noun)}{rest and f' {rest}'}" if before and name_one(noun) != noun else title
 
 
 def name_figure(metric: str, per: str = "") -> str:

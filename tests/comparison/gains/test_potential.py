@@ -10,13 +10,14 @@ from tests.comparison.configured_runs import configured
 from tests.report import examples
 
 
-def left(held: float, unseen: float, **lost: float) -> RemainingLoss:
+def left(held: float, unseen: float, pauses: float = 0, **lost: float) -> RemainingLoss:
     """Return what a step loses."""
     return RemainingLoss(
         step="last",
         runs=1,
         held_gpu_seconds=held,
         unseen_gpu_seconds=unseen,
+        pause_gpu_seconds=pauses,
         lost_gpu_seconds=tuple(lost.items()),
         largest=None,
     )
@@ -39,12 +40,9 @@ def test_what_was_not_observed_widens_the_bound() -> None:
 
 
 def test_short_pauses_widen_the_bound() -> None:
-    """They count as work, and all of them may be lost."""
-    analysis = examples.analysis(examples.run(gpus=1), idle=0.0)
-    times = tuple(replace(time, seconds=(("computing", 450.0), ("short_pauses", 150.0))) for time in analysis.gpu_time)
-    found = estimate_potential(left(100, 0, idle=25), [replace(analysis, gpu_time=times)])
-    assert (found.lost_ratio, found.short_pauses_ratio) == (0.25, 0.25)
-    assert found.at_most == pytest.approx(2.0)
+    """They count as work, and may all be waits."""
+    found = estimate_potential(left(100, 0, pauses=20, idle=30))
+    assert [found.lost_ratio, found.pauses_ratio, found.at_most] == pytest.approx([0.3, 0.2, 2.0])
 
 
 def test_a_job_that_never_worked_has_no_bound() -> None:

@@ -93,7 +93,7 @@ def test_params_of_a_run_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         read.append(name)
         return name
 
-    monkeypatch.setattr("gpureport.comparison.verdicts.common_work.normalize_name", note)
+    monkeypatch.setattr("gpureport.comparison.setup.job_length.normalize_name", note)
     compare(lay_out(*(Params(tag=f"read once {place}", steps=str(place)) for place in (1, 2, 3))))
     assert len(read) <= 12, "two params of three runs, once for steps and once for epochs"
 

@@ -138,7 +138,7 @@ def test_copies_are_named() -> None:
 
 
 def test_labels_that_no_run_has_share_a_part() -> None:
-    """It says what to do; the first label that some run has is open, without any the worst runs are."""
+    """It says what to do; the first label that some run has is open, and the worst runs are in any case."""
     month = fleets.month()
     nobody = fleets.bare().groupings[0]
     none = replace(month, groupings=(nobody, replace(nobody, label="project")))
@@ -149,6 +149,7 @@ def test_labels_that_no_run_has_share_a_part() -> None:
     assert part(none, "worst-runs").is_open
     some = replace(month, groupings=(nobody, *month.groupings[1:]))
     assert next(each.id for each in page(some).parts if each.is_open) == "by-project"
+    assert part(some, "worst-runs").is_open
 
 
 def test_money_that_is_not_known_is_said_once() -> None:

@@ -83,6 +83,14 @@ def test_the_same_night_twice_is_one(tmp_path: Path) -> None:
     assert shown.label == "again"
 
 
+def test_a_night_recorded_as_it_once_was_is_the_latest_again(tmp_path: Path) -> None:
+    """A run may be labelled otherwise, and back: the file that is there already is older than what came between."""
+    history = History(tmp_path)
+    for recorded, step in enumerate(("base", "larger", "base"), start=1):
+        history.append(night(1, replace(part({"idle_ratio": 0.1}), step=step), recorded=recorded))
+    assert [run.step for each in history.read_latest() for run in each.runs] == ["base"]
+
+
 def test_a_source_found_later_fills_its_gap_and_no_other(tmp_path: Path) -> None:
     """What a retry finds takes the place of the gap of the same night, step and source."""
     history = History(tmp_path)

@@ -91,13 +91,14 @@ def test_energy_and_cost_have_one_unit_in_a_report() -> None:
         ("steps", "step"),
         ("units of work", "unit of work"),
         ("epochs", "epoch"),
-        ("batches", None),
-        ("classes", None),
-        ("entries", None),
+        ("batches", "batch"),
+        ("classes", "class"),
+        ("entries", "entry"),
         ("loss", None),
+        ("corpus", None),
     ],
 )
 def test_a_change_in_per_cent_is_that_of_one_unit(unit: str, one: str | None) -> None:
-    """A unit whose singular needs more than leaving out an s stays a thousand of them."""
+    """A unit that is no plural stays a thousand of it."""
     title = f"GPU time per 1,000 {unit}"
     assert name_for_one(title) == (f"GPU time per {one}" if one else title)

@@ -90,6 +90,11 @@ def describe_gap(series: DeviceSeries, gap: Interval, cause: str) -> str:
     idle = f"{phrases.gpu_name(series.device.id)} sat idle for {phrases.duration(gap.seconds)}"
     if cause == NO_PROCESS:
         return f"{idle}; its memory was empty for most of that, as between two processes."
+    # of several GPUs one may begin to work later than others, or never work again
+    if gap.start <= series.times[0]:
+        return f"{idle} from the first sample on, while other GPUs worked."
+    if gap.end + series.shift >= series.times[-1]:
+        return f"{idle} to the last sample, while other GPUs worked."
     if gap.seconds >= jobs.FREE_BETWEEN_JOBS.value and not jobs.records_occupancy(series):
         return f"{idle} between two stretches of work; whether a job used it is not known."
     return f"{idle} mid-job."

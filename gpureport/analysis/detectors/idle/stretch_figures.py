@@ -41,13 +41,19 @@ def find_held_time(context: Context, interval: Interval, devices: Iterable[str])
 
 def measure_seconds_of_jobs(context: Context) -> float:
     """Return the length of the run without the time in which no job held a GPU, a mean over its GPUs."""
-    free = measure_no_job_seconds(context, context.whole, context.gpus())
-    return context.whole.seconds - free / max(len(context.gpus()), 1)
+    return context.whole.seconds - _measure_free_seconds(context) / max(len(context.gpus()), 1)
 
 
 def name_whole(context: Context) -> str:
     """Return what that length is called."""
-    return "the jobs' time" if measure_no_job_seconds(context, context.whole, context.gpus()) else "the run"
+    return "the jobs' time" if _measure_free_seconds(context) else "the run"
+
+
+def _measure_free_seconds(context: Context) -> float:
+    """Return the GPU time in which no job held a GPU; measured once for the findings of all GPUs."""
+    # contexts that differ in what was free of jobs share what was made
+    key = (_measure_free_seconds, id(context.time_without_job))
+    return context.cached(key, lambda: measure_no_job_seconds(context, context.whole, context.gpus()))
 
 
 def measure_idle_or_unused_seconds(context: Context) -> float:

@@ -88,7 +88,7 @@ class CpuBoundSingle(Rule):
     wants = (PROCESS, JOB, copied_data.RECEIVED, copied_data.SENT)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
-    enter: Threshold = pragmatic(0.64, "1", "70% less the error of a mean of 30 point samples")
+    enter: Threshold = pragmatic(0.64, "1", "70%, lowered by how far a mean of 30 samples may be off")
     leave: Threshold = pragmatic(0.72, "1", "70% with room for the same error")
     cpu: ClassVar[Threshold] = pragmatic(0.75, "1", "above it all cores are busy, not one")
     core: Threshold = pragmatic(0.96, "1", "a thread that never waits, less the error of sampling")

@@ -53,7 +53,7 @@ class IoBound(Rule):
     after = ("cpu_bound",)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
-    enter: Threshold = pragmatic(0.64, "1", "70% less the error of a mean of 30 point samples")
+    enter: Threshold = pragmatic(0.64, "1", "70%, lowered by how far a mean of 30 samples may be off")
     leave: Threshold = pragmatic(0.72, "1", "70% with room for the same error")
     iowait: Threshold = pragmatic(
         0.15, "1", "a few waiting loaders are a small share of all the cores of a large machine"

@@ -90,7 +90,7 @@ class TransferBound(Rule):
     wants = (*GENERATION, *WIDTH)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
-    enter: Threshold = pragmatic(0.64, "1", "70% less the error of a mean of 30 point samples")
+    enter: Threshold = pragmatic(0.64, "1", "70%, lowered by how far a mean of 30 samples may be off")
     leave: Threshold = pragmatic(0.72, "1", "70% with room for the same error")
     link: Threshold = pragmatic(0.60, "1", "headers and pauses between copies leave no more than 80 to 90% at best")
     pause: ClassVar[Threshold] = pragmatic(0.30, "1", "a wait goes on through a moment in which the link carries less")

@@ -76,7 +76,7 @@ def _build_grouping(by: Grouping, amounts: Amounts, place: int) -> PagePart:
     )
 
 
-def build_run_part(runs: Sequence[RunUse], amounts: Amounts, *, is_open: bool) -> PagePart:
+def build_run_part(runs: Sequence[RunUse], amounts: Amounts) -> PagePart:
     """Return the runs that lost most."""
     shown = runs[:MOST_ROWS]
     names = name_runs([each.run for each in shown])
@@ -84,7 +84,7 @@ def build_run_part(runs: Sequence[RunUse], amounts: Amounts, *, is_open: bool) -
         id="worst-runs",
         title="Worst runs",
         line=f"the {len(shown)} that lost most" if len(shown) > 1 else "the one that lost most",
-        is_open=is_open,
+        is_open=True,
         table=Table(
             columns=("Run", *_columns(amounts, runs=False)),
             numeric=_numeric(amounts, runs=False),

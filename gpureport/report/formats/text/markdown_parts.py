@@ -124,7 +124,7 @@ def list_notes(table: Table) -> list[str]:
 
 def format_table(table: Table) -> Iterator[str]:
     """Yield a table, small lines below the text of their cells."""
-    rows = ((row.head.text, *(_cell_text(cell) for cell in row.cells)) for row in table.rows)
+    rows = (tuple(_cell_text(cell) for cell in (row.head, *row.cells)) for row in table.rows)
     yield from format_rows(table.columns, rows)
 
 

@@ -1,9 +1,10 @@
 """The steps of an optimization, each row against the row above."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isclose
 
 from gpureport.comparison.quality.time_to_target import measure_run_time_to_target
+from gpureport.comparison.setup.setup_changes import compare_setups, list_changes_of_job
 from gpureport.comparison.steps.step_figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
@@ -20,6 +21,7 @@ from gpureport.report.sections.comparison import figure_formats, quality_rows
 from gpureport.report.sections.comparison.figure_formats import LABEL, join_notes, note_prices, select_formats
 from gpureport.report.sections.comparison.step_columns import StepColumn, build_step_columns
 from gpureport.report.wording import display
+from gpureport.report.wording.differences import setup_wording
 from gpureport.report.wording.differences.changes import build_change
 from gpureport.report.wording.differences.comparison_reasons import describe_left_out
 from gpureport.report.wording.differences.difference_wording import FigureFormat
@@ -41,6 +43,9 @@ _PRIORITY = (
     "gpu_power_watts",
 )
 """Which figures stay where there is no room for all."""
+
+_MOST_CHANGES = 2
+"""Changes of the set-up that there is room for below the name of a step."""
 
 _SAME = 0.005
 """Relative difference up to which two figures print alike."""
@@ -67,9 +72,8 @@ def build_step_table(comparison: Comparison) -> Table:
     for place, step in enumerate(comparison.steps):
         before = comparison.steps[place - 1] if place else None
         deltas = {delta.metric: delta for delta in comparison.between(before.label, step.label)} if before else {}
-        head = Cell(
-            text=display.clean(step.label), small=display.plural(len(step.analyses), "run") if is_uneven else ""
-        )
+        runs = [display.plural(len(step.analyses), "run")] if is_uneven else []
+        head = Cell(text=display.clean(step.label), small="; ".join((*runs, *_name_changes(before, step))))
         rows.append(Row(head=head, cells=tuple(_cell(step, column, deltas) for column in columns)))
     table = Table(
         columns=("Step", *(column.title for column in columns)),
@@ -80,6 +84,19 @@ def build_step_table(comparison: Comparison) -> Table:
         ),
     )
     return quality_rows.add_quality_column(table, comparison, place=1)
+
+
+def _name_changes(before: Step | None, step: Step) -> Iterator[str]:
+    """Yield what changed in the set-up since the step before, in a line, unless the name of the step says it."""
+    changes = () if before is None else list_changes_of_job(compare_setups(before, step))
+    named = [
+        change
+        for change in changes
+        if setup_wording.name_setting(change) not in step.label
+        and len(change.values_before) == len(change.values_after) == 1
+    ]
+    if named:
+        yield setup_wording.list_setup_changes(named, most=_MOST_CHANGES)
 
 
 def _explain_changes(rows: Sequence[Row], columns: Sequence[StepColumn]) -> str:

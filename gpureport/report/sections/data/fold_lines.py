@@ -125,7 +125,7 @@ def _list_faults(report: Report) -> Iterator[str]:
     gaps = sum(len(quality.gaps) for quality in qualities)
     rejected = sum(each.rows for quality in qualities for each in quality.rejected)
     yield display.plural(gaps, "gap") if gaps else "no gap"
-    yield f"{display.plural(rejected, 'line')} not understood" if rejected else "no line lost"
+    yield f"{display.plural(rejected, 'line')} left out" if rejected else "no line lost"
     steps = sum(len(quality.clock_steps) for quality in qualities)
     if steps:
         yield display.plural(steps, "backward step") + " of the clock"

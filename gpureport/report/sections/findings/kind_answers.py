@@ -44,7 +44,9 @@ def _matrix(run: ReportRun, cards: Sequence[FindingCard]) -> Answers:
     counts = Counter(line.outcome for line in lines)
     named = [f"{counts[outcome]} {OUTCOMES[outcome]}" for outcome in Outcome if counts[outcome]]
     shown = lines if len(run.run.gpus) <= FEW_GPUS else _merge_groups(lines, len(groups))
-    return Answers(label=run.label, summary=", ".join(named), lines=tuple(shown))
+    # each model is asked every question
+    each = f", {len(groups)} groups of GPUs asked one by one" if len(groups) > 1 else ""
+    return Answers(label=run.label, summary=f"{', '.join(named)}{each}", lines=tuple(shown))
 
 
 def _merge_groups(lines: Sequence[AnswerLine], groups: int) -> list[AnswerLine]:

@@ -6,6 +6,7 @@ from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.comparison.gains.advised_changes import AdvisedChange
 from gpureport.comparison.gains.step_gains import RelativeChange, StepGain
 from gpureport.comparison.quality.quality_change import QualityChange
+from gpureport.comparison.setup.setup_changes import list_changes_of_job
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, summarize_by_kind
 from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.comparison import quality_rows
@@ -94,7 +95,7 @@ def _describe_advised(change: AdvisedChange, gain: StepGain) -> str:
     finding = terms.kind_title(display.clean(change.kind), change.cause)
     fate = summarize_by_kind(gain.findings).get((change.kind, change.cause))
     what_became = {ChangeKind.RESOLVED: "; the finding is gone", ChangeKind.PERSISTING: "; the finding is still there"}
-    others = ", together with other changes" if len(gain.changes) > 1 else ""
+    others = ", together with other changes" if len(list_changes_of_job(gain.changes)) > 1 else ""
     return (
         f"{STEPS[change.name].title}, advised in {display.clean(change.advised_in)} ({finding}) → applied{others} → "
         f"{_describe_outcome(gain)}{what_became.get(fate, '') if fate else ''}."

@@ -25,17 +25,20 @@ def describe_potential(comparison: Comparison) -> str:
         kinds = display.join_words([display.lower_first(terms.kind_title(kind)) for kind in found.unmeasured])
         return f"What {label} could still gain is not known: how much it lost to {kinds} was not recorded."
     pauses = gpu_time.excessive_short_pauses(comparison.steps[-1].analyses)
-    if found.lost_ratio + found.unseen_ratio < NOTABLE_RATIO and pauses is not None:
-        return f"What {label} could still gain is {loss_wording.describe_short_pauses(pauses)} of its time."
-    if found.lost_ratio + found.unseen_ratio + found.short_pauses_ratio < NOTABLE_RATIO:
+    is_hardly_lost = found.lost_ratio + found.unseen_ratio < NOTABLE_RATIO and pauses is not None
+    if is_hardly_lost or (found.at_most is None and found.pauses_ratio >= NOTABLE_RATIO):
+        said = loss_wording.describe_short_pauses(pauses or found.pauses_ratio)
+        return f"What {label} could still gain is {said} of its time."
+    if found.lost_ratio + found.unseen_ratio + found.pauses_ratio < NOTABLE_RATIO:
         return f"{label} loses hardly any GPU time: only faster computing would help it."
     if found.at_most is None:
-        return _describe_without_computing(found, label)
+        unseen = " that was observed" if found.unseen_ratio >= NOTABLE_RATIO else ""
+        return f"{label} lost all of its GPU time{unseen}."
     parts = [f"{display.lower_first(terms.CLASSES[loss.name])} {_percent(loss.lost_ratio)}" for loss in _named(found)]
+    if found.pauses_ratio >= NOTABLE_RATIO:
+        parts.append(f"short pauses {_percent(found.pauses_ratio)}, as far as they are waits")
     if found.unseen_ratio >= NOTABLE_RATIO:
         parts.append(f"{_percent(found.unseen_ratio)} that was not observed and may be lost")
-    if found.short_pauses_ratio >= NOTABLE_RATIO:
-        parts.append(f"{_percent(found.short_pauses_ratio)} in short pauses, which may be lost")
     lost = display.join_words(parts)
     sentences = [
         f"At most {relative_changes.format_times(found.at_most)} as fast without what {label} loses: {lost}.",
@@ -45,15 +48,6 @@ def describe_potential(comparison: Comparison) -> str:
     if startup >= _STARTUP_SHARE and observed_seconds(comparison.steps[-1].analyses) < _LONG_SECONDS:
         sentences.append("Start-up weighs less in longer runs.")
     return " ".join(sentences)
-
-
-def _describe_without_computing(found: Potential, label: str) -> str:
-    """Return that a step lost all of its GPU time, or all but what it spent in short pauses."""
-    if found.short_pauses_ratio >= NOTABLE_RATIO:
-        pauses = loss_wording.describe_short_pauses(found.short_pauses_ratio)
-        return f"What {label} could still gain is {pauses} of its time, and it lost all the rest."
-    unseen = " that was observed" if found.unseen_ratio >= NOTABLE_RATIO else ""
-    return f"{label} lost all of its GPU time{unseen}."
 
 
 def _named(found: Potential) -> list[PotentialLoss]:

@@ -86,16 +86,25 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
     With a price in a currency, what the lost time and the whole run cost follows the GPU time. Of several runs both are
     of one run, their mean.
 
-    Empty where GPU time is not known. Where most of the time holds no utilisation, the share is of the rest.
+    Empty where GPU time is not known. Time that holds no utilisation is named; where it is most of the time, the share
+    is of the rest.
     """
     held = gpu_time.job_gpu_seconds(analyses)
     unseen = gpu_time.unobserved_ratio(analyses)
     if not held or unseen >= 1 - known_loss.NEGLIGIBLE_RATIO:
         return ""
-    whole = held
-    if unseen > known_loss.MOST_UNSEEN_RATIO:
+    is_mostly_unseen = unseen > known_loss.MOST_UNSEEN_RATIO
+    if is_mostly_unseen:
         # what nobody saw may all have been lost: a share of all time is no bound
         held *= 1 - unseen
+    is_part_unseen = not is_mostly_unseen and unseen > known_loss.UNSEEN_RATIO
+    return _describe_seen_loss(analyses, held, is_all=not is_mostly_unseen) + (
+        f" Another {display.percent(unseen)} holds no data." if is_part_unseen else ""
+    )
+
+
+def _describe_seen_loss(analyses: Sequence[Analysis], held: float, *, is_all: bool) -> str:
+    """Return how much of some GPU time was lost; `is_all` says whether it is all that jobs held."""
     lost = gpu_time.lost_seconds_by_class(analyses)
     ratio = sum(lost.values()) / held
     is_least = loss_wording.loss_bound(analyses) == "at least"
@@ -105,7 +114,7 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
     if ratio < known_loss.NOTABLE_RATIO:
         return "GPU time was lost; how much is not known." if is_least else "Hardly any GPU time was lost."
     of = loss_wording.format_gpu_time(held, len(analyses))
-    if whole > held:
+    if not is_all:
         of = f"the {of} observed"
     elif not is_least:
         of += _describe_cost(analyses)

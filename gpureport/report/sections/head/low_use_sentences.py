@@ -48,11 +48,6 @@ def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
     return seconds > 0 and worked < BELOW.value * seconds
 
 
-def measure_mid_job_seconds(analyses: Sequence[Analysis]) -> float:
-    """Return the GPU-seconds between start-up and tail."""
-    return gpu_time.job_gpu_seconds(analyses) - _measure_outside_seconds(analyses)
-
-
 def _measure_outside_seconds(analyses: Sequence[Analysis]) -> float:
     """Return the GPU-seconds of start-up and tail, those too short for a finding included."""
     times = [time for analysis in analyses for time in analysis.gpu_time]
@@ -60,17 +55,22 @@ def _measure_outside_seconds(analyses: Sequence[Analysis]) -> float:
     return fsum((*(seconds.get(name, 0.0) for name in ("startup", "tail")), idle.get(OUTSIDE, 0.0)))
 
 
+def _measure_seen_seconds(analyses: Sequence[Analysis]) -> float:
+    """Return the GPU-seconds of jobs of which utilisation tells: in the others GPUs may have computed, too."""
+    return gpu_time.job_gpu_seconds(analyses) * (1 - gpu_time.unobserved_ratio(analyses))
+
+
 def measure_computing_ratio(analyses: Sequence[Analysis]) -> float:
-    """Return the share of the GPU time of jobs in which GPUs computed; 0 without any."""
-    held = gpu_time.job_gpu_seconds(analyses)
+    """Return the share of the GPU time of jobs, as far as it was seen, in which GPUs computed; 0 without any."""
+    seen = _measure_seen_seconds(analyses)
     seconds = gpu_time.seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
-    return seconds.get("computing", 0.0) / held if held else 0.0
+    return seconds.get("computing", 0.0) / seen if seen else 0.0
 
 
 def measure_computing_ratio_mid_job(analyses: Sequence[Analysis]) -> float:
     """Return the same share of the time between start-up and tail."""
-    held, outside = gpu_time.job_gpu_seconds(analyses), _measure_outside_seconds(analyses)
-    return measure_computing_ratio(analyses) * held / (held - outside) if held > outside else 0.0
+    seen, outside = _measure_seen_seconds(analyses), _measure_outside_seconds(analyses)
+    return measure_computing_ratio(analyses) * seen / (seen - outside) if seen > outside else 0.0
 
 
 def describe_computing(analyses: Sequence[Analysis], *, with_length: bool = False) -> str:
@@ -81,16 +81,16 @@ def describe_computing(analyses: Sequence[Analysis], *, with_length: bool = Fals
         with_length: whether the length of a single GPU's time is said.
     """
     return _describe_share(
-        analyses, measure_computing_ratio(analyses), gpu_time.job_gpu_seconds(analyses) if with_length else None
+        analyses, measure_computing_ratio(analyses), _measure_seen_seconds(analyses) if with_length else None
     )
 
 
 def describe_computing_mid_job(analyses: Sequence[Analysis]) -> str:
     """Return the same without start-up and tail, where they take time: `Mid-job, the GPU computed 11% of 3 h`."""
-    held, outside = gpu_time.job_gpu_seconds(analyses), _measure_outside_seconds(analyses)
-    if outside < known_loss.NOTABLE_RATIO * held or outside >= held:
+    seen, outside = _measure_seen_seconds(analyses), _measure_outside_seconds(analyses)
+    if outside < known_loss.NOTABLE_RATIO * seen or outside >= seen:
         return describe_computing(analyses, with_length=True)
-    share = _describe_share(analyses, measure_computing_ratio_mid_job(analyses), held - outside)
+    share = _describe_share(analyses, measure_computing_ratio_mid_job(analyses), seen - outside)
     return f"Mid-job, {display.lower_first(share)}"
 
 

@@ -20,9 +20,6 @@ from gpureport.report.sections.head import (
 from gpureport.report.sections.head.loss_sentence import Findings, describe_loss
 from gpureport.report.wording import display
 
-_UNSEEN = 0.05
-"""Share of the GPU time without utilisation from which a note says so."""
-
 NO_WORK_GIVEN = "Pass the work done with --work N:UNIT; without it a faster run can look worse."
 
 
@@ -78,5 +75,7 @@ def _describe_use(comparison: Comparison, where: str) -> Iterator[str]:
         yield low_use_sentences.levels_sentence(final)
     yield from excluded_data.describe_idle_without_finding(final)
     unseen = gpu_time.unobserved_ratio(final)
-    if _UNSEEN < unseen < 1 - known_loss.NEGLIGIBLE_RATIO:
+    # a loss within all the time says it already
+    is_said = lost and unseen <= known_loss.MOST_UNSEEN_RATIO
+    if known_loss.UNSEEN_RATIO < unseen < 1 - known_loss.NEGLIGIBLE_RATIO and not is_said:
         yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."

@@ -6,9 +6,9 @@ from dataclasses import replace
 from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS, recorded_seconds
 from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.comparison.study.study import Study
+from gpureport.findings import Check, CheckOutcome
 from gpureport.report.model.head import Action, Verdict
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings.next_actions.action_words import PROFILE, TRY_WORKERS
 from gpureport.report.sections.head import lead, notes
 from gpureport.report.sections.head.headlines import run_headline, step_headline
 from gpureport.report.sections.head.loss_sentence import Findings
@@ -20,8 +20,8 @@ _LEAD = 3
 """Most sentences of a lead."""
 _DOUBTS = 2
 """Doubts that stand in it at most; the others are notes."""
-_TRIALS = {TRY_WORKERS.title, PROFILE.title}
-"""What is to be tried about short pauses, which no finding explains."""
+_NAMED = 2
+"""Broken rules that are named; the table of rules has all."""
 
 
 def build_verdict(
@@ -70,19 +70,34 @@ def _count_sentences(texts: Sequence[str]) -> int:
 
 
 def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
-    """Return the result with the first thing to do as the last sentence of its lead, where it is not to measure.
+    """Return the result with the first thing to do as the last sentence of its lead, where it rests on a finding.
 
     A lead that is long enough leaves it to the list of things to do. Where nothing needs doing, it could be tried.
     """
-    if (
-        not actions
-        or not (actions[0].finding or actions[0].title in _TRIALS)
-        or _count_sentences(verdict.details) >= _LEAD
-    ):
+    if not actions or not actions[0].finding or _count_sentences(verdict.details) >= _LEAD:
         return verdict
     is_optional = any(text.startswith(lead.NOTHING_TO_DO) for text in verdict.details)
     step = f"{'Could be tried' if is_optional else 'First'}: {display.lower_first(actions[0].title)}."
     return replace(verdict, details=(*verdict.details, step))
+
+
+def add_broken_rules(verdict: Verdict, checks: Sequence[Check]) -> Verdict:
+    """Return the result with the rules that a person set and the run broke before all else; no such run is healthy."""
+    broken = [check for check in checks if check.outcome is CheckOutcome.BROKEN]
+    if not broken:
+        return verdict
+    failed = f"{display.plural(len(broken), 'rule')} failed"
+    named = [f"{display.clean(check.limit)} ({display.clean_sentence(check.observed)})" for check in broken[:_NAMED]]
+    is_healthy = verdict.sentence.startswith(run_headline.HEALTHY)
+    return replace(
+        verdict,
+        sentence=f"{failed}; no check found a cause." if is_healthy else verdict.sentence,
+        details=(
+            *verdict.details[: verdict.doubts],
+            f"{failed}: {'; '.join(named)}.",
+            *(text for text in verdict.details[verdict.doubts :] if not text.startswith(lead.NOTHING_TO_DO)),
+        ),
+    )
 
 
 def describe_comparison(comparison: Comparison, study: Study | None, repetitions: str) -> tuple[str, tuple[str, ...]]:

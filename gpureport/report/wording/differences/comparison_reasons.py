@@ -47,8 +47,7 @@ _PEAK_DOUBTS = {
     PeakDoubt.UNUSED: "No GPU memory was in use, so nothing tells which kinds would hold the job.",
     PeakDoubt.PREALLOCATED: "Memory was taken in advance, so its peak says nothing about what the job needs.",
     PeakDoubt.PERHAPS_PREALLOCATED: (
-        "Memory kept its first value, or was recorded for less than a minute with most of it in use: it may have been "
-        "taken in advance."
+        "Memory kept its first value, or was recorded for less than a minute: it may have been taken in advance."
     ),
 }
 _COUNTED = {ReasonKind.FEW_SAMPLES: "samples", ReasonKind.FEW_RATES: "points of its throughput"}
@@ -104,7 +103,7 @@ _CONSEQUENCES = {
 }
 """What follows where the two sides of a check do not agree."""
 
-SINGLE_RUN_SCATTER = "the single run is taken to scatter as those of the other side do"
+SINGLE_RUN_SCATTER = "a single run is taken to vary as much as those of the other side"
 """How a rule decides on a change where either side is one run, which shows no scatter of its own."""
 
 _NO_ZONE = (

@@ -155,8 +155,9 @@ def describe_precision(delta: Delta, shown: FigureFormat) -> Iterator[str]:
     detectable = delta.detectable_difference
     if detectable is None or not isfinite(detectable):
         return
-    yield f"Such recordings would show a difference of {shown.scale.format(detectable)}."
-    if delta.needed is not None:
+    yield f"Recordings like these can show a difference of {shown.scale.format(detectable)} or more."
+    # what is established needs no narrower interval
+    if delta.needed is not None and not delta.verdict.is_established:
         yield from _recordings_needed(delta, shown)
     if delta.unseen_gap_seconds is not None and delta.metric in {"gpu_utilization_ratio", "idle_ratio"}:
         rare = display.duration(delta.unseen_gap_seconds)
@@ -170,7 +171,7 @@ def _recordings_needed(delta: Delta, shown: FigureFormat) -> Iterator[str]:
     """Yield how much longer, or how many more runs, an interval of two points either way would take."""
     if delta.needed is None:
         return
-    aim = f"±{shown.scale.format(delta.needed.half_width)}"
+    aim = f"An interval of ±{shown.scale.format(delta.needed.half_width)}"
     seconds, runs = delta.needed.seconds, delta.needed.runs
     if runs is not None:
         yield f"{aim} takes {runs} runs a step."

@@ -17,14 +17,14 @@ _VALUE = 24
 """Most characters of a name or a value in such a line."""
 
 
-def list_setup_changes(changes: Sequence[SetupChange]) -> str:
-    """Return changes in a line: `workers 2 → 14; pin False → True and 3 more`."""
+def list_setup_changes(changes: Sequence[SetupChange], most: int = _LISTED) -> str:
+    """Return changes in a line, of which at most some are named: `workers 2 → 14; pin False → True; and 3 more`."""
     named = "; ".join(
         f"{_shorten(_name_in_line(change))} {describe_values(change.values_before, _VALUE)} → "
         f"{describe_values(change.values_after, _VALUE)}"
-        for change in changes[:_LISTED]
+        for change in changes[:most]
     )
-    more = len(changes) - _LISTED
+    more = len(changes) - most
     return f"{named}; and {more} more" if more > 0 else named
 
 

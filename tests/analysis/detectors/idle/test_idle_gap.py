@@ -414,3 +414,19 @@ def test_a_gap_of_a_log_without_memory_may_lie_between_jobs() -> None:
     assert gap.summary.endswith(
         "sat idle for 10 min between two stretches of work; whether a job used it is not known."
     )
+
+
+@pytest.mark.parametrize(
+    ("parts", "where"),
+    [
+        (((97, 200), (0, 100)), "to the last sample, while other GPUs worked."),
+        (((0, 100), (97, 200)), "from the first sample on, while other GPUs worked."),
+        (((97, 150), (0, 20), (97, 130)), "mid-job."),
+    ],
+)
+def test_a_gap_that_reaches_an_end_of_the_log_is_none_between_work(
+    parts: tuple[tuple[float, int], ...], where: str
+) -> None:
+    """The GPU begins to work later than others, or never works again."""
+    (gap,) = found(analyze(recording(util=[steps((97, 300)), steps(*parts)])), "idle_gap")
+    assert gap.summary.endswith(f" s {where}")

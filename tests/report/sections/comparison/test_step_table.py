@@ -35,3 +35,15 @@ def test_the_note_names_what_grey_means_in_this_table() -> None:
     assert "unconfirmed (one run each)" in note
     assert "no clear change" not in note
     assert "Cost" not in note
+
+
+def test_what_a_step_changed_stands_below_its_name() -> None:
+    """Without the length of the job, which makes it no faster, and unless its name says it."""
+    params = [("workers", "1"), ("steps", "200")], [("workers", "4"), ("steps", "700")]
+    first, second = (
+        sampled(f"r{place}", step=step, util=level(80, 300, place), params=given)
+        for place, (step, given) in enumerate(zip(("base", "loader"), params, strict=True))
+    )
+    assert [row.head.small for row in build_step_table(compared(first, second)).rows] == ["", "workers 1 → 4"]
+    named = second.in_step("workers=4")
+    assert [row.head.small for row in build_step_table(compared(first, named)).rows] == ["", ""]

@@ -131,6 +131,17 @@ def test_without_work_the_words_remain() -> None:
 
 
 @pytest.mark.parametrize(
+    ("other", "applied"),
+    [("steps", " → applied → "), ("lr", " → applied, together with other changes → ")],
+)
+def test_a_change_of_the_length_of_the_job_is_no_other_change(other: str, applied: str) -> None:
+    """What advice brought is not blurred by how long the job ran."""
+    before = configured("a", {"workers": "2", other: "200"}, findings=[advising("loader_workers")])
+    found = table(compare_configured(before, configured("b", {"workers": "14", other: "700"})))
+    assert applied in facts(found, 1)["Advised"]
+
+
+@pytest.mark.parametrize(
     ("before", "after", "changed", "advised"),
     [
         ({}, {}, "not recorded (state it with --param)", None),

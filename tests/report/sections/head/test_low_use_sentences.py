@@ -5,7 +5,11 @@ import numpy.typing as npt
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.report.sections.head.low_use_sentences import levels_sentence, often_low_sentence
+from gpureport.report.sections.head.low_use_sentences import (
+    describe_computing_mid_job,
+    levels_sentence,
+    often_low_sentence,
+)
 from gpureport.report.wording.display import GAP
 from tests.builders import recording, steps
 
@@ -48,3 +52,10 @@ def test_the_last_of_several_steps_is_named() -> None:
 def test_nothing_recorded_is_nothing_said() -> None:
     """Neither zero nor often."""
     assert often_low_sentence([analyze(recording(temperature=steps((60, 60))))]) == ""
+
+
+def test_what_gpus_computed_is_a_share_of_the_time_that_was_seen() -> None:
+    """In a gap of the log they may have computed, too."""
+    times = np.concatenate([np.arange(200.0), np.arange(400.0, 600.0)])
+    analysis = analyze(recording(util=np.tile([50.0], 400), times=times))
+    assert describe_computing_mid_job([analysis]).replace(GAP, " ") == "The GPU computed 50% of 6 min 39 s"

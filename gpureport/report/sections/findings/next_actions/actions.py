@@ -6,6 +6,7 @@ from math import fsum
 
 from gpureport.analysis.signals.job_load import BESIDE_OTHERS
 from gpureport.analysis.signals.waits import waiting_gpus
+from gpureport.comparison.gains.known_loss import is_recording_too_short
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.findings import Confidence, Finding, Severity
 from gpureport.report.model.finding_rows import FindingRow
@@ -48,7 +49,7 @@ _STEP_WATTS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Candidate:
-    """An action, and what it is ranked by: severity, then what follows on others last, then what it saves."""
+    """An action, and what it is ranked by."""
 
     action: Action
     severity: int
@@ -134,7 +135,9 @@ def _propose(
     if group.kind == group_wording.ROOM and any(map(_waits_most_of_the_time, others)):
         # a larger batch needs its data just as slowly loaded
         return
-    share = 0.0 if wording.gain else find_saving(group, [each for each in others if each is not group])
+    is_too_short = all(map(is_recording_too_short, (run.analysis for run in group.runs.values())))
+    is_known = not (wording.gain or is_too_short)
+    share = find_saving(group, [each for each in others if each is not group]) if is_known else 0.0
     is_single = len(group.findings) == 1 and not several
     summary = row.summary if is_single else range_wording.describe_range(group, several=several)
     if group.kind == "startup_idle":
@@ -149,8 +152,9 @@ def _propose(
             stopped=stopped,
         ),
         severity=row_groups.SEVERITIES.index(group.severity),
-        is_follow_up=_is_start_of_short_run(group) and any(_loses_more(other, group) for other in others),
-        score=share * _WEIGHTS[group.confidence],
+        is_follow_up=False,
+        # where the gain is not known, what was lost decides: the headline tells of the largest loss
+        score=(share or max(group.lost_shares, default=0.0)) * _WEIGHTS[group.confidence],
     )
     if group.kind == "thermal_throttle" and (watts := find_capped_power(group)):
         limit = display.power(_limit_power(watts))
@@ -196,16 +200,8 @@ def _describe_gain(wording: ActionWording, share: float, group: RowGroup, *, sev
         return wording.gain or UNKNOWN_GAIN
     runs = group.runs.values()
     of = "a run" if several else "the GPU time" if any(len(run.run.gpus) > 1 for run in runs) else name_whole(runs)
-    return f"Saves up to {display.percent(share)} of {'a run this short' if _is_start_of_short_run(group) else of}"
-
-
-def _is_start_of_short_run(group: RowGroup) -> bool:
-    """Whether a start-up says more of the length of the runs than of their start, so that a larger loss goes first."""
-    return group.kind == "startup_idle" and max(run.seconds for run in group.runs.values()) < _SHORT_RUN
-
-
-def _loses_more(one: RowGroup, other: RowGroup) -> bool:
-    return fsum(one.lost_by_run.values()) > fsum(other.lost_by_run.values())
+    is_short = group.kind == "startup_idle" and max(run.seconds for run in runs) < _SHORT_RUN
+    return f"Saves up to {display.percent(share)} of {'a run this short' if is_short else of}"
 
 
 def find_saving(group: RowGroup, others: Sequence[RowGroup]) -> float:

@@ -67,7 +67,8 @@ RANGES: Mapping[str, RangeWording] = {
         figures={"length": _LENGTH, "share": _SHARE},
     ),
     "idle_gap": RangeWording(
-        extent="{lost}, {lost_share} of {run}", summary="{gpus} sat idle mid-job for {lost}, {lost_share} of {run}."
+        extent="{lost}, {lost_share} of {run}",
+        summary="{gpus} sat idle during the job for {lost}, {lost_share} of {run}.",
     ),
     "periodic_stall": RangeWording(
         extent="{lost}, {share} of the job",

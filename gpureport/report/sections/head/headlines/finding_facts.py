@@ -1,15 +1,18 @@
 """What a headline takes from the findings of one kind: who, how long, and the figures of the evidence."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import fsum
 
 from gpureport.analysis.engine.attribution import OUTSIDE
+from gpureport.analysis.results import GpuTime
 from gpureport.comparison.gains import known_loss
 from gpureport.findings import Finding
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.held_time import list_held_stretches
 from gpureport.report.sections.findings.finding_groups import Group
 from gpureport.report.wording import display
+from gpureport.report.wording.ranges import format_range
 
 MINUTES = 600.0
 """Length in seconds from which a headline leaves out the seconds."""
@@ -68,32 +71,51 @@ class FindingFacts:
         return self.group.lost / held if self.group.lost and held else None
 
     @property
-    def gap_share(self) -> tuple[float, str] | None:
-        """The part of its time that the GPU which lost most spent in idle gaps, and of what; None where not known.
+    def gap_shares(self) -> tuple[list[float], str] | None:
+        """The part of its time that each GPU concerned spent in idle gaps, and of what; None where not known.
 
         It is that of its bar; of the job, without what comes before the first work and after the last, where no GPU
         time is known.
         """
-        times = [time for time in self.group.run.analysis.gpu_time if time.device in self.finding.devices]
-        parts = (part for time in times for part in time.parts if part.name == "idle" and part.cause != OUTSIDE)
-        gaps, held = fsum(part.seconds for part in parts), fsum(time.job_seconds for time in times)
-        if gaps and held:
-            return gaps / held, f"of {self.verb('its', 'their')} time"
-        share = self.observed("idle time of this GPU in gaps")
-        return None if share is None else (share, "of the job")
+        times = [time for time in self.group.run.analysis.gpu_time if time.device in self.group.devices]
+        shares = [_measure_idle_share(time) for time in times]
+        if shares and all(shares):
+            return shares, f"of {self.verb('its', 'their')} time"
+        shares = self.list_observed("idle time of this GPU in gaps")
+        return (shares, "of the job") if shares else None
+
+    def list_observed(self, metric: str, statistic: str = "") -> list[float]:
+        """Return what `observed` does, once for each GPU or GPUs of a finding: by the one of theirs that lost most."""
+        worst: dict[tuple[str, ...], Finding] = {}
+        for found in sorted(self.group.findings, key=lambda each: each.lost_gpu_seconds or 0.0, reverse=True):
+            worst.setdefault(found.devices, found)
+        values = (_find_observed(found, metric, statistic) for found in worst.values())
+        return [value for value in values if value is not None]
+
+    def format_observed(self, metric: str, show: Callable[[float], str], statistic: str = "") -> str:
+        """Return what was observed, of GPUs that differ the least and the most: `88 to 92 °C`; empty without any."""
+        values = self.list_observed(metric, statistic)
+        return format_range(values, show) if values else ""
 
     def observed(self, metric: str, statistic: str = "") -> float | None:
         """Return the value of the first piece of evidence on a metric whose statistic begins so; None without any."""
-        found = (
-            each.observed
-            for each in self.finding.evidence
-            if each.metric == metric and each.statistic.startswith(statistic)
-        )
-        return next(found, None)
+        return _find_observed(self.finding, metric, statistic)
 
     def verb(self, one: str, several: str) -> str:
         """Return the form of a verb that fits the GPUs concerned."""
         return several if self.is_plural else one
+
+
+def _find_observed(finding: Finding, metric: str, statistic: str) -> float | None:
+    found = [each for each in finding.evidence if each.metric == metric and each.statistic.startswith(statistic)]
+    exact = [each for each in found if each.statistic == statistic]
+    return next((each.observed for each in exact or found), None)
+
+
+def _measure_idle_share(time: GpuTime) -> float:
+    """Return the part of its time that a GPU spent in idle gaps."""
+    gaps = fsum(part.seconds for part in time.parts if part.name == "idle" and part.cause != OUTSIDE)
+    return gaps / time.job_seconds if time.job_seconds else 0.0
 
 
 def name_gpus(group: Group) -> str:
@@ -101,9 +123,7 @@ def name_gpus(group: Group) -> str:
     if not group.devices:
         count = len(group.run.run.gpus)
         return "the GPU" if count == 1 else group.run.devices(())
-    name = group.run.devices(group.devices)
-    several = len(group.devices) > 1 and name.startswith("GPU ")
-    return f"GPUs{name.removeprefix('GPU')}" if several else name
+    return group.run.devices(group.devices)
 
 
 def format_length(seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts, format_length
 from gpureport.report.wording import display
+from gpureport.report.wording.ranges import format_range
 
 _CLOCK = "gpu_sm_clock_hertz"
 _USED = "gpu_memory_used_bytes"
@@ -10,14 +11,15 @@ _LEAST_FALL = 0.005
 
 def _clock_fall(facts: FindingFacts) -> str:
     """Return by how much the clock fell, in per cent; empty where it is not known."""
-    left = facts.observed(_CLOCK, "mean, of that")
-    return display.percent(1 - left) if left is not None and 1 - left >= _LEAST_FALL else ""
+    falls = [1 - left for left in facts.list_observed(_CLOCK, "mean, of that")]
+    return format_range(falls, display.percent) if falls and min(falls) >= _LEAST_FALL else ""
 
 
 def write_heat(facts: FindingFacts) -> str:
     """Return how hot GPUs get, how far their clock falls, and for how long."""
-    hottest, fall = facts.observed("gpu_temperature_celsius", "max"), _clock_fall(facts)
-    parts = [display.temperature(hottest)] if hottest is not None else []
+    hottest = facts.format_observed("gpu_temperature_celsius", display.temperature, "max")
+    fall = _clock_fall(facts)
+    parts = [hottest] if hottest else []
     length = f"for {format_length(facts.seconds)}"
     parts.append(f"clock down {fall} {length}" if fall else f"slowed {length}")
     return f"{facts.gpus} {facts.verb('overheats', 'overheat')}: {', '.join(parts)}."
@@ -33,15 +35,15 @@ def write_hardware_slowdown(facts: FindingFacts) -> str:
 
 def write_lowered_power_limit(facts: FindingFacts) -> str:
     """Return how much of its default power a GPU may draw."""
-    share = facts.observed("gpu_power_limit_watts")
-    part = f"{display.percent(share)} of" if share is not None else "below"
+    share = facts.format_observed("gpu_power_limit_watts", display.percent)
+    part = f"{share} of" if share else "below"
     return f"{facts.gpus} {facts.verb('is', 'are')} capped at {part} the default power limit."
 
 
 def write_locked_clock(facts: FindingFacts) -> str:
     """Return at how much of its highest clock a GPU is locked."""
-    share = facts.observed(_CLOCK)
-    at = f" at {display.percent(share)} of the maximum" if share is not None else ""
+    share = facts.format_observed(_CLOCK, display.percent)
+    at = f" at {share} of the maximum" if share else ""
     return f"The {'clocks' if facts.is_plural else 'clock'} of {facts.gpus} {facts.verb('is', 'are')} locked{at}."
 
 
@@ -70,27 +72,29 @@ def write_memory_errors(facts: FindingFacts) -> str:
 
 def write_slow_link(facts: FindingFacts) -> str:
     """Return at how much of its speed the PCIe link runs."""
-    share = facts.observed("data rate of the link")
-    at = f"at {display.percent(share)} of its speed" if share is not None else "below its speed"
+    share = facts.format_observed("data rate of the link", display.percent)
+    at = f"at {share} of its speed" if share else "below its speed"
     return f"The PCIe link of {facts.gpus} runs {at}."
 
 
 def write_full_memory(facts: FindingFacts) -> str:
     """Return how full GPU memory is, and how much is left."""
-    share = facts.observed(_USED, "max")
+    share = max(facts.list_observed(_USED, "max"), default=None)
+    full = facts.format_observed(_USED, display.percent, "max")
     peaks = {each.device: each.memory_peak_bytes for each in facts.group.run.analysis.statistics}
     peak = max((size for name in facts.group.devices if (size := peaks.get(name))), default=None)
     whose = "GPU memory" if len(facts.group.run.run.gpus) == 1 else f"The memory of {facts.gpus}"
     if share is None:
         return f"{whose} is nearly full."
     left = f": only {display.memory(peak / share - peak)} left" if peak and 0 < share < 1 else ""
-    return f"{whose} is {display.percent(share)} full{left}."
+    return f"{whose} is {full} full{left}."
 
 
 def write_growing_memory(facts: FindingFacts) -> str:
     """Return how fast memory grows, and when it would be full."""
-    rate, full = facts.observed(_USED, "growth a second"), facts.observed("time until memory is full")
-    fast = f" by {display.memory(60 * rate)} a minute" if rate is not None else ""
+    rate = facts.format_observed(_USED, lambda each: display.memory(60 * each), "growth a second")
+    full = min(facts.list_observed("time until memory is full"), default=None)
+    fast = f" by {rate} a minute" if rate else ""
     when = f"; it fills up in {format_length(full)}" if full else ""
     whose = f"The memory of {facts.gpus}" if facts.is_plural else f"{facts.gpus}'s memory"
     return f"{whose} grows{fast}{when}."
@@ -104,11 +108,10 @@ def write_full_host_memory(facts: FindingFacts) -> str:
 
 def write_kept_memory(facts: FindingFacts) -> str:
     """Return how much memory is still held how long after the last work."""
-    held, length = facts.observed(_USED, "last"), facts.observed("time without work")
-    last = next((each.observed for each in facts.finding.evidence if each.unit == "By"), held)
-    much = display.memory(last) if last and last > 1 else "its memory"
-    when = f" {format_length(length)} after the last work" if length is not None else " after the last work"
-    return f"{facts.gpus} still {facts.verb('holds', 'hold')} {much}{when}."
+    held, times = facts.format_observed(_USED, display.memory, "last"), facts.list_observed("time without work")
+    length = format_range(times, format_length) if times else ""
+    when = f" {length} after the last work" if length else " after the last work"
+    return f"{facts.gpus} still {facts.verb('holds', 'hold')} {held or facts.verb('its', 'their') + ' memory'}{when}."
 
 
 MAKERS = {

@@ -4,6 +4,7 @@ from gpureport.analysis.job.phases import LITTLE_WORK, NO_WORK, UTILISATION
 from gpureport.report.runs.gpu_time import name_whole
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts, format_length
 from gpureport.report.wording import display
+from gpureport.report.wording.ranges import format_range
 
 _CAUSES = {
     "checkpoint": "while the host writes to disk",
@@ -17,8 +18,10 @@ _CAUSES = {
 
 def write_idle_gap(facts: FindingFacts) -> str:
     """Return how much of the job GPUs were idle, and why where the evidence tells."""
-    share = facts.gap_share
-    how_long = format_length(facts.seconds) if share is None else f"{display.percent(share[0])} {share[1]}"
+    shares = facts.gap_shares
+    how_long = (
+        format_length(facts.seconds) if shares is None else f"{format_range(shares[0], display.percent)} {shares[1]}"
+    )
     why = _CAUSES.get(facts.cause, "")
     joined = f"; {why}" if facts.cause == "unknown" else f" {why}" if why else ""
     return f"{facts.gpus} {facts.verb('sits', 'sit')} idle for {how_long}{joined}."
@@ -26,11 +29,12 @@ def write_idle_gap(facts: FindingFacts) -> str:
 
 def write_periodic_stall(facts: FindingFacts) -> str:
     """Return how often GPUs stall, for how long, and what it takes of the job."""
-    period, idle = facts.observed("period"), facts.observed("idle time", "mean")
-    share = facts.observed("idle time", "share of the job")
-    often = f" every {format_length(period)}" if period is not None else " again and again"
-    length = f" for {format_length(idle)}" if idle is not None else ""
-    part = f": {display.percent(share)} of the job" if share is not None else ""
+    period = facts.format_observed("period", format_length)
+    idle = facts.format_observed("idle time", format_length, "mean")
+    share = facts.format_observed("idle time", display.percent, "share of the job")
+    often = f" every {period}" if period else " again and again"
+    length = f" for {idle}" if idle else ""
+    part = f": {share} of the job" if share else ""
     return f"{facts.gpus} {facts.verb('stalls', 'stall')}{often}{length}{part}."
 
 
@@ -50,12 +54,13 @@ def write_slow_start(facts: FindingFacts) -> str:
 
 def write_idle_end(facts: FindingFacts) -> str:
     """Return how long GPUs were kept after the last work, of each job where there are several."""
-    part = f", {display.percent(facts.share)} of {facts.verb('its', 'their')} time" if facts.share else ""
-    jobs = len(facts.group.findings)
-    where = f" of {jobs} jobs" if jobs > 1 else ""
-    return (
-        f"{facts.gpus} {facts.verb('idles', 'idle')} {format_length(facts.seconds)} after the last work{where}{part}."
-    )
+    concerns_all = set(facts.group.devices) in (set(), {gpu.id for gpu in facts.group.run.run.gpus})
+    whole = f"{facts.verb('its', 'their')} time" if concerns_all else "the GPU time"
+    part = f", {display.percent(facts.share)} of {whole}" if facts.share else ""
+    jobs, length = len(facts.group.findings), format_length(facts.seconds)
+    if jobs > 1:
+        return f"{jobs} jobs keep {facts.gpus} {length} after their work{part}."
+    return f"{facts.gpus} {facts.verb('idles', 'idle')} {length} after the last work{part}."
 
 
 def write_unused_gpu(facts: FindingFacts) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from gpureport.analysis.results import Analysis
+from gpureport.analysis.signals.low_use import PAUSES
+from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.steps import Step
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
@@ -12,11 +14,10 @@ from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
 from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, name_loss
 from gpureport.report.wording import display
 
-HEALTHY, OF_GPU_TIME, PAUSES = "Healthy", "of the GPU time was lost", "No problems found; short pauses take"
-"""Beginning of the headline of a sound run, words of that on a loss without a finding, and beginning of that on pauses
-that nothing explains."""
-_UNSEEN, _LOST = 0.05, 0.1
-"""Shares of the GPU time without utilisation, and of that lost, above which a run is not called healthy."""
+HEALTHY, OF_GPU_TIME = "Healthy", "of the GPU time was lost"
+"""Beginning of the headline of a sound run, and words of that on a loss without a finding."""
+_LOST = 0.1
+"""Share of the GPU time lost above which a run is not called healthy."""
 
 
 def describe_run(step: Step, runs: Sequence[ReportRun], findings: Findings) -> tuple[str, FindingFacts | None]:
@@ -41,20 +42,18 @@ def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) 
     if sum(gpu_time.lost_seconds_by_class(analyses).values()) / held >= _LOST:
         return _describe_lost_share(analyses, held)
     unseen = gpu_time.unobserved_ratio(analyses)
-    if unseen > _UNSEEN:
+    if unseen > known_loss.UNSEEN_RATIO:
         return f"No problems found, but {display.percent(unseen)} of the GPU time holds no utilisation."
     if findings.missing > findings.judged:
         checks = display.plural(findings.judged, "check")
         return f"No problems found in {checks}; {findings.missing} more could not be assessed."
-    return _describe_sound_run(analyses)
-
-
-def _describe_sound_run(analyses: Sequence[Analysis]) -> str:
-    """Return that nothing was found: a run is healthy unless pauses that nothing explains take a good part of it."""
-    pauses = gpu_time.notable_short_pauses(analyses)
-    if pauses is not None:
-        return f"{PAUSES} {display.percent(pauses)} of the time."
-    return f"{HEALTHY}: {display.lower_first(low_use_sentences.describe_computing(analyses))}; no problems found."
+    pauses = gpu_time.short_pauses_ratio(analyses)
+    computing = display.lower_first(low_use_sentences.describe_computing(analyses))
+    return (
+        f"No problems found; short pauses take {display.percent(pauses)} of the time."
+        if pauses >= PAUSES.value
+        else f"{HEALTHY}: {computing}; no problems found."
+    )
 
 
 def _describe_lost_share(analyses: Sequence[Analysis], held: float) -> str:

@@ -10,6 +10,7 @@ from gpureport.report.sections.comparison import quality_rows
 from gpureport.report.wording import display
 from gpureport.report.wording.differences import relative_changes
 from gpureport.report.wording.differences.comparison_reasons import count_family, describe_interval
+from gpureport.report.wording.figure_names import name_one
 from gpureport.report.wording.headlines import choose_headline
 from gpureport.report.wording.ranges import drop_equal_ends
 
@@ -53,8 +54,7 @@ def describe_quality_alone(comparison: Comparison) -> str:
 
 def name_work_unit(unit: str | None) -> str:
     """Return the unit of work for one: `image` of `images`."""
-    name = display.shorten(display.clean(unit or ""), 24)
-    one = name.removesuffix("s") if name.endswith("s") and not name.endswith("ss") else name or "unit of work"
+    one = name_one(display.shorten(display.clean(unit or ""), 24)) or "unit of work"
     return "training step" if one == "step" else one
 
 

@@ -18,8 +18,8 @@ _MOST = 0.8
 
 
 def _busy(facts: FindingFacts) -> str:
-    mean = facts.observed(UTILISATION, "mean")
-    return f"{display.percent(mean)} busy" if mean is not None else "little used"
+    mean = facts.format_observed(UTILISATION, display.percent, "mean")
+    return f"{mean} busy" if mean else "little used"
 
 
 def write_cpu_wait(facts: FindingFacts) -> str:
@@ -44,8 +44,8 @@ def write_storage_wait(facts: FindingFacts) -> str:
 
 def write_copy_wait(facts: FindingFacts) -> str:
     """Return that GPUs wait for copies, and how full the link is."""
-    used = facts.observed("PCIe traffic")
-    link = f", while copies use {display.percent(used)} of the PCIe bandwidth" if used is not None else ""
+    used = facts.format_observed("PCIe traffic", display.percent)
+    link = f", while copies use {used} of the PCIe bandwidth" if used else ""
     return f"{facts.gpus} {facts.verb('waits', 'wait')} for copies: {_busy(facts)}{link}."
 
 
@@ -84,13 +84,15 @@ def write_busy_low_power(facts: FindingFacts) -> str:
 def write_imbalance(facts: FindingFacts) -> str:
     """Return what one GPU does beside the others."""
     if facts.cause == "power":
-        own, others = facts.observed("gpu_power_watts", "mean"), facts.observed("gpu_power_watts", phrases.PEERS_MEAN)
-        if own is not None and others is not None:
-            return f"{facts.gpus} draws {display.power(own)}, the others {display.power(others)}, equally busy."
-    own, others = facts.observed(UTILISATION, "mean"), facts.observed(UTILISATION, phrases.PEERS_MEAN)
-    if own is None or others is None:
+        own = facts.format_observed("gpu_power_watts", display.power, "mean")
+        others = facts.format_observed("gpu_power_watts", display.power, phrases.PEERS_MEAN)
+        if own and others:
+            return f"{facts.gpus} {facts.verb('draws', 'draw')} {own}, the others {others}, equally busy."
+    own = facts.format_observed(UTILISATION, display.percent, "mean")
+    others = facts.format_observed(UTILISATION, display.percent, phrases.PEERS_MEAN)
+    if not own or not others:
         return f"{facts.gpus} {facts.verb('works', 'work')} unlike the others."
-    return f"{facts.gpus} is only {display.percent(own)} busy, the others {display.percent(others)}."
+    return f"{facts.gpus} {facts.verb('is', 'are')} only {own} busy, the others {others}."
 
 
 MAKERS = {

@@ -9,6 +9,7 @@ from gpureport.report.model.pictures import SignalHistory, SignalPanel
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts, format_length
 from gpureport.report.sections.pictures.signals import CLOCK, POWER, Signal, format_number
 from gpureport.report.wording import display
+from gpureport.report.wording.ranges import format_range
 
 _USED = "gpu_memory_used_bytes"
 
@@ -55,9 +56,9 @@ def _list_waiting(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile
     """Yield how busy GPUs were, and how busy was what they waited for."""
     yield _build_use_tile(facts)
     label, metric, context = _WAITED_FOR[facts.finding.kind]
-    busy = facts.observed(metric)
-    if busy is not None:
-        yield Tile(label=label, value=display.percent(busy), context=context)
+    busy = facts.format_observed(metric, display.percent)
+    if busy:
+        yield Tile(label=label, value=busy, context=context)
 
 
 def _list_low_use(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile | None]:
@@ -78,51 +79,53 @@ def _list_low_power(facts: FindingFacts, history: SignalHistory | None) -> Itera
 
 
 def _list_full_memory(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile | None]:
-    """Yield how full memory is, and what is left."""
-    share, left = facts.observed(_USED, "max"), facts.observed(_USED, "free at the peak")
-    if share is not None and left is not None:
-        used, free = display.percent(share), display.memory(left)
+    """Yield how full memory is, and what is left where it is fullest."""
+    used = facts.format_observed(_USED, display.percent, "max")
+    left = facts.list_observed(_USED, "free at the peak")
+    if used and left:
         yield Tile(label="GPU memory used", value=used, unit=_name(facts), context="At its peak, reserved memory aside")
+        free = display.memory(min(left))
         value, _gap, unit = free.partition(display.GAP)
         yield Tile(label="Memory left", value=value, unit=unit, context="At the peak")
 
 
 def _list_growing_memory(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile | None]:
     """Yield how fast memory grows, and when it would be full."""
-    rate, full = facts.observed(_USED, "growth a second"), facts.observed("time until memory is full")
-    if rate is not None and full is not None:
-        value, _gap, unit = display.memory(60 * rate).partition(display.GAP)
+    rate = facts.format_observed(_USED, lambda each: display.memory(60 * each), "growth a second")
+    full = facts.list_observed("time until memory is full")
+    if rate and full:
+        value, _gap, unit = rate.rpartition(display.GAP)
         yield Tile(label="Memory growth", value=value, unit=f"{unit} a minute", context=_name(facts))
-        yield Tile(label="Time until it is full", value=format_length(full), context="At this rate")
+        yield Tile(label="Time until it is full", value=format_length(min(full)), context="At this rate")
 
 
 def _list_gaps(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile | None]:
     """Yield the share of its time in gaps, and the longest of them."""
-    share = facts.gap_share
+    shares = facts.gap_shares
     spans = [span.seconds for found in facts.group.findings for span in found.intervals]
-    if share is not None and spans:
-        yield Tile(label="Idle in gaps", value=display.percent(share[0]), unit=share[1], context=_name(facts))
+    if shares is not None and spans:
+        value = format_range(shares[0], display.percent)
+        yield Tile(label="Idle in gaps", value=value, unit=shares[1], context=_name(facts))
         context = f"Of {display.plural(len(spans), 'gap')}"
         yield Tile(label="Longest gap", value=display.duration(max(spans)), context=context)
 
 
 def _list_stalls(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile | None]:
     """Yield the share of the job in stalls, and how long one takes."""
-    share, idle = facts.observed("idle time", "share of the job"), facts.observed("idle time", "mean")
-    period = facts.observed("period")
-    if share is not None and idle is not None:
-        yield Tile(label="Idle in stalls", value=display.percent(share), unit="of the job", context=_name(facts))
-        often = f"Every {format_length(period)}" if period is not None else "Again and again"
-        yield Tile(label="One stall", value=display.duration(idle), context=often)
+    share = facts.format_observed("idle time", display.percent, "share of the job")
+    idle = facts.format_observed("idle time", display.duration, "mean")
+    period = facts.format_observed("period", format_length)
+    if share and idle:
+        yield Tile(label="Idle in stalls", value=share, unit="of the job", context=_name(facts))
+        often = f"Every {period}" if period else "Again and again"
+        yield Tile(label="One stall", value=idle, context=often)
 
 
 def _build_use_tile(facts: FindingFacts) -> Tile | None:
-    mean = facts.observed(UTILISATION, "mean")
-    if mean is None:
+    mean = facts.format_observed(UTILISATION, display.percent, "mean")
+    if not mean:
         return None
-    return Tile(
-        label="GPU use", value=display.percent(mean), unit=_name(facts), context=f"For {format_length(facts.seconds)}"
-    )
+    return Tile(label="GPU use", value=mean, unit=_name(facts), context=f"For {format_length(facts.seconds)}")
 
 
 def _name(facts: FindingFacts) -> str:

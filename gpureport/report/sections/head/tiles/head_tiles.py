@@ -44,9 +44,10 @@ def build_tiles(
         return build_step_tiles(comparison)
     step = comparison.steps[-1]
     computing, lost = _build_computing_tile(step, findings), _build_lost_tile(step, findings)
-    hottest, memory = _build_hottest_tile(step), build_memory_tile(comparison)
+    hottest, memory, energy = _build_hottest_tile(step), build_memory_tile(comparison), _build_energy_tile(step)
     if memory.value == display.NOT_RECORDED:
-        memory = _build_energy_tile(step)
+        # nothing is said twice
+        memory, energy = energy, lost
     if not any(analysis.run.gpus for analysis in step.analyses):
         return computing, hottest, memory
     told = list(list_finding_tiles(worst, history)) if worst is not None else []
@@ -60,7 +61,7 @@ def build_tiles(
         return (*[*told, computing][:2], lost, memory)
     if worst is not None or _lost_ratio(step) >= _HIGH_LOSS:
         return computing, lost, hottest, memory
-    return computing, hottest, _build_energy_tile(step), memory
+    return computing, hottest, energy, memory
 
 
 def _lost_ratio(step: Step) -> float:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from gpureport.analysis.results import GpuTime, TimePart
 from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.head.headlines.finding_headlines import describe_finding, find_worst
@@ -227,3 +228,97 @@ def test_a_hang_names_the_gpu_that_stands_still() -> None:
     hang = finding("hollow_util", devices=BOTH, cause="hang")
     still = replace(finding("idle_gap", cause="hang", devices=("gpu:2",)), root=hang.fingerprint)
     assert headline(hang, still, gpus=3) == "GPUs 0 and 1 look busy at near-idle power; GPU 2 stands still."
+
+
+RANGES = [
+    (
+        "idle_gap",
+        "idle time of this GPU in gaps",
+        "share of the job",
+        (0.27, 0.52),
+        "Both GPUs sit idle for 27 to 52% of the job.",
+    ),
+    (
+        "thermal_throttle",
+        "gpu_temperature_celsius",
+        "max",
+        (92.0, 88.0),
+        "Both GPUs overheat: 88 to 92 °C, slowed for 1 min 30 s.",
+    ),
+    (
+        "power_limited",
+        "gpu_power_limit_watts",
+        "median, of the default",
+        (0.5, 0.6),
+        "Both GPUs are capped at 50 to 60% of the default power limit.",
+    ),
+    (
+        "pcie_degraded",
+        "data rate of the link",
+        "of the highest",
+        (0.25, 0.5),
+        "The PCIe link of both GPUs runs at 25 to 50% of its speed.",
+    ),
+    (
+        "mem_pressure",
+        MEMORY,
+        "max, of installed",
+        (0.93, 0.97),
+        "The memory of both GPUs is 93 to 97% full: only 1.2 GiB left.",
+    ),
+    (
+        "zombie_memory",
+        MEMORY,
+        "last",
+        (8 * 2.0**30, 4 * 2.0**30),
+        "Both GPUs still hold 4.0 to 8.0 GiB after the last work.",
+    ),
+    ("imbalance", UTIL, "mean", (0.2, 0.3), "Both GPUs work unlike the others."),
+    (
+        "periodic_stall",
+        "idle time",
+        "share of the job",
+        (0.1, 0.14),
+        "Both GPUs stall again and again: 10 to 14% of the job.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "metric", "statistic", "values", "text"), RANGES, ids=[case[0] for case in RANGES])
+def test_gpus_that_differ_are_given_a_range(
+    kind: str, metric: str, statistic: str, values: tuple[float, float], text: str
+) -> None:
+    """The value of the worst GPU is not stated of all of them."""
+    own = [
+        finding(kind, seen(metric, statistic, value), devices=(f"gpu:{place}",), lost=100.0 - place)
+        for place, value in enumerate(values)
+    ]
+    assert headline(*own) == text
+
+
+def test_idle_gaps_of_gpus_that_differ_have_a_range_of_their_bars() -> None:
+    """Headline and bars agree of each GPU, not of the worst alone."""
+    gaps = [
+        finding("idle_gap", GAPS, devices=(f"gpu:{place}",), cause="unknown", lost=lost)
+        for place, lost in enumerate((300.0, 120.0))
+    ]
+    recording, analysis = examples.pair(examples.run(gpus=2), tuple(gaps))
+    times = [
+        GpuTime(
+            device=f"gpu:{place}",
+            seconds=(("idle", lost), ("computing", 600.0 - lost)),
+            parts=(TimePart(name="idle", cause="unknown", seconds=lost),),
+        )
+        for place, lost in enumerate((300.0, 120.0))
+    ]
+    run = ReportRun(label="a", step="a", recording=recording, analysis=replace(analysis, gpu_time=tuple(times)))
+    worst = find_worst([run])
+    assert worst is not None
+    text = describe_finding(worst)
+    assert text == "Both GPUs sit idle for 20 to 50% of their time; the log doesn't show why."
+
+
+def test_the_idle_end_of_some_gpus_is_a_share_of_all_gpu_time() -> None:
+    """What is lost is divided by the time of all GPUs, and said so."""
+    end = finding("tail_idle", devices=("gpu:1",), lost=60.0)
+    assert headline(end) == "GPU 1 idles 1 min 30 s after the last work, 5.0% of the GPU time."
