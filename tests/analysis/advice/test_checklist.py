@@ -49,8 +49,10 @@ def test_memory_and_batch(peak: float, state: Practice) -> None:
 
 
 def test_next_to_no_memory_is_not_near_full() -> None:
-    """A small model of which the rule on room says nothing fills no GPU: there is room for a larger batch."""
-    entries = _of(recording(util=BUSY, memory=steps((0, 10), (0.3, 90), (0.46, 200))))
+    """A small model fills no GPU: there is room for a larger batch, which the finding on it says as well."""
+    run = recording(util=BUSY, memory=steps((0, 10), (0.3, 90), (0.46, 200)))
+    assert "mem_headroom" in {found.kind for found in analyze(run).findings}
+    entries = _of(run)
     assert (entries["memory"].state, entries["batch"].state) == (TRY, TRY)
 
 
