@@ -138,7 +138,9 @@ out, one that was not comes first, and the advice begins with what they say. Wit
 
 With more loader workers stands how many to try: twice as many, at most one a core for each process. Where workers,
 cores and the use of the GPU are known, it is the number at which a loader whose speed grows with its workers would keep
-the GPU busy: 2 workers that keep it busy for 47% of the time make 5. No gain is promised: it may wait for other things.
+the GPU busy: 2 workers that keep it busy for 47% of the time make 5. Where the host log shows that the job itself kept
+less than half a core busy, cores are no limit: workers that wait for storage or the network do not compete for them.
+PyTorch warns of more workers than cores all the same. No gain is promised: the GPU may wait for other things.
 
 Where they name the framework (`torch_version`, `framework=jax` ...), a step that is for another one is left out, and of
 the input pipelines only that of the framework is given.

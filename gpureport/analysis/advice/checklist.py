@@ -218,7 +218,8 @@ def _cores(run: _Run) -> ChecklistEntry:
         reason = f"{known}; one thread was busy all the time while GPUs waited (cpu_bound_single): spread its work"
         return _entry(BALANCE, Practice.WORTH_TRYING, reason)
     if _UNCLEAR in run.causes or run.pauses_ratio >= PAUSES.value:
-        why, other = (_BESIDE_OTHERS, _ALONE) if _UNCLEAR in run.causes else (_describe_pauses(run), _WITH_MORE_WORKERS)
+        others = _UNCLEAR in run.causes or run.facts.others_fill_cpu
+        why, other = (_BESIDE_OTHERS, _ALONE) if others else (_describe_pauses(run), _WITH_MORE_WORKERS)
         return _entry(BALANCE, Practice.CANNOT_JUDGE, f"{known}; {why}, so whether it lacks cores is not shown", other)
     used = phrases.percent(run.facts.cpu_used or 0.0)
     reason = f"{known}; the CPU's median use was {used}, and no wait for it was found"

@@ -37,9 +37,12 @@ def _pegged(facts: RunFacts) -> bool | None:
 
 
 def _gpu_memory(facts: RunFacts) -> bool | None:
-    if facts.gpu_memory is None or facts.preallocated is not False:
+    """Whether a job needs less than most of the memory: no more than what was in use, however that was taken."""
+    if facts.gpu_memory is None:
         return None
-    return facts.gpu_memory < _ROOMY_GPU
+    if facts.gpu_memory < _ROOMY_GPU:
+        return True
+    return False if facts.preallocated is False else None
 
 
 def _full_memory(facts: RunFacts) -> bool | None:
@@ -73,7 +76,7 @@ CPU_BUSY = Condition(words="the CPU is busy (median use of 75% or more)", holds=
 HOST_MEMORY_FREE = Condition(words="host memory is not full (below 90%)", holds=_host_memory)
 HAS_WORKERS = Condition(words="the loader has workers", holds=_some_workers)
 ONE_CORE = Condition(words="one CPU core is at its limit while others are free", holds=_pegged)
-GPU_MEMORY_FREE = Condition(words="GPU memory is free (peak below 85%) and was not preallocated", holds=_gpu_memory)
+GPU_MEMORY_FREE = Condition(words="GPU memory is free (the job needs less than 85%)", holds=_gpu_memory)
 GPU_MEMORY_FULL = Condition(
     words="GPU memory is full (peak of 90% or more) and was not preallocated", holds=_full_memory
 )

@@ -9,10 +9,10 @@ STEPS = (
         name="loader_workers",
         title="More loader workers",
         do="Double the number of loader workers (DataLoader num_workers, tf.data num_parallel_calls), again as long as "
-        "the throughput rises, to at most one a core.",
+        "the throughput rises, to at most one a core where they keep cores busy.",
         when="The GPU waits for batches while cores and host memory are free.",
-        risk="Each worker takes host memory and starts anew with each epoch unless it is kept; more workers than cores "
-        "slow one another down.",
+        risk="Each worker takes host memory and starts anew with each epoch unless it is kept; more busy workers "
+        "than cores slow one another down.",
         check="Idle gaps and low phases go, CPU use rises, and the work done per GPU-hour goes up.",
         source=references.join_sources(references.NEPTUNE, references.CLUSTER, references.TORCH_DATA),
         conditions=(conditions.CORES_FREE, conditions.HOST_MEMORY_FREE),

@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from gpureport import gpus
 from gpureport.analysis.job import job_params, precision_params
 from gpureport.analysis.job.framework import Framework, find_framework
@@ -23,6 +21,8 @@ _BUSIEST = "cpu_busiest_core_ratio"
 _IOWAIT = "cpu_iowait_ratio"
 _HOST_MEMORY = "host_memory_used_ratio"
 _LINK, _LIMITED = "pcie_degraded", "power_limited"
+_CPU_WAITS = {"cpu_bound", "cpu_bound_single"}
+"""Kinds whose episodes say that the job wants more of the CPU, whatever it used of it over the run."""
 _LANES, _COMMON_GENERATION, _HALF = 16.0, 4.0, 0.5
 """Lanes of a full link, the generation assumed for an unknown model, and half of what a link carries."""
 _HOST_USED, _HOST_TOTAL = "host_memory_used_bytes", "host_memory_total_bytes"
@@ -71,6 +71,11 @@ class RunFacts:
     power_limit_reached: bool | None = None
     job_hardly_uses_cpu: bool = False
 
+    @property
+    def others_fill_cpu(self) -> bool:
+        """Whether the CPU is as full as one that GPUs wait for, and the job hardly uses it."""
+        return self.job_hardly_uses_cpu and self.cpu_used is not None and self.cpu_used >= job_load.FULL.value
+
 
 def gather_facts(
     run: Run, statistics: Sequence[DeviceStatistics], findings: Sequence[Finding], unjudged: Collection[str]
@@ -102,7 +107,7 @@ def gather_facts(
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
         setup=setup,
-        job_hardly_uses_cpu=_hardly_uses_cpu(hosts, cpu_used, setup),
+        job_hardly_uses_cpu=_hardly_uses_cpu(hosts),
         framework=find_framework(labels),
         reduced_links=reduced,
         full_links=frozenset(one.device for one in gpus_of if _has_full_link(models[one.device], one, findings))
@@ -110,13 +115,13 @@ def gather_facts(
     )
 
 
-def _hardly_uses_cpu(hosts: Sequence[DeviceStatistics], cpu_used: float | None, setup: JobParams) -> bool:
-    """Return whether the job hardly used the CPU; False where that was not recorded."""
-    job = max((one.p50 for one in _list_summaries(hosts, JOB)), default=None)
-    if job is None or cpu_used is None:
-        return False
-    cores = float("nan") if setup.cores is None else setup.cores.value
-    return bool(job_load.is_hardly_used(np.array([job]), np.array([cpu_used]), cores)[0])
+def _hardly_uses_cpu(hosts: Sequence[DeviceStatistics]) -> bool:
+    """Return whether the job kept less than half a core busy on every host that recorded its share, and one did.
+
+    How much of the load that is does not matter: on a machine at rest the job may be all of it.
+    """
+    cores = [one.mean for one in _list_summaries(hosts, JOB)]
+    return bool(cores) and max(cores) < job_load.HARDLY.value
 
 
 def read_setup(labels: Iterable[tuple[str, str]]) -> JobParams:
@@ -171,7 +176,8 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
         known,
         link_reduced=_has_reduced_link(known, finding),
         power_limit_reached=_reaches_power_limit(finding),
-        job_hardly_uses_cpu=known.job_hardly_uses_cpu or finding.cause == job_load.BESIDE_OTHERS,
+        job_hardly_uses_cpu=finding.cause == job_load.BESIDE_OTHERS
+        or (known.job_hardly_uses_cpu and finding.kind not in _CPU_WAITS),
     )
     if not any(evidence.metric in {CPU, _IOWAIT} for evidence in finding.evidence):
         return known

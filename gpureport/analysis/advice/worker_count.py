@@ -22,6 +22,7 @@ from gpureport.findings import Finding
 DOUBLE = "Double their number, to at most one a core."
 """What to try where nothing is known."""
 _DOUBLE_FREELY = "Double their number: the job hardly uses the CPU, so they can outnumber its cores."
+_OUTNUMBER = ", and workers that hardly use the CPU can outnumber its cores"
 ONE_MORE = "Add one at a time."
 """What to try where no number is suggested."""
 _WAITS = (*waiting_gpus.WAIT_KINDS, *LOW_USE_KINDS, "workers_headroom")
@@ -52,7 +53,8 @@ def suggest_workers(facts: RunFacts, finding: Finding | None = None) -> str:
     now = round(setting.value)
     doubled = 2 * now or _FEWEST
     if cores is None:
-        return f"Try {doubled} instead of {now}, but no more than one a core."
+        limit = _OUTNUMBER if facts.job_hardly_uses_cpu else ", but no more than one a core"
+        return f"Try {doubled} instead of {now}{limit}."
     most = max(cores.most_workers, _MOST_TIMES * max(now, 1)) if facts.job_hardly_uses_cpu else cores.most_workers
     used = _find_use(facts, finding)
     if used is None:
@@ -63,7 +65,7 @@ def suggest_workers(facts: RunFacts, finding: Finding | None = None) -> str:
     tried = min(wanted, most)
     why = f"at {phrases.percent(used)} busy, the GPU can take {_format_times(1 / used)} as much data at most"
     if tried > cores.most_workers:
-        return f"Try {tried} instead of {now}: {why}, and workers that hardly use the CPU can outnumber its cores."
+        return f"Try {tried} instead of {now}: {why}{_OUTNUMBER}."
     limit = ", one a core" if wanted > tried else ""
     return f"Try {tried} instead of {now}{limit}: {why}."
 

@@ -18,6 +18,8 @@ _NAMED = 8
 
 PEERS_MEAN = "median of the means of its peers"
 """Statistic of what the other GPUs did, beside the mean of one."""
+NOT_PREALLOCATED = "preallocation: no single step took 60% of the memory and kept it"
+"""What is ruled out where memory shows what a job needs; one that takes a little at once and keeps it is usual."""
 
 
 def size_of(amount: float, whole: float) -> str:

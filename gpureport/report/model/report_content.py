@@ -212,8 +212,9 @@ class Report:
 
     @property
     def quiet_line(self) -> str:
-        """What was read, after the title where that says something else."""
-        return self.subtitle if self.title in self.subtitle else f"{self.title} \N{MIDDLE DOT} {self.subtitle}"
+        """What was read, after the title where that says something else; a long chain of steps is cut in it."""
+        is_said = self.title.removesuffix("\N{HORIZONTAL ELLIPSIS}") in self.subtitle
+        return self.subtitle if is_said else f"{self.title} \N{MIDDLE DOT} {self.subtitle}"
 
     @property
     def steps_heading(self) -> str:

@@ -49,8 +49,10 @@ def test_memory_and_batch(peak: float, state: Practice) -> None:
 
 
 def test_next_to_no_memory_is_not_near_full() -> None:
-    """A small model of which the rule on room says nothing fills no GPU: there is room for a larger batch."""
-    entries = _of(recording(util=BUSY, memory=steps((0, 10), (0.3, 90), (0.46, 200))))
+    """A small model fills no GPU: there is room for a larger batch, which the finding on it says as well."""
+    run = recording(util=BUSY, memory=steps((0, 10), (0.3, 90), (0.46, 200)))
+    assert "mem_headroom" in {found.kind for found in analyze(run).findings}
+    entries = _of(run)
     assert (entries["memory"].state, entries["batch"].state) == (TRY, TRY)
 
 
@@ -142,6 +144,32 @@ def test_a_cpu_that_other_programs_fill(job: float, cores: str, pipeline: Practi
     assert entries["input_pipeline"].state is pipeline
     assert cores in entries["cpu_cores"].reason
     assert "too few" not in entries["cpu_cores"].reason
+
+
+PAUSED = 80 + 2 * (np.arange(300.0) % 3 - 1)
+
+
+@pytest.mark.parametrize(
+    ("util", "job", "pipeline", "cores", "words"),
+    [
+        (PAUSED, 0.01, CANNOT, CANNOT, "other programs filled the CPU and the job hardly used it, so whether"),
+        (PAUSED, 15.0, CANNOT, CANNOT, "short pauses took 20% of the GPU time, so whether it lacks cores"),
+        (BUSY, 0.01, DONE, DONE, "no wait for it was found"),
+    ],
+)
+def test_pauses_that_nothing_explains_leave_waits_open(
+    util: Floats, job: float, pipeline: Practice, cores: Practice, words: str
+) -> None:
+    """They may be waits for input too short for a finding; a full CPU beside them does not show that it is enough."""
+    seconds = np.arange(300.0)
+    host = {"cpu_iowait_ratio": 0.0, "cpu_busiest_core_ratio": 0.96, "host_memory_used_ratio": 0.2}
+    host |= {"cpu_utilization_ratio": 0.95, "cpu_logical_cores": 16.0, "job_cpu_cores": job}
+    run = recording(util=util, received=0.0, sent=0.0, link_generation=4.0, link_width=16.0)
+    entries = _of(with_host(run, seconds, **host))
+    assert entries["input_pipeline"].state is pipeline
+    assert ("short pauses took 20% of the GPU time" in entries["input_pipeline"].reason) == (pipeline is CANNOT)
+    assert entries["cpu_cores"].state is cores
+    assert words in entries["cpu_cores"].reason
 
 
 def test_throughput() -> None:

@@ -77,7 +77,7 @@ def test_what_is_done_is_not_advised() -> None:
 
 
 def test_a_larger_batch_needs_memory_that_is_free_for_sure() -> None:
-    """Preallocation hides the need: then it is a question."""
+    """Preallocation hides the need: then it is a question, unless all that was taken leaves room."""
 
     def offered(**known: object) -> tuple[str, ...] | None:
         facts = replace(NOTHING, **known)  # type: ignore[arg-type]  # each caller names real fields
@@ -86,9 +86,9 @@ def test_a_larger_batch_needs_memory_that_is_free_for_sure() -> None:
 
     assert offered(gpu_memory=0.4, preallocated=False) == ()
     assert offered(gpu_memory=0.93, preallocated=False) is None
-    assert offered(gpu_memory=0.9, preallocated=True) == (
-        "GPU memory is free (peak below 85%) and was not preallocated",
-    )
+    assert offered(gpu_memory=0.4, preallocated=None) == ()
+    assert offered(gpu_memory=0.9, preallocated=None) == ("GPU memory is free (the job needs less than 85%)",)
+    assert offered(gpu_memory=0.9, preallocated=True) == ("GPU memory is free (the job needs less than 85%)",)
 
 
 def test_steps_that_fit_come_before_those_that_may() -> None:

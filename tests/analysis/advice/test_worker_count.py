@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from gpureport.analysis.advice.run_facts import RunFacts
+from gpureport.analysis import analyze
+from gpureport.analysis.advice.run_facts import RunFacts, gather_facts
 from gpureport.analysis.advice.step_choice import choose_steps, choose_workers_trial
 from gpureport.analysis.advice.worker_count import suggest_workers
 from gpureport.analysis.job.job_params import read_params
 from gpureport.findings import Evidence
-from tests.builders import finding
+from tests.builders import finding, recording, with_host
 
 HALF = "the GPU can take 2.1 times as much data at most."
 
@@ -50,6 +52,7 @@ def test_the_number_rests_on_what_is_known(params: str, expected: str) -> None:
         ("num_workers=16 cpu_count=16", "Try 35 instead of 16: at 47% busy, "),
         ("num_workers=2 cpu_count=16", f"Try 5 instead of 2: at 47% busy, {HALF}"),
         ("cpu_count=16", "Double their number: the job hardly uses the CPU, so they can outnumber its cores."),
+        ("num_workers=2", "Try 4 instead of 2, and workers that hardly use the CPU can outnumber its cores."),
     ],
 )
 def test_workers_that_hardly_use_the_cpu_may_be_more_than_its_cores(params: str, expected: str) -> None:
@@ -57,6 +60,24 @@ def test_workers_that_hardly_use_the_cpu_may_be_more_than_its_cores(params: str,
     known = replace(facts(params), job_hardly_uses_cpu=True)
     assert suggest_workers(known).startswith(expected)
     assert choose_workers_trial(known) is not None
+
+
+def test_a_job_that_waits_for_the_cpu_itself_gets_no_more_workers_than_cores() -> None:
+    """Whatever it used of it over the run: its waits may be a part of it."""
+    known = replace(facts("num_workers=2 cpu_count=2"), job_hardly_uses_cpu=True, cpu_used=0.97)
+    assert "loader_workers" in {one.name for one in choose_steps(finding("io_bound", (0, 9)), known)}
+    assert "loader_workers" not in {one.name for one in choose_steps(finding("cpu_bound", (0, 9)), known)}
+
+
+@pytest.mark.parametrize(
+    ("cpu", "job", "is_known"), [(0.95, 0.01, True), (0.02, 0.03, True), (0.95, 0.6, False), (0.95, None, False)]
+)
+def test_what_the_job_itself_used_is_read_from_the_host_log(cpu: float, job: float | None, *, is_known: bool) -> None:
+    """On a machine at rest too, of whose little load it is most; where it was not recorded, cores stay the limit."""
+    series = {"cpu_utilization_ratio": cpu, "cpu_logical_cores": 2.0} | ({} if job is None else {"job_cpu_cores": job})
+    run = with_host(recording(util=np.full(60, 80.0)), np.arange(60.0), **series)
+    analysis = analyze(run)
+    assert gather_facts(run.run, analysis.statistics, (), ()).job_hardly_uses_cpu == is_known
 
 
 def test_cores_are_shared_by_the_gpus_of_a_machine() -> None:

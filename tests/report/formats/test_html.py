@@ -165,3 +165,10 @@ def test_cards_lead_to_their_marks(report: Report) -> None:
     links = re.findall(r'<a href="#(run[^"]+)">Show on timeline</a>', page)
     assert sorted(links) == ["run0-mark-F1-0", "run0-mark-F2-1"]
     assert [link for link in links if f'id="{link}"' not in page] == []
+
+
+@pytest.mark.parametrize("title", ["Training for Norvik", None])
+def test_a_title_of_a_persons_own_stands_above_what_was_read(title: str | None) -> None:
+    """The names of the runs, which stand there anyway, do not."""
+    page = html.render(build([examples.pair(examples.run())], **_PLAIN | {"title": title}))
+    assert ("<b>Training for Norvik</b><br>" in page) is (title is not None)

@@ -53,8 +53,8 @@ class Underutilised(LowUseRule):
     descriptions = (
         KindDescription(
             name=_KIND,
-            title="Low use, CPU and storage free",
-            meaning="The GPU works only part of the time, though CPU and storage are free.",
+            title="Low use, CPU not full",
+            meaning="The GPU works only part of the time, though the CPU isn't full; its loader may be the limit.",
             recommendations=(_ADVICE, _SERVING),
             advice_paths=(
                 AdvicePath(causes=("requests or input",), steps=("profile_step",)),

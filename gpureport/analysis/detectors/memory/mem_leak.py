@@ -146,7 +146,7 @@ class MemLeak(Rule):
             ruled_out=(
                 "an allocator that warms up: the first fifth of the job is left out",
                 "a high-water mark: memory grows in every quarter",
-                "preallocation: no single step took 60% of the memory",
+                phrases.NOT_PREALLOCATED,
             ),
             summary=(
                 f"The memory of {phrases.gpu_name(device)} grew by {per_minute} a minute and "

@@ -37,8 +37,9 @@ class Memory(Rule):
 
     Preallocated: one step takes at least 60% of the memory, which then stays within 1.2% until it is released. Memory
     that keeps its first value may have been preallocated before the log began; confidence is low then, and medium in
-    less than a minute or with fewer than five readings of the fullest GPU. With samples a minute or more apart, one
-    step cannot be seen, and confidence in preallocation is low.
+    less than a minute in which 60% and more was in use, or with fewer than five readings of the fullest GPU. With
+    samples a minute or more apart, one step cannot be seen, and confidence in preallocation is low. Of a GPU that never
+    worked, less than 5% in use says nothing.
     """
 
     name = "memory"
@@ -78,7 +79,7 @@ class Memory(Rule):
     roomy: Threshold = pragmatic(
         0.70, "1", "published advice: raise the batch where memory use is low; with less free, there is no room for it"
     )
-    used: Threshold = pragmatic(0.05, "1", "a context alone takes less; such a GPU is unused")
+    used: Threshold = pragmatic(0.05, "1", "a context alone takes less; a GPU that never worked is unused then")
     full: Threshold = pragmatic(0.95, "1", "a workspace or a longer sequence takes more than what is left")
     step: Threshold = literature(
         0.60, "1", "JAX documentation: 75% is taken at once by default; TensorFlow takes nearly all"
@@ -99,7 +100,9 @@ class Memory(Rule):
             if len(series) < FEWEST_SAMPLES:
                 yield from (missing_metrics.too_short(kind, 0.0, self.shortest.value) for kind in self.kinds)
                 continue
-            if context.whole.seconds < self.shortest.value:
+            # as little as a context takes is nothing that an allocator reserves
+            flat = peak >= self.used.value * total and is_constant(series, self.steady.value * total)
+            if context.whole.seconds < self.shortest.value and (flat or self._holds_most(peak, total)):
                 yield missing_metrics.too_short("mem_prealloc", context.whole.seconds, self.shortest.value)
             step, spread = self._measure_preallocation(series, total)
             capacity = total - memory_reserved(series)
@@ -110,14 +113,14 @@ class Memory(Rule):
                 samples=series.count_readings(USED, series.find_known_rows(USED)),
                 step_ratio=step,
                 range_ratio=spread,
-                is_constant=is_constant(series, self.steady.value * total),
-                is_long=self._is_long(series),
+                is_constant=flat,
+                is_told=self._is_long(series) or not self._holds_most(peak, total),
                 interval=series.interval,
             )
             uses.append(use)
         preallocated = [use for use in uses if self._is_taken_at_once(use.step_ratio, use.range_ratio)]
         others = [use for use in uses if not self._is_taken_at_once(use.step_ratio, use.range_ratio)]
-        measurable = [use for use in others if use.ratio >= self.used.value]
+        measurable = [use for use in others if use.ratio >= self.used.value or use.device in context.active]
         full_gpus = [use for use in measurable if use.ratio >= self.full.value]
         everybody = tuple(context.gpus())
         if preallocated:
@@ -131,10 +134,10 @@ class Memory(Rule):
         """Return whether the memory of a GPU was preallocated; None if the log cannot show it.
 
         It cannot of memory that kept its first value, which may have been taken before the log began, nor of less than
-        a minute.
+        a minute in which most of the memory was in use.
         """
         peak, total = memory_peak(series), memory_total(series)
-        if peak is None or not total or not self._is_long(series):
+        if peak is None or not total or not (self._is_long(series) or not self._holds_most(peak, total)):
             return None
         if peak < self.used.value * total:
             return False
@@ -145,6 +148,10 @@ class Memory(Rule):
 
     def _is_taken_at_once(self, step: float, spread: float) -> bool:
         return step >= self.step.value and spread < self.steady.value
+
+    def _holds_most(self, peak: int, total: int) -> bool:
+        """Return whether as much was in use as preallocation takes: of less, no step can have taken that much."""
+        return peak >= self.step.value * total
 
     def _is_long(self, series: DeviceSeries) -> bool:
         return bool(series.times[-1] - series.times[0] >= self.shortest.value * 1e6)
@@ -222,7 +229,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
     kind: str, uses: list[MemoryUse], severity: Severity, evidence: tuple[Evidence, ...], summary: str, advice: str
 ) -> Finding:
     is_constant = kind != "mem_prealloc" and any(use.is_constant for use in uses)
-    is_measured = kind != "mem_prealloc" and not is_constant and all(use.is_long for use in uses)
+    is_measured = kind != "mem_prealloc" and not is_constant and all(use.is_told for use in uses)
     confidence = Confidence.HIGH if is_measured else Confidence.LOW if is_constant else Confidence.MEDIUM
     # coarse samples blur how fast memory was taken, but not how full it was
     step = max(use.interval for use in uses) if kind == "mem_prealloc" else 0.0
@@ -240,7 +247,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
         evidence=evidence,
         lost_gpu_seconds=None,
         samples=sum(use.samples for use in uses),
-        ruled_out=("preallocation: no single step took 60% of the memory",) if is_measured else (),
+        ruled_out=(phrases.NOT_PREALLOCATED,) if is_measured else (),
         summary=summary,
         recommendation=advice,
     )

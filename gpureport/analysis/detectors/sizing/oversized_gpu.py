@@ -134,7 +134,7 @@ class OversizedGpu(Rule):
             ),
             lost_gpu_seconds=None,
             samples=sum(context.series[name].count_readings(UTILISATION, slice(None)) for name in names),
-            ruled_out=("preallocation: no single step took 60% of the memory",),
+            ruled_out=(phrases.NOT_PREALLOCATED,),
             summary=(
                 f"{phrases.add_article(fit.gpu.model)} may suffice: {phrases.gpu_names(names, tuple(context.gpus()))} "
                 f"used up to {phrases.size(peak)} of memory and averaged {phrases.percent(used)} utilisation."

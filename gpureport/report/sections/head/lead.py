@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.certainty import SURE_READINGS
 from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.step_figures import (
@@ -17,7 +18,7 @@ from gpureport.report.sections.comparison import quality_rows
 from gpureport.report.sections.head import excluded_data, money_sentences
 from gpureport.report.sections.head.headlines import step_headline
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
-from gpureport.report.sections.head.headlines.run_headline import HEALTHY, OF_GPU_TIME
+from gpureport.report.sections.head.headlines.run_headline import HEALTHY, OF_GPU_TIME, PAUSING
 from gpureport.report.sections.head.loss_sentence import Findings, describe_loss, name_loss
 from gpureport.report.wording import display
 from gpureport.report.wording.differences.comparison_reasons import SINGLE_RUN_SCATTER, describe_reason
@@ -63,6 +64,8 @@ def write_run_lead(
         yield _describe_low_confidence(told)
     if sentence.startswith(HEALTHY):
         yield f"{NOTHING_TO_DO}; {describe_checks(findings)}"
+    if sentence.startswith(PAUSING):
+        yield phrases.capitalize(describe_checks(findings))
 
 
 def _describe_low_confidence(told: FindingFacts) -> str:

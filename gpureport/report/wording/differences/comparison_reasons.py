@@ -47,7 +47,8 @@ _PEAK_DOUBTS = {
     PeakDoubt.UNUSED: "No GPU memory was in use, so nothing tells which kinds would hold the job.",
     PeakDoubt.PREALLOCATED: "Memory was taken in advance, so its peak says nothing about what the job needs.",
     PeakDoubt.PERHAPS_PREALLOCATED: (
-        "Memory kept its first value, or was recorded for less than a minute: it may have been taken in advance."
+        "Memory kept its first value, or was recorded for less than a minute with most of it in use: it may have been "
+        "taken in advance."
     ),
 }
 _COUNTED = {ReasonKind.FEW_SAMPLES: "samples", ReasonKind.FEW_RATES: "points of its throughput"}

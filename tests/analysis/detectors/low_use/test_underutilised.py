@@ -36,6 +36,8 @@ def test_what_was_not_recorded_is_not_ruled_out() -> None:
     (finding,) = found(analyze(recording(util=_PHASES, cpu=_CALM)), "underutilised")
     assert finding.confidence == Confidence.LOW
     assert "CPU as a whole was not the bottleneck; whether one core or storage was is not known." in finding.summary
+    (kind,) = Underutilised.descriptions
+    assert kind.title == "Low use, CPU not full", "true of what the log leaves open, the loader above all"
     assert "whether one core or storage was the bottleneck: gpureport record" in finding.recommendation
     assert not any("storage" in said for said in finding.ruled_out)
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from gpureport.analysis import analyze
+from gpureport.analysis.detectors.memory.memory import Memory
+from gpureport.analysis.series.device_series import series_by_device
 from gpureport.columns import FloatArray
 from gpureport.findings import Confidence, Severity
 from tests.builders import GIB, found, recording, steps, unjudged
@@ -63,8 +65,19 @@ def test_a_step_that_goes_on_growing_is_no_preallocation() -> None:
 
 
 def test_an_unused_gpu_has_no_room_to_offer() -> None:
-    """A bare context says nothing about batch size."""
-    assert found(analyze(recording(util=_UTIL, memory=steps((0.5, 300)))), "mem_headroom") == []
+    """A bare context says nothing about batch size; a GPU that works in as little has room for more."""
+    idle = analyze(recording(util=np.zeros(300), memory=steps((0.5, 300))))
+    assert found(idle, "mem_headroom") == []
+    (room,) = found(analyze(recording(util=_UTIL, memory=steps((0.5, 20), (2.5, 280)))), "mem_headroom")
+    assert room.confidence is Confidence.HIGH
+    assert room.summary.startswith("97% of the memory of GPU 0 was never used")
+
+
+def test_room_beside_an_unused_gpu_is_that_of_the_one_that_works() -> None:
+    """The other has nothing to fill its memory with."""
+    run = recording(util=[_UTIL, np.zeros(300)], memory=[_growing(2.5), np.full(300, 0.5)])
+    (room,) = found(analyze(run), "mem_headroom")
+    assert room.devices == ("gpu:0",)
 
 
 def test_without_memory_it_is_not_judged() -> None:
@@ -109,15 +122,25 @@ def test_confidence_follows_the_samples(samples: int, sure: Confidence, level: f
     assert (finding.confidence, finding.samples) == (sure, samples)
 
 
-@pytest.mark.parametrize("seconds", [30, 120])
-def test_preallocation_is_ruled_out_only_where_it_could_be_assessed(seconds: int) -> None:
-    """Less than a minute tells memory that is reserved from none that is needed."""
-    analysis = analyze(recording(util=steps((97, seconds)), memory=steps((27, seconds // 2), (30, seconds // 2))))
+@pytest.mark.parametrize(("seconds", "peak"), [(30, 52), (120, 52), (30, 30), (120, 30)])
+def test_preallocation_is_ruled_out_only_where_it_could_be_assessed(seconds: int, peak: float) -> None:
+    """Less than a minute doesn't tell memory that is reserved from memory that is needed, where most of it is used."""
+    memory = steps((0.9 * peak, seconds // 2), (peak, seconds // 2))
+    run = recording(util=steps((97, seconds)), memory=memory)
+    analysis = analyze(run)
     (finding,) = found(analysis, "mem_headroom")
     assessed = not unjudged(analysis, "mem_prealloc")
-    assert assessed == (seconds > 60)
+    assert assessed == (seconds > 60 or peak < 48)
+    assert (Memory().is_preallocated(next(iter(series_by_device(run).values()))) is False) == assessed
     assert bool(finding.ruled_out) == assessed
     assert finding.confidence is (Confidence.HIGH if assessed else Confidence.MEDIUM)
+
+
+def test_a_small_step_that_stays_is_not_said_to_be_none() -> None:
+    """A model that is loaded at once takes a tenth of the memory and keeps it: ruled out is one of most of it."""
+    (finding,) = found(analyze(recording(util=_UTIL, memory=steps((0.6, 10), (7.3, 290)))), "mem_headroom")
+    assert finding.ruled_out == ("preallocation: no single step took 60% of the memory and kept it",)
+    assert [step.unknown for step in finding.steps if step.name == "larger_batch"] == [()]
 
 
 def test_coarse_samples_do_not_tell_a_step() -> None:

@@ -368,6 +368,18 @@ def test_what_can_be_tried_is_no_first_step_where_nothing_needs_doing() -> None:
     assert "First:" not in details
 
 
+@pytest.mark.parametrize("pauses", [60, 59])
+def test_a_run_with_notable_short_pauses_is_not_called_healthy(pauses: int) -> None:
+    """From a tenth of the time on: no check explains them, so that a reader is not told to stop there."""
+    content = report(divided(computing=600 - pauses, short_pauses=pauses))
+    lead = " ".join(content.verdict.details)
+    told = "No problems found; short pauses take 10% of the time."
+    assert (sentence(content) == told) == (pauses == 60)
+    assert sentence(content).startswith("Healthy") == (pauses == 59)
+    assert ("Nothing needs doing" in lead) == (pauses == 59)
+    assert ("All 33 checks were assessed. First: try more loader workers." in lead) == (pauses == 60)
+
+
 def test_at_most_two_doubts_stand_before_all_else() -> None:
     """What must be known before the headline is believed: the others are notes, and none is said twice."""
     step = ClockStep(device="gpu:0", at=examples.at(60), step_seconds=-600.0, shift_seconds=600.0, cause=CLOCK_SET_BACK)

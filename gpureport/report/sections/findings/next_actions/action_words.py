@@ -36,6 +36,13 @@ TRY_WORKERS = ActionWording(
     gain=UNKNOWN_GAIN,
 )
 """For GPUs that are little used for no known reason, in a job that may want more workers."""
+TRY_BESIDE_OTHERS = ActionWording(
+    title=TRY_WORKERS.title,
+    how="A loader that waits for storage needs hardly any CPU. {workers} If that changes nothing, measure without the "
+    "other programs.",
+    gain=UNKNOWN_GAIN,
+)
+"""The same where other programs fill the CPU and the job hardly uses it."""
 FIND_HANG = ActionWording(
     title="Find the rank that hangs",
     how="When it hangs again, dump the stacks of all ranks and look for the one outside the collective.",

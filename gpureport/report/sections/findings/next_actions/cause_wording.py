@@ -11,6 +11,7 @@ from gpureport.report.sections.findings.next_actions.action_words import (
     PROFILE,
     SAVE_IN_BACKGROUND,
     SHORTEN_EPOCH_PAUSES,
+    TRY_BESIDE_OTHERS,
     UNKNOWN_GAIN,
     ActionWording,
 )
@@ -20,12 +21,7 @@ WORDING_BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
         title="Free the CPU of other programs",
         how="They hold most cores: find them with top, or reserve cores for the job.",
     ),
-    ("low_util_cause_unknown", BESIDE_OTHERS): ActionWording(
-        title="Try more loader workers",
-        how="A loader that waits for storage needs hardly any CPU. {workers} If that changes nothing, measure without "
-        "the other programs.",
-        gain=UNKNOWN_GAIN,
-    ),
+    ("low_util_cause_unknown", BESIDE_OTHERS): TRY_BESIDE_OTHERS,
     ("cpu_bound_single", COPYING): ActionWording(
         title="Pin host memory",
         how="If host memory is not pinned, pin it (pin_memory=True): then copies need no CPU. Copy with "

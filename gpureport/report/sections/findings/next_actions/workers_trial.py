@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 
 from gpureport.analysis.advice import step_choice
-from gpureport.analysis.advice.run_facts import gather_facts
+from gpureport.analysis.advice.run_facts import RunFacts, gather_facts
 from gpureport.analysis.signals.low_use import LOW_USE_KINDS, PAUSES
 from gpureport.analysis.signals.waits.waiting_gpus import WAIT_KINDS
 from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS, recorded_seconds
-from gpureport.findings import AdvisedStep
 from gpureport.report.model.head import Action
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings.next_actions.action_words import PROFILE, TRY_WORKERS
+from gpureport.report.sections.findings.next_actions.action_words import PROFILE, TRY_BESIDE_OTHERS, TRY_WORKERS
 from gpureport.report.sections.findings.rows.row_groups import RowGroup
 from gpureport.report.sections.head import low_use_sentences
 from gpureport.report.wording import display
@@ -41,8 +40,9 @@ def find_trial(runs: Sequence[ReportRun], groups: Sequence[RowGroup]) -> Action 
         if is_low
         else f"Short pauses took {display.percent(pauses)} of the GPU time"
     )
-    trial = _choose_trial(runs[-1])
-    wording = PROFILE if trial is None else TRY_WORKERS
+    facts = _gather_facts(runs[-1])
+    trial = step_choice.choose_workers_trial(facts)
+    wording = PROFILE if trial is None else TRY_BESIDE_OTHERS if facts.others_fill_cpu else TRY_WORKERS
     how = wording.how.format(workers="" if trial is None else trial.suggestion)
     return Action(
         title=wording.title,
@@ -52,8 +52,7 @@ def find_trial(runs: Sequence[ReportRun], groups: Sequence[RowGroup]) -> Action 
     )
 
 
-def _choose_trial(run: ReportRun) -> AdvisedStep | None:
-    """Return more loader workers as a step for a run; None where the run rules them out."""
+def _gather_facts(run: ReportRun) -> RunFacts:
     analysis = run.analysis
     missing = {entry.kind for entry in analysis.not_judged}
-    return step_choice.choose_workers_trial(gather_facts(analysis.run, analysis.statistics, analysis.findings, missing))
+    return gather_facts(analysis.run, analysis.statistics, analysis.findings, missing)

@@ -16,6 +16,8 @@ from gpureport.report.wording import display
 
 HEALTHY, OF_GPU_TIME = "Healthy", "of the GPU time was lost"
 """Beginning of the headline of a sound run, and words of that on a loss without a finding."""
+PAUSING = "No problems found; short pauses take"
+"""Beginning of the headline of a run with many short pauses that nothing explains."""
 _LOST = 0.1
 """Share of the GPU time lost above which a run is not called healthy."""
 
@@ -50,7 +52,7 @@ def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) 
     pauses = gpu_time.short_pauses_ratio(analyses)
     computing = display.lower_first(low_use_sentences.describe_computing(analyses))
     return (
-        f"No problems found; short pauses take {display.percent(pauses)} of the time."
+        f"{PAUSING} {display.percent(pauses)} of the time."
         if pauses >= PAUSES.value
         else f"{HEALTHY}: {computing}; no problems found."
     )

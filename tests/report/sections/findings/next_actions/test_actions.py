@@ -15,6 +15,7 @@ from gpureport.report.model.head import Action
 from gpureport.report.model.report_content import Report
 from gpureport.report.sections.findings.next_actions import action_wording
 from gpureport.report.wording import display, terms
+from tests import builders
 from tests.report import examples, sample_reports
 
 _SKIPPED = {"mapped", "recorded"}
@@ -192,6 +193,18 @@ def test_short_pauses_without_a_finding_get_the_same_trial() -> None:
     assert used_well.text.replace(display.GAP, " ").startswith("Short pauses took 20% of the GPU time; the log doesn't")
     assert "Try more loader workers" not in _titles(_paused(0.95))
     assert "Try more loader workers" not in _titles(_paused(0.68, steps=15))
+
+
+def test_workers_beyond_the_cores_are_tried_where_the_job_hardly_uses_them() -> None:
+    """Other programs fill the CPU: no cores are free, and the two workers that wait for storage compete for none."""
+    run = builders.recording(util=76 + 2 * (np.arange(300.0) % 3 - 1))
+    host = {"cpu_utilization_ratio": 0.95, "cpu_logical_cores": 2.0, "job_cpu_cores": 0.01}
+    run = builders.with_host(run, np.arange(300.0), **host)
+    run = replace(run, run=replace(run.run, params=(("num_workers", "2"),), work=WORK))
+    (first,) = _actions((run, analyze(run)))
+    assert (first.title, "Try 3 instead of 2" in first.text) == ("Try more loader workers", True)
+    assert "while CPU cores are free" not in first.text
+    assert first.text.endswith("If that changes nothing, measure without the other programs.")
 
 
 def test_start_up_and_tail_are_no_low_use() -> None:
