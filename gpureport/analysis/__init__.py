@@ -19,7 +19,7 @@ from gpureport.analysis.job import jobs, observed_time
 from gpureport.analysis.job.observed_job import find_observed_job
 from gpureport.analysis.job.phases import find_activities, find_job_window, split_phases
 from gpureport.analysis.job.stages import summarise_stages
-from gpureport.analysis.results import Analysis, GpuTime, measure_pauses_ratio
+from gpureport.analysis.results import Analysis, GpuTime
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import series_by_device
@@ -83,9 +83,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         stages=tuple(summarise_stages(recording)),
         throttle_ledger=tuple(clock_event_totals.list_clock_event_totals(gpus.values())),
         answers=answerability.answer_kinds(recording.run, rules, findings, missing),
-        checklist=checklist.answer_checklist(
-            recording, statistics, known, findings, missing, kinds, measure_pauses_ratio(gpu_time)
-        ),
+        checklist=checklist.answer_checklist(recording, statistics, known, findings, missing, kinds, gpu_time),
         pauses=None
         if recording.run.quality.synthetic_time
         else observed_time.summarise_pauses(context.gpus().values()),

@@ -1,6 +1,7 @@
 """What an analysis consists of: jobs, statistics, GPU time, costs, findings."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import fsum
@@ -204,10 +205,13 @@ class GpuTime:
         return fsum(amount for name, amount in self.seconds if name != "no_job")
 
 
-def measure_pauses_ratio(times: Sequence[GpuTime]) -> float:
-    """Return the share of the GPU time of jobs that was spent in short pauses; 0 without any."""
-    held = fsum(time.job_seconds for time in times)
-    return fsum(dict(time.seconds).get("short_pauses", 0.0) for time in times) / held if held else 0.0
+def sum_classes(times: Iterable[GpuTime]) -> dict[str, float]:
+    """Return the seconds of several GPUs in each class."""
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for time in times:
+        for name, amount in time.seconds:
+            seconds[name] += amount
+    return dict(seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

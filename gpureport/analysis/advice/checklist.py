@@ -9,12 +9,11 @@ from gpureport.analysis.detectors import RULES
 from gpureport.analysis.detectors.memory import leaks_void_headroom
 from gpureport.analysis.detectors.waiting.cpu_bound import OTHER_LOAD
 from gpureport.analysis.job.training_signs import counts_steps
-from gpureport.analysis.results import DeviceStatistics
+from gpureport.analysis.results import DeviceStatistics, GpuTime, sum_classes
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
-from gpureport.analysis.signals import core_count, job_load
+from gpureport.analysis.signals import core_count, job_load, short_pauses
 from gpureport.analysis.signals.core_count import CPU
-from gpureport.analysis.signals.low_use import PAUSES
 from gpureport.answers import ChecklistEntry, Practice
 from gpureport.findings import Finding, NotJudged
 from gpureport.recording import Recording
@@ -75,9 +74,9 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
     findings: Sequence[Finding],
     not_judged: Sequence[NotJudged],
     kinds: Collection[str],
-    pauses_ratio: float = 0.0,
+    gpu_time: Sequence[GpuTime],
 ) -> tuple[ChecklistEntry, ...]:
-    """Return one entry a question, always all of them; `pauses_ratio` is the share of GPU time in short pauses."""
+    """Return one entry a question, always all of them."""
     missing = {entry.kind for entry in not_judged}
     run = _Run(
         recording=recording,
@@ -87,7 +86,7 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
         causes=frozenset((finding.kind, finding.cause) for finding in findings),
         unjudged=tuple(not_judged),
         judged=frozenset(kinds) - missing,
-        pauses_ratio=pauses_ratio,
+        pauses_ratio=short_pauses.measure_pauses_ratio(sum_classes(gpu_time)),
     )
     return (
         *(_memory(run), _precision(run), _cpu_beside_gpu(run), _input(run), _cores(run)),
@@ -191,7 +190,7 @@ def _input(run: _Run) -> ChecklistEntry:
         reason = f"no wait was found, but {kinds} could not be assessed"
         other = others or ("" if metrics else RECORD)
         return _entry(INPUT, Practice.CANNOT_JUDGE, reason, other, metrics)
-    if run.pauses_ratio >= PAUSES.value:
+    if run.pauses_ratio >= short_pauses.NOTABLE.value:
         reason = f"no wait was found, but {_describe_pauses(run)}, which may be waits"
         return _entry(INPUT, Practice.CANNOT_JUDGE, reason, _WITH_MORE_WORKERS)
     return _entry(
@@ -217,7 +216,7 @@ def _cores(run: _Run) -> ChecklistEntry:
     if "cpu_bound_single" in run.found:
         reason = f"{known}; one thread was busy all the time while GPUs waited (cpu_bound_single): spread its work"
         return _entry(BALANCE, Practice.WORTH_TRYING, reason)
-    if _UNCLEAR in run.causes or run.pauses_ratio >= PAUSES.value:
+    if _UNCLEAR in run.causes or run.pauses_ratio >= short_pauses.NOTABLE.value:
         others = _UNCLEAR in run.causes or run.facts.others_fill_cpu
         why, other = (_BESIDE_OTHERS, _ALONE) if others else (_describe_pauses(run), _WITH_MORE_WORKERS)
         return _entry(BALANCE, Practice.CANNOT_JUDGE, f"{known}; {why}, so whether it lacks cores is not shown", other)

@@ -93,8 +93,6 @@ def gather_facts(
     labels = run.params_and_tags
     precision = precision_params.find_precision_param(labels)
     reduced = frozenset(name for finding in findings if finding.kind == _LINK for name in finding.devices)
-    setup = core_count.add_counted_cores(read_setup(labels), _count_cores(hosts))
-    cpu_used = max((one.p50 for one in _list_summaries(hosts, CPU)), default=None)
     return RunFacts(
         gpus=len(run.gpus),
         gpus_a_machine=max(Counter(gpu.node for gpu in run.gpus).values(), default=1),
@@ -102,11 +100,11 @@ def gather_facts(
         gpu_used=sum(used) / len(used) if used else None,
         gpu_memory=_find_filled_share(findings, 1 - min(room)) if room else None,
         preallocated=allocation,
-        cpu_used=cpu_used,
+        cpu_used=max((one.p50 for one in _list_summaries(hosts, CPU)), default=None),
         busiest_core=max((one.p50 for one in _list_summaries(hosts, _BUSIEST)), default=None),
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
-        setup=setup,
+        setup=core_count.add_counted_cores(read_setup(labels), _count_cores(hosts)),
         job_hardly_uses_cpu=_hardly_uses_cpu(hosts),
         framework=find_framework(labels),
         reduced_links=reduced,

@@ -58,7 +58,8 @@ def suggest_workers(facts: RunFacts, finding: Finding | None = None) -> str:
     most = max(cores.most_workers, _MOST_TIMES * max(now, 1)) if facts.job_hardly_uses_cpu else cores.most_workers
     used = _find_use(facts, finding)
     if used is None:
-        return f"Try {min(doubled, most)} instead of {now}."
+        tried = min(doubled, most)
+        return f"Try {tried} instead of {now}{_OUTNUMBER if tried > cores.most_workers else ''}."
     if 1 / used < _LEAST_GAIN.value:
         return ""
     wanted = ceil(round(now / used if now else (1 - used) / used, _ROUND))

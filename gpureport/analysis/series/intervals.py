@@ -1,6 +1,7 @@
 """Algebra of stretches of time, vectorised: arrays of shape (n, 2), int64 microseconds, half-open, sorted, disjoint."""
 
 from collections.abc import Callable, Collection, Iterable
+from functools import reduce
 
 import numpy as np
 
@@ -103,6 +104,11 @@ def intersection(left: Spans, right: Spans) -> Spans:
 def difference(left: Spans, right: Spans) -> Spans:
     """Return the time covered by `left` alone."""
     return _combine(left, right, lambda one, other: one & ~other) if len(left) and len(right) else left
+
+
+def leave_out_common(spans: Spans, others: Iterable[Spans]) -> Spans:
+    """Return the time that spans cover, without what all of the others cover, too."""
+    return difference(spans, reduce(intersection, others, spans))
 
 
 def overlap_seconds(starts: IntArray, ends: IntArray, stretches: Spans) -> FloatArray:

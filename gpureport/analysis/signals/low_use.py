@@ -30,9 +30,6 @@ FEWEST = pragmatic(10.0, "rows", "fewer samples do not even show the error of th
 WATCHED = pragmatic(0.5, "1", "share of the time with low use; with less of it the CPU was not watched")
 """Thresholds of both kinds, as `Limits` says what each of the others is."""
 
-PAUSES = pragmatic(0.1, "1", "share of the GPU time in short pauses from which they may be waits that matter")
-"""Short pauses count as work, since nothing shows what they are; from here on they are told."""
-
 LOW_USE_KINDS = ("underutilised", "low_util_cause_unknown")
 """Kinds that share the computation, with and without a CPU series."""
 EXPLAINING_KINDS = (*waiting_gpus.WAIT_KINDS, "idle_gap", "startup_idle", "tail_idle", "hollow_util")

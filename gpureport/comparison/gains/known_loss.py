@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from math import fsum
 
 from gpureport.analysis.detectors import RULES
-from gpureport.analysis.results import LOST_CLASSES, Analysis
+from gpureport.analysis.results import LOST_CLASSES, Analysis, sum_classes
 from gpureport.analysis.signals.low_use import BELOW
+from gpureport.analysis.signals.short_pauses import measure_pauses_ratio
 from gpureport.findings import Finding
 
 SHORTEST_SECONDS, FEWEST_SAMPLES = 10.0, 5
@@ -52,8 +53,7 @@ def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None
     Args:
         seconds: GPU-seconds of each class.
     """
-    observed = fsum(amount for name, amount in seconds.items() if name not in {"no_samples", "no_job"})
-    ratio = seconds.get("short_pauses", 0.0) / observed if observed else 0.0
+    ratio = measure_pauses_ratio(seconds)
     return ratio if ratio > 1 - BELOW.value else None
 
 
@@ -65,10 +65,7 @@ def measure_lost_ratio(analysis: Analysis) -> float | None:
         may have been, that is not known: a report then says "at least", which a bare number cannot.
     """
     held = analysis.job_gpu_seconds
-    seconds: dict[str, float] = {}
-    for gpu in analysis.gpu_time:
-        for name, amount in gpu.seconds:
-            seconds[name] = seconds.get(name, 0.0) + amount
+    seconds = sum_classes(analysis.gpu_time)
     if not held or is_recording_too_short(analysis) or seconds.get("no_samples", 0.0) > MOST_UNSEEN_RATIO * held:
         return None
     is_unknown = loses_unknown_time(analysis.findings) or measure_excessive_short_pauses(seconds) is not None

@@ -37,6 +37,7 @@ def render(page: FleetPage, templates: Path | None = None, *, full: bool = False
             "full": full,
             "heading": HEADING,
             "headline": list(display.headline(page.verdict.sentence)),
+            "quiet_line": page.quiet_line,
             "figures": _draw_figures(page, files),
         }
 

@@ -1,7 +1,7 @@
 """From the recording of a run and its analysis to a summary of each of its GPUs."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import fsum
 
@@ -19,6 +19,8 @@ _RANK = list(Severity)
 _CLASSES = {kind: name for name, kinds in kinds_by_gpu_time_class(RULES).items() for kind in kinds}
 """The class of GPU time of each kind that has one."""
 _UTILISATION = "gpu_utilization_ratio"
+_Times = Mapping[str, Mapping[str, float]]
+"""The seconds of each GPU in each class of GPU time."""
 
 
 def summarise_run(recording: Recording, analysis: Analysis, key: str) -> list[GpuSummary]:
@@ -32,7 +34,8 @@ def summarise_run(recording: Recording, analysis: Analysis, key: str) -> list[Gp
     whole = describe_run(recording.run, key)
     if not recording.run.gpus:
         return [replace(whole, not_judged=_list_not_judged(analysis, None))]
-    return [_summarise_gpu(whole, recording, analysis, gpu) for gpu in recording.run.gpus]
+    times = {time.device: dict(time.seconds) for time in analysis.gpu_time}
+    return [_summarise_gpu(whole, recording, analysis, gpu, times) for gpu in recording.run.gpus]
 
 
 def describe_run(run: Run, key: str) -> GpuSummary:
@@ -58,10 +61,11 @@ def mark_failed(whole: GpuSummary, error: str) -> GpuSummary:
     return replace(whole, key="", error=error)
 
 
-def _summarise_gpu(whole: GpuSummary, recording: Recording, analysis: Analysis, gpu: Device) -> GpuSummary:
+def _summarise_gpu(
+    whole: GpuSummary, recording: Recording, analysis: Analysis, gpu: Device, times: _Times
+) -> GpuSummary:
     run = recording.run
     statistics = next((one for one in analysis.statistics if one.device == gpu.id), None)
-    time = next((one for one in analysis.gpu_time if one.device == gpu.id), None)
     used = statistics.metric(_UTILISATION) if statistics else None
     # of a GPU without samples, or whose rows may be those of another, nothing is known
     unknown = (("no_samples", (run.ended - run.started) / 1e6),)
@@ -72,12 +76,12 @@ def _summarise_gpu(whole: GpuSummary, recording: Recording, analysis: Analysis, 
         uuid=gpu.uuid,
         model=gpu.model,
         observed_seconds=statistics.observed_seconds if statistics else None,
-        seconds=time.seconds if time else unknown,
+        seconds=tuple(times[gpu.id].items()) if gpu.id in times else unknown,
         energy_joules=_read_energy(statistics) if statistics else None,
         utilisation=used.mean if used else None,
         memory_peak_bytes=statistics.memory_peak_bytes if statistics else None,
         memory_total_bytes=gpu.memory_total_bytes,
-        findings=tuple(_summarise_findings(analysis, gpu)),
+        findings=tuple(_summarise_findings(analysis, gpu, times)),
         not_judged=_list_not_judged(analysis, gpu.id),
         health=read_health(recording, analysis, gpu.id),
     )
@@ -91,7 +95,7 @@ def _read_energy(statistics: DeviceStatistics) -> float | None:
     return counter.total or None
 
 
-def _summarise_findings(analysis: Analysis, gpu: Device) -> Iterator[FindingSummary]:
+def _summarise_findings(analysis: Analysis, gpu: Device, times: _Times) -> Iterator[FindingSummary]:
     """Yield what was found on a GPU or on the whole job, in the order of the analysis."""
     is_too_short = known_loss.is_recording_too_short(analysis)
     groups: defaultdict[str, list[Finding]] = defaultdict(list)
@@ -106,24 +110,22 @@ def _summarise_findings(analysis: Analysis, gpu: Device) -> Iterator[FindingSumm
             cause=worst.cause,
             severity=max((each.severity for each in findings), key=_RANK.index),
             count=len(findings),
-            lost_gpu_seconds=fsum(lost) * _measure_part(worst, analysis, gpu.id) if lost else None,
+            lost_gpu_seconds=fsum(lost) * _measure_part(worst, gpu.id, times) if lost else None,
             fingerprint=fingerprint,
             is_consequence=all(each.root is not None for each in findings),
             steps=() if lost and is_too_short else tuple(step.name for step in worst.steps),
         )
 
 
-def _measure_part(finding: Finding, analysis: Analysis, device: str) -> float:
+def _measure_part(finding: Finding, device: str, times: _Times) -> float:
     """Return which part of what a finding lost one of its GPUs lost.
 
     It is that of the time of its class where there is any, else each has the same.
     """
-    gpus = {gpu.id for gpu in analysis.run.gpus}
-    concerned = gpus.intersection(finding.devices) or gpus
-    name = _CLASSES.get(finding.kind)
-    lost = {time.device: dict(time.seconds).get(name or "", 0.0) for time in analysis.gpu_time}
-    whole = fsum(lost.get(each, 0.0) for each in concerned)
-    return lost.get(device, 0.0) / whole if whole else 1 / len(concerned)
+    concerned = [each for each in finding.devices if each in times] or list(times)
+    name = _CLASSES.get(finding.kind, "")
+    whole = fsum(times[each].get(name, 0.0) for each in concerned)
+    return times.get(device, {}).get(name, 0.0) / whole if whole else 1 / max(len(concerned), 1)
 
 
 def _list_not_judged(analysis: Analysis, device: str | None) -> tuple[str, ...]:

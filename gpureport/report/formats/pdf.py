@@ -27,6 +27,7 @@ def render(report: Report, templates: Path | None = None, *, full: bool = False)
         return {
             "full": full,
             "headline": list(display.headline(report.verdict.sentence)),
+            "quiet_line": report.quiet_line,
             "steps_heading": report.steps_heading,
             "shared": asdict(shared_content.share_content(report)),
             "figures": asdict(pdf_figures.draw_figures(report, files, full=full)),

@@ -3,7 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime, measure_pauses_ratio
+from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime, sum_classes
+from gpureport.analysis.signals.short_pauses import measure_pauses_ratio
 from gpureport.comparison.gains.known_loss import NEGLIGIBLE_RATIO, measure_excessive_short_pauses
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.model.time_charts import ClassShare, TimeBar
@@ -21,10 +22,7 @@ _TOTAL = "GPU time"
 
 def seconds_by_class(times: Iterable[GpuTime]) -> dict[str, float]:
     """Return GPU-seconds of each class, in the order shown, classes without time left out."""
-    seconds: defaultdict[str, float] = defaultdict(float)
-    for time in times:
-        for name, amount in time.seconds:
-            seconds[name] += amount
+    seconds = sum_classes(times)
     known = [name for name in GPU_TIME_CLASSES if seconds.get(name, 0) > 0]
     return {name: seconds[name] for name in (*known, *sorted(set(seconds) - set(GPU_TIME_CLASSES)))}
 
@@ -73,8 +71,8 @@ def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
 
 
 def short_pauses_ratio(analyses: Sequence[Analysis]) -> float:
-    """Return the share of the GPU time that was spent in short pauses."""
-    return measure_pauses_ratio([time for analysis in analyses for time in analysis.gpu_time])
+    """Return which share of their observed time some runs spent in short pauses."""
+    return measure_pauses_ratio(seconds_by_class(time for analysis in analyses for time in analysis.gpu_time))
 
 
 def excessive_short_pauses(analyses: Iterable[Analysis]) -> float | None:

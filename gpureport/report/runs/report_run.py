@@ -5,7 +5,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
+from gpureport.analysis.job.phases import NO_JOB
 from gpureport.analysis.results import Analysis
+from gpureport.analysis.series import intervals
+from gpureport.findings import Finding, Interval
 from gpureport.recording import Device, Recording, Run
 from gpureport.report.wording import display
 
@@ -53,6 +56,14 @@ class ReportRun:
     def since_start(self, microseconds: int) -> float:
         """Return a time of the recording as seconds since the first sample."""
         return (microseconds - self.run.started) / 1e6
+
+    def held_stretches(self, finding: Finding) -> tuple[Interval, ...]:
+        """Return the stretches of a finding in which a job held any of its GPUs; all where it is that none did."""
+        devices, no_job = finding.devices or tuple(gpu.id for gpu in self.run.gpus), self.analysis.no_job
+        if finding.cause == NO_JOB or not no_job.keys() >= set(devices):
+            return finding.intervals
+        free = (intervals.to_spans(no_job[device]) for device in devices)
+        return intervals.to_intervals(intervals.leave_out_common(intervals.to_spans(finding.intervals), free))
 
     def device(self, device: str) -> str:
         """Return the name of a device: `GPU 0`, `node_1 GPU 0`, `host`."""

@@ -32,11 +32,8 @@ def measure_no_job_seconds(context: Context, interval: Interval, devices: Iterab
 
 def find_held_time(context: Context, interval: Interval, devices: Iterable[str]) -> tuple[Interval, ...]:
     """Return when a job held any of the GPUs within an interval."""
-    whole = intervals.to_spans([interval])
-    free = whole
-    for device in devices:
-        free = intervals.intersection(free, context.time_without_job.get(device, intervals.NO_SPANS))
-    return intervals.to_intervals(intervals.difference(whole, free))
+    free = (context.time_without_job.get(device, intervals.NO_SPANS) for device in devices)
+    return intervals.to_intervals(intervals.leave_out_common(intervals.to_spans([interval]), free))
 
 
 def measure_seconds_of_jobs(context: Context) -> float:

@@ -114,7 +114,7 @@ class Memory(Rule):
                 step_ratio=step,
                 range_ratio=spread,
                 is_constant=flat,
-                is_told=self._is_long(series) or not self._holds_most(peak, total),
+                is_conclusive=self._is_long(series) or not self._holds_most(peak, total),
                 interval=series.interval,
             )
             uses.append(use)
@@ -229,7 +229,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
     kind: str, uses: list[MemoryUse], severity: Severity, evidence: tuple[Evidence, ...], summary: str, advice: str
 ) -> Finding:
     is_constant = kind != "mem_prealloc" and any(use.is_constant for use in uses)
-    is_measured = kind != "mem_prealloc" and not is_constant and all(use.is_told for use in uses)
+    is_measured = kind != "mem_prealloc" and not is_constant and all(use.is_conclusive for use in uses)
     confidence = Confidence.HIGH if is_measured else Confidence.LOW if is_constant else Confidence.MEDIUM
     # coarse samples blur how fast memory was taken, but not how full it was
     step = max(use.interval for use in uses) if kind == "mem_prealloc" else 0.0

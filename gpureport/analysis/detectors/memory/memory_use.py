@@ -14,8 +14,8 @@ FEWEST_SAMPLES = 2
 class MemoryUse:
     """Memory of one GPU: peak in use, what a job can get (installed less reserved), largest step, range after it.
 
-    Constant is memory that stayed at its first value: a step before the log began cannot be excluded. Told is whether
-    the log tells memory that is reserved from memory that is needed: it is long enough, or too little was in use.
+    Constant is memory that stayed at its first value: a step before the log began cannot be excluded. Conclusive is a
+    log that tells memory that is reserved from memory that is needed: it is long enough, or too little was in use.
     """
 
     device: str
@@ -25,7 +25,7 @@ class MemoryUse:
     step_ratio: float
     range_ratio: float
     is_constant: bool
-    is_told: bool
+    is_conclusive: bool
     interval: float
 
     @property

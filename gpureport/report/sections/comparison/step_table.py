@@ -1,5 +1,6 @@
 """The steps of an optimization, each row against the row above."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isclose
 
@@ -87,13 +88,13 @@ def build_step_table(comparison: Comparison) -> Table:
 
 
 def _name_changes(before: Step | None, step: Step) -> Iterator[str]:
-    """Yield what changed in the set-up since the step before, in a line, unless the name of the step says it."""
+    """Yield what changed in the set-up since the step before, in a line, unless its label holds setting and value."""
     changes = () if before is None else list_changes_of_job(compare_setups(before, step))
     named = [
         change
         for change in changes
-        if setup_wording.name_setting(change) not in step.label
-        and len(change.values_before) == len(change.values_after) == 1
+        if len(change.values_before) == len(change.values_after) == 1
+        and not {setup_wording.name_setting(change), change.after} <= set(re.findall(r"[\w.]+", step.label))
     ]
     if named:
         yield setup_wording.list_setup_changes(named, most=_MOST_CHANGES)

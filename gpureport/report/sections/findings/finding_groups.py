@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from gpureport.comparison.gains import known_loss
 from gpureport.findings import Finding, Severity
 from gpureport.report.model.finding_card import Occurrence
-from gpureport.report.runs.held_time import list_held_stretches
 from gpureport.report.runs.report_run import ReportRun, format_time
 from gpureport.report.wording import display, terms
 
@@ -114,7 +113,7 @@ def summary(group: Group) -> str:
     largest = terms.humanize(display.clean_sentence(group.worst.summary))
     if len(group.findings) == 1:
         return largest
-    held = [(finding, list_held_stretches(group.run.analysis, finding)) for finding in group.findings]
+    held = [(finding, group.run.held_stretches(finding)) for finding in group.findings]
     spans = [stretch.seconds for _, stretches in held for stretch in stretches]
     count = counted(group)
     if not spans:

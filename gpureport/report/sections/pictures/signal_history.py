@@ -9,7 +9,6 @@ from gpureport.columns import FloatArray
 from gpureport.findings import Finding, Severity
 from gpureport.recording import Device
 from gpureport.report.model.pictures import SignalHistory, SignalPanel
-from gpureport.report.runs.held_time import list_held_stretches
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.pictures.axes import place_time_ticks
 from gpureport.report.sections.pictures.panel_series import PanelSeries, build_panel
@@ -160,7 +159,7 @@ def _list_spans(run: ReportRun, findings: Sequence[Finding]) -> tuple[tuple[floa
     found = sorted(
         (max(run.since_start(each.start), 0.0), min(run.since_start(each.end), run.seconds))
         for finding in findings
-        for each in list_held_stretches(run.analysis, finding)
+        for each in run.held_stretches(finding)
     )
     spans: list[tuple[float, float]] = []
     for start, end in found:

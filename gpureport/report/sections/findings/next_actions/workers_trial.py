@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from gpureport.analysis.advice import step_choice
 from gpureport.analysis.advice.run_facts import RunFacts, gather_facts
-from gpureport.analysis.signals.low_use import LOW_USE_KINDS, PAUSES
+from gpureport.analysis.signals.low_use import LOW_USE_KINDS
+from gpureport.analysis.signals.short_pauses import NOTABLE
 from gpureport.analysis.signals.waits.waiting_gpus import WAIT_KINDS
 from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS, recorded_seconds
 from gpureport.report.model.head import Action
@@ -29,7 +30,7 @@ def find_trial(runs: Sequence[ReportRun], groups: Sequence[RowGroup]) -> Action 
     analyses = [run.analysis for run in runs]
     pauses = gpu_time.short_pauses_ratio(analyses)
     if (
-        pauses < PAUSES.value
+        pauses < NOTABLE.value
         or recorded_seconds(analyses) < SHORTEST_REPETITION_SECONDS
         or any(group.kind in _EXPLAINED for group in groups)
     ):

@@ -9,7 +9,6 @@ from gpureport.analysis.results import GpuTime
 from gpureport.comparison.gains import known_loss
 from gpureport.findings import Finding
 from gpureport.report.runs import gpu_time
-from gpureport.report.runs.held_time import list_held_stretches
 from gpureport.report.sections.findings.finding_groups import Group
 from gpureport.report.wording import display
 from gpureport.report.wording.ranges import format_range
@@ -53,8 +52,7 @@ class FindingFacts:
     @property
     def seconds(self) -> float:
         """How long it lasted while jobs held GPUs, stretches that GPUs share counted once."""
-        analysis = self.group.run.analysis
-        held = (span for found in self.group.findings for span in list_held_stretches(analysis, found))
+        held = (span for found in self.group.findings for span in self.group.run.held_stretches(found))
         spans = sorted({(span.start, span.end) for span in held})
         total, end = 0, 0
         for start, stop in spans:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gpureport.analysis.results import Analysis
-from gpureport.analysis.signals.low_use import PAUSES
+from gpureport.analysis.signals.short_pauses import NOTABLE
 from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.steps import Step
 from gpureport.report.runs import gpu_time
@@ -53,7 +53,7 @@ def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) 
     computing = display.lower_first(low_use_sentences.describe_computing(analyses))
     return (
         f"{PAUSING} {display.percent(pauses)} of the time."
-        if pauses >= PAUSES.value
+        if pauses >= NOTABLE.value
         else f"{HEALTHY}: {computing}; no problems found."
     )
 
