@@ -20,7 +20,9 @@ _MASK_BITS = 64
 def parse_number(cell: object) -> float | None:
     """Return the finite number a cell of text or JSON holds, None when it holds none."""
     if isinstance(cell, str):
-        return parse_finite(cell) if _NUMBER.fullmatch(cell.strip()) else None
+        # float() keeps separators of ASCII that strip() takes for white space
+        text = cell.strip()
+        return parse_finite(text) if _NUMBER.fullmatch(text) else None
     return parse_finite(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None
 
 

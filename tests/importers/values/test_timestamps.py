@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gpureport.importers.values.timestamps import Moment, parse_epoch_time, parse_iso_time
@@ -47,6 +47,7 @@ def test_counts_since_1970_tell_their_unit_by_their_size() -> None:
 
 
 @given(st.text())
+@example("0\x1f")
 def test_no_text_is_more_than_a_stamp_or_none(text: str) -> None:
     """Nothing is raised, whatever a cell holds."""
     for moment in (parse_iso_time(text), parse_epoch_time(text)):
