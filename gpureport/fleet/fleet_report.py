@@ -322,6 +322,8 @@ class FleetReport:
         half_lost_in: the fewest runs that together hold half of the time lost; 0 where nothing was lost.
         half_lost_class: the class with most of what these runs lost; None where nothing was lost.
         worst_runs: the runs that lost most, the worst first.
+        pausing_runs: runs of which more may be lost than is known, since short pauses took more time than usual; those
+            with the longest pauses first, at most twenty.
         groupings: all runs by user, project and the like.
         savings: what would save most, the most first.
         health: which GPU is sick.
@@ -350,6 +352,7 @@ class FleetReport:
     half_lost_in: int
     half_lost_class: str | None
     worst_runs: tuple[RunUse, ...]
+    pausing_runs: tuple[RunName, ...]
     groupings: tuple[Grouping, ...]
     savings: tuple[Saving, ...]
     health: FleetHealth

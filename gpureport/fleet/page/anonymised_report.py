@@ -38,6 +38,7 @@ def anonymise_fleet_report(report: FleetReport) -> FleetReport:
         selection="a selection of runs" if report.selection else "",
         groupings=tuple(map(names.replace_in_grouping, report.groupings)),
         worst_runs=tuple(map(names.replace_in_run, report.worst_runs)),
+        pausing_runs=tuple(map(_hide_run, report.pausing_runs)),
         savings=tuple(map(names.replace_in_saving, report.savings)),
         health=replace(report.health, cards=tuple(map(names.replace_in_card, report.health.cards))),
         improvements=tuple(map(names.replace_in_improvement, report.improvements)),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.rules.shared_advice import PROBE
+from gpureport.analysis.signals.short_pauses import NOTABLE, measure_pauses_ratio
 from gpureport.comparison.gains.known_loss import NOTABLE_RATIO, measure_excessive_short_pauses
 from gpureport.fleet.fleet_report import CardVerdict, FleetReport, Grouping, RunName
 from gpureport.fleet.page.amounts import Amounts
@@ -94,12 +95,21 @@ def _list_doubtful_time(report: FleetReport, amounts: Amounts) -> Iterator[str]:
     unknown = report.use.unknown_gpu_seconds
     if whole and unknown >= whole * _WORTH_SAYING:
         yield f"{display.percent(unknown / whole)} of the GPU time has no data"
+    yield from _describe_short_pauses(report)
     for by in report.groupings[:1]:
         yield from _describe_unlabelled(by, whole)
     if report.overlapping_gpu_seconds:
         yield f"{amounts.format_time_and_unit(report.overlapping_gpu_seconds)} may be counted twice"
     if report.copied_runs:
         yield _describe_copies(report.copied_runs)
+
+
+def _describe_short_pauses(report: FleetReport) -> Iterator[str]:
+    """Yield how much of the time went in short pauses that may be lost as well, and in which run most of them lie."""
+    ratio = measure_pauses_ratio({each.name: each.gpu_seconds for each in report.classes})
+    if report.pausing_runs and ratio >= NOTABLE.value:
+        where = f", most of it in {shorten_name(report.pausing_runs[0].name)}" if report.use.runs > 1 else ""
+        yield f"short pauses took another {display.percent(ratio)}, which may be lost as well{where}"
 
 
 def _describe_copies(groups: Sequence[Sequence[RunName]]) -> str:

@@ -50,6 +50,7 @@ def build_fleet_report(
         half_lost_in=half_lost_in,
         half_lost_class=half_lost_class,
         worst_runs=worst_runs.list_worst_runs(ranked),
+        pausing_runs=worst_runs.list_pausing_runs(gpus),
         groupings=tuple(label_groups.group_runs(gpus, label) for label in labels),
         savings=merge_advice(gpus),
         health=assess_health(gpus),

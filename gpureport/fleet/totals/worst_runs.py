@@ -3,9 +3,10 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from gpureport.fleet.fleet_report import RunUse
+from gpureport.comparison.gains.known_loss import measure_excessive_short_pauses
+from gpureport.fleet.fleet_report import RunName, RunUse
 from gpureport.fleet.totals.label_groups import read_label
-from gpureport.fleet.totals.priced_gpu import PricedGpu, find_largest_loss, sum_use
+from gpureport.fleet.totals.priced_gpu import PricedGpu, find_largest_loss, sum_classes, sum_use
 
 _MOST_RUNS = 20
 """Runs that are listed."""
@@ -36,6 +37,16 @@ def list_worst_runs(ranked: Sequence[Sequence[PricedGpu]]) -> tuple[RunUse, ...]
         )
         for own in ranked[:_MOST_RUNS]
     )
+
+
+def list_pausing_runs(gpus: Sequence[PricedGpu]) -> tuple[RunName, ...]:
+    """Return the runs of which short pauses took more time than usual, those with the longest pauses first."""
+    found = []
+    for run, own in group_by_run(gpus).items():
+        seconds = {each.name: each.gpu_seconds for each in sum_classes(own)}
+        if measure_excessive_short_pauses(seconds) is not None:
+            found.append((-seconds["short_pauses"], run, own[0].run))
+    return tuple(name for _, _, name in sorted(found, key=lambda each: each[:2])[:_MOST_RUNS])
 
 
 def find_half_of_loss(ranked: Sequence[Sequence[PricedGpu]]) -> tuple[int, str | None]:

@@ -219,6 +219,7 @@ def month() -> FleetReport:
         overlaps=(Overlap(card="GPU-00000017", runs=(run_name(1), run_name(2)), seconds=4 * HOUR),),
         overlapping_gpu_seconds=4 * HOUR,
         copied_runs=(),
+        pausing_runs=(),
         unassessed=(
             UnassessedCheck(kind="cpu_bound", runs=700, gpu_seconds=9_000 * HOUR),
             UnassessedCheck(kind="ecc_error", runs=120, gpu_seconds=800 * HOUR),
@@ -284,5 +285,6 @@ def bare() -> FleetReport:
         overlaps=(),
         overlapping_gpu_seconds=0.0,
         copied_runs=(),
+        pausing_runs=(),
         unassessed=(),
     )

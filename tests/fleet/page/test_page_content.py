@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpureport.analysis.results import LOST_CLASSES
-from gpureport.fleet.fleet_report import CardVerdict, ClassTime, FleetHealth, FleetPrices, FleetReport, Grouping
+from gpureport.fleet.fleet_report import CardVerdict, ClassTime, FleetHealth, FleetPrices, FleetReport, Grouping, RunUse
 from gpureport.fleet.formats import fleet_json
 from gpureport.fleet.page.amounts import choose_amounts
 from gpureport.fleet.page.anonymised_report import anonymise_fleet_report
@@ -63,6 +63,23 @@ def test_long_pauses_are_not_hardly_any_loss() -> None:
     report = replace(bare, classes=classes, use=replace(bare.use, lost_gpu_seconds=0.0))
     sentence = write_headline(report, choose_amounts(report)).replace(GAP, " ")
     assert sentence == "What was lost of 30.0 GPU-minutes is not known: short pauses took 50%"
+
+
+def test_pauses_that_may_be_lost_are_named_with_their_run() -> None:
+    """A run known to have lost little is not called the best of them while it paused for most of its time."""
+    bare = fleets.bare()
+    names = ("computing", "short_pauses", "idle")
+    classes = tuple(ClassTime(name=name, gpu_seconds=fleets.HOUR, cost=None) for name in names)
+    little = RunUse(run=fleets.run_name(1), user=None, use=fleets.use(1, 0.001, 1), largest_loss=classes[2])
+    some = replace(little, run=fleets.run_name(2), use=fleets.use(1, 0.2, 1))
+    report = replace(bare, classes=classes, worst_runs=(some, little), use=fleets.use(3, 1, 2))
+    shown = page(replace(report, pausing_runs=(little.run, some.run)))
+    assert "short pauses took another 33%, which may be lost as well, most of it in train-0001" in (
+        shown.verdict.details[0].lower()
+    )
+    table = next(each.table for each in shown.parts if each.id == "worst-runs")
+    assert table is not None
+    assert [row.cells[1].text for row in table.rows] == ["at least 20%", "not known"]
 
 
 def test_the_figure_to_quote_is_the_same_everywhere() -> None:

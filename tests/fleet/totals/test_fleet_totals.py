@@ -74,6 +74,17 @@ def test_half_of_the_loss_lies_in_few_runs() -> None:
     assert len(report.worst_runs) == 11
 
 
+def test_runs_whose_loss_short_pauses_hide() -> None:
+    """Where they took more time than usual, what is known is the least; the longest pauses come first."""
+    gpus = [
+        make_gpu("usual", hours={"computing": 9.0, "short_pauses": 1.0}),
+        make_gpu("long", hours={"computing": 1.0, "short_pauses": 3.0}),
+        make_gpu("longer", hours={"computing": 3.0, "short_pauses": 3.0}),
+        make_gpu("longer", device="gpu:1", hours={"computing": 3.0, "short_pauses": 3.0}),
+    ]
+    assert [run.id for run in build_fleet_report(gpus, Prices()).pausing_runs] == ["longer", "long"]
+
+
 def test_savings_count_each_hour_once() -> None:
     """An hour goes to the first step of its finding; findings that overlap share what the GPU lost."""
     slow_loader = make_finding("cpu_bound", 6.0, "loader_workers", "prefetch")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gpureport.fleet.fleet_report import ClassTime, Group, Grouping, RunUse, TimeUse
+from gpureport.fleet.fleet_report import ClassTime, Group, Grouping, RunName, RunUse, TimeUse
 from gpureport.fleet.page.amounts import Amounts, format_lost_share
 from gpureport.fleet.page.class_words import (
     OTHER_LOSSES,
@@ -89,9 +89,10 @@ def describe_first_runs(part: PagePart, most: int) -> PagePart:
     return replace(part, line=_count_worst(min(most, len(part.table.rows) if part.table else 0)))
 
 
-def build_run_part(runs: Sequence[RunUse], amounts: Amounts) -> PagePart:
-    """Return the runs that lost most."""
+def build_run_part(runs: Sequence[RunUse], pausing: Sequence[RunName], amounts: Amounts) -> PagePart:
+    """Return the runs that lost most; of those that paused more than usual what is known is the least."""
     shown = runs[:MOST_ROWS]
+    at_least = {run.id for run in pausing}
     names = name_runs([each.run for each in shown])
     return PagePart(
         id=RUNS,
@@ -104,7 +105,7 @@ def build_run_part(runs: Sequence[RunUse], amounts: Amounts) -> PagePart:
             rows=tuple(
                 Row(
                     head=Cell(text=name, small=_name_user(each.user)),
-                    cells=_cells(each.use, each.largest_loss, amounts, runs=False),
+                    cells=_cells(each.use, each.largest_loss, amounts, runs=False, is_least=each.run.id in at_least),
                 )
                 for name, each in zip(names, shown, strict=True)
             ),
@@ -154,10 +155,12 @@ def _numeric(amounts: Amounts, *, runs: bool) -> tuple[bool, ...]:
     return (*(True,) * (len(_columns(amounts, runs=runs)) - 1), False)
 
 
-def _cells(use: TimeUse, loss: ClassTime | None, amounts: Amounts, *, runs: bool) -> tuple[Cell, ...]:
+def _cells(
+    use: TimeUse, loss: ClassTime | None, amounts: Amounts, *, runs: bool, is_least: bool = False
+) -> tuple[Cell, ...]:
     figures = (
         amounts.format_time(use.lost_gpu_seconds),
-        format_lost_share(use),
+        format_lost_share(use, is_least=is_least),
         amounts.format_time(use.gpu_seconds),
         *((amounts.format_lost_cost(use),) if amounts.is_priced else ()),
         *((display.integer(use.runs),) if runs else ()),
