@@ -197,13 +197,18 @@ def find_new_fingerprints(found: BaselineComparison) -> frozenset[str]:
     return frozenset(each.fingerprint for each in found.finding_changes if each.change is ChangeKind.NEW)
 
 
+def find_possibly_new_fingerprints(found: BaselineComparison) -> frozenset[str]:
+    """Return the fingerprints of findings of which it is not known whether the baseline had them."""
+    return frozenset(each.fingerprint for each in _list_possibly_new(found))
+
+
 def explain_unknown_novelty(found: BaselineComparison, fingerprints: frozenset[str]) -> str:
     """Return why it is not known whether findings are new; empty if it is known."""
-    open_ = [
-        e
-        for e in found.finding_changes
-        if e.change is ChangeKind.CANNOT_TELL and e.after and e.fingerprint in fingerprints
-    ]
+    open_ = [each for each in _list_possibly_new(found) if each.fingerprint in fingerprints]
     return "; ".join(
         f"whether {each.kind} is new cannot be told ({describe_unknown_change(each)})" for each in open_[:1]
     )
+
+
+def _list_possibly_new(found: BaselineComparison) -> list[FindingChange]:
+    return [each for each in found.finding_changes if each.change is ChangeKind.CANNOT_TELL and each.after]

@@ -14,10 +14,10 @@ from gpureport.comparison.statistics.more_data import (
     find_smallest_ratio,
 )
 from gpureport.comparison.statistics.outliers import find_outlier
-from gpureport.comparison.steps.compared_figures import BY_METRIC, Figure, FigureRole
+from gpureport.comparison.steps.compared_figures import BY_METRIC, UTILISATION, Figure, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE, WORK_RATE, observed_seconds
-from gpureport.comparison.steps.steps import Step, Verdict
+from gpureport.comparison.steps.steps import Comparison, Step, Verdict
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
 from gpureport.comparison.verdicts.work_resolution import Resolution, find_resolution
 from gpureport.report.wording import display
@@ -85,9 +85,21 @@ def list_statements(runs: Sequence[SampledRun]) -> Iterator[str]:
         yield f"{outlier}."
     if len(found.values) > 1 and delta is not None and delta.verdict is not Verdict.NOT_ENOUGH_DATA:
         yield _describe_size(found)
+        yield from _list_unassessed_use(comparison)
         return
     why = "" if delta is None else display.clean_sentence(describe_reason(delta.reason))
     yield f"No rule on a change can be assessed against these runs. {why}".rstrip()
+
+
+def _list_unassessed_use(comparison: Comparison) -> Iterator[str]:
+    """Yield that no rule on a change of use can be assessed, as against runs that train for too short a time."""
+    deltas = {delta.metric: delta for delta in comparison.between(_BASELINE, _ANOTHER)}
+    use = deltas.get(UTILISATION)
+    if use is not None and not use.primary and use.verdict is Verdict.NOT_ENOUGH_DATA:
+        yield (
+            "No rule on a change of utilisation or idle share can be assessed against them: "
+            f"{display.clean_sentence(describe_reason(use.reason))}"
+        )
 
 
 def _make_another(runs: Sequence[SampledRun]) -> SampledRun:

@@ -195,10 +195,15 @@ def _describe_findings(checks: Sequence[Check], limit: Limit, words: str) -> str
     new = "new: " if limit.subject is TargetKind.NEW else ""
     runs = display.plural(len(checks), "run")
     named = f": {_name_runs([check.run for check in checks])}" if len(checks) > 1 else ""
-    scope = words.removeprefix(_SCOPE.split(words, maxsplit=1)[0])
     seen = "; ".join(dict.fromkeys(name_findings(display.clean(check.observed)) for check in checks))
     title = terms.kind_title(limit.name) if one_kind else _COUNT.sub("", seen)
-    return f"{new}{title} ({runs}{named}){display.clean(scope)}. Allowed: {allowed}"
+    return f"{new}{title} ({runs}{named}). Allowed: {allowed}{_format_scope(words)}"
+
+
+def _format_scope(words: str) -> str:
+    """Return where a rule applies, and where not, as it ends a clause; empty where it always does."""
+    scope = words.removeprefix(_SCOPE.split(words, maxsplit=1)[0])
+    return f" {display.clean(scope)}" if scope else ""
 
 
 def _describe_figure(check: Check, limit: Limit | None) -> str:
@@ -206,14 +211,13 @@ def _describe_figure(check: Check, limit: Limit | None) -> str:
     if limit is None:
         return f"{display.clean(check.limit)}{f' ({observed})' if observed else ''}"
     statistic = f" {limit.statistic}" if limit.statistic and limit.statistic != "mean" else ""
-    scope = display.clean(check.limit.removeprefix(_SCOPE.split(check.limit, maxsplit=1)[0]))
-    noun = f"{_noun(limit)}{statistic}{scope}"
+    noun, scope = f"{_noun(limit)}{statistic}", _format_scope(check.limit)
     if limit.subject is TargetKind.CHANGE:
-        return f"{noun} {observed}; {describe_allowed_change(limit)}"
+        return f"{noun} {observed}; {describe_allowed_change(limit)}{scope}"
     bound = f"{_RELATIONS[limit.relation]} {limit.threshold.text}"
     if limit.name in terms.KINDS:
         observed = observed.partition(": ")[0]
-    return f"{noun} {name_findings(observed)}, {bound}"
+    return f"{noun} {name_findings(observed)}, {bound}{scope}"
 
 
 def _noun(limit: Limit) -> str:

@@ -1,7 +1,7 @@
 """How many findings count against a limit, and how much they lost."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
 
 from gpureport.analysis.results import Analysis
@@ -58,13 +58,17 @@ def observe_findings(limit: Limit, analysis: Analysis, sought: FindingFilter) ->
     one_kind = limit.name not in tuple(Severity)
     lacking = [entry for entry in analysis.not_judged if entry.kind in asked]
     made = _count_findings(found) if limit.threshold.unit == FINDINGS else _sum_losses(limit, analysis, found)
+    uncounted = _count_unsure(limit, analysis, sought)
+    if uncounted and not found:
+        # a rule that holds shows only what was observed
+        made, uncounted = replace(made, text=f"{made.text}, {uncounted}"), ""
     return ObservedValue(
         value=made.value,
         unit=made.unit,
         text=made.text,
         missing=made.missing,
         doubt=made.doubt or _explain_doubt(analysis, lacking, kinds - asked, one_kind=one_kind),
-        note=_list_uncounted(limit, analysis, sought, () if one_kind else lacking),
+        note="; ".join(filter(None, ("" if one_kind else _list_unjudged(lacking), uncounted))),
     )
 
 
@@ -122,14 +126,16 @@ def _explain_doubt(
     return f"{', '.join(sorted(unasked))} not looked for (--select, --ignore)" if unasked and one_kind else ""
 
 
-def _list_uncounted(limit: Limit, analysis: Analysis, sought: FindingFilter, lacking: Sequence[NotJudged]) -> str:
-    """Return which findings did not count, and which kinds could not be judged."""
+def _list_unjudged(lacking: Sequence[NotJudged]) -> str:
+    """Return which kinds could not be judged; empty where all could."""
     kinds = list(dict.fromkeys(entry.kind for entry in lacking))
-    parts = [f"not assessed: {', '.join(kinds)}"] if kinds else []
-    every = FindingFilter(
-        confidence=Confidence.LOW, selected_kinds=sought.selected_kinds, only=sought.only, without=sought.without
-    )
+    return f"not assessed: {', '.join(kinds)}" if kinds else ""
+
+
+def _count_unsure(limit: Limit, analysis: Analysis, sought: FindingFilter) -> str:
+    """Return how many findings are not sure enough to count; empty where all are."""
+    every = replace(sought, confidence=Confidence.LOW)
     unsure = len(select_findings(limit, analysis, every)) - len(select_findings(limit, analysis, sought))
-    if unsure:
-        parts.append(f"{display.plural(unsure, 'finding')} with less than {sought.confidence} confidence not counted")
-    return "; ".join(parts)
+    if not unsure:
+        return ""
+    return f"{display.plural(unsure, 'finding')} with less than {sought.confidence} confidence not counted"

@@ -20,6 +20,7 @@ class ObservedValue:
         missing: why the value is not known; empty if it is.
         doubt: why the limit cannot pass, although it can be broken; empty without doubt.
         note: what else a reader must know.
+        unknown_part: what makes the difference between the lowest and the highest possible value.
         is_lower_bound: whether it is only known that the value is larger.
     """
 
@@ -31,6 +32,7 @@ class ObservedValue:
     missing: str = ""
     doubt: str = ""
     note: str = ""
+    unknown_part: str = "time without samples"
     is_lower_bound: bool = False
 
     @property

@@ -201,9 +201,10 @@ def _observe(entry: PolicyEntry, analysis: Analysis, given: CheckInput, without:
             return not_observed("changes are of all GPUs together: leave gpu out of for")
         return baseline_changes.observe_change(limit, found)
     meant = frozenset(finding.fingerprint for finding in finding_counts.select_findings(limit, analysis, sought))
-    seen = finding_counts.observe_findings(
-        limit, analysis, replace(sought, only=baseline_changes.find_new_fingerprints(found))
-    )
+    # one that is too unsure to count is said not to be counted, whether it is new or may be
+    unsure = baseline_changes.find_possibly_new_fingerprints(found) - meant
+    new = baseline_changes.find_new_fingerprints(found) | unsure
+    seen = finding_counts.observe_findings(limit, analysis, replace(sought, only=new))
     return replace(seen, doubt=seen.doubt or baseline_changes.explain_unknown_novelty(found, meant))
 
 
@@ -216,7 +217,7 @@ def _decide_outcome(limit: Limit, seen: ObservedValue) -> tuple[CheckOutcome, st
         return CheckOutcome.PASSED, seen.note
     if limit.subject is not TargetKind.CHANGE and seen.keeps(limit):
         return CheckOutcome.PASSED, seen.note
-    reason = seen.doubt or "time without samples decides whether it is kept"
+    reason = seen.doubt or f"whether it is kept depends on {seen.unknown_part}"
     return CheckOutcome.CANNOT_JUDGE, reason
 
 

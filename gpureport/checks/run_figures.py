@@ -3,13 +3,18 @@
 from collections.abc import Callable, Iterator
 from math import fsum
 
-from gpureport.analysis.results import LOST_CLASSES, Analysis, DeviceStatistics
+from gpureport.analysis.results import LOST_CLASSES, Analysis, DeviceStatistics, sum_classes
 from gpureport.checks import limit_units
 from gpureport.checks.limit import Limit
 from gpureport.checks.limit_targets import BELOW, LOST
 from gpureport.checks.limit_units import COUNT, MONEY, SHARE, TIME
 from gpureport.checks.observed_value import ObservedValue, not_observed, select_worst_device
-from gpureport.comparison.gains.known_loss import FEWEST_SAMPLES, count_samples, is_recording_too_short
+from gpureport.comparison.gains.known_loss import (
+    FEWEST_SAMPLES,
+    count_samples,
+    is_recording_too_short,
+    measure_excessive_short_pauses,
+)
 from gpureport.comparison.steps.sampled_run import mean_gpu_hour_price
 from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, measures, observed_seconds
 from gpureport.comparison.verdicts.comparability import COVERAGE
@@ -170,6 +175,7 @@ def _class_seconds(analysis: Analysis, *names: str) -> Iterator[float]:
 def observe_gpu_time(limit: Limit, analysis: Analysis) -> ObservedValue:
     """Return the GPU time of a class, as a share or in hours; time without samples may belong to any class.
 
+    Low use of unknown cause may be waits for input, and so may short pauses where they take more time than usual.
     Shares are of the time in which a job held a GPU; the share without a job is of all time.
     """
     whole = analysis.job_gpu_seconds
@@ -180,21 +186,43 @@ def observe_gpu_time(limit: Limit, analysis: Analysis) -> ObservedValue:
     if is_recording_too_short(analysis):
         return not_observed(_explain_short_run(analysis))
     seconds = fsum(_class_seconds(analysis, *(LOST_CLASSES if limit.name == LOST else [limit.name])))
-    unknown = 0.0 if limit.name == "no_samples" else fsum(_class_seconds(analysis, "no_samples"))
+    open_parts = _list_open_time(limit.name, analysis)
+    unknown = fsum(open_parts.values())
     share = limit.threshold.unit == SHARE
     scale = whole if share else 1.0
     shown = limit_units.format_against_limit(
         seconds / scale, limit.threshold, display.percent if share else display.gpu_time
     )
+    shown_parts = [f"{display.percent(part / whole)} {name}" for name, part in open_parts.items() if part]
     return ObservedValue(
         value=seconds / scale,
         unit=limit.threshold.unit,
-        text=f"{shown}, {display.percent(unknown / whole)} of the time without samples" if unknown else shown,
+        text=", ".join([shown, *shown_parts]),
         low=seconds / scale,
         high=(seconds + unknown) / scale,
         doubt=_explain_class_doubt(limit.name, analysis),
         note=_name_hidden_losses(analysis) if limit.name == LOST else "",
+        unknown_part=display.join_words([name for name, part in open_parts.items() if part]),
     )
+
+
+def _list_open_time(limited: str, analysis: Analysis) -> dict[str, float]:
+    """Return the GPU-seconds that may belong to a limited class, by what they are."""
+    if limited == "no_samples":
+        return {}
+    parts = {"time without samples": fsum(_class_seconds(analysis, "no_samples"))}
+    if limited != "waiting_for_input":
+        return parts
+    unexplained = [each.devices for each in analysis.findings if each.kind == "low_util_cause_unknown"]
+    seconds = sum_classes(analysis.gpu_time)
+    return parts | {
+        "low use of unknown cause": fsum(
+            dict(gpu.seconds).get("low_use", 0.0)
+            for gpu in analysis.gpu_time
+            if any(not devices or gpu.device in devices for devices in unexplained)
+        ),
+        "short pauses": 0.0 if measure_excessive_short_pauses(seconds) is None else seconds["short_pauses"],
+    }
 
 
 def _explain_class_doubt(name: str, analysis: Analysis) -> str:

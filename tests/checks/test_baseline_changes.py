@@ -11,7 +11,7 @@ from gpureport.checks.formats import check_summary
 from gpureport.checks.limit import parse_limit
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
-from gpureport.findings import Check, CheckOutcome
+from gpureport.findings import Check, CheckOutcome, Confidence
 from gpureport.recording import Work
 from gpureport.report.wording.differences.comparison_reasons import SINGLE_RUN_SCATTER
 from tests.builders import finding
@@ -363,6 +363,15 @@ def test_whether_it_is_new_may_not_be_known() -> None:
     after = [with_findings(night("new", 85.0), "cpu_bound")]
     (check,) = changed("no new warning", [with_findings(night("old", 85.0))], after)
     assert (check.outcome, check.reason.startswith("whether cpu_bound is new cannot be told")) == (CANNOT, True)
+
+
+def test_an_unsure_finding_that_may_be_new_is_said_not_to_count() -> None:
+    """Also where it is not known whether the baseline had it."""
+    after = with_findings(night("new", 85.0), "cpu_bound")
+    unsure = tuple(replace(each, confidence=Confidence.LOW) for each in after.analysis.findings)
+    after = replace(after, analysis=replace(after.analysis, findings=unsure))
+    (check,) = changed("no new warning", [with_findings(night("old", 85.0))], [after])
+    assert check.observed == "0 findings, 1 finding with less than medium confidence not counted"
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,13 @@ def test_without_the_work_a_rule_on_utilisation_is_named() -> None:
     )
 
 
+def test_rules_that_runs_are_too_short_for_are_said() -> None:
+    """Speed is known of runs that hold too little training to tell how busy it keeps the GPUs."""
+    size, use = statements([worked(f"old {seconds}", seconds) for seconds in (24.0, 24.2, 24.4)])
+    assert "a rule on GPU time per unit of work can hold" in size
+    assert use.startswith("No rule on a change of utilisation or idle share can be assessed against them: ")
+
+
 def test_one_run_that_stands_apart_is_named_at_once() -> None:
     """It makes the baseline useless."""
     runs = [*(worked(f"run-{number}", 60.0 + number / 10) for number in range(5)), worked("run-6", 180.0)]

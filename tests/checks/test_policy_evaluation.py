@@ -8,6 +8,7 @@ import pytest
 
 from gpureport.analysis import analyze
 from gpureport.analysis.results import Analysis
+from gpureport.checks.check_wording import describe_failures, describe_passed
 from gpureport.checks.policy import Policy
 from gpureport.findings import CheckOutcome, Confidence, Severity
 from gpureport.recording import Source, Work
@@ -128,7 +129,7 @@ def test_time_without_samples_may_be_lost() -> None:
     made = analyze(recording(util=np.full(600, 90.0), times=times))
     outcomes = {limit: judged(f"lost <= {limit}%", made)[0] for limit in (5, 20)}
     assert [check.outcome for check in outcomes.values()] == [CANNOT, PASSED]
-    assert outcomes[5].reason == "time without samples decides whether it is kept"
+    assert outcomes[5].reason == "whether it is kept depends on time without samples"
     reason = judged("gpu_utilization_ratio >= 80%", made)[0].reason.replace("\N{NO-BREAK SPACE}", " ")
     assert reason == "only 86% of the time of GPU 0 was recorded"
 
@@ -175,12 +176,39 @@ def test_a_loss_that_is_not_known_cannot_pass() -> None:
 
 
 def test_suspicions_do_not_break_a_limit(tmp_path: Path) -> None:
-    """Findings with low confidence do not count, which is said, unless a limit wants them to."""
+    """Findings with low confidence do not count, which is said where the rule passes, unless a limit wants them to."""
     made = run(gaps(50.0, confidence=Confidence.LOW))
     (check,) = judged("no idle_gap", made)
-    assert (check.outcome, check.reason) == (PASSED, "1 finding with less than medium confidence not counted")
+    text = "0 findings, 1 finding with less than medium confidence not counted"
+    assert (check.outcome, check.observed) == (PASSED, text)
+    assert describe_passed([check]) == f"no idle_gap ({text})"
     strict = policy(tmp_path, '[[policy]]\nlimit = "no idle_gap"\nconfidence = "low"\n')
     assert judged(strict, made)[0].outcome is BROKEN
+
+
+@pytest.mark.parametrize(
+    ("spent", "kind", "outcome", "reason"),
+    [
+        ("low_use", "low_util_cause_unknown", CANNOT, "whether it is kept depends on low use of unknown cause"),
+        ("low_use", "underutilised", PASSED, ""),
+        ("short_pauses", "underutilised", CANNOT, "whether it is kept depends on short pauses"),
+    ],
+)
+def test_time_that_may_be_waiting_cannot_pass(spent: str, kind: str, outcome: CheckOutcome, reason: str) -> None:
+    """Half of the time that nothing explains may be waits for input; low use beside an idle host is none."""
+    made = run((finding(kind, (0, 600), devices=("gpu:0", "gpu:1")),))
+    halves = (("computing", 600.0), (spent, 600.0))
+    made = replace(made, gpu_time=tuple(replace(gpu, seconds=halves) for gpu in made.gpu_time), not_judged=())
+    (check,) = judged("waiting_for_input <= 2%", made)
+    assert (check.outcome, check.reason) == (outcome, reason)
+    assert judged("waiting_for_input <= 60%", made)[0].outcome is PASSED
+
+
+def test_a_rule_ends_with_where_it_applies(tmp_path: Path) -> None:
+    """What was seen and what is allowed stand side by side; the scope follows."""
+    rule = policy(tmp_path, '[[policy]]\nlimit = "idle_ratio <= 1%"\nunless = "duration < 1 min"\n')
+    checks = judged(rule, analyze(recording(util=np.full(300, 2.0))))
+    assert list(describe_failures(checks)) == ["idle share 100%, allowed 1% unless duration < 1 min"]
 
 
 def test_what_could_not_be_judged_is_said_beside_a_severity() -> None:

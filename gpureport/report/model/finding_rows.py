@@ -28,7 +28,7 @@ class FindingRow:
         extent: how much, over all runs: `16 to 25 s, 14 to 45% of a run`.
         summary: one sentence over all runs.
         cost: what it cost: `55 to 67 GPU-s a run`; empty where it is not known or nothing.
-        advice: what to do, in one or two sentences.
+        advice: what to do, in one or two sentences; of a finding that the last step no longer has, what was advised.
         caveats: limits it was held against with their origins, doubts, what was ruled out.
         marks: one a run; none for a single run.
         history: the crop of the timeline in which it is seen; None where nothing can be drawn.

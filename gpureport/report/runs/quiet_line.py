@@ -5,6 +5,7 @@ from datetime import datetime
 
 from gpureport.report.runs.report_run import ReportRun, convert_to_local_time, format_gpu_models
 from gpureport.report.wording import display
+from gpureport.report.wording.ranges import format_range
 from gpureport.report.wording.work_scale import name_work
 
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -62,13 +63,14 @@ def _name_nodes(runs: Sequence[ReportRun]) -> str:
 
 
 def _format_work(runs: Sequence[ReportRun]) -> str:
-    """Return the work of a run where it is known and the same in all."""
-    works = {(run.run.work.amount, run.run.work.unit) if run.run.work else None for run in runs}
-    work = works.pop() if len(works) == 1 else None
-    if work is None:
+    """Return the work of a run, of runs that differ from the least to the most; empty where it is not known of all."""
+    works = [run.run.work for run in runs if run.run.work]
+    units = {work.unit for work in works}
+    if len(works) < len(runs) or len(units) != 1:
         return ""
+    amounts = format_range([work.amount for work in works], lambda amount: display.quantity(amount, ""))
     each = " a run" if len(runs) > 1 else ""
-    return f"{display.quantity(work[0], '')} {name_work(work[1])}{each}"
+    return f"{amounts} {name_work(units.pop())}{each}"
 
 
 def _format_period(runs: Sequence[ReportRun]) -> str:

@@ -65,7 +65,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     findings = _findings(inputs, found, asked)
     several = len(comparison.steps) > 1
     study = build_study(comparison, by) if by and several else None
-    rows = finding_rows.build_finding_rows(inputs, found)
+    rows = finding_rows.build_finding_rows(inputs, found, is_chain=study is None)
     bars = gpu_time.build_time_bars(inputs)
     repetitions = repetition_hint.describe_repetitions(comparison)
     best = study.best_label if study else None

@@ -21,12 +21,15 @@ _NAMED = 3
 """Steps that are named one by one."""
 
 
-def build_finding_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> tuple[FindingRow, ...]:
+def build_finding_rows(
+    runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_chain: bool
+) -> tuple[FindingRow, ...]:
     """Return one row for each kind and cause: by severity, then by the GPU time that the worst run lost.
 
     Args:
         runs: the runs in the order of their steps.
         cards: the findings of each run.
+        is_chain: whether each step builds on the one before; groups of runs stand side by side.
     """
     groups = row_groups.gather_row_groups(runs)
     places = {(group.kind, group.cause): place for place, group in enumerate(groups)}
@@ -42,6 +45,7 @@ def build_finding_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) 
                 row,
                 id=f"R{place + 1}",
                 title=titles[place],
+                advice=_close_advice(row, runs[-1].step) if is_chain else row.advice,
                 caveats=(*relations, *row.caveats),
                 root=f"R{roots[0] + 1}" if roots and None not in group.roots else "",
             )
@@ -147,6 +151,14 @@ def _describe_advice(group: RowGroup, groups: Sequence[RowGroup]) -> str:
         return steps[0].do if steps else display.clean_sentence(group.worst.worst.recommendation)
     filled = group_wording.fill_wording(wording, group, stopped)
     return f"{filled.title}: {display.lower_first(filled.how)}"
+
+
+def _close_advice(row: FindingRow, last_step: str) -> str:
+    """Return the advice on a finding; of one that no run of the last step has, that nothing is left to do."""
+    outcomes = {mark.outcome for mark in row.marks if mark.step == last_step}
+    if outcomes != {NOT_FOUND} or not row.advice:
+        return row.advice
+    return f"Nothing more: gone in {last_step}. The advice was: {display.lower_first(row.advice)}"
 
 
 def _mark(group: RowGroup, position: int, run: ReportRun) -> RunMark:
