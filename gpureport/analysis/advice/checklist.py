@@ -149,11 +149,13 @@ def _precision(run: _Run) -> ChecklistEntry:
         return _entry(PRECISION, Practice.DONE, reason)
     if "full_precision" in run.found:
         return _entry(PRECISION, Practice.WORTH_TRYING, "full precision was found on GPUs with tensor cores")
-    if "full_precision" in run.judged and capability:
-        return _entry(PRECISION, Practice.DONE, "the tensor cores worked, as they do in 16 bits or TF32")
     if facts.reduced_precision is False and capability:
-        reason = "params say that the job computes in 32 bits, on GPUs with tensor cores"
+        worked = ", which worked, as they do in TF32" if "full_precision" in run.judged else ""
+        reason = f"params say that the job computes in 32 bits, on GPUs with tensor cores{worked}"
         return _entry(PRECISION, Practice.WORTH_TRYING, reason)
+    if "full_precision" in run.judged and capability:
+        reason = "the tensor cores worked, as they do in 16 bits and in TF32; nothing recorded tells which"
+        return _entry(PRECISION, Practice.CANNOT_JUDGE, reason, "--param precision=bf16 (or fp32)")
     known = "the GPU's model" if capability is None else "the precision"
     reason = f"nothing recorded tells {known}" + (" and the precision" if known == "the GPU's model" else "")
     told = "--param precision=bf16 (or fp32), or DCGM's tensor activity (gpu_tensor_active_ratio)"

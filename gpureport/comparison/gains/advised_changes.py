@@ -44,7 +44,7 @@ def find_advised_changes(earlier: Sequence[Step], step: Step) -> tuple[AdvisedCh
 
 
 def find_possibly_advised_changes(earlier: Sequence[Step], step: Step) -> tuple[AdvisedChange, ...]:
-    """Return the changes that findings may have advised: of settings that one of the two steps does not name.
+    """Return the changes that findings may have advised: of settings that not every run of the two steps names.
 
     A loader that gets workers on its command line had as many as its program gives it before. The rest as
     `find_advised_changes`.
@@ -77,8 +77,14 @@ def _list_applied_steps(
 
 
 def _read_setting(step: Step, setting: str) -> tuple[float | None] | None:
-    """Return the value of a setting in a step; None where its runs differ or say nothing of any setting."""
+    """Return the value of a setting in a step; None where its runs differ or say nothing of any setting.
+
+    One that some runs do not name is not known of the step, as is one that none names.
+    """
     values = {_read_run_setting(analysis.run, setting) for analysis in step.analyses}
+    unnamed: tuple[float | None] = (None,)
+    if unnamed in values and None not in values:
+        return unnamed
     return values.pop() if len(values) == 1 else None
 
 

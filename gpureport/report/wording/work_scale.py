@@ -1,6 +1,6 @@
 """The batch of work and the unit in which figures of several steps lie between 1 and 9,999."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gpureport import number_format
@@ -8,6 +8,8 @@ from gpureport.report.wording import display
 
 _BATCHES = ((1e3, "million"), (1.0, "1,000"), (1e-3, ""), (1e6, "billion"))
 """Batches of work in thousands, the one to try first first."""
+_LEAST, _LEAST_OF_A_MILLION = 1.0, 0.1
+"""Least figure of a batch; of a million, which is the usual one, ten cents read as well."""
 _MOST = 9_999.5
 _RATES = ((1.0, "s"), (60.0, "min"), (3600.0, "h"))
 _LABEL = 24
@@ -23,17 +25,22 @@ class WorkScale:
 
 
 def choose_work_scale(values: Iterable[float | None], unit: str | None) -> WorkScale:
-    """Return the batch of work of which every figure lies between 1 and 9,999: a million where that does.
+    """Return the batch of work of which every figure lies between 1 and 9,999: a million from 0.1 on.
 
     Args:
         values: figures per 1,000 units of work of all steps.
         unit: what work is counted in.
     """
     known = [abs(value) for value in values if value]
-    fitting = (each for each in _BATCHES if not known or (min(known) * each[0] >= 1 and max(known) * each[0] < _MOST))
-    factor, batch = next(fitting, _BATCHES[0])
+    factor, batch = next((each for each in _BATCHES if not known or _fits(known, each)), _BATCHES[0])
     noun = name_work(unit)
     return WorkScale(factor=factor, per=f"per {batch} {noun}" if batch else f"per {noun.removesuffix('s')}")
+
+
+def _fits(figures: Sequence[float], batch: tuple[float, str]) -> bool:
+    """Return whether figures per 1,000 units of work read well per batch."""
+    least = _LEAST_OF_A_MILLION if batch == _BATCHES[0] else _LEAST
+    return min(figures) * batch[0] >= least and max(figures) * batch[0] < _MOST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,16 +95,22 @@ def test_precision(params: tuple[tuple[str, str], ...], model: str, state: Pract
     assert entry.state is state
 
 
-def test_precision_is_known_where_the_rule_on_it_is_judged() -> None:
-    """Tensor cores at work answer the question of both, params or not; a GPU that never worked answers neither."""
-    for params in ((), (("precision", "32"),)):
-        entry = _of(_said(recording(util=BUSY, tensor_active=30), params=params))["precision"]
-        assert (entry.state, entry.reason) == (DONE, "the tensor cores worked, as they do in 16 bits or TF32")
-    for run in (recording(util=BUSY), recording(util=steps((0, 300))), recording(util=BUSY, tensor_active=30)):
-        analysis = analyze(run)
-        (answer,) = (each for each in analysis.answers if each.kind == "full_precision")
-        (entry,) = (each for each in analysis.checklist if each.item == "precision")
-        assert (answer.outcome is Outcome.CANNOT_JUDGE) == (entry.state is CANNOT)
+@pytest.mark.parametrize(("params", "state"), [((), CANNOT), ((("precision", "32"),), TRY)])
+def test_tensor_cores_at_work_do_not_tell_16_bits_from_tf32(
+    params: tuple[tuple[str, str], ...], state: Practice
+) -> None:
+    """They rule full precision out; whether 16 bits are left to try is known from params alone."""
+    analysis = analyze(_said(recording(util=BUSY, tensor_active=30), params=params))
+    (answer,) = (each for each in analysis.answers if each.kind == "full_precision")
+    (entry,) = (each for each in analysis.checklist if each.item == "precision")
+    assert (answer.outcome, entry.state) == (Outcome.JUDGED, state)
+    assert "TF32" in entry.reason
+
+
+def test_precision_of_a_gpu_that_never_worked_is_not_known() -> None:
+    """Nor where nothing tells it."""
+    for run in (recording(util=BUSY), recording(util=steps((0, 300)))):
+        assert _of(run)["precision"].state is CANNOT
 
 
 def test_cpu_beside_gpu() -> None:

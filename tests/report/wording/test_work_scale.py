@@ -11,13 +11,15 @@ from gpureport.report.wording.work_scale import choose_rate_unit, choose_work_sc
     ("values", "expected"),
     [
         ((0.00242, 0.00115), "per million images"),
+        ((0.00475, 0.00098), "per million images"),
+        ((0.00475, 0.00009), "per billion images"),
         ((40.0, 20.0), "per 1,000 images"),
         ((40_000.0, 20_000.0), "per image"),
         ((0.0, None), "per million images"),
     ],
 )
 def test_a_million_where_it_fits(values: tuple[float | None, ...], expected: str) -> None:
-    """One batch for both sides, in which each lies between 1 and 9,999."""
+    """One batch for both sides, in which each lies between 1, or ten cents a million, and 9,999."""
     assert choose_work_scale(values, "images").per == expected
 
 

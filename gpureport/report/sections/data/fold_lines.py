@@ -27,7 +27,7 @@ def build_fold_lines(report: Report) -> tuple[Fact, ...]:
         "The GPU" if _has_one_gpu(report) else "Per GPU": _describe_gpus(report),
         "Energy and cost": _describe_spending(report),
         "Data quality": _describe_quality(report),
-        "Not assessed": _describe_judgement(report),
+        "Not assessed": report.judgement.unassessed,
         "Checklist": _describe_checklist(report),
         "Policy": _describe_policy(report),
         "Also worth knowing": display.plural(len(report.verdict.notes), "note") if report.verdict.notes else "",
@@ -131,17 +131,6 @@ def _list_faults(report: Report) -> Iterator[str]:
         yield display.plural(steps, "backward step") + " of the clock"
     if any(run.notes for run in report.quality):
         yield "with notes"
-
-
-def _describe_judgement(report: Report) -> str:
-    """Return how many checks were not assessed in some run."""
-    lines = [line for run in report.answers for line in run.lines]
-    kinds = {line.kind for line in lines}
-    missing = {line.kind for line in lines if line.outcome == Outcome.CANNOT_JUDGE.value}
-    if not kinds:
-        return ""
-    where = " in some run" if len(report.answers) > 1 and missing else ""
-    return f"{len(missing)} of {len(kinds)} checks{where}" if missing else f"all {len(kinds)} checks were assessed"
 
 
 def _describe_checklist(report: Report) -> str:

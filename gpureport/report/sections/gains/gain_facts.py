@@ -106,7 +106,7 @@ def _describe_possibly_advised(change: AdvisedChange) -> str:
     finding = terms.kind_title(display.clean(change.kind), change.cause)
     return (
         f"Perhaps: {display.lower_first(STEPS[change.name].title)}, advised in {display.clean(change.advised_in)} "
-        f"({finding}); only one of the two steps names the setting."
+        f"({finding}); not every run of the two steps names the setting."
     )
 
 

@@ -163,8 +163,16 @@ def test_what_may_have_been_advised_is_said() -> None:
     found = table(compare_configured(before, configured("b", {"lr": "1", "workers": "8"})))
     assert facts(found, 1)["Advised"] == (
         "Perhaps: more loader workers, advised in a (Low use, cause unknown); "
-        "only one of the two steps names the setting."
+        "not every run of the two steps names the setting."
     )
+
+
+def test_one_run_that_does_not_name_the_setting_is_no_denial() -> None:
+    """The first run of the base was recorded before its workers were named."""
+    finding = advising("loader_workers")
+    base = [configured("a", {"lr": "1"}, findings=[finding]), configured("a", {"lr": "1", "workers": "1"})]
+    found = table(compare_configured(*base, configured("b", {"lr": "1", "workers": "4"})))
+    assert facts(found, 1)["Advised"].startswith("Perhaps: more loader workers, advised in a")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +182,7 @@ def test_what_may_have_been_advised_is_said() -> None:
             {"num_workers": "2"},
             "More loader workers, advised in base (Waiting for data: one CPU core saturated) → applied",
         ),
-        ({"lr": "1"}, "Perhaps: more loader workers, advised in base (Waiting for data: one CPU core saturated); only"),
+        ({"lr": "1"}, "Perhaps: more loader workers, advised in base (Waiting for data: one CPU core saturated); not"),
         ({"threads": "2"}, "No change is recognised as one that"),
     ],
 )

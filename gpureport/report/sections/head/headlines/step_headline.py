@@ -147,7 +147,7 @@ def describe_certainty(comparison: Comparison) -> str:
     delta = comparison.judged(first.label, last.label)
     if delta is None or not delta.before or delta.interval is None or delta.verdict is Verdict.UNCONFIRMED:
         return ""
-    runs = f", {describe_runs(delta)}" if max(delta.runs) > 1 else ""
+    runs = f", {_describe_runs(delta, comparison)}" if max(delta.runs) > 1 else ""
     if delta.metric != PER_WORK:
         low, high = (f"{100 * end:+.0f}".replace("-", MINUS) for end in delta.interval)
         return f"A change of {low if low == high else f'{low} to {high}'} points (95% interval{runs})"
@@ -174,7 +174,8 @@ def _describe_range(ratios: tuple[float, float], runs: str) -> str:
     return f"Between {low.removesuffix('%')} and {high} {word} (95% interval{runs})"
 
 
-def describe_runs(delta: Delta) -> str:
-    """Return how many runs a comparison rests on: `3 runs a step`, `3 and 2 runs`."""
+def _describe_runs(delta: Delta, comparison: Comparison) -> str:
+    """Return how many runs the change rests on: `3 runs a step`, `3 and 2 runs`; `3 and 3` where a step has others."""
     before, after = delta.runs
-    return f"{display.plural(before, 'run')} a step" if before == after else f"{before} and {after} runs"
+    is_even = {before, after} == {len(step.runs) for step in comparison.steps}
+    return f"{display.plural(before, 'run')} a step" if is_even else f"{before} and {after} runs"
