@@ -38,7 +38,7 @@ _SENTENCES = (
 )
 _LOST = re.compile(r"was lost: ([^.]*(?:\.\d[^.]*)*)\.")
 _STILL = re.compile(rf"(?:Up to|At least) {_SHARE} of [^:]{{0,60}}? in [^:]{{1,40}}?: ([^.]*(?:\.\d[^.]*)*)\.")
-_OF_A_GPU = {"Utilisation mean": "GPU utilisation", "Idle": "Idle share", "Power mean": "Power of a GPU"}
+_OF_A_GPU = {"Utilisation mean": "GPU utilisation", "Use up to 5%": "Idle share", "Power mean": "Power of a GPU"}
 _OTHER = {"Verdict", "Since first", "Runs", "", "95% interval"}
 
 

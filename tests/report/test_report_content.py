@@ -198,7 +198,7 @@ def test_columns_without_a_value_are_a_sentence() -> None:
     bare = [replace(each, metrics=each.metrics[:1], memory_headroom_ratio=None) for each in found]
     runs = [(examples.recording(info), examples.analysis(info, statistics_of=tuple(one))) for one in (bare, found)]
     (alone,) = report(runs[0]).gpus
-    assert alone.table.columns == ("GPU", "Utilisation mean", "Idle")
+    assert alone.table.columns == ("GPU", "Utilisation mean", "Use up to 5%")
     assert all(len(row.cells) == len(alone.table.numeric) == 2 for row in alone.table.rows)
     assert alone.table.note == (
         "Not recorded: median SM clock, highest temperature, mean power, energy, peak memory and free memory."

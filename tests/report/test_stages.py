@@ -38,7 +38,7 @@ def test_every_format_shows_them() -> None:
     content = built(STAGES)
     text = render(content, ".txt", detail=0).decode()
     assert "STAGES" in text
-    assert "  preprocessing   1 min           0%  100%\n" in text
+    assert "  preprocessing   1 min           0%       100%\n" in text
     page = render(content, ".html").decode()
     assert "<h3>Stages</h3>" in page
     assert "train &lt;b&gt;" in page

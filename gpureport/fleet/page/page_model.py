@@ -51,6 +51,7 @@ class PagePart:
         id: its address on the page.
         title: its heading.
         line: one line that says what is in it.
+        count: how many there are, as the line begins; where only some rows are shown. Empty where they are not counted.
         is_open: whether it is shown without being unfolded.
         table: a table; None for none.
         bars: bars of its rows; None for none.
@@ -63,6 +64,7 @@ class PagePart:
     id: str
     title: str
     line: str
+    count: str = ""
     is_open: bool = False
     table: Table | None = None
     bars: LossBars | None = None

@@ -17,7 +17,7 @@ _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", GAP: " "})
 _DIGITS = 9
 _GPU_FIGURES = {
     "Utilisation mean": ("utilization_ratio", "Mean GPU utilisation, weighted with time."),
-    "Idle": ("idle_ratio", "Share of the sampled time at a utilisation of 5% or less."),
+    "Use up to 5%": ("idle_ratio", "Share of the sampled time at a utilisation of 5% or less."),
     "SM clock median": ("sm_clock_hertz", "Median SM clock."),
     "Temperature max": ("temperature_max_celsius", "Highest temperature."),
     "Power mean": ("power_watts", "Mean power, weighted with time."),

@@ -86,7 +86,6 @@ class Judgement:
 
     Attributes:
         sentence: how many there are of each.
-        unassessed: how many could not be made, in a few words.
         lines: what was not assessed, one for each thing to record.
         limits: what this sampling cannot show.
         advice: what to record, in sentences; empty where recording again would tell nothing more.
@@ -95,7 +94,6 @@ class Judgement:
     """
 
     sentence: str
-    unassessed: str
     lines: tuple[NotJudgedLine, ...]
     limits: tuple[str, ...]
     advice: str = ""

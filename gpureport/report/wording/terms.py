@@ -140,8 +140,8 @@ DEFINITIONS = (
     _term(
         "Idle",
         "As a class of GPU time: idle gaps, and rest before, after or without lasting work.",
-        "In tables of GPUs and stages: the idle share.",
     ),
+    _term("Use up to 5%", "In tables of GPUs and stages: the idle share."),
     _term(
         "Idle share",
         "Time at a utilisation of 5% or less, as a share of the time with samples, start-up and end included.",

@@ -57,10 +57,12 @@ def _build_grouping(by: Grouping, amounts: Amounts, place: int) -> PagePart:
     title = name_label(by.label)
     word = display.lower_first(title)
     entries = [*by.groups, *([by.rest] if by.rest else [])]
+    counted = display.plural(_count_groups(by), word)
     return PagePart(
         id=f"by-{by.label}" if _PLAIN.fullmatch(by.label) else f"by-label-{place}",
         title=f"By {word}",
-        line=_describe_groups(by, word, amounts),
+        line="; ".join(filter(None, (counted, _name_worst_group(by, word, amounts)))),
+        count=counted,
         is_open=place == 0,
         table=Table(
             columns=(title, *_columns(amounts, runs=True)),
@@ -119,18 +121,17 @@ def _name_user(user: str | None) -> str:
     return "no user recorded" if user is None else shorten_name(user)
 
 
-def _describe_groups(by: Grouping, word: str, amounts: Amounts) -> str:
-    """Return how many groups there are, and the worst of them."""
-    counted = display.plural(_count_groups(by), word)
+def _name_worst_group(by: Grouping, word: str, amounts: Amounts) -> str:
+    """Return which group lost most; empty where there is one alone, or none lost anything."""
     worst = max(by.groups, key=lambda group: group.use.lost_gpu_seconds)
     if len(by.groups) < 2 or not worst.use.lost_gpu_seconds:  # noqa: PLR2004 - a worst one needs another
-        return counted
+        return ""
     lost = amounts.format_time_and_unit(worst.use.lost_gpu_seconds)
     if worst.name is None:
-        return f"{counted}; runs that name none lost most, {lost}"
+        return f"runs that name none lost most, {lost}"
     name = shorten_name(worst.name)
     named = f"{word} {name}" if name.isdigit() else name
-    return f"{counted}; {named} lost most, {lost}"
+    return f"{named} lost most, {lost}"
 
 
 def _name_group(group: Group, word: str, *, is_rest: bool) -> Cell:

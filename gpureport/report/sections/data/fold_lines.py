@@ -27,7 +27,7 @@ def build_fold_lines(report: Report) -> tuple[Fact, ...]:
         "The GPU" if _has_one_gpu(report) else "Per GPU": _describe_gpus(report),
         "Energy and cost": _describe_spending(report),
         "Data quality": _describe_quality(report),
-        "Not assessed": report.judgement.unassessed,
+        "Not assessed": report.judgement.sentence,
         "Checklist": _describe_checklist(report),
         "Policy": _describe_policy(report),
         "Also worth knowing": display.plural(len(report.verdict.notes), "note") if report.verdict.notes else "",

@@ -70,10 +70,8 @@ def judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
     lacking = [entry for run in runs for entry in run.analysis.not_judged if RECORD in entry.recording]
     metrics = (name for entry in lacking for name in entry.metrics)
     commands = recording_advice.list_raw_commands(metrics) if lacking else ()
-    counts = count_checks(runs, asked)
     return Judgement(
-        sentence=_describe_counts(counts, len(runs)),
-        unassessed=_describe_unassessed(counts, len(runs)),
+        sentence=_describe_counts(count_checks(runs, asked), len(runs)),
         lines=tuple(_lines(runs)),
         limits=tuple(limits),
         advice=recording_advice.RECORDS_MISSING if lacking else "",
@@ -89,16 +87,6 @@ def _describe_counts(counts: CheckCounts, runs: int) -> str:
     named = ", ".join(f"{count} {outcome}" for count, outcome in parts if count)
     checks = display.plural(counts.assessed + counts.missing, "check")
     return f"{checks}: {named}{_describe_partly(counts, runs)}."
-
-
-def _describe_unassessed(counts: CheckCounts, runs: int) -> str:
-    """Return how many checks were not assessed, of all that were looked for, as the line of a fold."""
-    whole = counts.assessed + counts.missing
-    if not whole:
-        return ""
-    if not counts.missing and not counts.partly:
-        return f"all {whole} checks were assessed"
-    return f"{counts.missing or 'none'} of {whole} checks{_describe_partly(counts, runs)}"
 
 
 def _describe_partly(counts: CheckCounts, runs: int) -> str:

@@ -68,7 +68,7 @@ _COLUMNS = (
         shown=display.percent,
         margin=0.05,
     ),
-    _Column(title="Idle", prose="idle share", value=_idle_ratio, shown=display.percent, margin=0.03),
+    _Column(title="Use up to 5%", prose="idle share", value=_idle_ratio, shown=display.percent, margin=0.03),
     _Column(
         title="SM clock median",
         prose="median SM clock",

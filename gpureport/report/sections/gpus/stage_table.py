@@ -28,7 +28,7 @@ def _table(stages: Sequence[StageStatistics]) -> Table:
             "GPU utilisation",
             lambda stage: display.or_not_recorded(_mean(stage, "gpu_utilization_ratio"), display.percent),
         ),
-        ("Idle", lambda stage: display.or_not_recorded(_idle(stage), display.percent)),
+        ("Use up to 5%", lambda stage: display.or_not_recorded(_idle(stage), display.percent)),
         ("Power of a GPU", lambda stage: display.or_not_recorded(_mean(stage, "gpu_power_watts"), display.power)),
         ("Peak memory", lambda stage: display.or_not_recorded(_peak(stage), display.memory)),
         (
