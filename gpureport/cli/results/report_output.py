@@ -155,7 +155,7 @@ def write_report(
     *,
     opened: bool = False,
 ) -> None:
-    """Write a report to every path, by its extension; say on standard error what it says and where it is.
+    """Write a report to every path, by its extension; say on standard error what it says, its doubts, and where it is.
 
     Args:
         content: the report.
@@ -172,7 +172,10 @@ def write_report(
             write_one(content, path, templates=templates, detail=detail)
     files = ", ".join(str(path) for path in paths if str(path) != "-")
     if files:
-        print_note(f"{content.verdict.sentence.rstrip('.')} → {files}".replace("\N{NO-BREAK SPACE}", " "))
+        verdict = content.verdict
+        doubts = (*verdict.details[: verdict.doubts], *verdict.notes[: verdict.further_doubts])
+        for line in (f"{verdict.sentence.rstrip('.')} → {files}", *doubts):
+            print_note(line.replace("\N{NO-BREAK SPACE}", " "))
     if opened:
         open_page(paths)
 

@@ -224,6 +224,7 @@ def test_one_amount_for_runs_of_other_lengths_is_doubted(
     assert shown.startswith("Not enough data to say whether GPU time per image changed.")
     document = json.loads(gpureport("compare", *asked, "--format", "json").out)
     assert warning in document["warnings"]
+    assert warning in gpureport("report", *asked, "-o", "r.html").err.splitlines()
     each = ["--work", "12800:images", "--work", "44800:images"]
     assert json.loads(gpureport("compare", *sources, *each, "--format", "json").out)["warnings"] == []
 

@@ -19,7 +19,8 @@ from gpureport.report.wording import display
 
 _UTILISATION = "gpu_utilization_ratio"
 _BUCKETS = 240
-_CAPTION = "{runs}. The band has the colours from above."
+_CAPTION = "{runs}. The band has the colours from above{mixed}."
+_MIXED = "; stripes are GPUs that differ"
 
 
 def build_use_over_time(
@@ -46,8 +47,9 @@ def build_use_over_time(
         return None
     rows = [_build_row(step, runs[place], histories[place], seconds) for step, place in chosen]
     several = any(len(step.runs) > 1 for step in comparison.steps)
+    mixed = _MIXED if any(len(runs[place].run.gpus) > 1 for _, place in chosen) else ""
     return UseOverTime(
-        caption=_CAPTION.format(runs="The middle run of each step" if several else "Each step"),
+        caption=_CAPTION.format(runs="The middle run of each step" if several else "Each step", mixed=mixed),
         rows=tuple(rows),
         seconds=seconds,
         ticks=place_time_ticks(0.0, seconds),

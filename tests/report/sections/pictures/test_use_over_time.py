@@ -76,6 +76,7 @@ def test_one_row_a_step_on_one_axis() -> None:
     report = sample_reports.report_on(sample_reports.CHAIN)
     assert report.use is not None
     assert [row.label for row in report.use.rows] == [bar.label for bar in report.spent.bars] if report.spent else False
+    assert report.use.caption == "Each step. The band has the colours from above; stripes are GPUs that differ."
     longest = max(run.seconds for run in report.timeline)
     assert report.use.seconds == longest
     for row in report.use.rows:
@@ -96,6 +97,7 @@ def test_a_curve_ends_with_its_run() -> None:
     chained = [replace(run, analysis=each) for run, each in zip(runs, named, strict=True)]
     use = build_use_over_time(compare([SampledRun(analysis=each) for each in named]), chained, histories)
     assert use is not None
+    assert use.caption == "Each step. The band has the colours from above."
     for row in use.rows:
         assert len(row.mean) * row.bucket_seconds == pytest.approx(173.0)
 
