@@ -96,6 +96,8 @@ def format_percent(ratio: float) -> str:
     points = 100 * ratio
     if 0 < abs(points) < _LEAST_SHARE:
         return "<0.1%"
+    # two ways to compute one share, such as of times to the microsecond, must not print differently
+    points = round(points, 6)
     return f"{_with_sign(f'{points:.1f}' if 0 < abs(points) < _SMALL_SHARE - _LEAST_SHARE else f'{points:.0f}')}%"
 
 

@@ -56,6 +56,7 @@ def test_a_scaled_figure_lies_between_one_and_ten_thousand(
         (number_format.format_memory(19.6 * 2**30), "19.6 GiB"),
         (number_format.format_clock(1.71e9), "1,710 MHz"),
         (number_format.format_percent(0.0996), "10%"),
+        (number_format.format_percent(1e-12), "<0.1%"),
         (number_format.format_percent(0.019), "1.9%"),
         (number_format.format_money(1.148, "USD"), "$1.15"),
         (number_format.format_money(-1.148, "EUR"), "−€1.15"),
@@ -70,3 +71,8 @@ def test_a_scaled_figure_lies_between_one_and_ten_thousand(
 def test_style(text: str, expected: str) -> None:
     """Units, thousands, signs and currencies as English readers write them."""
     assert text == expected
+
+
+def test_one_share_prints_one_way() -> None:
+    """By microseconds and by what they were rounded from."""
+    assert number_format.format_percent(0.325) == number_format.format_percent(0.325000003) == "32%"

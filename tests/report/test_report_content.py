@@ -293,7 +293,10 @@ def test_checks_that_one_recording_answers_are_one_line() -> None:
         not_recorded("io_bound", "gpu:0", "cpu_iowait_ratio"),
     ]
     first, second = report(examples.pair(examples.run(), (), (*short, *host))).judgement.lines
-    assert (len(first.kinds), plain(first.recording)) == (2, "a log of at least 10 min")
+    assert (len(first.kinds), plain(first.recording)) == (
+        2,
+        "a log of at least 1 min; for all of them, at least 10 min",
+    )
     assert second.reason == "Not recorded: CPU utilisation and CPU waiting for I/O"
     assert len(second.kinds) == 2
 

@@ -109,7 +109,7 @@ def _describe_short_pauses(report: FleetReport) -> Iterator[str]:
     ratio = measure_pauses_ratio({each.name: each.gpu_seconds for each in report.classes})
     if report.pausing_runs and ratio >= NOTABLE.value:
         where = f", most of it in {shorten_name(report.pausing_runs[0].name)}" if report.use.runs > 1 else ""
-        yield f"short pauses took another {display.percent(ratio)}, which may be lost as well{where}"
+        yield f"short pauses took another {display.percent(ratio)}, counted as work though they may be waits{where}"
 
 
 def _describe_copies(groups: Sequence[Sequence[RunName]]) -> str:

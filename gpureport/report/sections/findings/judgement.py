@@ -149,7 +149,8 @@ def _describe_need(entries: Sequence[NotJudged]) -> str:
     """Return what checks need besides what the end of the list says."""
     needed = [entry.needed_seconds for entry in entries if entry.needed_seconds is not None]
     if needed:
-        return missing_metrics.name_length(max(needed))
+        least, most = (missing_metrics.name_length(pick(needed)) for pick in (min, max))
+        return least if least == most else f"{least}; for all of them, {most.removeprefix('a log of ')}"
     return "" if entries[0].recording == RECORD else entries[0].recording
 
 

@@ -19,6 +19,7 @@ from gpureport.report.wording.ranges import format_gpu_time_range, format_range
 FOUND, NOT_FOUND, NOT_ASSESSED = "found", "not found", "not assessed"
 _NAMED = 3
 """Steps that are named one by one."""
+_SETTLED = "Nothing more: it is gone in {}. The advice was:"
 
 
 def build_finding_rows(
@@ -39,13 +40,13 @@ def build_finding_rows(
         roots = [places[root] for root in group.roots if root in places]
         followers = [at for at, each in enumerate(groups) if (group.kind, group.cause) in each.roots]
         relations = finding_caveats.list_relations([titles[at] for at in roots], [titles[at] for at in followers])
-        row = _row(group, groups, runs, [card for card in cards if _is_card_of(card, group)])
+        own = [card for card in cards if _is_card_of(card, group)]
+        row = _row(group, groups, runs, own, is_chain=is_chain)
         rows.append(
             replace(
                 row,
                 id=f"R{place + 1}",
                 title=titles[place],
-                advice=_close_advice(row, runs[-1].step) if is_chain else row.advice,
                 caveats=(*relations, *row.caveats),
                 root=f"R{roots[0] + 1}" if roots and None not in group.roots else "",
             )
@@ -54,10 +55,17 @@ def build_finding_rows(
 
 
 def _row(
-    group: RowGroup, groups: Sequence[RowGroup], runs: Sequence[ReportRun], cards: Sequence[FindingCard]
+    group: RowGroup,
+    groups: Sequence[RowGroup],
+    runs: Sequence[ReportRun],
+    cards: Sequence[FindingCard],
+    *,
+    is_chain: bool,
 ) -> FindingRow:
     """Return a row without what depends on other rows: its number, its title and its relations."""
     several = len(runs) > 1
+    marks = tuple(_mark(group, position, run) for position, run in enumerate(runs)) if several else ()
+    gone_in = _find_step_without(marks) if is_chain else ""
     history = build_finding_history(group.worst.run, group.worst.findings)
     if history is not None and several:
         history = replace(history, title=f"{history.title}, worst run: {group.worst.run.label}")
@@ -72,9 +80,9 @@ def _row(
         extent=range_wording.describe_extent(group, several=several),
         summary=describe_findings(group, worst_first, several=several),
         cost=_describe_cost(group, several=several),
-        advice=_describe_advice(group, groups),
+        advice=_describe_advice(group, groups, gone_in),
         caveats=finding_caveats.list_caveats(group),
-        marks=tuple(_mark(group, position, run) for position, run in enumerate(runs)) if several else (),
+        marks=marks,
         history=history,
         cards=tuple(card.id for card in worst_first),
     )
@@ -142,23 +150,24 @@ def _describe_cost(group: RowGroup, *, several: bool) -> str:
     return ", ".join(parts)
 
 
-def _describe_advice(group: RowGroup, groups: Sequence[RowGroup]) -> str:
-    """Return what to do and how; of a kind without such words its first step."""
+def _describe_advice(group: RowGroup, groups: Sequence[RowGroup], gone_in: str) -> str:
+    """Return what to do and how, or that nothing is left to do and what was; of a kind without words its first step."""
     stopped = row_groups.find_stopped_gpus(group, groups)
     wording = group_wording.choose_wording(group, groups, stopped)
     if wording is None:
         steps = advice_steps.build_advice_steps(group.findings)
-        return steps[0].do if steps else display.clean_sentence(group.worst.worst.recommendation)
+        advice = steps[0].do if steps else display.clean_sentence(group.worst.worst.recommendation)
+        return f"{_SETTLED.format(gone_in)} {display.lower_first(advice)}" if gone_in and advice else advice
     filled = group_wording.fill_wording(wording, group, stopped)
+    if gone_in:
+        return f"{_SETTLED.format(gone_in)} {display.lower_first(filled.title)}. {filled.how}"
     return f"{filled.title}: {display.lower_first(filled.how)}"
 
 
-def _close_advice(row: FindingRow, last_step: str) -> str:
-    """Return the advice on a finding; of one that no run of the last step has, that nothing is left to do."""
-    outcomes = {mark.outcome for mark in row.marks if mark.step == last_step}
-    if outcomes != {NOT_FOUND} or not row.advice:
-        return row.advice
-    return f"Nothing more: gone in {last_step}. The advice was: {display.lower_first(row.advice)}"
+def _find_step_without(marks: Sequence[RunMark]) -> str:
+    """Return the last step where all of its runs were looked at and have no such finding; else nothing."""
+    last = [mark for mark in marks if mark.step == marks[-1].step]
+    return last[0].step if last and {mark.outcome for mark in last} == {NOT_FOUND} else ""
 
 
 def _mark(group: RowGroup, position: int, run: ReportRun) -> RunMark:

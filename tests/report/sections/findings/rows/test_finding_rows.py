@@ -8,6 +8,7 @@ import pytest
 
 import gpureport
 from gpureport.analysis.results import Analysis
+from gpureport.comparison.study.factors import Factor
 from gpureport.comparison.verdicts.finding_changes import can_tell
 from gpureport.findings import Evidence, Finding, Severity
 from gpureport.recording import Recording
@@ -209,6 +210,20 @@ def test_the_recorded_steps_lead_to_their_next_step() -> None:
     assert first.gain.startswith("Saves up to 43")
     assert "was still empty" in first.text
     assert first.certainty == "Confidence high: in 15 of 15 runs."
+
+
+def test_advice_that_a_later_step_made_needless_is_said_to_be() -> None:
+    """A gap of the first run alone is gone; one of the last is not, and what lies side by side is no chain."""
+    gap = (examples.idle_gap("gpu:0", 0, 60),)
+    (gone,), (came,) = _chain(gap, ()).rows, _chain((), gap).rows
+    assert gone.advice.startswith("Nothing more: it is gone in run 1. The advice was: ")
+    assert not came.advice.startswith("Nothing more")
+    runs = [
+        examples.pair(replace(examples.run(name), params=(("lr", name),)), found)
+        for name, found in (("1", gap), ("2", ()))
+    ]
+    beside = build(runs, title=None, command="", gpu_hour_price=None, version="0", by=(Factor(kind="param", key="lr"),))
+    assert [row.advice for row in beside.rows] == [came.advice]
 
 
 def test_ranges_of_gpu_time_have_one_unit() -> None:
