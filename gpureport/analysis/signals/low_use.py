@@ -20,7 +20,7 @@ from gpureport.findings import Interval, NotJudged
 
 BELOW = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
 """Mean utilisation that calls for no change."""
-ENTER = pragmatic(0.64, "1", "70%, lowered by how far a mean of 30 samples may be off")
+ENTER = pragmatic(0.64, "1", "use below 70% is low, and a mean of 30 samples may be off by 6 points")
 LEAVE = pragmatic(0.72, "1", "70% with room for the same error")
 IDLE = pragmatic(0.08, "1", "below it a GPU is unused rather than underused")
 OVER = pragmatic(120.0, "s", "longer than an evaluation pass between two training phases")

@@ -13,7 +13,7 @@ from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
-from gpureport.analysis.signals import job_load
+from gpureport.analysis.signals import job_load, low_use
 from gpureport.analysis.signals.core_count import CPU
 from gpureport.analysis.signals.waits import copied_data, wait_cost, wait_episodes, waiting_gpus
 from gpureport.analysis.signals.waits.wait_cost import WaitCost
@@ -88,7 +88,7 @@ class CpuBoundSingle(Rule):
     wants = (PROCESS, JOB, copied_data.RECEIVED, copied_data.SENT)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
-    enter: Threshold = pragmatic(0.64, "1", "70%, lowered by how far a mean of 30 samples may be off")
+    enter: Threshold = low_use.ENTER
     leave: Threshold = pragmatic(0.72, "1", "70% with room for the same error")
     cpu: ClassVar[Threshold] = pragmatic(0.75, "1", "above it all cores are busy, not one")
     core: Threshold = pragmatic(0.96, "1", "a thread that never waits, less the error of sampling")

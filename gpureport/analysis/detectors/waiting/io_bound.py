@@ -11,6 +11,7 @@ from gpureport.analysis.rules.kind_description import AdvicePath, KindDescriptio
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
+from gpureport.analysis.signals import low_use
 from gpureport.analysis.signals.waits import wait_cost, wait_episodes, waiting_gpus
 from gpureport.analysis.signals.waits.wait_cost import WaitCost
 from gpureport.analysis.signals.waits.wait_episodes import ComparedEpisodes
@@ -53,7 +54,7 @@ class IoBound(Rule):
     after = ("cpu_bound",)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
-    enter: Threshold = pragmatic(0.64, "1", "70%, lowered by how far a mean of 30 samples may be off")
+    enter: Threshold = low_use.ENTER
     leave: Threshold = pragmatic(0.72, "1", "70% with room for the same error")
     iowait: Threshold = pragmatic(
         0.15, "1", "a few waiting loaders are a small share of all the cores of a large machine"

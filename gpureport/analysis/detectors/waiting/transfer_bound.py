@@ -15,6 +15,7 @@ from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.signals import low_use
 from gpureport.analysis.signals.waits import wait_cost, wait_episodes, waiting_gpus
 from gpureport.analysis.signals.waits.copied_data import COPYING, RECEIVED, SENT
 from gpureport.analysis.signals.waits.wait_cost import WaitCost
@@ -90,7 +91,7 @@ class TransferBound(Rule):
     wants = (*GENERATION, *WIDTH)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
-    enter: Threshold = pragmatic(0.64, "1", "70%, lowered by how far a mean of 30 samples may be off")
+    enter: Threshold = low_use.ENTER
     leave: Threshold = pragmatic(0.72, "1", "70% with room for the same error")
     link: Threshold = pragmatic(0.60, "1", "headers and pauses between copies leave no more than 80 to 90% at best")
     pause: ClassVar[Threshold] = pragmatic(0.30, "1", "a wait goes on through a moment in which the link carries less")

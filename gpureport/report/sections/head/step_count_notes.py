@@ -26,7 +26,9 @@ def describe_excluded_work(runs: Sequence[SampledRun]) -> str:
     found = [text for run in runs if (text := _describe_excluded(run))]
     if not found:
         return ""
-    return f"Left out, since a step that takes far longer than usual holds a pause: {'; '.join(_list_some(found))}."
+    return (
+        f"Not counted as work, since those steps took so long that they hold a pause: {'; '.join(_list_some(found))}."
+    )
 
 
 def _describe_excluded(run: SampledRun) -> str:
