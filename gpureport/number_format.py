@@ -57,7 +57,9 @@ def format_number(value: float) -> str:
         return NOT_RECORDED
     if abs(value) < _FINEST:
         return "0"
-    return _with_sign(f"{value:,.{count_decimals(value)}f}")
+    decimals = count_decimals(value)
+    # two ways to compute one figure, such as from times to the microsecond, must not print differently
+    return _with_sign(f"{round(value, decimals + 3):,.{decimals}f}")
 
 
 def format_signed(value: float) -> str:
@@ -96,7 +98,7 @@ def format_percent(ratio: float) -> str:
     points = 100 * ratio
     if 0 < abs(points) < _LEAST_SHARE:
         return "<0.1%"
-    # two ways to compute one share, such as of times to the microsecond, must not print differently
+    # as in format_number
     points = round(points, 6)
     return f"{_with_sign(f'{points:.1f}' if 0 < abs(points) < _SMALL_SHARE - _LEAST_SHARE else f'{points:.0f}')}%"
 

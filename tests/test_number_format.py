@@ -73,6 +73,7 @@ def test_style(text: str, expected: str) -> None:
     assert text == expected
 
 
-def test_one_share_prints_one_way() -> None:
+def test_one_figure_prints_one_way() -> None:
     """By microseconds and by what they were rounded from."""
     assert number_format.format_percent(0.325) == number_format.format_percent(0.325000003) == "32%"
+    assert number_format.format_number(432.5) == number_format.format_number(432.5000025) == "432"

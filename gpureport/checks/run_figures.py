@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from math import fsum
 
-from gpureport.analysis.results import LOST_CLASSES, Analysis, DeviceStatistics, sum_classes
+from gpureport.analysis.results import LOST_CLASSES, Analysis, DeviceStatistics
 from gpureport.checks import limit_units
 from gpureport.checks.limit import Limit
 from gpureport.checks.limit_targets import BELOW, LOST
@@ -13,7 +13,7 @@ from gpureport.comparison.gains.known_loss import (
     FEWEST_SAMPLES,
     count_samples,
     is_recording_too_short,
-    measure_excessive_short_pauses,
+    list_possible_waits,
 )
 from gpureport.comparison.steps.sampled_run import mean_gpu_hour_price
 from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, measures, observed_seconds
@@ -211,18 +211,7 @@ def _list_open_time(limited: str, analysis: Analysis) -> dict[str, float]:
     if limited == "no_samples":
         return {}
     parts = {"time without samples": fsum(_class_seconds(analysis, "no_samples"))}
-    if limited != "waiting_for_input":
-        return parts
-    unexplained = [each.devices for each in analysis.findings if each.kind == "low_util_cause_unknown"]
-    seconds = sum_classes(analysis.gpu_time)
-    return parts | {
-        "low use of unknown cause": fsum(
-            dict(gpu.seconds).get("low_use", 0.0)
-            for gpu in analysis.gpu_time
-            if any(not devices or gpu.device in devices for devices in unexplained)
-        ),
-        "short pauses": 0.0 if measure_excessive_short_pauses(seconds) is None else seconds["short_pauses"],
-    }
+    return parts | list_possible_waits(analysis) if limited == "waiting_for_input" else parts
 
 
 def _explain_class_doubt(name: str, analysis: Analysis) -> str:

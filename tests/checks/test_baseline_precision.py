@@ -1,7 +1,9 @@
 """What a baseline can hold: the size that a rule on its figures can have, by the interval of one more run."""
 
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from gpureport.checks.baseline_precision import list_statements
@@ -63,8 +65,16 @@ def test_without_the_work_a_rule_on_utilisation_is_named() -> None:
 
 
 def test_rules_that_runs_are_too_short_for_are_said() -> None:
-    """Speed is known of runs that hold too little training to tell how busy it keeps the GPUs."""
-    size, use = statements([worked(f"old {seconds}", seconds) for seconds in (24.0, 24.2, 24.4)])
+    """Speed is known of runs whose start-up leaves too little training to tell how busy it keeps the GPUs."""
+    runs = []
+    for seconds in (24.0, 24.2, 24.4):
+        util = np.concatenate([np.zeros(80), level(95, round(seconds * 10) - 80, 1)])
+        whole = worked(f"old {seconds}", seconds)
+        run = sampled(whole.analysis.run.name, util=util, every=0.1)
+        runs.append(
+            replace(run, analysis=replace(run.analysis, run=replace(run.analysis.run, work=whole.analysis.run.work)))
+        )
+    size, use = statements(runs)
     assert "a rule on GPU time per unit of work can hold" in size
     assert use.startswith("No rule on a change of utilisation or idle share can be assessed against them: ")
 

@@ -253,10 +253,10 @@ def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
     content = build(runs, title=None, command="", gpu_hour_price=None, version="0")
     title = "GPU time per 1,000 steps"
     assert content.steps is not None
-    assert column(content.steps, "GPU time per 1,000 steps, GPU-s") == ["30.0", "23.4", "13.4"]
+    assert column(content.steps, "GPU time per 1,000 steps, GPU-s") == ["30.1", "23.4", "13.4"]
     assert content.steps.rows[0].cells[0].value == pytest.approx(30.05, abs=0.02)
     tile = content.tiles[1]
-    assert (tile.label, tile.before, tile.value, tile.unit) == ("GPU time per 1,000 steps", "30.0", "13.4", "GPU-s")
+    assert (tile.label, tile.before, tile.value, tile.unit) == ("GPU time per 1,000 steps", "30.1", "13.4", "GPU-s")
     assert tile.context == "No price given"
     per_work = compared(content).charts[0]
     assert per_work.title == f"{title}, GPU-s"

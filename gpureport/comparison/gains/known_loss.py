@@ -25,6 +25,7 @@ MOST_UNSEEN_RATIO = 0.5
 """Share of the GPU time without utilisation above which a loss is known of the observed time alone (pragmatic)."""
 
 _UTILISATION = "gpu_utilization_ratio"
+_UNEXPLAINED_KIND = "low_util_cause_unknown"
 ALWAYS_LOSING_KINDS = frozenset(kind.name for rule in RULES for kind in rule.descriptions if kind.always_loses_time)
 """Kinds that always lose GPU time: where no amount is given it is unknown, rather than none."""
 
@@ -55,6 +56,22 @@ def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None
     """
     ratio = measure_pauses_ratio(seconds)
     return ratio if ratio > 1 - BELOW.value else None
+
+
+def list_possible_waits(analysis: Analysis) -> dict[str, float]:
+    """Return the GPU-seconds that may be waits for input though nothing shows it, by what they are.
+
+    They are low use of unknown cause, and short pauses where they take more time than usual.
+    """
+    unexplained = [each.devices for each in analysis.findings if each.kind == _UNEXPLAINED_KIND]
+    low_use = fsum(
+        dict(gpu.seconds).get("low_use", 0.0)
+        for gpu in analysis.gpu_time
+        if any(not devices or gpu.device in devices for devices in unexplained)
+    )
+    seconds = sum_classes(analysis.gpu_time)
+    pauses = 0.0 if measure_excessive_short_pauses(seconds) is None else seconds["short_pauses"]
+    return {"low use of unknown cause": low_use, "short pauses": pauses}
 
 
 def measure_lost_ratio(analysis: Analysis) -> float | None:

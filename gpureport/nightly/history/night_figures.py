@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import fsum, isfinite
 from typing import TYPE_CHECKING
 
-from gpureport.comparison.gains.known_loss import measure_lost_ratio
+from gpureport.comparison.gains.known_loss import NOTABLE_RATIO, list_possible_waits, measure_lost_ratio
 from gpureport.comparison.steps import step_figures
 from gpureport.comparison.verdicts.work_resolution import TIMED_FIGURES, find_sampling_step
 from gpureport.findings import Severity
@@ -140,7 +140,9 @@ def _time_shares(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
     # without a clock, throttled time is not known
     told = any(each.metric("gpu_sm_clock_hertz") is not None for each in analysis.statistics)
     yield "lost_ratio", measure_lost_ratio(analysis)
-    yield "waiting_ratio", taken.get("waiting_for_input", 0.0) / held if held else None
+    # what may be waiting though nothing shows it leaves the share open, as it does a rule on it
+    is_open = fsum(list_possible_waits(analysis).values()) >= NOTABLE_RATIO * held
+    yield "waiting_ratio", taken.get("waiting_for_input", 0.0) / held if held and not is_open else None
     yield "throttled_ratio", taken.get("throttled", 0.0) / held if held and told else None
     yield "startup_ratio", taken.get("startup", 0.0) / held if held else None
     yield "coverage_ratio", analysis.coverage_ratio

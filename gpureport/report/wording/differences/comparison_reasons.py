@@ -104,7 +104,7 @@ _CONSEQUENCES = {
 }
 """What follows where the two sides of a check do not agree."""
 
-SINGLE_RUN_SCATTER = "a single run is taken to vary as much as those of the other side"
+SINGLE_RUN_SCATTER = "a single run is taken to vary as much as those it is compared with"
 """How a rule decides on a change where either side is one run, which shows no scatter of its own."""
 
 _NO_ZONE = (

@@ -33,6 +33,6 @@ def test_how_a_rule_decides_on_a_single_run_holds_for_either_side(sides: tuple[S
         if "rule" in note
     ]
     assert note == (
-        "A rule on a change decides on what is unconfirmed here: a single run is taken to vary as much as those of "
-        "the other side. It fails where the whole interval lies beyond its size."
+        "A rule on a change decides on what is unconfirmed here: a single run is taken to vary as much as those "
+        "it is compared with. It fails where the whole interval lies beyond its size."
     )

@@ -139,7 +139,9 @@ RANGES: Mapping[str, RangeWording] = {
         extent=LOST, summary="{gpus} looked busy at low power for {length}.", figures={"length": _EPISODES}
     ),
     "full_precision": RangeWording(
-        extent="", summary="The settings name full precision, where a lower one may be faster."
+        extent="",
+        summary="Tensor cores worked for {tensor} of the busy time; 16-bit precision may be faster.",
+        figures={"tensor": Figure(metric="gpu_tensor_active_ratio", statistics=("mean over busy time",))},
     ),
     "mem_headroom": RangeWording(
         extent="{free} unused",

@@ -175,7 +175,7 @@ def _describe_range(ratios: tuple[float, float], runs: str) -> str:
 
 
 def _describe_runs(delta: Delta, comparison: Comparison) -> str:
-    """Return how many runs the change rests on: `3 runs a step`, `3 and 2 runs`; `3 and 3` where a step has others."""
+    """Return how many runs the change rests on: `3 runs a step`; where steps differ in them, `3 runs against 2`."""
     before, after = delta.runs
-    is_even = {before, after} == {len(step.runs) for step in comparison.steps}
-    return f"{display.plural(before, 'run')} a step" if is_even else f"{before} and {after} runs"
+    is_even = before == after and all(len(step.runs) == before for step in comparison.steps)
+    return f"{display.plural(before, 'run')} a step" if is_even else f"{display.plural(before, 'run')} against {after}"
