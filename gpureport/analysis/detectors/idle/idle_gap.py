@@ -45,10 +45,11 @@ recorded logs: 80 and 95% give the same findings."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Gap:
-    """An idle run of one GPU within the job, and what lies behind it."""
+    """An idle run of one GPU within the job, how much of it samples show, and what lies behind it."""
 
     device: str
     interval: Interval
+    seen_seconds: float
     run: IdleRun
     cause: Cause
 
@@ -273,12 +274,14 @@ class IdleGap(Rule):
                 Cause(name="data") if part.is_wait else cause for part, cause in zip(parts, found[device], strict=True)
             ]
             causes = stall_grouping.mark_periodic(own, causes)
-            lost_share = sum(span.seconds for span in own) / work_seconds
+            known = intervals.rows_to_spans(*series.averaging_windows(context.whole), series.known_rows(UTILISATION))
+            seen = [intervals.total_seconds(intervals.intersection(intervals.to_spans([span]), known)) for span in own]
+            lost_share = sum(seen) / work_seconds
             between = input_wait_overlap.average_between_gaps(series, [*own, *outside], window)
             if not trains:
                 causes = self._mark_requests(own, causes, lost_share, between)
-            for part, cause in zip(parts, causes, strict=True):
-                gap = _Gap(device=device, interval=part.interval, run=part.run, cause=cause)
+            for part, seconds, cause in zip(parts, seen, causes, strict=True):
+                gap = _Gap(device=device, interval=part.interval, seen_seconds=seconds, run=part.run, cause=cause)
                 yield self._build_finding(gap, series, self._rate_cost(gap, lost_share, between), several=several)
 
     def _rate_cost(self, gap: _Gap, lost_share: float, between: float) -> _GapCost:
@@ -331,7 +334,7 @@ class IdleGap(Rule):
                 *share.evidence,
                 *gap.cause.evidence,
             ),
-            lost_gpu_seconds=interval.seconds,
+            lost_gpu_seconds=gap.seen_seconds,
             cause=gap.cause.name,
             samples=run.samples,
             ruled_out=gap_wording.list_ruled_out(run, several=several),

@@ -75,6 +75,15 @@ def test_nulls_of_a_few_seconds_are_bridged_and_longer_ones_are_not() -> None:
     assert len(found(analyze(recording(util=long)), "idle_gap")) == 2
 
 
+def test_a_gap_loses_what_samples_show() -> None:
+    """A bridged stretch without values is part of the gap, and its time is not known."""
+    analysis = analyze(recording(util=steps((97, 60), (0, 10), (np.nan, 5), (0, 10), (97, 60))))
+    (gap,) = found(analysis, "idle_gap")
+    assert gap.intervals[0].seconds - (gap.lost_gpu_seconds or 0) == pytest.approx(5, abs=1)
+    (gpu,) = analysis.gpu_time
+    assert gap.lost_gpu_seconds == pytest.approx(dict(gpu.seconds)["idle"], abs=0.5)
+
+
 def test_chance_runs_of_point_samples_are_no_gaps() -> None:
     """At 5 s a job that waits half of each second shows runs of zeros, none of which is idle time."""
     util = np.where(np.random.default_rng(3).random(600) < 0.45, 0, 95)
