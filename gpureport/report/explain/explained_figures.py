@@ -35,8 +35,10 @@ FIGURES: dict[str, tuple[str, str, str]] = {
         "idle_seconds <= 10 min",
     ),
     "waiting_ratio": (
-        f"The share of the GPU time that went to waiting for data. {_CLASS}: gpureport explain waiting_for_input. Not "
-        "known where low use of unknown cause or many short pauses may be waits.",
+        (
+            f"The share of the GPU time that went to waiting for data. {_CLASS}: gpureport explain waiting_for_input. "
+            "Not known where low use of unknown cause or many short pauses may be waits."
+        ),
         "a ratio; 1 is 100%",
         "waiting_for_input <= 5%",
     ),
