@@ -95,11 +95,10 @@ def format_scaled(value: float, units: Units) -> str:
 
 def format_percent(ratio: float) -> str:
     """Return a ratio in per cent: whole, below 10% with a decimal; `display.percent` also has one near 100%."""
-    points = 100 * ratio
-    if 0 < abs(points) < _LEAST_SHARE:
+    # rounded as in format_number
+    points = round(100 * ratio, 6)
+    if ratio and abs(points) < _LEAST_SHARE:
         return "<0.1%"
-    # as in format_number
-    points = round(points, 6)
     return f"{_with_sign(f'{points:.1f}' if 0 < abs(points) < _SMALL_SHARE - _LEAST_SHARE else f'{points:.0f}')}%"
 
 

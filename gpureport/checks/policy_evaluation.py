@@ -201,7 +201,7 @@ def _observe(entry: PolicyEntry, analysis: Analysis, given: CheckInput, without:
             return not_observed("changes are of all GPUs together: leave gpu out of for")
         return baseline_changes.observe_change(limit, found)
     meant = frozenset(finding.fingerprint for finding in finding_counts.select_findings(limit, analysis, sought))
-    # one that is too unsure to count is said not to be counted, whether it is new or may be
+    # a finding too unsure to count is reported as not counted, whether it is new or only may be
     unsure = baseline_changes.find_possibly_new_fingerprints(found) - meant
     new = baseline_changes.find_new_fingerprints(found) | unsure
     seen = finding_counts.observe_findings(limit, analysis, replace(sought, only=new))

@@ -175,7 +175,7 @@ def _class_seconds(analysis: Analysis, *names: str) -> Iterator[float]:
 def observe_gpu_time(limit: Limit, analysis: Analysis) -> ObservedValue:
     """Return the GPU time of a class, as a share or in hours; time without samples may belong to any class.
 
-    Low use of unknown cause may be waits for input, and so may short pauses where they take more time than usual.
+    Low use of unknown cause may be waits for input, and so may short pauses that take more than 30% of the time.
     Shares are of the time in which a job held a GPU; the share without a job is of all time.
     """
     whole = analysis.job_gpu_seconds
@@ -197,7 +197,7 @@ def observe_gpu_time(limit: Limit, analysis: Analysis) -> ObservedValue:
     return ObservedValue(
         value=seconds / scale,
         unit=limit.threshold.unit,
-        text=", ".join([shown, *shown_parts]),
+        text=f"{shown}, perhaps more: {', '.join(shown_parts)}" if shown_parts else shown,
         low=seconds / scale,
         high=(seconds + unknown) / scale,
         doubt=_explain_class_doubt(limit.name, analysis),

@@ -87,12 +87,21 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunUse:
-    """One run, whose it is, and what it did with its GPUs; the largest loss is None where nothing was lost."""
+    """One run, whose it is, and what it did with its GPUs.
+
+    Attributes:
+        run: the run.
+        user: whose it is; None where that is not recorded.
+        use: what it did with its GPUs.
+        largest_loss: the lost class with most time; None where nothing was lost.
+        is_least: whether more may be lost, since short pauses took more than 30% of the time.
+    """
 
     run: RunName
     user: str | None
     use: TimeUse
     largest_loss: ClassTime | None
+    is_least: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,8 +331,8 @@ class FleetReport:
         half_lost_in: the fewest runs that together hold half of the time lost; 0 where nothing was lost.
         half_lost_class: the class with most of what these runs lost; None where nothing was lost.
         worst_runs: the runs that lost most, the worst first.
-        pausing_runs: runs of which more may be lost than is known, since short pauses took more time than usual; those
-            with the longest pauses first, at most twenty.
+        pausing_runs: runs of which more may be lost than is known, since short pauses took more than 30% of the time;
+            those with the longest pauses first, at most twenty.
         groupings: all runs by user, project and the like.
         savings: what would save most, the most first.
         health: which GPU is sick.

@@ -1,4 +1,4 @@
-"""Short pauses: time that counts as work, since nothing shows what they are, and may be waits."""
+"""Short pauses count as work, since nothing shows what they are, though they may be waits."""
 
 from collections.abc import Mapping
 from math import fsum

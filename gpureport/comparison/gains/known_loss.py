@@ -61,7 +61,7 @@ def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None
 def list_possible_waits(analysis: Analysis) -> dict[str, float]:
     """Return the GPU-seconds that may be waits for input though nothing shows it, by what they are.
 
-    They are low use of unknown cause, and short pauses where they take more time than usual.
+    They are low use of unknown cause, and short pauses that take more than 30% of the time.
     """
     unexplained = [each.devices for each in analysis.findings if each.kind == _UNEXPLAINED_KIND]
     low_use = fsum(

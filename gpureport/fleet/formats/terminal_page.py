@@ -61,13 +61,13 @@ def _list_head(page: FleetPage, place: Page, limits: Mapping[str, int]) -> Itera
     yield from terminal_screen.action_lines(page.actions[: limits["actions"]], place, HEADING.upper())
     shown = [part for part in page.parts if part.is_open and not part.weeks]
     for part in [part for part in shown if part.id != RUNS][: limits["parts"]]:
-        yield from _list_first_rows(_count_first_rows(part, limits["rows"]), place, limits["rows"])
+        yield from _list_first_rows(_describe_first_rows(part, limits["rows"]), place, limits["rows"])
     for part in (part for part in shown if part.id == RUNS):
         yield from _list_first_rows(describe_first_runs(part, limits["runs"]), place, limits["runs"])
     yield Line("Details: --detail full", "soft")
 
 
-def _count_first_rows(part: PagePart, most: int) -> PagePart:
+def _describe_first_rows(part: PagePart, most: int) -> PagePart:
     """Return a part whose line says how many of its rows are shown, where that is not all."""
     rows = len(part.table.rows) if part.table else 0
     if rows <= most or not part.count:

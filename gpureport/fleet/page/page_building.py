@@ -70,7 +70,7 @@ def _build_parts(report: FleetReport, amounts: Amounts, command: str, version: s
     yield build_health_part(report.health, amounts)
     yield build_week_part(report, amounts)
     if report.worst_runs:
-        yield build_run_part(report.worst_runs, report.pausing_runs, amounts)
+        yield build_run_part(report.worst_runs, amounts)
     yield build_saving_part(report.savings, amounts)
     yield build_improvement_part(report.improvements)
     yield from build_left_out_parts(report, amounts)

@@ -51,7 +51,8 @@ class PagePart:
         id: its address on the page.
         title: its heading.
         line: one line that says what is in it.
-        count: how many there are, as the line begins; where only some rows are shown. Empty where they are not counted.
+        count: how many entries there are, the start of `line`; used alone where only some rows are shown. Empty where
+            they are not counted.
         is_open: whether it is shown without being unfolded.
         table: a table; None for none.
         bars: bars of its rows; None for none.

@@ -34,19 +34,23 @@ def list_worst_runs(ranked: Sequence[Sequence[PricedGpu]]) -> tuple[RunUse, ...]
             user=read_label(own[0].summary, "user"),
             use=sum_use(own),
             largest_loss=find_largest_loss(own),
+            is_least=_measure_long_pauses(own) > 0,
         )
         for own in ranked[:_MOST_RUNS]
     )
 
 
 def list_pausing_runs(gpus: Sequence[PricedGpu]) -> tuple[RunName, ...]:
-    """Return the runs of which short pauses took more time than usual, those with the longest pauses first."""
-    found = []
-    for run, own in group_by_run(gpus).items():
-        seconds = {each.name: each.gpu_seconds for each in sum_classes(own)}
-        if measure_excessive_short_pauses(seconds) is not None:
-            found.append((-seconds["short_pauses"], run, own[0].run))
-    return tuple(name for _, _, name in sorted(found, key=lambda each: each[:2])[:_MOST_RUNS])
+    """Return the runs of which short pauses took more than 30% of the time, those with the longest pauses first."""
+    found = [(_measure_long_pauses(own), run, own[0].run) for run, own in group_by_run(gpus).items()]
+    ordered = sorted((each for each in found if each[0] > 0), key=lambda each: (-each[0], each[1]))
+    return tuple(name for _, _, name in ordered[:_MOST_RUNS])
+
+
+def _measure_long_pauses(gpus: Sequence[PricedGpu]) -> float:
+    """Return the GPU-seconds of short pauses of one run; 0 where they took no more than 30% of the time."""
+    seconds = {each.name: each.gpu_seconds for each in sum_classes(gpus)}
+    return 0.0 if measure_excessive_short_pauses(seconds) is None else seconds["short_pauses"]
 
 
 def find_half_of_loss(ranked: Sequence[Sequence[PricedGpu]]) -> tuple[int, str | None]:

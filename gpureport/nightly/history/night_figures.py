@@ -140,9 +140,10 @@ def _time_shares(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
     # without a clock, throttled time is not known
     told = any(each.metric("gpu_sm_clock_hertz") is not None for each in analysis.statistics)
     yield "lost_ratio", measure_lost_ratio(analysis)
-    # what may be waiting though nothing shows it leaves the share open, as it does a rule on it
-    is_open = fsum(list_possible_waits(analysis).values()) >= NOTABLE_RATIO * held
-    yield "waiting_ratio", taken.get("waiting_for_input", 0.0) / held if held and not is_open else None
+    # more that may be waiting than is known to be leaves the share open
+    waiting, possible = taken.get("waiting_for_input", 0.0), fsum(list_possible_waits(analysis).values())
+    is_open = possible > max(waiting, NOTABLE_RATIO * held)
+    yield "waiting_ratio", waiting / held if held and not is_open else None
     yield "throttled_ratio", taken.get("throttled", 0.0) / held if held and told else None
     yield "startup_ratio", taken.get("startup", 0.0) / held if held else None
     yield "coverage_ratio", analysis.coverage_ratio

@@ -86,6 +86,9 @@ class Judgement:
 
     Attributes:
         sentence: how many there are of each.
+        checks: how many were to be made.
+        missing: how many of them some step could not assess in any of its runs.
+        partly: how many of the others some run could not assess.
         lines: what was not assessed, one for each thing to record.
         limits: what this sampling cannot show.
         advice: what to record, in sentences; empty where recording again would tell nothing more.
@@ -94,6 +97,9 @@ class Judgement:
     """
 
     sentence: str
+    checks: int
+    missing: int
+    partly: int
     lines: tuple[NotJudgedLine, ...]
     limits: tuple[str, ...]
     advice: str = ""

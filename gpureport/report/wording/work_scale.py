@@ -1,4 +1,4 @@
-"""The batch of work and the unit in which figures of several steps lie between 1 and 9,999."""
+"""The batch of work and the unit in which figures of several steps have few digits."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from gpureport.report.wording import display
 
 _BATCHES = ((1e3, "million"), (1.0, "1,000"), (1e-3, ""), (1e6, "billion"))
 """Batches of work in thousands, the one to try first first."""
-_LEAST, _LEAST_OF_A_MILLION = 1.0, 0.1
-"""Least figure of a batch; of a million, which is the usual one, ten cents read as well."""
+_TEN_CENTS = 0.1
+"""Least cost of a million, which is the usual batch; costs of others, and energies, are at least 1."""
 _MOST = 9_999.5
 _RATES = ((1.0, "s"), (60.0, "min"), (3600.0, "h"))
 _LABEL = 24
@@ -24,23 +24,24 @@ class WorkScale:
     per: str
 
 
-def choose_work_scale(values: Iterable[float | None], unit: str | None) -> WorkScale:
-    """Return the batch of work of which every figure lies between 1 and 9,999: a million from 0.1 on.
+def choose_work_scale(values: Iterable[float | None], unit: str | None, least: float = _TEN_CENTS) -> WorkScale:
+    """Return the batch of work of which every figure lies between 1 and 9,999: a million where that does.
 
     Args:
         values: figures per 1,000 units of work of all steps.
         unit: what work is counted in.
+        least: smallest figure of a million that reads well.
     """
     known = [abs(value) for value in values if value]
-    factor, batch = next((each for each in _BATCHES if not known or _fits(known, each)), _BATCHES[0])
+    factor, batch = next((each for each in _BATCHES if not known or _fits(known, each, least)), _BATCHES[0])
     noun = name_work(unit)
     return WorkScale(factor=factor, per=f"per {batch} {noun}" if batch else f"per {noun.removesuffix('s')}")
 
 
-def _fits(figures: Sequence[float], batch: tuple[float, str]) -> bool:
+def _fits(figures: Sequence[float], batch: tuple[float, str], least: float) -> bool:
     """Return whether figures per 1,000 units of work read well per batch."""
-    least = _LEAST_OF_A_MILLION if batch == _BATCHES[0] else _LEAST
-    return min(figures) * batch[0] >= least and max(figures) * batch[0] < _MOST
+    smallest = least if batch == _BATCHES[0] else 1.0
+    return min(figures) * batch[0] >= smallest and max(figures) * batch[0] < _MOST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +61,7 @@ def choose_energy_scale(joules: Iterable[float | None], unit: str | None) -> Ene
         unit: what work is counted in.
     """
     known = [value for value in joules if value]
-    batch = choose_work_scale([value / _WATT_HOUR for value in known], unit)
+    batch = choose_work_scale([value / _WATT_HOUR for value in known], unit, least=1.0)
     name, size = choose_energy_unit([value * batch.factor for value in known])
     return EnergyScale(size=size / batch.factor, unit=name, per=batch.per)
 

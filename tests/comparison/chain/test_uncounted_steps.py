@@ -85,7 +85,7 @@ def test_work_of_long_steps_that_does_not_count_is_said() -> None:
     assert slow.logged_work is not None
     assert (slow.logged_work.work.amount, slow.logged_work.work.excluded) == (100_000, 10_000)
     assert describe_excluded_work([slow, slow]) == (
-        "Not counted as work, since those steps took so long that they hold a pause: 9.1% of the samples of a "
+        "Not counted as work, because the steps took so long that they must include a pause: 9.1% of the samples of a "
         "(samples_per_second); 9.1% of the samples of a (samples_per_second)."
     )
     even = [(5.0 * (place + 1), place + 1, "samples_per_second", 200.0) for place in range(100)]

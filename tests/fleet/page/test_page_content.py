@@ -70,11 +70,13 @@ def test_pauses_that_may_be_lost_are_named_with_their_run() -> None:
     bare = fleets.bare()
     names = ("computing", "short_pauses", "idle")
     classes = tuple(ClassTime(name=name, gpu_seconds=fleets.HOUR, cost=None) for name in names)
-    little = RunUse(run=fleets.run_name(1), user=None, use=fleets.use(1, 0.001, 1), largest_loss=classes[2])
+    little = RunUse(
+        run=fleets.run_name(1), user=None, use=fleets.use(1, 0.001, 1), largest_loss=classes[2], is_least=True
+    )
     some = replace(little, run=fleets.run_name(2), use=fleets.use(1, 0.2, 1))
     report = replace(bare, classes=classes, worst_runs=(some, little), use=fleets.use(3, 1, 2))
     shown = page(replace(report, pausing_runs=(little.run, some.run)))
-    assert "short pauses took another 33%, counted as work though they may be waits, most of it in train-0001" in (
+    assert "short pauses took 33% of the observed time, and may be waits, the longest in train-0001" in (
         shown.verdict.details[0].lower()
     )
     table = next(each.table for each in shown.parts if each.id == "worst-runs")

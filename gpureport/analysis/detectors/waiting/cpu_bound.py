@@ -16,13 +16,13 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import core_count, job_load
+from gpureport.analysis.signals import core_count, job_load, low_use
 from gpureport.analysis.signals.core_count import CPU
 from gpureport.analysis.signals.waits import stopped_gpus, wait_cost, wait_episodes, waiting_gpus
 from gpureport.analysis.signals.waits.wait_cost import WaitCost
 from gpureport.analysis.signals.waits.wait_episodes import ComparedEpisodes
 from gpureport.analysis.signals.waits.waiting_gpus import WaitCandidate
-from gpureport.analysis.thresholds import literature, pragmatic
+from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import FloatArray
 from gpureport.findings import Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -69,7 +69,7 @@ class CpuBound(Rule):
     requires = ((UTILISATION,), (CPU,))
     wants = (core_count.CORES, JOB)
 
-    gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
+    gpu: Threshold = low_use.BELOW
     leave: Threshold = pragmatic(0.80, "1", "a wait goes on through a moment in which the GPU waits less")
     cpu: Threshold = pragmatic(0.75, "1", "loaders leave some cores free; a limit of 90% would miss most waits")
     over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")

@@ -19,7 +19,7 @@ from gpureport.analysis.signals.waits import copied_data, wait_cost, wait_episod
 from gpureport.analysis.signals.waits.wait_cost import WaitCost
 from gpureport.analysis.signals.waits.wait_episodes import ComparedEpisodes
 from gpureport.analysis.signals.waits.waiting_gpus import WaitCandidate
-from gpureport.analysis.thresholds import literature, pragmatic, read_limits
+from gpureport.analysis.thresholds import pragmatic, read_limits
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -87,9 +87,9 @@ class CpuBoundSingle(Rule):
     after = ("cpu_bound", "io_bound")
     wants = (PROCESS, JOB, copied_data.RECEIVED, copied_data.SENT)
 
-    gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
+    gpu: Threshold = low_use.BELOW
     enter: Threshold = low_use.ENTER
-    leave: Threshold = pragmatic(0.72, "1", "70% with room for the same error")
+    leave: Threshold = low_use.LEAVE
     cpu: ClassVar[Threshold] = pragmatic(0.75, "1", "above it all cores are busy, not one")
     core: Threshold = pragmatic(0.96, "1", "a thread that never waits, less the error of sampling")
     process: ClassVar[Threshold] = pragmatic(1.1, "cores", "a process that uses more has more than one busy thread")

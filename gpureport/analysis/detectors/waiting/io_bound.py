@@ -16,7 +16,7 @@ from gpureport.analysis.signals.waits import wait_cost, wait_episodes, waiting_g
 from gpureport.analysis.signals.waits.wait_cost import WaitCost
 from gpureport.analysis.signals.waits.wait_episodes import ComparedEpisodes
 from gpureport.analysis.signals.waits.waiting_gpus import WaitCandidate
-from gpureport.analysis.thresholds import literature, pragmatic, read_limits
+from gpureport.analysis.thresholds import pragmatic, read_limits
 from gpureport.findings import Finding, Interval, NotJudged, Severity, Threshold
 
 _KIND = "io_bound"
@@ -53,9 +53,9 @@ class IoBound(Rule):
     requires = ((UTILISATION,), (IOWAIT,))
     after = ("cpu_bound",)
 
-    gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
+    gpu: Threshold = low_use.BELOW
     enter: Threshold = low_use.ENTER
-    leave: Threshold = pragmatic(0.72, "1", "70% with room for the same error")
+    leave: Threshold = low_use.LEAVE
     iowait: Threshold = pragmatic(
         0.15, "1", "a few waiting loaders are a small share of all the cores of a large machine"
     )

@@ -21,7 +21,7 @@ from gpureport.analysis.signals.waits.copied_data import COPYING, RECEIVED, SENT
 from gpureport.analysis.signals.waits.wait_cost import WaitCost
 from gpureport.analysis.signals.waits.wait_episodes import ComparedEpisodes
 from gpureport.analysis.signals.waits.waiting_gpus import WaitCandidate
-from gpureport.analysis.thresholds import literature, pragmatic, read_limits
+from gpureport.analysis.thresholds import pragmatic, read_limits
 from gpureport.columns import FloatArray
 from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -90,9 +90,9 @@ class TransferBound(Rule):
     after = ("cpu_bound", "io_bound", "cpu_bound_single")
     wants = (*GENERATION, *WIDTH)
 
-    gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
+    gpu: Threshold = low_use.BELOW
     enter: Threshold = low_use.ENTER
-    leave: Threshold = pragmatic(0.72, "1", "70% with room for the same error")
+    leave: Threshold = low_use.LEAVE
     link: Threshold = pragmatic(0.60, "1", "headers and pauses between copies leave no more than 80 to 90% at best")
     pause: ClassVar[Threshold] = pragmatic(0.30, "1", "a wait goes on through a moment in which the link carries less")
     over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gpureport.fleet.fleet_report import ClassTime, Group, Grouping, RunName, RunUse, TimeUse
+from gpureport.fleet.fleet_report import ClassTime, Group, Grouping, RunUse, TimeUse
 from gpureport.fleet.page.amounts import Amounts, format_lost_share
 from gpureport.fleet.page.class_words import (
     OTHER_LOSSES,
@@ -91,10 +91,9 @@ def describe_first_runs(part: PagePart, most: int) -> PagePart:
     return replace(part, line=_count_worst(min(most, len(part.table.rows) if part.table else 0)))
 
 
-def build_run_part(runs: Sequence[RunUse], pausing: Sequence[RunName], amounts: Amounts) -> PagePart:
-    """Return the runs that lost most; of those that paused more than usual what is known is the least."""
+def build_run_part(runs: Sequence[RunUse], amounts: Amounts) -> PagePart:
+    """Return the runs that lost most."""
     shown = runs[:MOST_ROWS]
-    at_least = {run.id for run in pausing}
     names = name_runs([each.run for each in shown])
     return PagePart(
         id=RUNS,
@@ -107,7 +106,7 @@ def build_run_part(runs: Sequence[RunUse], pausing: Sequence[RunName], amounts: 
             rows=tuple(
                 Row(
                     head=Cell(text=name, small=_name_user(each.user)),
-                    cells=_cells(each.use, each.largest_loss, amounts, runs=False, is_least=each.run.id in at_least),
+                    cells=_cells(each.use, each.largest_loss, amounts, runs=False, is_least=each.is_least),
                 )
                 for name, each in zip(names, shown, strict=True)
             ),

@@ -94,7 +94,7 @@ def _name_changes(before: Step | None, step: Step) -> Iterator[str]:
         change
         for change in changes
         if len(change.values_before) == len(change.values_after) == 1
-        and not {setup_wording.name_setting(change), change.after} <= set(re.findall(r"[\w.]+", step.label))
+        and not {setup_wording.name_setting(change), change.after} <= set(re.findall(r"[\w.]+(?:[+-]\d+)?", step.label))
     ]
     if named:
         yield setup_wording.list_setup_changes(named, most=_MOST_CHANGES)

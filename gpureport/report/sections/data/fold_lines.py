@@ -27,7 +27,7 @@ def build_fold_lines(report: Report) -> tuple[Fact, ...]:
         "The GPU" if _has_one_gpu(report) else "Per GPU": _describe_gpus(report),
         "Energy and cost": _describe_spending(report),
         "Data quality": _describe_quality(report),
-        "Not assessed": report.judgement.sentence,
+        "Not assessed": _describe_judgement(report),
         "Checklist": _describe_checklist(report),
         "Policy": _describe_policy(report),
         "Also worth knowing": display.plural(len(report.verdict.notes), "note") if report.verdict.notes else "",
@@ -131,6 +131,16 @@ def _list_faults(report: Report) -> Iterator[str]:
         yield display.plural(steps, "backward step") + " of the clock"
     if any(run.notes for run in report.quality):
         yield "with notes"
+
+
+def _describe_judgement(report: Report) -> str:
+    """Return how many checks were not assessed, as the sentence in the fold counts them."""
+    found = report.judgement
+    if not found.checks:
+        return ""
+    if not found.missing:
+        return f"{found.partly} of {found.checks} checks in part" if found.partly else f"all {found.checks} assessed"
+    return f"{found.missing} of {found.checks} checks{f', {found.partly} more in part' if found.partly else ''}"
 
 
 def _describe_checklist(report: Report) -> str:

@@ -70,8 +70,12 @@ def judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
     lacking = [entry for run in runs for entry in run.analysis.not_judged if RECORD in entry.recording]
     metrics = (name for entry in lacking for name in entry.metrics)
     commands = recording_advice.list_raw_commands(metrics) if lacking else ()
+    counts = count_checks(runs, asked)
     return Judgement(
-        sentence=_describe_counts(count_checks(runs, asked), len(runs)),
+        sentence=_describe_counts(counts, len(runs)),
+        checks=counts.assessed + counts.missing,
+        missing=counts.missing,
+        partly=counts.partly,
         lines=tuple(_lines(runs)),
         limits=tuple(limits),
         advice=recording_advice.RECORDS_MISSING if lacking else "",

@@ -26,9 +26,8 @@ def describe_excluded_work(runs: Sequence[SampledRun]) -> str:
     found = [text for run in runs if (text := _describe_excluded(run))]
     if not found:
         return ""
-    return (
-        f"Not counted as work, since those steps took so long that they hold a pause: {'; '.join(_list_some(found))}."
-    )
+    listed = "; ".join(_list_some(found))
+    return f"Not counted as work, because the steps took so long that they must include a pause: {listed}."
 
 
 def _describe_excluded(run: SampledRun) -> str:

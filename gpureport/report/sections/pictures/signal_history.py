@@ -220,7 +220,7 @@ def _describe_unused(run: ReportRun, shown: PanelSeries, findings: Sequence[Find
     if findings[0].kind not in _LOW_USE or not lost or None in lost or not times.get(device):
         return ""
     unused = sum(filter(None, lost)) / times[device]
-    return f"; {display.percent(unused)} of the whole run was lost there"
+    return f"; {display.percent(unused)} of this GPU's time was lost there"
 
 
 def _name_finding(finding: Finding) -> str:

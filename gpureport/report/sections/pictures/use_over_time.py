@@ -20,7 +20,7 @@ from gpureport.report.wording import display
 _UTILISATION = "gpu_utilization_ratio"
 _BUCKETS = 240
 _CAPTION = "{runs}. The band has the colours from above{mixed}."
-_MIXED = "; stripes are GPUs that differ"
+_MIXED = ", striped where they mix"
 
 
 def build_use_over_time(

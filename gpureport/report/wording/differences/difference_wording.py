@@ -153,7 +153,7 @@ def _format_relative_interval(delta: Delta) -> str:
 def describe_precision(delta: Delta, shown: FigureFormat) -> Iterator[str]:
     """Yield what such recordings can show of a figure, and what would make the verdict surer."""
     detectable = delta.detectable_difference
-    # runs as alike as their samples can show have no such size
+    # runs that agree to within their resolution give 0, which is no size to state
     if not detectable or not isfinite(detectable):
         return
     yield f"Recordings like these can show a difference of {shown.scale.format(detectable)} or more."

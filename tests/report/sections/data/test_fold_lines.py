@@ -1,8 +1,11 @@
 """The line of each fold says what is in it."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpureport.report.model.report_content import Report
+from gpureport.report.sections.data.fold_lines import build_fold_lines
 from tests.report import sample_reports
 
 
@@ -16,7 +19,7 @@ def test_one_run() -> None:
     assert lines["Findings"] == "1 problem, 1 info"
     assert lines["Per GPU"] == "GPU 2 differs from the others"
     assert lines["Data quality"] == "a sample every 3 s, no gap, no line lost"
-    assert lines["Not assessed"] == "33 checks: 2 found, 19 clear, 12 not assessed."
+    assert lines["Not assessed"] == "12 of 33 checks"
     assert lines["Energy and cost"].startswith("211 Wh")
     assert not {"Gains", "Changes between steps", "Policy"} & set(lines)
 
@@ -35,3 +38,20 @@ def test_every_fold_has_one_line(content: str, request: pytest.FixtureRequest) -
     folds = request.getfixturevalue(content).folds
     assert len({fold.name for fold in folds}) == len(folds)
     assert [fold for fold in folds if not fold.text or "\n" in fold.text or len(fold.text) > 120] == []
+
+
+@pytest.mark.parametrize(
+    ("missing", "partly", "line"),
+    [
+        (11, 0, "11 of 33 checks"),
+        (11, 1, "11 of 33 checks, 1 more in part"),
+        (0, 1, "1 of 33 checks in part"),
+        (0, 0, "all 33 assessed"),
+    ],
+)
+def test_checks_not_assessed_are_counted_as_in_the_fold(missing: int, partly: int, line: str) -> None:
+    """Those that no run of a step could assess, and those that some run could not."""
+    report = sample_reports.report_on(["thermal_throttle"])
+    judgement = replace(report.judgement, checks=33, missing=missing, partly=partly)
+    lines = {fold.name: fold.text for fold in build_fold_lines(replace(report, judgement=judgement))}
+    assert lines["Not assessed"] == line

@@ -76,7 +76,7 @@ def test_one_row_a_step_on_one_axis() -> None:
     report = sample_reports.report_on(sample_reports.CHAIN)
     assert report.use is not None
     assert [row.label for row in report.use.rows] == [bar.label for bar in report.spent.bars] if report.spent else False
-    assert report.use.caption == "Each step. The band has the colours from above; stripes are GPUs that differ."
+    assert report.use.caption == "Each step. The band has the colours from above, striped where they mix."
     longest = max(run.seconds for run in report.timeline)
     assert report.use.seconds == longest
     for row in report.use.rows:

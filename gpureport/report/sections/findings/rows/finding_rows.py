@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gpureport.analysis.detectors import RULES
+from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
 from gpureport.comparison.verdicts.finding_changes import can_tell
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.finding_rows import FindingRow, RunMark
@@ -19,7 +21,14 @@ from gpureport.report.wording.ranges import format_gpu_time_range, format_range
 FOUND, NOT_FOUND, NOT_ASSESSED = "found", "not found", "not assessed"
 _NAMED = 3
 """Steps that are named one by one."""
-_SETTLED = "Nothing more: it is gone in {}. The advice was:"
+_OF_THE_JOB = frozenset(
+    kind
+    for name, kinds in kinds_by_gpu_time_class(RULES).items()
+    if name not in {"throttled", "gpu_lost"}
+    for kind in kinds
+)
+"""Kinds that a change of the job ends; a sick GPU is as sick where a later step does not use it."""
+_SETTLED = "Nothing left to do: {} no longer shows it. The advice was:"
 
 
 def build_finding_rows(
@@ -65,7 +74,7 @@ def _row(
     """Return a row without what depends on other rows: its number, its title and its relations."""
     several = len(runs) > 1
     marks = tuple(_mark(group, position, run) for position, run in enumerate(runs)) if several else ()
-    gone_in = _find_step_without(marks) if is_chain else ""
+    gone_in = _find_step_without(marks) if is_chain and group.kind in _OF_THE_JOB else ""
     history = build_finding_history(group.worst.run, group.worst.findings)
     if history is not None and several:
         history = replace(history, title=f"{history.title}, worst run: {group.worst.run.label}")

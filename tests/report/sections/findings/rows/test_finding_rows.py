@@ -216,8 +216,10 @@ def test_advice_that_a_later_step_made_needless_is_said_to_be() -> None:
     """A gap of the first run alone is gone; one of the last is not, and what lies side by side is no chain."""
     gap = (examples.idle_gap("gpu:0", 0, 60),)
     (gone,), (came,) = _chain(gap, ()).rows, _chain((), gap).rows
-    assert gone.advice.startswith("Nothing more: it is gone in run 1. The advice was: ")
-    assert not came.advice.startswith("Nothing more")
+    assert gone.advice.startswith("Nothing left to do: run 1 no longer shows it. The advice was: ")
+    assert not came.advice.startswith("Nothing left to do")
+    heat = replace(gap[0], kind="thermal_throttle")
+    assert not _chain((heat,), ()).rows[0].advice.startswith("Nothing left to do")
     runs = [
         examples.pair(replace(examples.run(name), params=(("lr", name),)), found)
         for name, found in (("1", gap), ("2", ()))
