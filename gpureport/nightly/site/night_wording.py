@@ -181,12 +181,12 @@ def _describe_new_event(night: LatestNight, event: ChangeEvent) -> Iterator[str]
 
 
 def _describe_unrecorded_figures(night: LatestNight) -> Iterator[str]:
-    """Yield the figures of each group that are recorded no longer."""
+    """Yield the figures of each group that are known no longer."""
     for step, model in night.groups:
         titles = [trend.kind.title for trend in night.unrecorded if trend.group == (step, model)]
         if titles:
             of = f" of {format_group(step, model)}" if len(night.groups) > 1 else ""
-            yield f"Recorded before, but not in this night{of}: {'; '.join(titles)}."
+            yield f"Known before, but not of this night{of}: {'; '.join(titles)}."
 
 
 def _describe_nights_needed(night: LatestNight) -> Iterator[str]:

@@ -50,7 +50,7 @@ def test_two_nights(nightly: Program, tmp_path: Path) -> None:
     done = nightly("1.csv", "--date", "2026-03-02", "--param", "workers=4")
     unsaid = "GPU time per 1,000 steps; Whole-job throughput; Energy per 1,000 steps"
     headline = "2 Mar: 8 more nights needed before changes show."
-    assert (done.code, done.out) == (0, f"{headline}\n  Recorded before, but not in this night: {unsaid}.\n")
+    assert (done.code, done.out) == (0, f"{headline}\n  Known before, but not of this night: {unsaid}.\n")
     assert shown(tmp_path) == [("2026-03-01", "abc", 1, ""), ("2026-03-02", "", 1, "")]
     first, second = History(tmp_path / ".gpureport").read_latest()
     (run,) = first.measured_runs
@@ -240,7 +240,7 @@ def test_gate_cannot_judge_a_figure_that_is_gone(nightly: Program, tmp_path: Pat
     )
     done = nightly("less.csv", "--date", "2027-01-31", "--fail-on-change")
     assert done.code == 4
-    assert "Recorded before, but not in this night: Energy a run; Power of a GPU." in done.out
+    assert "Known before, but not of this night: Energy a run; Power of a GPU." in done.out
     assert done.out.startswith("31 Jan: no change in the metrics recorded.\n")
     assert nightly("less.csv", "--date", "2027-01-31").code == 0
 

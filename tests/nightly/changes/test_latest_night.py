@@ -46,7 +46,7 @@ def test_a_figure_that_is_recorded_no_longer(gone: int) -> None:
     history = [*usual(12), *(night(number, part({SHARE: 0.9}, number)) for number in range(12, 12 + gone))]
     (headline, *lines), is_compared = said(history)
     assert headline == f"{12 + gone} Jan: no change in the metrics recorded."
-    assert lines == ["Recorded before, but not in this night: Power of a GPU."]
+    assert lines == ["Known before, but not of this night: Power of a GPU."]
     assert not is_compared
 
 
