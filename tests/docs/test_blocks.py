@@ -20,6 +20,7 @@ QUICK = ("README.md", "docs/tutorial/first-report.md")
 
 ELSEWHERE = {
     "docs/contributing/": "tests/docs/test_recipes.py",
+    "docs/how-to/ci/github-actions.md": "tests/docs/test_github_recipe.py",
     "docs/how-to/ci/": "tests/docs/test_ci.py",
     "docs/how-to/publish.md": "tests/docs/test_put_reports.py",
     "docs/how-to/nightly.md": "tests/docs/test_ci.py",

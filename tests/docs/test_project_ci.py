@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are not among the tools
 
-from tests.docs.test_ci import find_faults
+from tests.docs.ci_bench import find_faults
 from tests.docs.test_pages import ROOT, blocks
 
 CI = ROOT / ".ci"

@@ -11,6 +11,8 @@ from tests.recorder.stand_in import FIELDS, read_ticks
 
 pytestmark = pytest.mark.slow
 _SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
+_TICKS = 50
+"""Ticks that are played at most, ten a second."""
 _PLAYED = [
     _SAMPLES / "healthy/nvidia-smi.csv",
     _SAMPLES / "thermal_throttle/nvidia-smi.csv.gz",
@@ -33,7 +35,7 @@ def test_recorded_rows_are_those_played(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("STAND_IN_LOG", str(log))
     folder = tmp_path / "rec"
     ticks = read_ticks(log)
-    wanted = min(100, len(ticks)) * len(ticks[0])
+    wanted = min(_TICKS, len(ticks)) * len(ticks[0])
     recorder = start_record("-o", folder, "--interval", "0.1", "--", "sleep", "600")
     wait_until(lambda: count_rows(folder / "gpu.csv") >= wanted)
     recorder.terminate()
