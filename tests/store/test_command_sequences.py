@@ -200,7 +200,7 @@ class StoreCommands(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize(
-    ("examples", "steps"), [(3, 8), pytest.param(40 * TRIALS, 25, marks=pytest.mark.slow)], ids=["short", "long"]
+    ("examples", "steps"), [(3, 8), pytest.param(40 * TRIALS, 25, marks=pytest.mark.stress)], ids=["short", "long"]
 )
 def test_the_store_is_as_the_model(examples: int, steps: int) -> None:
     """After each command: runs, labels, baselines and nights; a command on a run that is gone changes nothing."""
