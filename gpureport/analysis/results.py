@@ -205,11 +205,11 @@ class GpuTime:
         return fsum(amount for name, amount in self.seconds if name != "no_job")
 
 
-def sum_classes(times: Iterable[GpuTime]) -> dict[str, float]:
-    """Return the seconds of several GPUs in each class."""
+def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[str, float]:
+    """Return the seconds of several GPUs in each class, each GPU given by its own."""
     seconds: defaultdict[str, float] = defaultdict(float)
     for time in times:
-        for name, amount in time.seconds:
+        for name, amount in time:
             seconds[name] += amount
     return dict(seconds)
 

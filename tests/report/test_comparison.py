@@ -120,6 +120,18 @@ def test_every_verdict_says_what_would_be_shown() -> None:
     assert found["GPU time a run"].startswith("Not enough data. A total grows with the work done")
 
 
+def test_runs_as_alike_as_their_samples_can_show_state_no_size() -> None:
+    """A difference of 0 or more is no size."""
+    comparison = compare([build_sampled_run(*run) for run in (busy("a", 0.6), busy("b", 0.9))])
+    delta = next(each for each in comparison.between("a", "b") if each.metric == "gpu_utilization_ratio")
+    shown = figure_formats.select_formats(comparison.steps, units=figure_formats.gather_work_units(comparison))
+    known, alike = (
+        list(difference_wording.describe_precision(replace(delta, detectable_difference=size), shown[delta.metric]))
+        for size in (0.01, 0.0)
+    )
+    assert (known[0].startswith("Recordings like these can show"), alike) == (True, [])
+
+
 def test_what_became_of_findings_is_told_together() -> None:
     """Findings of one kind and change are one line, with their devices and what they cost."""
     (link,) = comparison_content.build_comparison_view(chain("a", "b")).links

@@ -9,7 +9,7 @@ from gpureport.analysis.detectors import RULES
 from gpureport.analysis.detectors.memory import leaks_void_headroom
 from gpureport.analysis.detectors.waiting.cpu_bound import OTHER_LOAD
 from gpureport.analysis.job.training_signs import counts_steps
-from gpureport.analysis.results import DeviceStatistics, GpuTime, sum_classes
+from gpureport.analysis.results import DeviceStatistics, GpuTime, sum_seconds_by_class
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
 from gpureport.analysis.signals import core_count, job_load, short_pauses
@@ -86,7 +86,7 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
         causes=frozenset((finding.kind, finding.cause) for finding in findings),
         unjudged=tuple(not_judged),
         judged=frozenset(kinds) - missing,
-        pauses_ratio=short_pauses.measure_pauses_ratio(sum_classes(gpu_time)),
+        pauses_ratio=short_pauses.measure_pauses_ratio(sum_seconds_by_class(gpu.seconds for gpu in gpu_time)),
     )
     return (
         *(_memory(run), _precision(run), _cpu_beside_gpu(run), _input(run), _cores(run)),

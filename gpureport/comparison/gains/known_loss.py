@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from math import fsum
 
 from gpureport.analysis.detectors import RULES
-from gpureport.analysis.results import LOST_CLASSES, Analysis, sum_classes
+from gpureport.analysis.results import LOST_CLASSES, Analysis, sum_seconds_by_class
 from gpureport.analysis.signals.low_use import BELOW
 from gpureport.analysis.signals.short_pauses import measure_pauses_ratio
 from gpureport.findings import Finding
@@ -69,7 +69,7 @@ def list_possible_waits(analysis: Analysis) -> dict[str, float]:
         for gpu in analysis.gpu_time
         if any(not devices or gpu.device in devices for devices in unexplained)
     )
-    seconds = sum_classes(analysis.gpu_time)
+    seconds = sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time)
     pauses = 0.0 if measure_excessive_short_pauses(seconds) is None else seconds["short_pauses"]
     return {"low use of unknown cause": low_use, "short pauses": pauses}
 
@@ -82,7 +82,7 @@ def measure_lost_ratio(analysis: Analysis) -> float | None:
         may have been, that is not known: a report then says "at least", which a bare number cannot.
     """
     held = analysis.job_gpu_seconds
-    seconds = sum_classes(analysis.gpu_time)
+    seconds = sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time)
     if not held or is_recording_too_short(analysis) or seconds.get("no_samples", 0.0) > MOST_UNSEEN_RATIO * held:
         return None
     is_unknown = loses_unknown_time(analysis.findings) or measure_excessive_short_pauses(seconds) is not None

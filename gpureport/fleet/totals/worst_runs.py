@@ -3,10 +3,11 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
+from gpureport.analysis.results import sum_seconds_by_class
 from gpureport.comparison.gains.known_loss import measure_excessive_short_pauses
 from gpureport.fleet.fleet_report import RunName, RunUse
 from gpureport.fleet.totals.label_groups import read_label
-from gpureport.fleet.totals.priced_gpu import PricedGpu, find_largest_loss, sum_classes, sum_use
+from gpureport.fleet.totals.priced_gpu import PricedGpu, find_largest_loss, sum_use
 
 _MOST_RUNS = 20
 """Runs that are listed."""
@@ -49,7 +50,7 @@ def list_pausing_runs(gpus: Sequence[PricedGpu]) -> tuple[RunName, ...]:
 
 def _measure_long_pauses(gpus: Sequence[PricedGpu]) -> float:
     """Return the GPU-seconds of short pauses of one run; 0 where they took no more than 30% of the time."""
-    seconds = {each.name: each.gpu_seconds for each in sum_classes(gpus)}
+    seconds = sum_seconds_by_class(gpu.summary.seconds for gpu in gpus)
     return 0.0 if measure_excessive_short_pauses(seconds) is None else seconds["short_pauses"]
 
 

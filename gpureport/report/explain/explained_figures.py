@@ -37,7 +37,7 @@ FIGURES: dict[str, tuple[str, str, str]] = {
     "waiting_ratio": (
         (
             f"The share of the GPU time that went to waiting for data. {_CLASS}: gpureport explain waiting_for_input. "
-            "Not known where low use of unknown cause or many short pauses may be waits."
+            "Not known where the log leaves more time than that open: low use of unknown cause, or many short pauses."
         ),
         "a ratio; 1 is 100%",
         "waiting_for_input <= 5%",

@@ -80,6 +80,7 @@ class Action:
         certainty: how sure it is, and in how many runs it was seen.
         finding: id of the row of findings that it rests on; empty where it rests on none.
         command: a command to copy; empty where none is needed.
+        is_trial: whether it is to be tried against short pauses, which no finding explains.
     """
 
     title: str
@@ -88,6 +89,7 @@ class Action:
     certainty: str
     finding: str = ""
     command: str = ""
+    is_trial: bool = False
 
 
 class FirstScreen(Protocol):

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime, sum_classes
+from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime, sum_seconds_by_class
 from gpureport.analysis.signals.short_pauses import measure_pauses_ratio
 from gpureport.comparison.gains.known_loss import NEGLIGIBLE_RATIO, measure_excessive_short_pauses
 from gpureport.report.model.shapes import Cell, Row, Table
@@ -22,7 +22,7 @@ _TOTAL = "GPU time"
 
 def seconds_by_class(times: Iterable[GpuTime]) -> dict[str, float]:
     """Return GPU-seconds of each class, in the order shown, classes without time left out."""
-    seconds = sum_classes(times)
+    seconds = sum_seconds_by_class(time.seconds for time in times)
     known = [name for name in GPU_TIME_CLASSES if seconds.get(name, 0) > 0]
     return {name: seconds[name] for name in (*known, *sorted(set(seconds) - set(GPU_TIME_CLASSES)))}
 

@@ -139,6 +139,14 @@ def test_the_screen_names_the_worst_runs(count: int) -> None:
         assert [line.split()[1] for line in own] == [row.cells[0].text][: place < count]
 
 
+def test_the_screen_says_how_many_rows_it_leaves_out() -> None:
+    """Two nodes of which one is shown are said to be two rows."""
+    heading = next(
+        line for line in terminal_page.render(page(fleets.month())).splitlines() if line.startswith("BY USER")
+    )
+    assert re.fullmatch(r"BY USER\W+[\d,]+ users; first \d of 21 rows", heading)
+
+
 def test_markdown_is_at_most_20_kb() -> None:
     """However long names are; it says that it was cut."""
     month = fleets.month()

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpureport import recording_advice
-from gpureport.analysis.rules import missing_metrics
+from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.findings import Amount, NotJudged
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.recording_advice import RECORD
@@ -153,8 +153,9 @@ def _describe_need(entries: Sequence[NotJudged]) -> str:
     """Return what checks need besides what the end of the list says."""
     needed = [entry.needed_seconds for entry in entries if entry.needed_seconds is not None]
     if needed:
-        least, most = (missing_metrics.name_length(pick(needed)) for pick in (min, max))
-        return least if least == most else f"{least}; for all of them, {most.removeprefix('a log of ')}"
+        least, most = min(needed), max(needed)
+        others = f"; for all of them, at least {phrases.duration(most)}" if most > least else ""
+        return f"{missing_metrics.name_length(least)}{others}"
     return "" if entries[0].recording == RECORD else entries[0].recording
 
 

@@ -9,7 +9,6 @@ from gpureport.comparison.study.study import Study
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.model.head import Action, Verdict
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings.next_actions.action_words import PROFILE, TRY_WORKERS
 from gpureport.report.sections.head import lead, notes
 from gpureport.report.sections.head.headlines import run_headline, step_headline
 from gpureport.report.sections.head.loss_sentence import Findings
@@ -21,8 +20,6 @@ _LEAD = 3
 """Most sentences of a lead."""
 _DOUBTS = 2
 """Doubts that stand in it at most; the others are notes."""
-_TRIALS = {TRY_WORKERS.title, PROFILE.title}
-"""What is to be tried about short pauses, which no finding explains."""
 _NAMED = 2
 """Broken rules that are named; the table of rules has all."""
 
@@ -77,11 +74,7 @@ def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
 
     A lead that is long enough leaves it to the list of things to do. Where nothing needs doing, it could be tried.
     """
-    if (
-        not actions
-        or not (actions[0].finding or actions[0].title in _TRIALS)
-        or _count_sentences(verdict.details) >= _LEAD
-    ):
+    if not actions or not (actions[0].finding or actions[0].is_trial) or _count_sentences(verdict.details) >= _LEAD:
         return verdict
     is_optional = any(text.startswith(lead.NOTHING_TO_DO) for text in verdict.details)
     step = f"{'Could be tried' if is_optional else 'First'}: {display.lower_first(actions[0].title)}."

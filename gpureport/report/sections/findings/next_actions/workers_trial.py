@@ -39,7 +39,7 @@ def find_trial(runs: Sequence[ReportRun], groups: Sequence[RowGroup]) -> Action 
     what = (
         low_use_sentences.describe_computing_mid_job(analyses)
         if is_low
-        else f"Short pauses took {display.percent(pauses)} of the GPU time"
+        else f"Short pauses took {display.percent(pauses)} of the observed time"
     )
     facts = _gather_facts(runs[-1])
     trial = step_choice.choose_workers_trial(facts)
@@ -50,6 +50,7 @@ def find_trial(runs: Sequence[ReportRun], groups: Sequence[RowGroup]) -> Action 
         gain=wording.gain,
         text=f"{what}; the log doesn't show why. {how}",
         certainty="No check found a cause.",
+        is_trial=True,
     )
 
 

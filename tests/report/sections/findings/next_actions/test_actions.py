@@ -190,7 +190,9 @@ def test_short_pauses_without_a_finding_get_the_same_trial() -> None:
         display.GAP, " "
     )
     used_well = next(one for one in _paused(0.80) if one.title == "Try more loader workers")
-    assert used_well.text.replace(display.GAP, " ").startswith("Short pauses took 20% of the GPU time; the log doesn't")
+    assert used_well.text.replace(display.GAP, " ").startswith(
+        "Short pauses took 20% of the observed time; the log doesn't"
+    )
     assert "Try more loader workers" not in _titles(_paused(0.95))
     assert "Try more loader workers" not in _titles(_paused(0.68, steps=15))
 

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pytest
 
 import gpureport
@@ -16,6 +17,7 @@ from gpureport.report import build
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
 from gpureport.report.wording.ranges import format_gpu_time_range, format_range
+from tests.builders import recording
 from tests.report import examples, sample_reports
 
 _SKIPPED = {"mapped", "recorded"}
@@ -210,6 +212,17 @@ def test_the_recorded_steps_lead_to_their_next_step() -> None:
     assert first.gain.startswith("Saves up to 43")
     assert "was still empty" in first.text
     assert first.certainty == "Confidence high: in 15 of 15 runs."
+
+
+def test_full_precision_over_runs_is_ascribed_to_what_showed_it() -> None:
+    """To the tensor cores where they did; to no setting that nobody stated."""
+    runs = []
+    for name in ("a", "b"):
+        made = recording(util=np.full(300, 95.0), tensor_active=0.0)
+        named = replace(made, run=replace(made.run, id=name, name=name))
+        runs.append((named, gpureport.analyze(named)))
+    (row,) = (row for row in _build(*runs).rows if row.kind == "full_precision")
+    assert row.summary == "Tensor cores worked for 0% of the busy time; 16-bit precision may be faster."
 
 
 def test_advice_that_a_later_step_made_needless_is_said_to_be() -> None:

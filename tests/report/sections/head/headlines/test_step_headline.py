@@ -10,8 +10,9 @@ from gpureport.report.sections.head.headlines.step_headline import describe_cert
 from tests.comparison.runs import compared, sampled
 
 
-def steps_that_hardly_scatter(before: int, after: int) -> Comparison:
-    """Return two steps of three runs that last so many seconds and do nearly the same work."""
+def steps_that_hardly_scatter(before: int, after: int, repetitions: tuple[int, ...] = (3, 3)) -> Comparison:
+    """Return two steps that last so many seconds and do nearly the same work; a third lasts as the second does."""
+    lengths = (before, after, after)
     runs = [
         sampled(
             f"{step}-{number}",
@@ -19,8 +20,8 @@ def steps_that_hardly_scatter(before: int, after: int) -> Comparison:
             util=np.full(count, 90.0),
             work=Work(amount=1000 + number / 10, unit="steps"),
         )
-        for step, count in (("first", before), ("last", after))
-        for number in range(3)
+        for step, count, runs_of_step in zip(("first", "second", "third"), lengths, repetitions, strict=False)
+        for number in range(runs_of_step)
     ]
     return compared(*runs)
 
@@ -35,3 +36,10 @@ def test_so_is_that_of_no_clear_change() -> None:
     found = steps_that_hardly_scatter(900, 900)
     narrow = tuple(replace(delta, interval=(-1e-9, 1e-9)) for delta in found.deltas)
     assert describe_certainty(replace(found, deltas=narrow)) == "0%, no clear change (3 runs a step)"
+
+
+def test_runs_of_steps_that_differ_in_them_are_counted_apart() -> None:
+    """Three and three stand for the ends of the chain, where the step between them is one run."""
+    uneven, between = ((3, 2), "3 runs against 2"), ((3, 1, 3), "3 runs against 3")
+    for repetitions, words in (uneven, between):
+        assert describe_certainty(steps_that_hardly_scatter(900, 300, repetitions)) == f"67% less ({words})"
