@@ -94,14 +94,14 @@ class RunUse:
         user: whose it is; None where that is not recorded.
         use: what it did with its GPUs.
         largest_loss: the lost class with most time; None where nothing was lost.
-        is_least: whether more may be lost, since short pauses took more than 30% of the time.
+        is_lower_bound: whether the loss is one, since short pauses took more than 30% of the time.
     """
 
     run: RunName
     user: str | None
     use: TimeUse
     largest_loss: ClassTime | None
-    is_least: bool = False
+    is_lower_bound: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

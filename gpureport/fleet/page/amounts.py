@@ -95,14 +95,14 @@ def explain_prices(report: FleetReport, amounts: Amounts) -> str:
     return "" if amounts.currency else f"Cost: no currency given ({PRICE_OPTION})."
 
 
-def format_lost_share(use: TimeUse, *, is_least: bool = False) -> str:
+def format_lost_share(use: TimeUse, *, is_lower_bound: bool = False) -> str:
     """Return the share of GPU time that was lost; `not recorded` where nothing is known of it.
 
     Args:
         use: of one run or more.
-        is_least: whether more may be lost; a least of next to nothing says nothing, and is `not known`.
+        is_lower_bound: whether more may be lost; a bound of next to nothing says nothing, and is `not known`.
     """
     known = use.gpu_seconds - use.unknown_gpu_seconds
-    if is_least and known > 0 and use.lost_ratio is not None:
+    if is_lower_bound and known > 0 and use.lost_ratio is not None:
         return f"at least {display.percent(use.lost_ratio)}" if use.lost_ratio >= NOTABLE_RATIO else UNKNOWN
     return display.or_not_recorded(use.lost_ratio if known > 0 else None, display.percent)

@@ -35,7 +35,7 @@ def list_worst_runs(ranked: Sequence[Sequence[PricedGpu]]) -> tuple[RunUse, ...]
             user=read_label(own[0].summary, "user"),
             use=sum_use(own),
             largest_loss=find_largest_loss(own),
-            is_least=_measure_long_pauses(own) > 0,
+            is_lower_bound=_measure_long_pauses(own) > 0,
         )
         for own in ranked[:_MOST_RUNS]
     )

@@ -71,7 +71,7 @@ def test_pauses_that_may_be_lost_are_named_with_their_run() -> None:
     names = ("computing", "short_pauses", "idle")
     classes = tuple(ClassTime(name=name, gpu_seconds=fleets.HOUR, cost=None) for name in names)
     little = RunUse(
-        run=fleets.run_name(1), user=None, use=fleets.use(1, 0.001, 1), largest_loss=classes[2], is_least=True
+        run=fleets.run_name(1), user=None, use=fleets.use(1, 0.001, 1), largest_loss=classes[2], is_lower_bound=True
     )
     some = replace(little, run=fleets.run_name(2), use=fleets.use(1, 0.2, 1))
     report = replace(bare, classes=classes, worst_runs=(some, little), use=fleets.use(3, 1, 2))

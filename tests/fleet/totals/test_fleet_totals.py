@@ -85,7 +85,7 @@ def test_runs_whose_loss_short_pauses_hide() -> None:
     gpus[1] = make_gpu("long", hours={"computing": 1.0, "short_pauses": 3.0, "idle": 1.0})
     report = build_fleet_report(gpus, Prices())
     assert [run.id for run in report.pausing_runs] == ["longer", "long"]
-    assert [(each.run.id, each.is_least) for each in report.worst_runs] == [("long", True)]
+    assert [(each.run.id, each.is_lower_bound) for each in report.worst_runs] == [("long", True)]
 
 
 def test_savings_count_each_hour_once() -> None:

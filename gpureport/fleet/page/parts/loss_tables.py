@@ -106,7 +106,7 @@ def build_run_part(runs: Sequence[RunUse], amounts: Amounts) -> PagePart:
             rows=tuple(
                 Row(
                     head=Cell(text=name, small=_name_user(each.user)),
-                    cells=_cells(each.use, each.largest_loss, amounts, runs=False, is_least=each.is_least),
+                    cells=_cells(each.use, each.largest_loss, amounts, runs=False, is_lower_bound=each.is_lower_bound),
                 )
                 for name, each in zip(names, shown, strict=True)
             ),
@@ -156,11 +156,11 @@ def _numeric(amounts: Amounts, *, runs: bool) -> tuple[bool, ...]:
 
 
 def _cells(
-    use: TimeUse, loss: ClassTime | None, amounts: Amounts, *, runs: bool, is_least: bool = False
+    use: TimeUse, loss: ClassTime | None, amounts: Amounts, *, runs: bool, is_lower_bound: bool = False
 ) -> tuple[Cell, ...]:
     figures = (
         amounts.format_time(use.lost_gpu_seconds),
-        format_lost_share(use, is_least=is_least),
+        format_lost_share(use, is_lower_bound=is_lower_bound),
         amounts.format_time(use.gpu_seconds),
         *((amounts.format_lost_cost(use),) if amounts.is_priced else ()),
         *((display.integer(use.runs),) if runs else ()),

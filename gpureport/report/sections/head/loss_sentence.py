@@ -107,18 +107,18 @@ def _describe_seen_loss(analyses: Sequence[Analysis], held: float, *, is_all: bo
     """Return how much of some GPU time was lost; `is_all` says whether it is all that jobs held."""
     lost = gpu_time.lost_seconds_by_class(analyses)
     ratio = sum(lost.values()) / held
-    is_least = loss_wording.loss_bound(analyses) == "at least"
+    is_lower_bound = loss_wording.loss_bound(analyses) == "at least"
     pauses = gpu_time.excessive_short_pauses(analyses)
     if ratio < known_loss.NOTABLE_RATIO and pauses is not None:
         return f"How much GPU time was lost is {loss_wording.describe_short_pauses(pauses)}."
     if ratio < known_loss.NOTABLE_RATIO:
-        return "GPU time was lost; how much is not known." if is_least else "Hardly any GPU time was lost."
+        return "GPU time was lost; how much is not known." if is_lower_bound else "Hardly any GPU time was lost."
     of = loss_wording.format_gpu_time(held, len(analyses))
     if not is_all:
         of = f"the {of} observed"
-    elif not is_least:
+    elif not is_lower_bound:
         of += _describe_cost(analyses)
-    share = f"{'At least ' if is_least else ''}{display.percent(ratio)}"
+    share = f"{'At least ' if is_lower_bound else ''}{display.percent(ratio)}"
     return f"{share} of {of} was lost: {_list_losses(lost, held, analyses)}."
 
 

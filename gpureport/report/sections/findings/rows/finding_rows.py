@@ -28,7 +28,7 @@ _OF_THE_JOB = frozenset(
     for kind in kinds
 )
 """Kinds that a change of the job ends; a sick GPU is as sick where a later step does not use it."""
-_SETTLED = "Nothing left to do: {} no longer shows it. The advice was:"
+_NO_LONGER_SHOWN = "Nothing left to do: {} no longer shows it. The advice was:"
 
 
 def build_finding_rows(
@@ -166,10 +166,10 @@ def _describe_advice(group: RowGroup, groups: Sequence[RowGroup], gone_in: str) 
     if wording is None:
         steps = advice_steps.build_advice_steps(group.findings)
         advice = steps[0].do if steps else display.clean_sentence(group.worst.worst.recommendation)
-        return f"{_SETTLED.format(gone_in)} {display.lower_first(advice)}" if gone_in and advice else advice
+        return f"{_NO_LONGER_SHOWN.format(gone_in)} {display.lower_first(advice)}" if gone_in and advice else advice
     filled = group_wording.fill_wording(wording, group, stopped)
     if gone_in:
-        return f"{_SETTLED.format(gone_in)} {display.lower_first(filled.title)}. {filled.how}"
+        return f"{_NO_LONGER_SHOWN.format(gone_in)} {display.lower_first(filled.title)}. {filled.how}"
     return f"{filled.title}: {display.lower_first(filled.how)}"
 
 
