@@ -43,15 +43,17 @@ class GpureportError(Exception):
         where: the file, folder, key or run concerned; printed first unless `what` names it in quotes.
         what: what is wrong with it.
         hint: what to do about it.
+        code: what is wrong in one word of snake_case, which stays when the sentence changes: `no_such_file`.
     """
 
-    def __init__(self, where: str, what: str, hint: str) -> None:
-        """Keep the three parts; their joined form is the exception's text. Copies are named by their URLs."""
+    def __init__(self, where: str, what: str, hint: str, *, code: str = "") -> None:
+        """Keep the parts; joined, without the code, they are the exception's text. Copies are named by their URLs."""
         where, what, hint = (_shorten(redact_text(name_by_url(text))) for text in (where, what, hint))
         super().__init__(f"{what}; {hint}" if f'"{where}"' in what else f"{where}: {what}; {hint}")
         self.where = where
         self.what = what
         self.hint = hint
+        self.code = code
 
     def __reduce__(self) -> tuple[object, ...]:
         """Let an error go to another process: its parts are kept beside the text that it is made of."""
@@ -70,15 +72,17 @@ class SourceError(GpureportError):
         to_stdout: whether these lines are the answer of the command, so that they go to standard output.
     """
 
-    def __init__(self, where: str, what: str, hint: str, aside: str = "", *, to_stdout: bool = False) -> None:
+    def __init__(  # noqa: PLR0913 - the parts of an error, by name
+        self, where: str, what: str, hint: str, aside: str = "", *, to_stdout: bool = False, code: str = ""
+    ) -> None:
         """Keep the parts."""
-        super().__init__(where, what, hint)
+        super().__init__(where, what, hint, code=code)
         self.aside = aside
         self.to_stdout = to_stdout
 
     def at(self, where: str) -> "SourceError":
         """Return the same of a file under the name a person gave it."""
-        return SourceError(where, self.what, self.hint, self.aside, to_stdout=self.to_stdout)
+        return SourceError(where, self.what, self.hint, self.aside, to_stdout=self.to_stdout, code=self.code)
 
 
 class PlaceError(GpureportError):
@@ -115,7 +119,7 @@ class InternalError(GpureportError):
 
     def __init__(self, where: str, error: Exception) -> None:
         """Say the exception in a line, and keep it for its traceback."""
-        super().__init__(where, _in_one_line(error), _BUG)
+        super().__init__(where, _in_one_line(error), _BUG, code="internal_error")
         self._error = error
 
     @property

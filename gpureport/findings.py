@@ -199,6 +199,7 @@ class NotJudged:
         amounts: what stands in these places.
         metrics: columns that `recording` asks for; empty where it asks for something else.
         needed_seconds: how long a recording must be, where this one is too short; None for every other reason.
+        code: the reason in one word of snake_case, which stays when the sentence changes: `not_recorded`.
     """
 
     kind: str
@@ -209,6 +210,7 @@ class NotJudged:
     amounts: tuple[Amount, ...] = ()
     metrics: tuple[str, ...] = ()
     needed_seconds: float | None = None
+    code: str = ""
 
     def __post_init__(self) -> None:
         """Put the amounts into the reason."""
@@ -241,6 +243,7 @@ class Check:
         value: what was found, in `unit`; None where nothing is known.
         unit: base unit of the value: `points` and `%` for changes, `findings` for a count of them.
         bounds: the lowest and the highest it can be; None where the value is exact.
+        reason_code: the reason in one word of snake_case, which stays when the sentence changes; may be empty.
     """
 
     limit: str
@@ -253,6 +256,7 @@ class Check:
     value: float | None = None
     unit: str = ""
     bounds: tuple[float, float] | None = None
+    reason_code: str = ""
 
     def __post_init__(self) -> None:
         """Replace secrets in its texts, which settings and options may hold."""

@@ -2,9 +2,7 @@
 
 import pyarrow as pa
 
-from gpureport.data_quality import Quality, Rejected
-from gpureport.recording import Recording
-from tests.builders import recording
+from gpureport.testing import Quality, Recording, Rejected, recording
 
 
 def test_rows_are_found_by_device() -> None:

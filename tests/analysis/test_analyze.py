@@ -10,7 +10,7 @@ from gpureport.analysis.engine.ordering import order_rules
 from gpureport.analysis.rules.kind_description import KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.findings import Finding, NotJudged, Severity
-from tests.builders import recording, steps, unjudged
+from gpureport.testing import recording, steps, unjudged
 
 
 def _rule(*made: str, needs: tuple[str, ...] = ()) -> Rule:

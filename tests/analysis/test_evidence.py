@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 
 import gpureport
-from gpureport.analysis import analyze
-from gpureport.analysis.results import Analysis
-from gpureport.recording import Recording
-from tests.builders import Floats, recording, steps
+from gpureport.testing import Analysis, Floats, Recording, analyze, recording, steps
 from tests.truth import suite
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"

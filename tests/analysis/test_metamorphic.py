@@ -12,12 +12,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import gpureport
-from gpureport.analysis import analyze
+from gpureport import testing
 from gpureport.analysis.detectors.idle.idle_gap import IdleGap
-from gpureport.analysis.results import Analysis
-from gpureport.findings import Finding, Severity
-from gpureport.recording import Recording
-from tests import builders
+from gpureport.testing import Analysis, Finding, Recording, Severity, analyze
 from tests.analysis.transformations import every_second, reordered, without
 from tests.importers.written_logs import stamp
 
@@ -40,10 +37,10 @@ PARTS = st.builds(lambda first, middle, last: [(first, 90), *middle, (last, 90)]
 
 def run_of(*gpus: Parts) -> Recording:
     """Return a run of some GPUs sampled each second, with power that follows."""
-    drawn = [builders.steps(*parts) for parts in gpus]
+    drawn = [testing.steps(*parts) for parts in gpus]
     length = min(map(len, drawn))
     util = np.array([one[:length] for one in drawn])
-    return builders.recording(util=util, power=60 + 3 * util, memory=30, temperature=60, clock=1400, clock_max=1410)
+    return testing.recording(util=util, power=60 + 3 * util, memory=30, temperature=60, clock=1400, clock_max=1410)
 
 
 @cache

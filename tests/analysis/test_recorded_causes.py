@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 import gpureport
-from gpureport.analysis.results import Analysis
-from tests.builders import found
+from gpureport.testing import Analysis, found
 
 CAUSES = Path("sample_logs/recorded/causes").resolve()
 

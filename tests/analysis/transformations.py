@@ -8,8 +8,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.recording import Recording, Run
 from gpureport.series_table import arrange_series
+from gpureport.testing import Recording, Run
 
 Rows = npt.NDArray[np.bool_]
 

@@ -22,7 +22,7 @@ from gpureport.comparison.steps.step_figures import TRAINING_RATE
 from gpureport.comparison.steps.steps import build_steps
 from gpureport.comparison.steps.throughput import Throughput
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
-from gpureport.recording import Work
+from gpureport.testing import Work
 from gpureport.work_counting import CountedWork
 from tests.comparison.processes import Floats, Process, autoregressive, processes
 from tests.comparison.runs import sampled

@@ -15,12 +15,12 @@ import numpy.typing as npt
 import pandas as pd
 import polars as pl
 
+from gpureport import testing
 from gpureport.analysis.detectors.idle.idle_gap import IdleGap
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import build_device_series
 from gpureport.analysis.signals import idle_runs
-from gpureport.findings import Interval
-from tests import builders
+from gpureport.testing import Interval
 
 ENTER, LEAVE = 0.05, 0.12
 _PEER_SAMPLES = 10_000_000
@@ -65,7 +65,7 @@ def as_pandas(values: Floats32) -> int:
 
 def whole_rule(values: Floats32) -> Callable[[Floats32], int]:
     """Return the search of the idle-gap rule on a recording of these samples, from its Arrow columns on."""
-    recording = builders.recording(util=values.astype(np.float64) * 100, power=np.full(len(values), 250.0))
+    recording = testing.recording(util=values.astype(np.float64) * 100, power=np.full(len(values), 250.0))
     device = recording.run.devices[0]
     window = Interval(recording.run.started, recording.run.ended)
     rule = IdleGap()

@@ -12,10 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.data_quality import Quality
-from gpureport.recording import Device, Run
 from gpureport.series_table import METRIC_TYPES, empty_training
-from tests.builders import GIB, START
+from gpureport.testing import GIB, START, Device, Quality, Run
 
 GPUS_PER_NODE = 8
 _GAP_SECONDS = 65.0

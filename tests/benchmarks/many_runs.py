@@ -7,14 +7,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 
-from gpureport.analysis import analyze
 from gpureport.cli.runs.run_sampling import sample_runs
 from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_runs
 from gpureport.nightly.history import capture
 from gpureport.nightly.history.night_history import History
 from gpureport.nightly.history.nightly_record import NightlyRecord
-from gpureport.recording import Run
 from gpureport.store import Entry, Store, run_json
+from gpureport.testing import Run, analyze
 from tests.benchmarks.long_runs import LongRun
 from tests.local_place import local
 from tests.nightly.made import day

@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 
 from gpureport import read
-from gpureport.analysis import analyze
 from gpureport.cli.runs.run_sampling import sample_runs
 from gpureport.columns import FloatArray
 from gpureport.nightly.changes.change_detection import FEWEST
@@ -24,6 +23,7 @@ from gpureport.nightly.changes.trend import build_trends
 from gpureport.nightly.history.capture import capture_run as kept
 from gpureport.nightly.history.night_history import History
 from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
+from gpureport.testing import analyze
 from tests.nightly.made import FIRST, day
 from tests.truth import suite
 from tests.truth.cards import A100

@@ -22,9 +22,9 @@ from gpureport.columns import BoolArray
 from gpureport.comparison.statistics.batch_means import BatchMeans, batch_means
 from gpureport.importers import IMPORTER_VERSION
 from gpureport.metrics import BY_NAME
-from gpureport.recording import Recording
 from gpureport.store import Store, series_reader
 from gpureport.store.store import Entry
+from gpureport.testing import Recording
 from tests.benchmarks import log
 from tests.store.runs import reading
 

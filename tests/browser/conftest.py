@@ -54,8 +54,8 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def steps_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a report of three steps with all figures a table can have, one name long."""
-    from gpureport.recording import Work  # noqa: PLC0415 - only when a browser is there
     from gpureport.report import build, write  # noqa: PLC0415 - as above
+    from gpureport.testing import Work  # noqa: PLC0415 - only when a browser is there
     from tests.report import examples  # noqa: PLC0415 - as above
 
     work = Work(amount=1000, unit="samples")

@@ -104,12 +104,12 @@ def test_hover_tells_values_and_crosses_every_chart(page: "Page") -> None:
 
 def test_a_slower_stretch_is_drawn_whole(browser: "Browser", tmp_path: Path) -> None:
     """Where a log goes on at 10 s, each sample stands for the time to its neighbours, in the charts too."""
-    from gpureport.analysis import analyze  # noqa: PLC0415 - only when a browser is there
+    from gpureport import testing  # noqa: PLC0415 - as above
     from gpureport.report import build, write  # noqa: PLC0415 - as above
-    from tests import builders  # noqa: PLC0415 - as above
+    from gpureport.testing import analyze  # noqa: PLC0415 - only when a browser is there
 
     times = [*range(300), *range(300, 600, 10), *range(600, 901)]
-    recorded = builders.recording(util=builders.steps((90, len(times))), times=times)
+    recorded = testing.recording(util=testing.steps((90, len(times))), times=times)
     path = tmp_path / "report.html"
     write(build([(recorded, analyze(recorded))], title=None, command="", gpu_hour_price=None, version="0"), path)
     page = browser.new_page(viewport={"width": 1280, "height": 900})

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly.changes.trend import build_trends
 from gpureport.nightly.history.capture import capture_missing
 from gpureport.nightly.history.nightly_record import NightlyRecord
 from gpureport.nightly.site import site_writing
+from gpureport.testing import Check, CheckOutcome
 from tests.nightly.made import year
 from tests.nightly.site.test_site_writing import changed
 

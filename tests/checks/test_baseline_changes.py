@@ -11,10 +11,8 @@ from gpureport.checks.formats import check_summary
 from gpureport.checks.limit import parse_limit
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
-from gpureport.findings import Check, CheckOutcome, Confidence
-from gpureport.recording import Work
 from gpureport.report.wording.differences.comparison_reasons import SINGLE_RUN_SCATTER
-from tests.builders import finding
+from gpureport.testing import Check, CheckOutcome, Confidence, Work, finding
 from tests.comparison.runs import level, sampled
 from tests.nightly.nights import changed, policy
 

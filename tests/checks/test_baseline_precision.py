@@ -8,7 +8,7 @@ import pytest
 
 from gpureport.checks.baseline_precision import list_statements
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.findings import CheckOutcome
+from gpureport.testing import CheckOutcome
 from tests.checks.test_baseline_changes import worked
 from tests.comparison.runs import level, sampled
 from tests.nightly.nights import changed

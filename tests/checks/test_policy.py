@@ -7,7 +7,7 @@ import pytest
 
 from gpureport.checks.policy import LimitScope, Policy
 from gpureport.errors import SettingsError
-from gpureport.findings import Confidence
+from gpureport.testing import Confidence
 from tests.nightly.nights import policy
 
 WHOLE = """

@@ -6,14 +6,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
-from gpureport.analysis.results import Analysis
 from gpureport.checks.check_wording import describe_failures, describe_passed
 from gpureport.checks.policy import Policy
-from gpureport.findings import CheckOutcome, Confidence, Severity
-from gpureport.recording import Source, Work
 from gpureport.report.wording.display import plain
-from tests.builders import GIB, finding, recording, steps
+from gpureport.testing import (
+    GIB,
+    Analysis,
+    CheckOutcome,
+    Confidence,
+    Severity,
+    Source,
+    Work,
+    analyze,
+    finding,
+    recording,
+    steps,
+)
 from tests.nightly.nights import judged, policy, priced
 
 PASSED, BROKEN, CANNOT = CheckOutcome.PASSED, CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE

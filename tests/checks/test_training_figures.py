@@ -11,9 +11,7 @@ from gpureport.checks.policy_evaluation import CheckInput, evaluate_policy
 from gpureport.checks.training_figures import TrainedRun
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.training.training_goals import NO_GOALS, QualityTarget, TrainingGoals
-from gpureport.findings import Check, CheckOutcome
-from gpureport.recording import Work
-from tests.builders import recording
+from gpureport.testing import Check, CheckOutcome, Work, recording
 from tests.comparison.quality.learning_curves import run_with_curves
 from tests.comparison.runs import sampled
 from tests.nightly.nights import KINDS, TODAY, changed, priced

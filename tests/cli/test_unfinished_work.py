@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpureport import api
-from gpureport.recording import Work
+from gpureport.testing import Work
 from tests.cli.program import Program
 from tests.importers.written_logs import log, write_recording
 

@@ -3,11 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.steps.steps import Comparison
-from gpureport.findings import AdvisedStep, Finding
-from gpureport.recording import Device, Work
+from gpureport.findings import AdvisedStep
+from gpureport.testing import Analysis, Comparison, Device, Finding, Work
 from tests.report import examples
 
 

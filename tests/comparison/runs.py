@@ -8,14 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gpureport.analysis import analyze
+from gpureport import testing
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
-from gpureport.comparison.steps.steps import Comparison, Delta
 from gpureport.comparison.verdicts.repetition_noise import Noise
-from gpureport.recording import Device, Work
 from gpureport.series_table import TRAINING_SCHEMA
-from tests import builders
+from gpureport.testing import Comparison, Delta, Device, Work, analyze
 
 Points = list[tuple[float, int, str, float]]
 """Seconds, step, name and value of training metrics."""
@@ -43,9 +41,9 @@ def sampled(  # noqa: PLR0913 - each argument is something a test varies
         device: what its GPUs are like, where that matters.
         training: seconds, step, name and value of training metrics.
         every: seconds between samples.
-        series: as in `builders.recording`.
+        series: as in `testing.recording`.
     """
-    made = builders.recording(every=every, **series)  # type: ignore[arg-type]  # series are arrays
+    made = testing.recording(every=every, **series)  # type: ignore[arg-type]  # series are arrays
     gpus = (
         made.run.devices if device is None else tuple(replace(device, id=g.id, index=g.index) for g in made.run.devices)
     )
@@ -57,7 +55,7 @@ def sampled(  # noqa: PLR0913 - each argument is something a test varies
 def _table(points: Sequence[tuple[float, int, str, float]]) -> "pa.Table":
     seconds, steps, names, values = zip(*points, strict=True) if points else ((), (), (), ())
     columns: dict[str, Any] = {
-        "timestamp": pa.array([builders.at(each) for each in seconds], pa.timestamp("us")),
+        "timestamp": pa.array([testing.at(each) for each in seconds], pa.timestamp("us")),
         "step": pa.array(steps, pa.int64()),
         "name": pa.array(names, pa.string()).cast(pa.dictionary(pa.int32(), pa.string())),
         "value": pa.array(values, pa.float64()),

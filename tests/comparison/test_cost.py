@@ -9,9 +9,8 @@ import pytest
 from gpureport.comparison.chain.step_summaries import summarize_steps
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK, TRAINING_RATE
-from gpureport.comparison.steps.steps import Verdict, build_steps
-from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
-from gpureport.recording import Device, Work
+from gpureport.comparison.steps.steps import build_steps
+from gpureport.testing import Device, Reason, ReasonKind, Verdict, Work
 from tests.comparison.runs import compared, delta, level, sampled
 from tests.comparison.steps.test_throughput import rates
 

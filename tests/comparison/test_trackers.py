@@ -6,14 +6,12 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_pairs import pair_steps
 from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
-from gpureport.comparison.steps.steps import Verdict
 from gpureport.comparison.verdicts.comparability import Comparability, check_comparability
-from gpureport.recording import Device, Recording, Source
 from gpureport.report.wording.differences.comparison_reasons import describe_reason
+from gpureport.testing import Device, Recording, Source, Verdict, analyze
 from tests.comparison.runs import delta, level, sampled
 from tests.genuine import TRACKERS, needs_trackers
 from tests.importers.trackers.mlflow.test_mapping import read

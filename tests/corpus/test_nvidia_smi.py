@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from gpureport import columns, read
-from gpureport.analysis import analyze
 from gpureport.errors import SourceError
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.metrics import BY_NAME
-from gpureport.recording import Recording
+from gpureport.testing import Recording, analyze
 from tests.genuine import CORPUS, needs_corpus
 
 pytestmark = [

@@ -3,8 +3,7 @@
 import pytest
 
 from gpureport import read
-from gpureport.analysis import analyze
-from gpureport.analysis.results import MetricSummary
+from gpureport.testing import MetricSummary, analyze
 from tests.genuine import CORPUS, needs_corpus
 
 pytestmark = [

@@ -10,7 +10,7 @@ import pytest
 from gpureport import analyze, read
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
-from gpureport.comparison.steps.steps import Verdict
+from gpureport.testing import Verdict
 from tests.genuine import CORPUS, needs_corpus
 
 PAIRS = CORPUS / "ab_pairs"

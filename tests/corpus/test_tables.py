@@ -8,7 +8,7 @@ import pytest
 
 from gpureport import columns
 from gpureport.errors import SourceError
-from gpureport.recording import Recording
+from gpureport.testing import Recording
 from tests.corpus.test_nvidia_smi import one, table
 from tests.genuine import CORPUS, needs_corpus
 

@@ -7,7 +7,7 @@ from gpureport.analysis import RULES
 from gpureport.analysis.engine import selection
 from gpureport.analysis.rules.kind_description import KindDescription
 from gpureport.analysis.rules.rule import Rule
-from gpureport.findings import Threshold
+from gpureport.testing import Threshold
 from tests.docs.kind_signs import SIGNS
 from tests.docs.pages import MADE, table
 

@@ -10,8 +10,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from gpureport.recording import Recording
 from gpureport.report.model.report_content import SCHEMA, Report
+from gpureport.testing import Recording
 
 Schema = dict[str, Any]
 _PLAIN = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}

@@ -3,10 +3,10 @@
 from dataclasses import fields
 from pathlib import Path
 
-from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.fleet import fleet_report
 from gpureport.fleet.fleet_report import CardHealth, FleetHealth, FleetReport, Group, Improvement, Saving, TimeUse
 from gpureport.fleet.summaries.summary_table import SCHEMA
+from gpureport.testing import GPU_TIME_CLASSES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "fleet-json.md").read_text(encoding="utf-8")
 

@@ -9,17 +9,14 @@ import pytest
 
 from gpureport.analysis import RULES
 from gpureport.analysis.engine.selection import list_settings, list_thresholds
-from gpureport.analysis.results import GPU_TIME_CLASSES, MetricSummary
 from gpureport.answers import Answer, ChecklistEntry
 from gpureport.cli.main import gpureport
 from gpureport.comparison.across_runs.across_findings import BATCH_SIZE, GPU_KINDS, SCALING
 from gpureport.comparison.across_runs.memory_fit import MemoryFit
 from gpureport.comparison.chain.step_summaries import StepSummary
 from gpureport.comparison.steps.remaining_loss import RemainingLoss
-from gpureport.comparison.steps.steps import Delta, Verdict
-from gpureport.data_quality import Quality
-from gpureport.findings import Check, CheckOutcome
 from gpureport.metrics import METRICS
+from gpureport.testing import GPU_TIME_CLASSES, Check, CheckOutcome, Delta, MetricSummary, Quality, Verdict
 from tests.docs import kinds_page, llms_index, man_page, pages, secrets_page
 from tests.docs.kind_pictures import PICTURES, draw_kind
 from tests.docs.kind_signs import SIGNS

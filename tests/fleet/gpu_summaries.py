@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from gpureport.findings import Severity
 from gpureport.fleet.gpu_summary import FindingSummary, GpuHealth, GpuSummary
+from gpureport.testing import Severity
 
 HOUR = 3600.0
 

@@ -9,10 +9,9 @@ from math import isfinite
 from typing import NoReturn
 from xml.etree import ElementTree as ET
 
-from gpureport.analysis import RULES, analyze
+from gpureport.analysis import RULES
 from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import Prices
-from gpureport.analysis.results import Analysis
 from gpureport.checks import policy_evaluation
 from gpureport.checks.formats import check_json
 from gpureport.checks.gate_verdict import Verdict
@@ -23,11 +22,11 @@ from gpureport.comparison.steps.steps import build_steps
 from gpureport.metrics import BY_NAME
 from gpureport.nightly.history import capture
 from gpureport.nightly.site import figure_exports
-from gpureport.recording import Recording
 from gpureport.report import FORMATS, build, render
 from gpureport.report.formats.json import analysis_json, comparison_json
 from gpureport.report.formats.text import terminal_comparison
 from gpureport.report.sections.comparison import comparison_content
+from gpureport.testing import Analysis, Recording, analyze
 from tests.fuzz.recordings import recording
 
 ONE_IN = {".json": 1, ".md": 1, ".prom": 1, ".xml": 1, ".txt": 3, ".svg": 10, ".html": 20, ".png": 200, ".pdf": 200}

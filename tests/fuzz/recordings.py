@@ -10,11 +10,24 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.data_quality import AbsentCells, ClockStep, LogEvent, LogGap, Quality, Rejected, gap_seconds
+from gpureport.data_quality import gap_seconds
 from gpureport.metrics import BY_NAME, METRICS, Metric, MetricKind
-from gpureport.recording import Device, Recording, Run, Source, Stage, Work
 from gpureport.sampling_rate import measure_sampling_rate as pace_of
 from gpureport.series_table import METRIC_TYPES, TRAINING_SCHEMA, arrange_series, empty_training
+from gpureport.testing import (
+    AbsentCells,
+    ClockStep,
+    Device,
+    LogEvent,
+    LogGap,
+    Quality,
+    Recording,
+    Rejected,
+    Run,
+    Source,
+    Stage,
+    Work,
+)
 
 Floats = npt.NDArray[np.float64]
 Stamps = npt.NDArray[np.int64]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from gpureport import columns
-from gpureport.recording import Recording
+from gpureport.testing import Recording
 
 START = int(datetime(2026, 3, 14, 9, tzinfo=UTC).timestamp() * 1e6)
 """Time of the first stamp of `logs.stamp`, in microseconds."""

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import gpureport
-from gpureport.recording import Recording
+from gpureport.testing import Recording
 from tests.importers.other_tools import gpustat_log
 from tests.importers.trackers.neptune import folders
 from tests.importers.trackers.neptune.schedule import Schedule

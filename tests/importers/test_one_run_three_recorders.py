@@ -19,14 +19,12 @@ import pytest
 
 import gpureport
 from gpureport import columns
-from gpureport.analysis.results import Analysis, DeviceStatistics
 from gpureport.columns import FloatArray
-from gpureport.findings import Interval
 from gpureport.metrics import BY_NAME
-from gpureport.recording import Recording
 from gpureport.recording_advice import RECORD
 from gpureport.report import build, render
 from gpureport.report.wording.terms import KINDS
+from gpureport.testing import Analysis, DeviceStatistics, Interval, Recording
 from tests.importers import one_run
 
 UTILISATION = "gpu_utilization_ratio"

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from gpureport import columns
-from gpureport.data_quality import Rejected
 from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_runs
-from gpureport.recording import Recording
 from gpureport.store import Store
+from gpureport.testing import Recording, Rejected
 from tests.importers.two_writers import Line, interleaved, raced
 from tests.importers.written_logs import HEADER, log, read_text, row
 from tests.local_place import local

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from gpureport.data_quality import LogGap, Rejected
 from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_run_logs
 from gpureport.importers.merging.device_gaps import find_device_gaps
 from gpureport.importers.protocol.reject_reasons import TWICE
-from gpureport.recording import Recording
 from gpureport.store import Store
+from gpureport.testing import LogGap, Recording, Rejected
 from tests.importers.written_logs import stamp
 
 STARTED = 1_773_478_800_000_000

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
-from gpureport.recording import Recording
+from gpureport.testing import Recording, analyze
 from tests.importers.written_logs import stamp
 
 _HEADER = (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.record_folder import RecordedRun, format_run_file
-from gpureport.recording import Recording
+from gpureport.testing import Recording
 
 HEADER = "timestamp, index, name, utilization.gpu [%], memory.used [MiB], power.draw [W]"
 SERIES = (

@@ -5,18 +5,16 @@ from datetime import date
 from pathlib import Path
 
 from gpureport import settings
-from gpureport.analysis import RULES, analyze
+from gpureport.analysis import RULES
 from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import Prices, Rate
-from gpureport.analysis.results import Analysis
 from gpureport.checks.baseline_changes import compare_with_baseline
 from gpureport.checks.policy import Policy
 from gpureport.checks.policy_evaluation import CheckInput, evaluate_policy, step_name
 from gpureport.checks.policy_settings import read_policy
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.verdicts.repetition_noise import Noise
-from gpureport.findings import Check
-from gpureport.recording import Recording
+from gpureport.testing import Analysis, Check, Recording, analyze
 
 TODAY = date(2026, 11, 21)
 KINDS = frozenset(kind for rule in RULES for kind in rule.kinds)

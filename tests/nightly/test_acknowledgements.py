@@ -5,10 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.analysis import analyze
-from gpureport.analysis.results import Analysis
-from gpureport.findings import CheckOutcome
-from tests.builders import finding, recording
+from gpureport.testing import Analysis, CheckOutcome, analyze, finding, recording
 from tests.nightly.nights import judged, policy
 
 GAP = finding("idle_gap", (0, 50), lost=50.0)

@@ -11,9 +11,9 @@ from gpureport.checks.formats import check_json, check_junit, check_summary
 from gpureport.checks.gate_verdict import Verdict, build_missing_check
 from gpureport.checks.limit import parse_limit
 from gpureport.checks.policy import PolicyEntry
-from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly.site import figure_exports
 from gpureport.report.wording import terms
+from gpureport.testing import Check, CheckOutcome
 from tests.comparison.runs import level, sampled
 
 HOSTILE = "<script>alert(1)</script> | `x` ]]> & \x1b[31mred\x00 \u202e\nnext $\\frac{x$"

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from gpureport import read
-from gpureport.analysis import analyze
 from gpureport.cli.runs.run_sampling import sample_runs
 from gpureport.nightly.changes.trend import build_trends
 from gpureport.nightly.history.capture import capture_run as kept
 from gpureport.nightly.history.night_history import History
 from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
+from gpureport.testing import analyze
 from tests.benchmarks import nightly
 from tests.nightly.made import day
 from tests.truth import suite

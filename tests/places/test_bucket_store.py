@@ -13,8 +13,8 @@ from gpureport.importers import IMPORTER_VERSION, Labels, Reading
 from gpureport.nightly.history.baselines import list_baselines, read_baseline, remove_baseline, set_baseline
 from gpureport.nightly.history.night_history import History
 from gpureport.places import RemotePath
-from gpureport.recording import Recording
 from gpureport.store import Store, run_index
+from gpureport.testing import Recording
 from tests.local_place import local
 from tests.nightly.made import night, part
 from tests.places.conftest import objects

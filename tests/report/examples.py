@@ -8,22 +8,33 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.analysis.results import Analysis, DeviceStatistics, GpuTime, MetricSummary, Phase
 from gpureport.columns import FloatArray
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.data_quality import AbsentCells, LogGap, Quality, Rejected
-from gpureport.findings import (
+from gpureport.series_table import KEY_FIELDS, METRIC_TYPES
+from gpureport.testing import (
+    AbsentCells,
+    Analysis,
     Confidence,
+    Device,
+    DeviceStatistics,
     Evidence,
     Finding,
+    GpuTime,
     Interval,
+    LogGap,
+    MetricSummary,
     NotJudged,
+    Phase,
     Provenance,
+    Quality,
+    Recording,
+    Rejected,
+    Run,
     Severity,
+    Source,
     Threshold,
+    Work,
 )
-from gpureport.recording import Device, Recording, Run, Source, Work
-from gpureport.series_table import KEY_FIELDS, METRIC_TYPES
 
 Pair = tuple[Recording, Analysis]
 """A run as `build` takes it."""

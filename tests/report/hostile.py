@@ -3,12 +3,10 @@
 import unicodedata
 from dataclasses import replace
 
-from gpureport.data_quality import AbsentCells, LogEvent, Rejected
-from gpureport.findings import Finding
-from gpureport.recording import Work
 from gpureport.report import build
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
+from gpureport.testing import AbsentCells, Finding, LogEvent, Rejected, Work
 from tests.report import examples
 
 TEXTS = {

@@ -7,8 +7,8 @@ import re
 import sys
 from collections.abc import Iterator
 
-from gpureport.comparison.steps.steps import Verdict
 from gpureport.report.wording import terms
+from gpureport.testing import Verdict
 from tests.samples.test_golden import FOLDERS, analyzed
 
 FORBIDDEN = re.compile(

@@ -5,10 +5,9 @@ from functools import cache
 from pathlib import Path
 
 import gpureport
-from gpureport.analysis.results import Analysis
-from gpureport.recording import Recording
 from gpureport.report import build
 from gpureport.report.model.report_content import Report
+from gpureport.testing import Analysis, Recording
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 CHAIN = tuple(f"input_starved/{step}" for step in ("1-baseline", "2-more-workers", "3-mixed-precision"))

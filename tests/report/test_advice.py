@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpureport.analysis import RULES, analyze
+from gpureport.analysis import RULES
 from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.answers import Outcome
@@ -15,7 +15,7 @@ from gpureport.report.formats import html
 from gpureport.report.formats.json import analysis_json, report_json
 from gpureport.report.formats.text import terminal
 from gpureport.report.model.report_content import Report
-from tests.builders import recording, steps
+from gpureport.testing import analyze, recording, steps
 
 KINDS = [kind for rule in RULES for kind in rule.kinds]
 _RUN = recording(

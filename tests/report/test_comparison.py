@@ -6,13 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpureport.analysis.results import Phase
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import build_sampled_run
 from gpureport.comparison.study.factors import Factor
 from gpureport.comparison.study.study import build_study
-from gpureport.findings import Interval
-from gpureport.recording import Work
 from gpureport.report.formats.json import comparison_json
 from gpureport.report.formats.text import terminal_comparison
 from gpureport.report.formats.text.terminal_tables import grid_lines
@@ -25,6 +22,7 @@ from gpureport.report.wording.differences.comparison_reasons import SINGLE_RUN_S
 from gpureport.report.wording.differences.relative_changes import format_relative_difference as relative
 from gpureport.report.wording.display import GAP
 from gpureport.report.wording.terminal_lines import Page
+from gpureport.testing import Interval, Phase, Work
 from tests.comparison.runs import level, sampled
 from tests.report import examples
 from tests.report.conftest import HOSTILE

@@ -7,11 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gpureport.analysis import analyze
-from gpureport.recording import Recording
+from gpureport import testing
 from gpureport.report import build
 from gpureport.report.model.report_content import Report
-from tests import builders
+from gpureport.testing import Recording, analyze
 
 NODES, PER_NODE, SAMPLES = 3, 8, 120
 HOT = 13
@@ -40,7 +39,7 @@ def report_on(nodes: Sequence[int]) -> Report:
     values = np.random.default_rng(1).normal(0, 1, (count, SAMPLES))
     hot = np.zeros((count, SAMPLES))
     hot[min(HOT, count - 1), 40:] = 1
-    recording = builders.recording(
+    recording = testing.recording(
         every=10,
         util=np.clip(95 + values, 0, 100),
         power=350 + values,

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import gpureport
+from gpureport import testing
 from gpureport.answers import Practice
 from gpureport.gpu_query import GPU_FIELDS, IDENTITY_FIELDS
 from gpureport.recording_advice import GPU_COMMAND, RECORD, choose_recording
 from gpureport.report.explain.explained_recording import explain_recording
-from tests import builders
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 QUICK = ["thermal_throttle", "low_util_cause_unknown", "dmon", "healthy"]
@@ -77,6 +77,6 @@ def test_what_a_log_holds_without_a_value_is_not_to_be_recorded_again(tmp_path: 
 
 def test_what_was_never_logged_is_to_be_recorded() -> None:
     """The same check of a log without the columns."""
-    run = builders.recording(util=np.full(100, 90.0))
-    (entry,) = builders.unjudged(gpureport.analyze(run), "ecc_error")
+    run = testing.recording(util=np.full(100, 90.0))
+    (entry,) = testing.unjudged(gpureport.analyze(run), "ecc_error")
     assert entry.recording == RECORD

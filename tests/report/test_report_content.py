@@ -4,16 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from gpureport.analysis import analyze
-from gpureport.analysis.results import Analysis, Pauses
+from gpureport import testing
+from gpureport.analysis.results import Pauses
 from gpureport.analysis.rules.missing_metrics import count_of, length_of, not_recorded, share_of, too_short
-from gpureport.data_quality import LogGap
-from gpureport.findings import Amount, NotJudged, Severity
-from gpureport.recording import Recording, Work
+from gpureport.findings import Amount
 from gpureport.report import FORMATS, build, render
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording.display import GAP
-from tests import builders
+from gpureport.testing import Analysis, LogGap, NotJudged, Recording, Severity, Work, analyze
 from tests.report import examples
 
 GAPS = tuple(examples.idle_gap(f"gpu:{gpu}", at, at + 20) for gpu in (0, 1) for at in (100, 200, 300))
@@ -319,7 +317,7 @@ def test_no_gpu_was_recorded() -> None:
 
 def test_a_log_that_changes_its_pace() -> None:
     """The row of data quality names each interval, not only that of most rows."""
-    recorded = builders.recording(util=[50.0] * 330, times=[*range(300), *range(300, 600, 10)])
+    recorded = testing.recording(util=[50.0] * 330, times=[*range(300), *range(300, 600, 10)])
     recorded = replace(recorded, run=replace(recorded.run, interval=1.0))
     facts = {fact.name: plain(fact.text) for fact in report((recorded, analyze(recorded))).quality[0].facts}
     assert facts["Sampling"] == "A sample every 1 s, in part every 10 s."
@@ -393,7 +391,7 @@ def test_clock_times_are_rounded_like_elapsed_ones() -> None:
 @pytest.mark.parametrize("extension", FORMATS)
 def test_mixed_gpus_have_a_report_in_every_format(extension: str) -> None:
     """Nothing is judged of rows that several GPUs share, and every figure says that it cannot be told."""
-    made = builders.recording(util=builders.steps((97, 300)), power=300, memory=40)
+    made = testing.recording(util=testing.steps((97, 300)), power=300, memory=40)
     run = replace(made, run=replace(made.run, devices=tuple(replace(gpu, mixed=True) for gpu in made.run.devices)))
     content = report((run, analyze(run)))
     assert render(content, extension)

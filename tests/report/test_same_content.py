@@ -13,11 +13,11 @@ import pytest
 import gpureport
 from gpureport.comparison.study.factors import group_runs, parse_factors
 from gpureport.comparison.training.training_goals import QualityTarget, TrainingGoals
-from gpureport.recording import Recording
 from gpureport.report import build, render
 from gpureport.report.formats.text import markdown, terminal_comparison
 from gpureport.report.model.report_content import Report
 from gpureport.report.sections.comparison.comparison_content import build_comparison_view
+from gpureport.testing import Recording
 from tests.report import content_leaves, pdf_reading, sample_reports
 from tests.report.test_agreement import strings
 from tests.samples.archives import unpack

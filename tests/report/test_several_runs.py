@@ -2,14 +2,12 @@
 
 from dataclasses import replace
 
-from gpureport.analysis.results import Analysis
-from gpureport.findings import Finding
-from gpureport.recording import Recording, Work
 from gpureport.report import build
 from gpureport.report.formats import html
 from gpureport.report.formats.text import terminal
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording.display import GAP
+from gpureport.testing import Analysis, Finding, Recording, Work
 from tests.report import examples
 
 GAPS = tuple(examples.idle_gap(f"gpu:{gpu}", at, at + 20) for gpu in (0, 1) for at in (100, 200, 300))

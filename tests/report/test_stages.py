@@ -2,13 +2,11 @@
 
 import json
 
-from gpureport.analysis import analyze
-from gpureport.recording import Recording
 from gpureport.report import build, render
 from gpureport.report.formats.json import analysis_json
 from gpureport.report.model.report_content import Report
+from gpureport.testing import Recording, analyze, steps
 from tests.analysis.job.test_stages import staged
-from tests.builders import steps
 
 STAGES = staged(*["preprocessing"] * 6, *["train <b>"] * 12, util=[*steps((0, 6), (90, 12))])
 

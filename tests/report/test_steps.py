@@ -11,7 +11,6 @@ from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_means import average_work_figure
 from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.study.factors import Factor
-from gpureport.recording import Work
 from gpureport.report import build, render
 from gpureport.report.formats.text import markdown, terminal
 from gpureport.report.model.comparison_parts import ComparisonPart
@@ -21,6 +20,7 @@ from gpureport.report.sections.comparison import comparison_content, figure_form
 from gpureport.report.wording import display
 from gpureport.report.wording.display import GAP
 from gpureport.series_table import METRIC_TYPES
+from gpureport.testing import Work
 from tests.comparison.runs import sampled
 from tests.report import examples
 

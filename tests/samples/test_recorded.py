@@ -15,18 +15,15 @@ import pytest
 
 import gpureport
 from gpureport import columns
-from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import build_sampled_run
 from gpureport.comparison.steps.step_figures import TRAINING_RATE
-from gpureport.comparison.steps.steps import Delta, Verdict
 from gpureport.comparison.steps.training_rate import TrainingBasis, TrainingSource
-from gpureport.findings import Finding
-from gpureport.recording import HOST, Recording, Work
 from gpureport.report.sections.comparison import comparison_content
 from gpureport.report.sections.head import lead
 from gpureport.report.sections.head.headlines import step_headline
 from gpureport.report.wording.display import GAP
+from gpureport.testing import HOST, Analysis, Delta, Finding, Recording, Verdict, Work
 from tests.samples.archives import unpack
 
 RECORDED = Path(__file__).parents[2] / "sample_logs" / "recorded"

@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 
 import gpureport
-from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import build_sampled_run
 from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE
-from gpureport.comparison.steps.steps import Comparison, Verdict
-from gpureport.recording import Recording
 from gpureport.report.sections.comparison.comparison_content import build_comparison_view
+from gpureport.testing import Analysis, Comparison, Recording, Verdict
 from tests.samples.archives import unpack
 
 RECORDED = Path(__file__).parents[2] / "sample_logs" / "recorded" / "training_steps"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_runs
-from gpureport.recording import Recording
 from gpureport.store import Store
+from gpureport.testing import Recording
 from tests.importers.written_logs import HEADER, row
 from tests.local_place import local
 

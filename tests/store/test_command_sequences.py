@@ -25,8 +25,8 @@ from hypothesis.stateful import (
 from gpureport.cli import main
 from gpureport.nightly.history.baselines import list_baselines, read_baseline
 from gpureport.nightly.history.night_history import History
-from gpureport.recording import Run
 from gpureport.store import Store
+from gpureport.testing import Run
 from tests.store.runs import noisy
 
 TRIALS = int(os.environ.get("GPUREPORT_TRIALS", "1"))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.recording import Recording
 from gpureport.store import Store
+from gpureport.testing import Recording
 from tests.store.forking import ROOT, Ended, Forks, Order
 from tests.store.runs import SCALE, Known, leftovers
 

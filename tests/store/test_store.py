@@ -18,9 +18,9 @@ from pyarrow import parquet
 
 from gpureport.errors import SourceError, StoreError
 from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_runs
-from gpureport.recording import Work
 from gpureport.store import Entry, Store, run_json
 from gpureport.store.stored_names import list_stored_names
+from gpureport.testing import Work
 from tests.importers.written_logs import HEADER, log, row
 from tests.local_place import local
 from tests.store.runs import leftovers

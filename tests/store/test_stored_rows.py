@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.importers import IMPORTER_VERSION
 from gpureport.series_rows import RowsInMemory
 from gpureport.store import Store, store
 from gpureport.store.stored_rows import StoredRows
+from gpureport.testing import analyze
 from tests.store.runs import noisy, reading
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import gpureport
-from gpureport.findings import Finding, Severity
-from gpureport.recording import Run
+from gpureport.testing import Finding, Run, Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

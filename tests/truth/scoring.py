@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpureport.findings import Severity
+from gpureport.testing import Severity
 from tests.truth.labels import HOST_KINDS
 from tests.truth.reading import Found
 

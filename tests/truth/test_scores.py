@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gpureport.analysis import RULES
-from gpureport.findings import Severity
+from gpureport.testing import Severity
 from tests.truth import suite
 from tests.truth.reading import Found
 from tests.truth.scoring import SPANS, WHOLE, Scores

@@ -5,12 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.answers import ChecklistEntry, Outcome, Practice
 from gpureport.comparison.steps.throughput import throughput
-from gpureport.recording import Recording, Work
-from tests.builders import Floats, recording, steps, with_host, with_training
+from gpureport.testing import Floats, Recording, Work, analyze, recording, steps, with_host, with_training
 
 DONE, TRY, CANNOT = Practice.DONE, Practice.WORTH_TRYING, Practice.CANNOT_JUDGE
 BUSY = steps((97, 300))

@@ -6,16 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.analysis.advice import step_choice
 from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.advice.run_facts import RunFacts
 from gpureport.analysis.job.framework import Framework
 from gpureport.analysis.job.job_params import read_params
 from gpureport.analysis.rules import shared_advice
-from gpureport.findings import Evidence
-from gpureport.recording import Recording
-from tests.builders import finding, recording, steps
+from gpureport.testing import Evidence, Recording, analyze, finding, recording, steps
 
 NOTHING = RunFacts(gpus=1)
 WAIT = finding("cpu_bound", (0, 100), cause="data")

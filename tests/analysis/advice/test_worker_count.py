@@ -5,13 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.analysis.advice.run_facts import RunFacts, gather_facts
 from gpureport.analysis.advice.step_choice import choose_steps, choose_workers_trial
 from gpureport.analysis.advice.worker_count import suggest_workers
 from gpureport.analysis.job.job_params import read_params
-from gpureport.findings import Evidence
-from tests.builders import finding, recording, with_host
+from gpureport.testing import Evidence, analyze, finding, recording, with_host
 
 HALF = "the GPU can take 2.1 times as much data at most."
 

@@ -7,13 +7,10 @@ import numpy as np
 import pytest
 
 from gpureport import settings
-from gpureport.analysis import analyze
 from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import Prices, read_prices
-from gpureport.analysis.results import Analysis, Cost
 from gpureport.errors import SettingsError
-from gpureport.recording import Recording
-from tests.builders import found, recording, steps
+from gpureport.testing import Analysis, Cost, Recording, analyze, found, recording, steps
 
 _TOP = '[prices]\ncurrency = "EUR"\ndate = 2026-03-01\n'
 _RATES = """

@@ -5,14 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpureport.analysis import RULES, analyze
+from gpureport.analysis import RULES
 from gpureport.analysis.engine import answerability
 from gpureport.analysis.engine.selection import keep_kinds
 from gpureport.analysis.rules.missing_metrics import too_short
 from gpureport.answers import Answer, Outcome
-from gpureport.findings import Confidence, Finding, NotJudged
-from gpureport.recording import Device, Run
-from tests.builders import finding, recording, steps
+from gpureport.testing import Confidence, Device, Finding, NotJudged, Run, analyze, finding, recording, steps
 
 KINDS = [kind for rule in RULES for kind in rule.kinds]
 

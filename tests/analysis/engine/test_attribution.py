@@ -7,16 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.analysis import RULES, analyze
+from gpureport.analysis import RULES
 from gpureport.analysis.engine import attribution
 from gpureport.analysis.job.phases import find_activities, find_job_window
-from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import series_by_device
-from gpureport.findings import Finding
-from gpureport.recording import Recording
-from tests.builders import finding, recording, steps
+from gpureport.testing import GPU_TIME_CLASSES, Finding, GpuTime, Recording, analyze, finding, recording, steps
 
 _RUNS = st.lists(
     st.tuples(st.sampled_from([0.0, 3.0, 30.0, 97.0, float("nan")]), st.integers(1, 60)), min_size=2, max_size=10

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.analysis import RULES, analyze
+from gpureport.analysis import RULES
 from gpureport.analysis.engine import root_causes
 from gpureport.analysis.engine.root_causes import Link
-from gpureport.findings import Finding, Interval, Severity
-from tests.builders import at, finding, recording, steps
+from gpureport.testing import Finding, Interval, Severity, analyze, at, finding, recording, steps
 
 WHOLE = Interval(at(0), at(1000))
 GPUS = ["gpu:0", "gpu:1"]

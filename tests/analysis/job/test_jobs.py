@@ -3,13 +3,9 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.analysis.job import jobs
-from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps import step_figures
-from gpureport.findings import Severity
-from gpureport.recording import Recording
-from tests.builders import START, found, recording, spans, steps
+from gpureport.testing import START, Analysis, Recording, Severity, analyze, found, recording, spans, steps
 
 _WORK, _LOAD, _EMPTY = (97, 20.0), (0, 8.0), (0, 0.01)
 """Utilisation in per cent and memory in GiB."""

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.analysis.results import ObservedJob
-from tests.builders import at, recording, steps
+from gpureport.testing import analyze, at, recording, steps
 
 NAN = float("nan")
 

@@ -5,11 +5,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpureport.analysis import analyze
 from gpureport.analysis.job.phases import find_activity
 from gpureport.analysis.series.device_series import build_device_series
-from gpureport.recording import Recording
-from tests.builders import START, recording, steps
+from gpureport.testing import START, Recording, analyze, recording, steps
 
 
 def _window(run: Recording) -> tuple[float, float] | None:

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from gpureport import columns
-from gpureport.analysis import analyze
-from gpureport.recording import Recording, Stage
-from tests.builders import at, recording, steps
+from gpureport.testing import Recording, Stage, analyze, at, recording, steps
 
 
 def staged(*names: str | None, util: list[float]) -> Recording:

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.analysis.rules.certainty import confidence_by_readings, lowest_confidence
-from gpureport.findings import Confidence
-from tests.builders import found, recording, steps
+from gpureport.testing import Confidence, analyze, found, recording, steps
 
 _HIGH, _MEDIUM, _LOW = Confidence
 

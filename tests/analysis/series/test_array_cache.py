@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from gpureport import columns
-from gpureport.analysis import analyze
 from gpureport.analysis.series import array_cache
 from gpureport.analysis.series.array_cache import ArrayCache, Memo
 from gpureport.columns import FloatArray
-from tests.builders import recording, steps
+from gpureport.testing import analyze, recording, steps
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.analysis import analyze
 from gpureport.analysis.series.bins import build_grid, rolling_mean
 from gpureport.analysis.series.device_series import series_by_device
 from gpureport.columns import FloatArray
-from gpureport.findings import Interval
-from gpureport.recording import Recording
 from gpureport.series_table import arrange_series
-from tests.builders import recording, steps
+from gpureport.testing import Interval, Recording, analyze, recording, steps
 
 DAY = 86_400
 

@@ -6,8 +6,7 @@ import pytest
 from gpureport.analysis.series.device_series import series_by_device
 from gpureport.columns import IntArray
 from gpureport.data_quality import gap_seconds
-from gpureport.findings import Interval
-from tests.builders import START, at, recording, steps
+from gpureport.testing import START, Interval, at, recording, steps
 
 
 def test_cells_reach_half_way_to_their_neighbours() -> None:

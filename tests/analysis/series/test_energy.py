@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
-from gpureport.analysis.results import CounterReading, DeviceStatistics
+from gpureport.analysis.results import CounterReading
 from gpureport.columns import FloatArray
-from gpureport.recording import Recording
-from tests.builders import recording
+from gpureport.testing import DeviceStatistics, Recording, analyze, recording
 
 _HOUR = 3600
 

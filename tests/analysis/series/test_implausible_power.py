@@ -5,9 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
-from gpureport.analysis.results import Analysis
-from tests.builders import recording, steps, unjudged
+from gpureport.testing import Analysis, analyze, recording, steps, unjudged
 
 _UTIL = steps((0, 60), (97, 400), (0, 60), (97, 80))
 _WARM = np.interp(np.arange(600), [0, 60, 200, 599], [35, 35, 68, 70]).round()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray, FloatArray
-from gpureport.findings import Interval
+from gpureport.testing import Interval
 
 _HORIZON = 60
 

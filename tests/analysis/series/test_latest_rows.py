@@ -7,11 +7,11 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze, trace_gpu_time
+from gpureport.analysis import trace_gpu_time
 from gpureport.analysis.job import jobs
 from gpureport.analysis.series import latest_rows
 from gpureport.analysis.series.device_series import build_device_series, series_by_device
-from tests.builders import recording, steps
+from gpureport.testing import analyze, recording, steps
 
 
 def test_series_are_made_once() -> None:

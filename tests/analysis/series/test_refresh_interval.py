@@ -14,7 +14,7 @@ from gpureport.analysis.series import refresh_interval
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Finding
 from gpureport.recording import Recording
-from tests.builders import Floats, found, recording, repeated, steps, unjudged
+from gpureport.testing import Floats, found, recording, repeated, steps, unjudged
 
 UTILISATION = "gpu_utilization_ratio"
 

@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
-from gpureport.analysis.results import DeviceStatistics
-from gpureport.recording import Recording
-from tests.builders import GIB, recording, steps
+from gpureport.testing import GIB, DeviceStatistics, Recording, analyze, recording, steps
 
 
 def _statistics(run: Recording) -> DeviceStatistics:

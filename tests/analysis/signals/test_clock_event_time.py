@@ -6,14 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.counter_increments import read_counter
 from gpureport.analysis.series.device_series import DeviceSeries, build_device_series
 from gpureport.analysis.signals.clock_event_time import CountedTime, measure_counted_time
-from gpureport.findings import Confidence, Finding, Severity
-from gpureport.recording import Recording
-from tests.builders import START, found, recording, spans, steps
+from gpureport.testing import START, Confidence, Finding, Recording, Severity, analyze, found, recording, spans, steps
 
 _BUSY: dict[str, Any] = {"util": 98.0, "power": 300.0, "power_limit": 400.0}
 

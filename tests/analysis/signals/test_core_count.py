@@ -5,11 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.analysis.job.job_params import read_params
 from gpureport.analysis.signals.core_count import add_counted_cores, count_cores
-from gpureport.findings import Finding
-from tests.builders import Floats, recording, steps
+from gpureport.testing import Finding, Floats, analyze, recording, steps
 
 UTIL, CPU = steps((97, 60), (30, 300)), steps((40, 60), (82, 300))
 EIGHT = {"cores": np.full(360, 8.0), "host_memory": np.full(360, 20.0)}

@@ -5,10 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.analysis.signals import job_load
-from gpureport.recording import Device
-from tests.builders import found, recording, steps, with_host
+from gpureport.testing import Device, analyze, found, recording, steps, with_host
 
 _PHASES = steps((97, 300), (36, 300), (97, 300))
 

@@ -6,7 +6,7 @@ import pytest
 from gpureport.analysis.series.device_series import series_by_device
 from gpureport.analysis.signals import mixed_devices
 from gpureport.columns import FloatArray
-from tests.builders import recording, steps
+from gpureport.testing import recording, steps
 
 _CHANCE = np.random.default_rng(7)
 

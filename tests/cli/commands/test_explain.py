@@ -10,7 +10,6 @@ from gpureport.analysis import RULES
 from gpureport.analysis.advice import steps_by_loss
 from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.engine.selection import kinds_by_name, list_thresholds
-from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.analysis.rules.rule import Rule
 from gpureport.checks.limit import parse_limit
 from gpureport.checks.limit_targets import TARGETS
@@ -23,6 +22,7 @@ from gpureport.report.explain.explained_figures import FIGURES
 from gpureport.report.explain.explanation import explain
 from gpureport.report.model.shapes import Explanation
 from gpureport.report.wording import terms
+from gpureport.testing import GPU_TIME_CLASSES
 from tests.cli.program import Program
 
 UTILISATION = "gpu_utilization_ratio"
@@ -141,10 +141,10 @@ def test_the_recording_commands_are_understood_by_the_importer() -> None:
 
 def test_a_rule_asks_for_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """No rule looks at a metric that it neither requires nor uses by its own account."""
+    from gpureport import testing  # noqa: PLC0415 - as above
     from gpureport.analysis.job.phases import find_activities, find_job_window  # noqa: PLC0415 - as above
     from gpureport.analysis.rules.rule import Context  # noqa: PLC0415 - as above
     from gpureport.analysis.series import device_series  # noqa: PLC0415 - patched here only
-    from tests import builders  # noqa: PLC0415 - as above
 
     read: set[str] = set()
     values = device_series.DeviceSeries.values
@@ -153,7 +153,7 @@ def test_a_rule_asks_for_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
         read.add(metric)
         return values(self, metric)
 
-    recording = builders.recording(
+    recording = testing.recording(
         util=[50.0] * 300, memory=[30.0] * 300, temperature=[80.0] * 300, power=[200.0] * 300, cpu=[90.0] * 300
     )
     by_device = device_series.series_by_device(recording)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from gpureport.cli.messages.line_account import summarise_run
-from tests.builders import event, recording, with_quality
+from gpureport.testing import event, recording, with_quality
 from tests.cli.program import Program
 from tests.importers.written_logs import HEADER, log, row
 

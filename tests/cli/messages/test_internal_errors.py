@@ -15,9 +15,9 @@ from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.importers import Reading
 from gpureport.nightly.history.night_figures import Figure
 from gpureport.nightly.history.night_history import History
-from gpureport.recording import Recording
 from gpureport.report.formats.json import analysis_json
 from gpureport.store import Entry, Store
+from gpureport.testing import Recording
 from tests.cli.program import Program
 from tests.importers.written_logs import log
 

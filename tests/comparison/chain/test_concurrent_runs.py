@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 from gpureport.comparison.chain.concurrent_runs import find_concurrent_runs
-from gpureport.recording import Device, Run
 from gpureport.report.sections.head.recording_doubts import describe_concurrent_runs
-from tests.builders import recording
+from gpureport.testing import Device, Run, recording
 
 MINUTE = 60_000_000
 BASE = replace(recording(util=[[0.5] * 60] * 2).run, timezone="UTC")

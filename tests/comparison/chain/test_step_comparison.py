@@ -7,15 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_summaries import summarize_steps
 from gpureport.comparison.steps.counted_runs import ShortRun
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.steps import Verdict
-from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts.repetition_noise import Noise, pool_noise
-from gpureport.recording import Device, Work
 from gpureport.report.wording.differences.comparison_reasons import describe_reason
+from gpureport.testing import Analysis, Device, Reason, ReasonKind, Verdict, Work
 from tests.comparison.processes import autoregressive
 from tests.comparison.runs import IDLE, POWER, UTILISATION, compared, delta, level, sampled
 

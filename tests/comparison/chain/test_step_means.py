@@ -10,7 +10,7 @@ from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK, WORK_RATE
 from gpureport.comparison.steps.steps import Step, build_steps
 from gpureport.comparison.verdicts.work_resolution import find_resolution, find_sampling_step
-from gpureport.recording import Work
+from gpureport.testing import Work
 from tests.comparison.runs import level, sampled
 
 SECONDS = 400

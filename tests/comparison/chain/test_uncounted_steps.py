@@ -4,9 +4,8 @@ import pytest
 
 from gpureport.comparison.chain.uncounted_steps import UncountedSteps, find_uncounted_steps
 from gpureport.comparison.steps.batch_size import convert_work_to_samples
-from gpureport.recording import Work
 from gpureport.report.sections.head.step_count_notes import describe_excluded_work, describe_uncounted_steps
-from tests.builders import steps
+from gpureport.testing import Work, steps
 from tests.comparison.runs import Points, sampled
 
 BUSY = [90.0] * 600

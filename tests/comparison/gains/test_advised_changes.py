@@ -1,12 +1,11 @@
 """Changes that a finding of an earlier step had advised."""
 
-from gpureport.analysis.results import Analysis
 from gpureport.comparison.gains.advised_changes import (
     AdvisedChange,
     find_advised_changes,
     find_possibly_advised_changes,
 )
-from gpureport.recording import Device
+from gpureport.testing import Analysis, Device
 from tests.comparison.configured_runs import advising, compare_configured, configured
 
 WORKERS = advising("loader_workers", "prefetch")

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.comparison.gains.known_loss import measure_excessive_short_pauses, measure_lost_ratio
-from gpureport.recording import Recording
-from tests.builders import recording
+from gpureport.testing import Recording, analyze, recording
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.gains.step_gains import RelativeChange, build_gains
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import PER_WORK, WORK_RATE
-from gpureport.comparison.steps.steps import Verdict
-from gpureport.recording import Work
+from gpureport.testing import Verdict, Work
 from tests.comparison.configured_runs import advising, compare_configured, configured
 from tests.comparison.runs import level, sampled
 

@@ -6,13 +6,13 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from gpureport import testing
 from gpureport.columns import FloatArray
 from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.training.training_curves import TrainingCurve
 from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
-from tests import builders
 from tests.comparison.runs import level, sampled
 
 SECONDS = 600
@@ -67,7 +67,7 @@ def run_with_curves(name: str, **curves: tuple[npt.ArrayLike, npt.ArrayLike]) ->
     training = tuple(
         TrainingCurve(
             name=metric,
-            times=np.array([builders.at(float(each)) for each in np.asarray(seconds)], dtype=np.int64),
+            times=np.array([testing.at(float(each)) for each in np.asarray(seconds)], dtype=np.int64),
             values=np.asarray(values, dtype=np.float64),
         )
         for metric, (seconds, values) in curves.items()

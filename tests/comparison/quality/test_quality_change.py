@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from gpureport.comparison.quality.quality_change import QualityChange
-from gpureport.comparison.steps.steps import Step, Verdict
+from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.training.training_goals import TrainingGoals
+from gpureport.testing import Verdict
 from tests.comparison.quality.learning_curves import LearningCurve, compared_quality, run_with_curves, step_of
 
 SEEDS = 100

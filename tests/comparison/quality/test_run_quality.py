@@ -6,7 +6,7 @@ import pytest
 from gpureport.comparison.quality.run_quality import count_last, measure_run_quality, measure_spread
 from gpureport.comparison.training.training_curves import build_training_curves
 from gpureport.series_table import empty_training
-from tests.builders import recording, with_training
+from gpureport.testing import recording, with_training
 from tests.comparison.quality.learning_curves import run_with_curves
 from tests.comparison.runs import level, sampled
 

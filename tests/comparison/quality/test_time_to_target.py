@@ -14,10 +14,10 @@ from gpureport.comparison.quality.time_to_target import (
 )
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import SECONDS_TO_TARGET
-from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
-from gpureport.comparison.steps.verdict_reason import ReasonKind
+from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.training.training_curves import TrainingCurve
 from gpureport.comparison.training.training_goals import QualityTarget, TrainingGoals
+from gpureport.testing import Comparison, Delta, ReasonKind, Verdict
 from tests.comparison.quality.learning_curves import LearningCurve, run_with_curves
 
 GOALS = TrainingGoals(target=QualityTarget(name="val_accuracy", value=0.7))

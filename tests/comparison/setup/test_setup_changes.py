@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from gpureport.analysis.results import Analysis
 from gpureport.comparison.setup.setup_changes import (
     SettingValue,
     SetupChange,
@@ -12,7 +11,7 @@ from gpureport.comparison.setup.setup_changes import (
     has_params,
     list_distinct_changes,
 )
-from gpureport.recording import Device
+from gpureport.testing import Analysis, Device
 from tests.comparison.configured_runs import compare_configured, configured
 
 GPU = Device(id="gpu:0", index=0, model="NVIDIA H100 80GB HBM3", driver="550.54")

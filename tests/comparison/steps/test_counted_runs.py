@@ -5,10 +5,9 @@ import pytest
 
 from gpureport.comparison.steps.counted_runs import count_runs
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.steps import Verdict
-from gpureport.recording import Work
 from gpureport.report.wording.differences.comparison_reasons import describe_left_out
 from gpureport.report.wording.display import GAP
+from gpureport.testing import Verdict, Work
 from tests.comparison.runs import UTILISATION, compared, level, sampled
 
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpureport.comparison.steps.folder_order import FolderOrder, order_folders
-from gpureport.data_quality import Quality
-from gpureport.recording import Run
+from gpureport.testing import Quality, Run
 from tests.report import examples
 
 ZONES = ("Europe/Berlin", "UTC", None)

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis
+from gpureport.analysis.results import LOST_CLASSES
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.gains.known_loss import measure_lost_ratio
 from gpureport.comparison.steps.remaining_loss import measure_remaining_loss
-from gpureport.findings import Confidence, Finding, Severity
 from gpureport.report.wording import terms
+from gpureport.testing import GPU_TIME_CLASSES, Analysis, Confidence, Finding, Severity
 from tests.report import examples
 
 

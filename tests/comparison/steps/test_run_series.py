@@ -5,12 +5,11 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.comparison.steps import sampled_run
 from gpureport.comparison.steps.run_series import IDLE, run_series
 from gpureport.comparison.steps.sampled_run import build_sampled_run
 from gpureport.report import build
-from tests.builders import recording, steps
+from gpureport.testing import analyze, recording, steps
 
 
 @pytest.mark.parametrize("is_seen", [True, False], ids=["end seen", "end not seen"])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpureport.comparison.steps.step_folders import step_folders
-from gpureport.recording import Run, Source
+from gpureport.testing import Run, Source
 from tests.report import examples
 
 

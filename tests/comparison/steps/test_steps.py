@@ -4,12 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.step_figures import PER_WORK, observed_seconds, recorded_seconds
-from gpureport.comparison.steps.steps import Verdict
-from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
-from gpureport.recording import Work
+from gpureport.testing import Analysis, Reason, ReasonKind, Verdict, Work
 from tests.report import examples
 
 

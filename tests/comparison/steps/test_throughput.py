@@ -10,13 +10,10 @@ from gpureport.comparison.steps.batch_size import batch_size
 from gpureport.comparison.steps.counted_runs import ShortRun
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import ENERGY_PER_WORK, PER_WORK, WORK_RATE
-from gpureport.comparison.steps.steps import Verdict, build_steps
+from gpureport.comparison.steps.steps import build_steps
 from gpureport.comparison.steps.throughput import parse_work_unit, throughput
 from gpureport.comparison.steps.training_rate import TrainingBasis, TrainingSource
-from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
-from gpureport.findings import Severity
-from gpureport.recording import Work
-from tests.builders import recording, with_training
+from gpureport.testing import Reason, ReasonKind, Severity, Verdict, Work, recording, with_training
 from tests.comparison.runs import Points, compared, delta, level, sampled
 
 RATE = "train/samples_per_second"

@@ -8,12 +8,11 @@ import pytest
 from gpureport.comparison.steps.compared_figures import BY_METRIC
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
-from gpureport.comparison.steps.steps import Verdict, build_steps
+from gpureport.comparison.steps.steps import build_steps
 from gpureport.comparison.steps.throughput import Throughput
 from gpureport.comparison.steps.training_rate import TrainingBasis, TrainingSource
-from gpureport.comparison.steps.verdict_reason import ReasonKind
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
-from gpureport.recording import Work
+from gpureport.testing import ReasonKind, Verdict, Work
 from gpureport.work_counting import CountedWork
 from tests.comparison.processes import autoregressive
 from tests.comparison.runs import compared, delta, level, sampled

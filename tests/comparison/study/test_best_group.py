@@ -10,10 +10,11 @@ from gpureport.columns import FloatArray
 from gpureport.comparison.statistics.difference_estimate import estimate_between_runs
 from gpureport.comparison.steps.compared_figures import BY_METRIC
 from gpureport.comparison.steps.step_figures import TRAINING_RATE
-from gpureport.comparison.steps.steps import Verdict, WholeRecordingFigure
+from gpureport.comparison.steps.steps import WholeRecordingFigure
 from gpureport.comparison.study.best_group import judge_against_others
 from gpureport.comparison.verdicts.figure_evidence import Evidence
 from gpureport.comparison.verdicts.work_evidence import convert_to_amounts
+from gpureport.testing import Verdict
 
 FIGURE = BY_METRIC[TRAINING_RATE]
 TRIALS = 1500

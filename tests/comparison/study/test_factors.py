@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from gpureport import testing
 from gpureport.comparison.study.factors import (
     Factor,
     assign_steps,
@@ -13,15 +14,14 @@ from gpureport.comparison.study.factors import (
     parse_factors,
 )
 from gpureport.errors import SettingsError
-from gpureport.recording import Run
-from tests import builders
+from gpureport.testing import Run
 
 FRAMEWORK, BATCH = Factor(kind="param", key="framework"), Factor(kind="param", key="batch_size")
 
 
 def run(framework: str, batch: str) -> Run:
     """Return a run with two params."""
-    made = builders.recording(util=[50, 50]).run
+    made = testing.recording(util=[50, 50]).run
     return replace(made, params=(("framework", framework), ("batch_size", batch)))
 
 

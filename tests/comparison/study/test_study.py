@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.steps import Verdict
 from gpureport.comparison.study.factors import Factor, group_runs
 from gpureport.comparison.study.study import Study, build_study
 from gpureport.report.formats.json import comparison_json
@@ -17,6 +16,7 @@ from gpureport.report.sections.comparison import step_charts
 from gpureport.report.sections.study.study_content import build_study_sections
 from gpureport.report.sections.study.study_headline import describe_study
 from gpureport.report.wording.display import GAP
+from gpureport.testing import Verdict
 from tests.comparison.runs import compared, level, sampled
 
 BATCH, WORKERS = Factor(kind="param", key="batch"), Factor(kind="param", key="workers")

@@ -7,10 +7,9 @@ import pytest
 
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK, WORK_RATE
-from gpureport.comparison.steps.steps import Verdict
 from gpureport.comparison.verdicts.calibration import measure_store_noise
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise
-from gpureport.recording import Work
+from gpureport.testing import Verdict, Work
 from tests.comparison.runs import compared, delta, level, sampled
 from tests.comparison.steps.test_throughput import rates
 

@@ -6,11 +6,9 @@ import pytest
 
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.steps import Verdict
-from gpureport.comparison.steps.verdict_reason import ReasonKind
 from gpureport.comparison.verdicts.common_work import UnequalAmounts, find_unequal_amounts
-from gpureport.recording import Work
 from gpureport.report.sections.head.recording_doubts import describe_doubts, describe_unequal_amounts
+from gpureport.testing import ReasonKind, Verdict, Work
 from tests.comparison.runs import Points, level, sampled
 
 Params = dict[str, str]

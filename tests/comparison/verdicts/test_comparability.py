@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_pairs import pair_steps
 from gpureport.comparison.verdicts.comparability import Comparability
-from gpureport.recording import Device, Run, Work
 from gpureport.report.wording.differences.comparison_reasons import describe_check
+from gpureport.testing import Analysis, Device, Run, Work
 from tests.report import examples
 
 H100 = Device(

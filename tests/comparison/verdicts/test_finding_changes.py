@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.verdicts.finding_changes import (
     ChangeKind,
@@ -11,10 +10,10 @@ from gpureport.comparison.verdicts.finding_changes import (
     compare_findings,
     summarize_by_kind,
 )
-from gpureport.findings import Finding, NotJudged
 from gpureport.report import build
 from gpureport.report.sections.comparison import comparison_content
 from gpureport.report.wording.differences.comparison_reasons import describe_unknown_change
+from gpureport.testing import Analysis, Finding, NotJudged
 from tests.report import examples
 
 GAP = examples.idle_gap("gpu:0", 100, 120)

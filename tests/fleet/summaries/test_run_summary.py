@@ -5,16 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.comparison.gains.known_loss import measure_lost_ratio
 from gpureport.fleet.gpu_summary import HealthCheck
 from gpureport.fleet.running.summary_task import summarise
 from gpureport.fleet.summaries.run_summary import summarise_run
 from gpureport.fleet.summaries.summary_key import read_summary_settings
-from gpureport.recording import HOST, Recording
 from gpureport.settings import Settings
 from gpureport.store import Store
-from tests.builders import recording
+from gpureport.testing import HOST, Recording, analyze, recording
 from tests.fleet.stored_samples import store_sample
 
 SETTINGS = read_summary_settings(Settings())

@@ -6,7 +6,7 @@ from gpureport.fleet.summaries.summary_key import KeyMaker, read_summary_setting
 from gpureport.settings import Settings
 from gpureport.store.indexed_run import summarise_stored_run
 from gpureport.store.run_json import StoredRun
-from tests.builders import recording
+from gpureport.testing import recording
 
 PLAIN = KeyMaker(read_summary_settings(Settings()))
 

@@ -24,8 +24,8 @@ from gpureport.importers.labelling.label_table import LabelTable
 from gpureport.importers.protocol.column_map import read_column_map
 from gpureport.importers.reading.time_window import Window
 from gpureport.importers.trackers.neptune_hardware.name_map import read_name_map
-from gpureport.recording import Run
 from gpureport.settings import read_settings
+from gpureport.testing import Run
 from tests.fuzz.targets.target import SAMPLES, Target
 from tests.importers.written_logs import log
 

@@ -7,12 +7,12 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
+from gpureport.testing import Quality
 from tests.importers.written_logs import HEADER, log, read_text, row
 
 

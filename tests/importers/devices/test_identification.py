@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from gpureport import columns
-from gpureport.data_quality import Rejected
 from gpureport.importers.devices.column_values import Values
 from gpureport.importers.devices.identification import Devices
+from gpureport.testing import Rejected
 from tests.importers.written_logs import read_text
 
 

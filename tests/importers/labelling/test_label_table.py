@@ -11,8 +11,7 @@ import gpureport
 from gpureport.errors import SettingsError
 from gpureport.importers.labelling.label_table import Doubt, LabelMatch, LabelTable
 from gpureport.importers.labelling.node_lists import expand_node_list
-from gpureport.recording import Device, Run, Source
-from tests.builders import recording
+from gpureport.testing import Device, Run, Source, recording
 from tests.importers.written_logs import log
 
 SACCT = """\

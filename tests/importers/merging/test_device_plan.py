@@ -8,7 +8,7 @@ import pytest
 from gpureport.importers.merging.device_plan import plan_devices
 from gpureport.importers.merging.node_names import strip_suffixes
 from gpureport.importers.merging.shared_devices import LogContents
-from gpureport.recording import HOST, Device
+from gpureport.testing import HOST, Device
 
 HOUR = 3_600_000_000
 

@@ -7,8 +7,8 @@ import pytest
 
 from gpureport.errors import SourceError
 from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_runs
-from gpureport.recording import HOST, Recording
 from gpureport.store import Store
+from gpureport.testing import HOST, Recording
 from tests.importers.accounts import kept, seconds
 from tests.importers.written_logs import log, stamp
 

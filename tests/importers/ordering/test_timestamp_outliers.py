@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpureport.data_quality import Rejected
 from gpureport.importers.ordering.row_placement import RowPlacement
+from gpureport.testing import Rejected
 from tests.importers.written_logs import HEADER, read_text, row
 
 SECOND = 1_000_000

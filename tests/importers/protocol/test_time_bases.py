@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.logs.host import HostLog
 from gpureport.importers.protocol import time_bases
 from gpureport.importers.protocol.importer import Input, Outcome
-from gpureport.recording import Device, Recording
+from gpureport.testing import Device, Quality, Recording
 from tests.importers.written_logs import log
 
 START = 1_773_478_800

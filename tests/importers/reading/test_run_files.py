@@ -11,7 +11,7 @@ import gpureport
 from gpureport.errors import SourceError
 from gpureport.importers import Labels, Reading, ReadOptions, find_run_logs
 from gpureport.record_folder import RecordedRun, format_run_file
-from gpureport.recording import Recording
+from gpureport.testing import Recording
 from tests.importers.written_logs import HEADER, row
 
 RUN = RecordedRun(

@@ -7,7 +7,7 @@ import pytest
 
 from gpureport.importers.reading.run_names import longer_names, make_names_distinct
 from gpureport.importers.reading.sources import derive_name
-from gpureport.recording import Run, Source
+from gpureport.testing import Run, Source
 from tests.report import examples
 
 

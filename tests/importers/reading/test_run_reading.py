@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import gpureport
-from gpureport.data_quality import AbsentCells, LogGap, Rejected
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers import Labels, Reading, ReadOptions, find_run_logs, find_runs
-from gpureport.recording import Recording
+from gpureport.testing import AbsentCells, LogGap, Recording, Rejected
 from tests.importers.packed import COMPRESSED, PACKED
 from tests.importers.written_logs import HEADER, log, read, row
 

@@ -15,7 +15,7 @@ from gpureport.errors import SourceError
 from gpureport.importers import find_source_runs
 from gpureport.importers.merging import log_groups, log_survey
 from gpureport.record_folder import RecordedRun, format_run_file
-from gpureport.recording import Recording
+from gpureport.testing import Recording
 from tests.importers.written_logs import stamp
 
 PHASES = Path("sample_logs/recorded/phases").resolve()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers import CutReading, Labels, Reading, ReadOptions, Window, cut_recording, find_runs
 from gpureport.importers.trackers.training_metrics import TrainingMetric, build_training_table
-from gpureport.recording import Recording, Work
+from gpureport.testing import Recording, Work
 from tests.importers.written_logs import log
 
 

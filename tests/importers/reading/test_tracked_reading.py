@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from gpureport import columns
-from gpureport.data_quality import Quality, Rejected
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.reject_reasons import BESIDE_A_LOG, NOT_SELECTED
@@ -19,8 +18,8 @@ from gpureport.importers.reading.tracked_reading import TrackedReading
 from gpureport.importers.trackers.device_tables import add_timing, build_device_table, read_clocks
 from gpureport.importers.trackers.training_metrics import TrainingMetric
 from gpureport.importers.trackers.training_metrics import build_training_table as training_table
-from gpureport.recording import HOST, Device, Work
 from gpureport.store import Store
+from gpureport.testing import HOST, Device, Quality, Rejected, Work
 
 START = int(datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp() * 1e6)
 _SECOND = 1_000_000

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.importers.protocol.reject_reasons import GPU_DAMAGED
-from gpureport.recording import Run
+from gpureport.testing import Run, analyze
 from tests.importers.written_logs import read_text, stamp
 
 _CELLS = {

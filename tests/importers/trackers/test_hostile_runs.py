@@ -20,7 +20,7 @@ from gpureport.importers.trackers.mlflow import Mlflow
 from gpureport.importers.trackers.mlflow.local.mlflow_database import holds_runs
 from gpureport.importers.trackers.neptune import Neptune
 from gpureport.importers.trackers.neptune.local.operation_log import Operations
-from gpureport.recording import Recording
+from gpureport.testing import Recording
 from tests.importers.trackers.mlflow.stores import START, Made, database, folder, monitored, run_id
 from tests.importers.trackers.neptune import dumps, folders
 from tests.importers.trackers.neptune.schedule import Schedule

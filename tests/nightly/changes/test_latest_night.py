@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly.changes.latest_night import summarize_latest_night
 from gpureport.nightly.changes.trend import build_trends
 from gpureport.nightly.history.capture import capture_missing
 from gpureport.nightly.history.night_figures import SAMPLING, Figure
 from gpureport.nightly.history.nightly_record import NightlyRecord
 from gpureport.nightly.site.night_wording import describe_headline, describe_latest_night
+from gpureport.testing import Check, CheckOutcome
 from tests.nightly.made import night, part
 
 SHARE, POWER, WORK = "gpu_utilization_ratio", "gpu_power_watts", "gpu_seconds_per_1000_work"

@@ -3,8 +3,8 @@
 from pathlib import Path
 from shutil import copytree
 
-from gpureport.findings import CheckOutcome
 from gpureport.nightly.history.night_history import FOLDER, History
+from gpureport.testing import CheckOutcome
 
 
 def test_records_of_earlier_versions_are_read(tmp_path: Path) -> None:

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.nightly.history.night_figures import measure_figures
-from tests.builders import finding, recording
+from gpureport.testing import analyze, finding, recording
 
 
 @pytest.mark.parametrize(

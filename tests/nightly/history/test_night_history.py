@@ -10,11 +10,11 @@ import pytest
 from pyarrow import parquet
 
 from gpureport.errors import StoreError
-from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly.history import record_file
 from gpureport.nightly.history.capture import capture_missing
 from gpureport.nightly.history.night_history import History, first_night_of_run, keep_latest_records
 from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun, Params
+from gpureport.testing import Check, CheckOutcome
 from tests.local_place import local
 from tests.nightly.made import day, night, part, year
 

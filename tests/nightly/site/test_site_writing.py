@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import RenderError
-from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly.changes.trend import build_trends
 from gpureport.nightly.history.capture import capture_missing
 from gpureport.nightly.history.nightly_record import NightlyRecord
 from gpureport.nightly.site import site_writing
+from gpureport.testing import Check, CheckOutcome
 from tests.nightly.made import USUAL, day, night, nights, part, year
 
 MEASURED = "gpu_utilization_ratio"

@@ -5,11 +5,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.report import build
 from gpureport.report.charts import svg, timeline_strips
 from gpureport.report.model.report_content import Report
 from gpureport.report.runs import gpu_time
+from gpureport.testing import GPU_TIME_CLASSES
 from tests.report import examples
 
 

@@ -5,9 +5,8 @@ from pathlib import Path
 
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.label_tags import list_personal_tags
-from gpureport.recording import Device, Recording
 from gpureport.report.runs.anonymisation import anonymise_recordings
-from tests.builders import with_training
+from gpureport.testing import Device, Recording, with_training
 from tests.importers.written_logs import log
 
 SECRETS = ("anna", "gpu-node-17", "lab.example.org", "10.1.2.3", "/scratch", "projects", "GPU-1fd5ee77")

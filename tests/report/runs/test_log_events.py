@@ -7,9 +7,6 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from gpureport.analysis import analyze
-from gpureport.data_quality import LogEvent
-from gpureport.recording import Recording
 from gpureport.report import build
 from gpureport.report.charts import timeline_strips
 from gpureport.report.formats import html
@@ -17,7 +14,7 @@ from gpureport.report.formats.json import analysis_json
 from gpureport.report.formats.text import markdown, terminal
 from gpureport.report.model.report_content import Report
 from gpureport.report.runs import log_events
-from tests.builders import event, found, recording, steps, unjudged, with_quality
+from gpureport.testing import LogEvent, Recording, analyze, event, found, recording, steps, unjudged, with_quality
 
 EVENTS = (
     event("driver_message", 30, "NVRM: Xid 79", line=33),

@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from gpureport.analysis import analyze
-from gpureport.recording import Work
 from gpureport.report.runs.quiet_line import build_subtitle
 from gpureport.report.runs.report_run import ReportRun
-from tests.builders import recording
+from gpureport.testing import Work, analyze, recording
 
 
 @pytest.mark.parametrize(

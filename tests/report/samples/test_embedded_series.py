@@ -12,16 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpureport import testing
 from gpureport.columns import FloatArray
-from gpureport.findings import Interval
 from gpureport.metrics import METRICS
-from gpureport.recording import Recording
 from gpureport.report import build
 from gpureport.report.charts import plotted_metrics
 from gpureport.report.formats import html
 from gpureport.report.model.time_charts import Timeline
 from gpureport.report.samples import embedded_series, quantisation, time_buckets, time_encoding
-from tests import builders
+from gpureport.testing import Interval, Recording
 from tests.report import examples
 
 _PLAIN: Any = {"title": None, "command": "", "gpu_hour_price": None, "version": "0"}
@@ -91,7 +90,7 @@ def embedded(run: Recording, budget: int = embedded_series.BUDGET) -> embedded_s
 @pytest.mark.parametrize(("detail", "bucket"), [(0, 0), (30, 30), (7, 7), (3, 0), (None, 3600)])
 def test_detail_goes_before_the_budget(detail: int | None, bucket: int) -> None:
     """What was asked for stays however large, but for buckets of too few samples; else the smallest that fits."""
-    found = embedded_series.embed_series(timeline(builders.recording(util=np.arange(600) % 97)), 1, detail)
+    found = embedded_series.embed_series(timeline(testing.recording(util=np.arange(600) % 97)), 1, detail)
     assert found is not None
     assert [run["bucket"] for run in json.loads(found.index)["runs"]] == [bucket]
     assert ("as asked" in found.note) == bool(detail and bucket)
@@ -165,7 +164,7 @@ def test_every_sample_is_there() -> None:
     times = np.cumsum(random.uniform(0.9, 1.1, 500))
     times[300:] += 100
     cpu = random.integers(0, 101, 400).astype(float)
-    run = builders.recording(util=util, power=power, times=times, cpu=cpu)
+    run = testing.recording(util=util, power=power, times=times, cpu=cpu)
     first, second, host = decoded(embedded(run))
     for number, gpu in enumerate((first, second)):
         assert gpu["GPU utilisation"].mean == pytest.approx(util[number], abs=1e-6, nan_ok=True)
@@ -177,7 +176,7 @@ def test_every_sample_is_there() -> None:
 
 def test_the_note_counts_values_and_names_what_is_rounded() -> None:
     """Whole per cents are exact, power is not."""
-    run = builders.recording(util=np.arange(100.0), power=np.linspace(100, 608, 100))
+    run = testing.recording(util=np.arange(100.0), power=np.linspace(100, 608, 100))
     note = embedded(run).note.replace("\N{NO-BREAK SPACE}", " ")
     assert "every sample: 200 values, rounded for the charts: Power (by up to 1 W)" in note
 
@@ -185,7 +184,7 @@ def test_the_note_counts_values_and_names_what_is_rounded() -> None:
 def test_above_the_budget_buckets_are_kept_and_named() -> None:
     """Smallest, mean and largest of every 5 s; the page says that it is not every sample."""
     values = np.random.default_rng(2).integers(0, 101, 4000).astype(float)
-    full, small = embedded(builders.recording(util=values)), embedded(builders.recording(util=values), 3400)
+    full, small = embedded(testing.recording(util=values)), embedded(testing.recording(util=values), 3400)
     size = [sum(len(blob.text) for blob in found.blobs) for found in (full, small)]
     assert size[1] <= 3400 < size[0]
     assert "smallest, mean and largest value of every 5\N{NO-BREAK SPACE}s" in small.note
@@ -214,7 +213,7 @@ def test_a_day_of_eight_gpus_fits() -> None:
     random = np.random.default_rng(3)
     count = 86_400
     busy = np.where(np.arange(count) % 12 < 3, 0.0, 97.0) + random.integers(-3, 4, (8, count))
-    run = builders.recording(
+    run = testing.recording(
         util=np.clip(busy, 0, 100),
         power=90 + 5.6 * busy + random.normal(0, 8, (8, count)),
         temperature=60 + random.integers(-1, 2, (8, count)),
@@ -232,9 +231,9 @@ def test_a_day_of_eight_gpus_fits() -> None:
 
 def test_marks_and_gaps_are_those_of_the_strips() -> None:
     """The script draws findings where the figures do."""
-    run = builders.recording(util=np.full((2, 600), 90.0))
+    run = testing.recording(util=np.full((2, 600), 90.0))
     finding = examples.idle_gap("gpu:1", 0, 30)
-    moved = Interval(builders.at(100), builders.at(130))
+    moved = Interval(testing.at(100), testing.at(130))
     analysis = examples.analysis(run.run, findings=(replace(finding, intervals=(moved,)),))
     found = embedded_series.embed_series(build([(run, analysis)], **_PLAIN).timeline)
     assert found is not None
@@ -244,7 +243,7 @@ def test_marks_and_gaps_are_those_of_the_strips() -> None:
 
 def test_nothing_to_look_at_is_not_embedded() -> None:
     """A single sample has no length."""
-    assert embedded_series.embed_series(timeline(builders.recording(util=[50.0]))) is None
+    assert embedded_series.embed_series(timeline(testing.recording(util=[50.0]))) is None
 
 
 def test_names_cannot_end_the_element() -> None:
@@ -258,7 +257,7 @@ def test_names_cannot_end_the_element() -> None:
 
 def test_same_samples_same_bytes() -> None:
     """Threads that deflate change nothing, and the page holds the blobs in the order of devices."""
-    run = builders.recording(util=np.random.default_rng(4).uniform(0, 100, (8, 2000)))
+    run = testing.recording(util=np.random.default_rng(4).uniform(0, 100, (8, 2000)))
     assert embedded(run) == embedded(run)
     page = html.render(build([(run, examples.analysis(run.run))], **_PLAIN))
     assert re.findall(r'octet-stream" id="([^"]+)"', page) == [f"run0-series{number}" for number in range(8)]

@@ -6,7 +6,6 @@ import pytest
 
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.nightly.history.night_figures import FIGURES as NIGHT
-from gpureport.recording import Work
 from gpureport.report.explain.explained_figures import FIGURES as EXPLAINED
 from gpureport.report.sections.comparison.figure_formats import (
     WorkUnits,
@@ -18,6 +17,7 @@ from gpureport.report.sections.comparison.step_columns import build_step_columns
 from gpureport.report.sections.head.tiles.step_tiles import build_step_tiles
 from gpureport.report.wording.display import GAP
 from gpureport.report.wording.figure_names import FIGURE_NAMES, name_figure, name_for_one, per_batch
+from gpureport.testing import Work
 from tests.comparison.runs import compared, level, sampled
 
 OF_WORK = {PER_WORK, WORK_RATE, TRAINING_RATE, ENERGY_PER_WORK, COST_PER_WORK}

@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.analysis import analyze
 from gpureport.analysis.detectors.balance.peer_differences import find_uneven_bins
 from gpureport.columns import FloatArray
-from gpureport.findings import Confidence, Severity
-from tests.builders import found, recording, spans, steps, unjudged
+from gpureport.testing import Confidence, Severity, analyze, found, recording, spans, steps, unjudged
 
 _BUSY = steps((97, 900))
 _LESS = steps((97, 300), (58, 300), (97, 300))

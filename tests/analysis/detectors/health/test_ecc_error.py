@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.columns import FloatArray
-from gpureport.findings import Severity
-from tests.builders import found, recording, spans, steps, unjudged
+from gpureport.testing import Severity, analyze, found, recording, spans, steps, unjudged
 
 _UTIL = steps((97, 100))
 

@@ -5,10 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
-from gpureport.findings import Confidence, Severity
-from gpureport.recording import Recording
-from tests.builders import event, found, recording, spans, steps, with_quality
+from gpureport.testing import (
+    Confidence,
+    Recording,
+    Severity,
+    analyze,
+    event,
+    found,
+    recording,
+    spans,
+    steps,
+    with_quality,
+)
 
 _GONE = np.concatenate([steps((97, 60)), np.full(60, np.nan)])
 _THERE = steps((97, 120))

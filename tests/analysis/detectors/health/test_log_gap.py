@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
-from gpureport.findings import Severity
-from tests.builders import found, recording, spans, steps
+from gpureport.testing import Severity, analyze, found, recording, spans, steps
 
 
 def test_gaps_all_gpus_share_are_one_finding() -> None:

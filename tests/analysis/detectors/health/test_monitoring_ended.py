@@ -3,9 +3,20 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
-from gpureport.findings import Confidence, Severity
-from tests.builders import event, found, recording, spans, steps, unjudged, with_host, with_quality, with_training
+from gpureport.testing import (
+    Confidence,
+    Severity,
+    analyze,
+    event,
+    found,
+    recording,
+    spans,
+    steps,
+    unjudged,
+    with_host,
+    with_quality,
+    with_training,
+)
 
 _UTIL = steps((97, 300))
 

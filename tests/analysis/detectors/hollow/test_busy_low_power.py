@@ -5,10 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.analysis.series import intervals
-from gpureport.findings import Confidence, Severity
-from tests.builders import found, recording, spans, steps, unjudged
+from gpureport.testing import Confidence, Severity, analyze, found, recording, spans, steps, unjudged
 
 _BUSY = steps((98, 900))
 _HUNG = steps((330, 300), (85, 300), (330, 300))

@@ -9,8 +9,7 @@ from gpureport.analysis.detectors.idle import busy_peers
 from gpureport.analysis.detectors.idle.busy_peers import PeerActivity, compute_medians_outside, find_peer_activity
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries, series_by_device
-from gpureport.findings import Interval
-from tests.builders import at, recording
+from gpureport.testing import Interval, at, recording
 
 UTIL, POWER = "gpu_utilization_ratio", "gpu_power_watts"
 _SECONDS = 200

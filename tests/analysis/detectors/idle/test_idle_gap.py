@@ -5,11 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.columns import FloatArray
-from gpureport.findings import Confidence, Severity
-from gpureport.recording import Recording
-from tests.builders import found, recording, spans, steps, unjudged, with_host, with_training
+from gpureport.testing import (
+    Confidence,
+    Recording,
+    Severity,
+    analyze,
+    found,
+    recording,
+    spans,
+    steps,
+    unjudged,
+    with_host,
+    with_training,
+)
 
 
 def test_a_gap_within_the_job_is_one_finding() -> None:

@@ -5,11 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.columns import FloatArray
-from gpureport.findings import Confidence, Severity
-from gpureport.recording import Recording, Stage
-from tests.builders import at, found, recording, steps, with_host, with_training
+from gpureport.testing import (
+    Confidence,
+    Recording,
+    Severity,
+    Stage,
+    analyze,
+    at,
+    found,
+    recording,
+    steps,
+    with_host,
+    with_training,
+)
 
 _EVERY, _PAUSE = 120, 12
 

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.analysis.detectors.idle.startup_idle import StartupIdle
-from gpureport.findings import Confidence, Severity
-from tests.builders import found, recording, spans, steps, unjudged, with_training
+from gpureport.testing import Confidence, Severity, analyze, found, recording, spans, steps, unjudged, with_training
 
 
 def test_start_up_and_tail_belong_to_the_job() -> None:

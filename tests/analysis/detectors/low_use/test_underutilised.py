@@ -3,14 +3,24 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.analysis.detectors.low_use.underutilised import Underutilised
 from gpureport.analysis.job.phases import find_activities, find_job_window
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series.device_series import series_by_device
 from gpureport.columns import FloatArray
-from gpureport.findings import Confidence, Finding, Interval, Severity
-from tests.builders import at, found, recording, spans, steps, unjudged
+from gpureport.testing import (
+    Confidence,
+    Finding,
+    Interval,
+    Severity,
+    analyze,
+    at,
+    found,
+    recording,
+    spans,
+    steps,
+    unjudged,
+)
 
 _PHASES = steps((97, 300), (42, 300), (97, 300))
 _CALM = steps((9, 900))

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.columns import FloatArray
-from gpureport.findings import Confidence, Severity
-from tests.builders import GIB, found, recording, spans, steps, unjudged
+from gpureport.testing import GIB, Confidence, Severity, analyze, found, recording, spans, steps, unjudged
 
 _UTIL = steps((0, 20), (97, 1200))
 

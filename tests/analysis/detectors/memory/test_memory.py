@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.analysis.detectors.memory.memory import Memory
 from gpureport.analysis.series.device_series import series_by_device
 from gpureport.columns import FloatArray
-from gpureport.findings import Confidence, Severity
-from tests.builders import GIB, found, recording, steps, unjudged
+from gpureport.testing import GIB, Confidence, Severity, analyze, found, recording, steps, unjudged
 
 _UTIL = steps((0, 20), (97, 280))
 _KINDS = ("mem_headroom", "mem_pressure", "mem_prealloc")

@@ -5,9 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
-from gpureport.findings import Confidence, Severity
-from tests.builders import found, recording, spans, steps, unjudged
+from gpureport.testing import Confidence, Severity, analyze, found, recording, spans, steps, unjudged
 
 _ENDED = steps((0, 20), (97, 280), (0, 300))
 _HELD = steps((0, 5), (40, 595))

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from gpureport import gpus
-from gpureport.analysis import analyze
-from gpureport.findings import Confidence, Severity
-from tests.builders import found, recording, steps, unjudged
+from gpureport.testing import Confidence, Severity, analyze, found, recording, steps, unjudged
 
 _SOME = np.tile([25.0, 15.0], 400)
 _MEMORY = np.concatenate([np.linspace(1, 10, 100), np.full(700, 10.0)])

@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
-from gpureport.analysis.results import ClockEventTotal, Effect
-from gpureport.recording import Recording
-from tests.builders import recording, steps
+from gpureport.analysis.results import Effect
+from gpureport.testing import ClockEventTotal, Recording, analyze, recording, steps
 
 _BUSY: dict[str, Any] = {"util": 98.0, "power": 300.0, "power_limit": 400.0}
 

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.columns import FloatArray
-from gpureport.findings import Confidence, Severity
-from tests.builders import found, recording, steps, unjudged
+from gpureport.testing import Confidence, Severity, analyze, found, recording, steps, unjudged
 
 _UTIL = steps((0, 20), (97, 200))
 

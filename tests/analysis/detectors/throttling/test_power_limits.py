@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from gpureport.analysis import analyze
-from gpureport.findings import Confidence, Severity
-from tests.builders import found, recording, steps, unjudged
+from gpureport.testing import Confidence, Severity, analyze, found, recording, steps, unjudged
 
 
 def test_the_power_cap_is_information() -> None:

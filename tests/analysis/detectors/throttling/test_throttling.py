@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze, build_context
+from gpureport.analysis import build_context
 from gpureport.analysis.detectors.throttling.throttling import Throttling
-from gpureport.findings import Confidence, Severity
-from tests.builders import found, recording, spans, steps, unjudged
+from gpureport.testing import Confidence, Severity, analyze, found, recording, spans, steps, unjudged
 
 _BUSY: dict[str, Any] = {"util": steps((98, 300)), "power": 300.0, "power_limit": 400.0}
 _ON = steps((0, 100), (1, 60), (0, 140))

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.analysis.job import precision_params
-from gpureport.findings import Confidence, Severity
-from tests.builders import found, recording, steps, unjudged, with_params
+from gpureport.testing import Confidence, Severity, analyze, found, recording, steps, unjudged, with_params
 
 _BUSY = steps((97, 300))
 

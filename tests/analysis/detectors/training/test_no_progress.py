@@ -7,10 +7,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gpureport.analysis import analyze
-from gpureport.analysis.results import Analysis
-from gpureport.findings import Confidence, Severity
-from tests.builders import Floats, found, recording, spans, steps, unjudged, with_training
+from gpureport.testing import (
+    Analysis,
+    Confidence,
+    Floats,
+    Severity,
+    analyze,
+    found,
+    recording,
+    spans,
+    steps,
+    unjudged,
+    with_training,
+)
 
 _KIND = "no_progress"
 _NAN = float("nan")

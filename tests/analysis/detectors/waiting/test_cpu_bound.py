@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.columns import FloatArray
-from gpureport.findings import Severity
-from tests.builders import found, recording, spans, steps, unjudged, with_host
+from gpureport.testing import Severity, analyze, found, recording, spans, steps, unjudged, with_host
 
 _PHASES = steps((97, 300), (30, 300), (97, 300))
 _FULL = steps((20, 300), (95, 300), (20, 300))

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.columns import FloatArray
-from gpureport.findings import Confidence, Severity
-from tests.builders import found, recording, spans, steps, unjudged
+from gpureport.testing import Confidence, Severity, analyze, found, recording, spans, steps, unjudged
 
 _PHASES = steps((97, 300), (38, 300), (97, 300))
 _CALM = steps((12, 900))

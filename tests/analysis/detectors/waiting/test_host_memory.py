@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
-from gpureport.analysis.results import Analysis
 from gpureport.columns import FloatArray
-from gpureport.findings import Severity
-from tests.builders import found, recording, spans, steps, unjudged
+from gpureport.testing import Analysis, Severity, analyze, found, recording, spans, steps, unjudged
 
 _PHASES = steps((97, 300), (30, 300), (97, 300))
 _FULL = steps((20, 300), (80, 300), (20, 300))

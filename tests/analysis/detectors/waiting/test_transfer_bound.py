@@ -4,11 +4,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.columns import FloatArray
-from gpureport.findings import Confidence, Severity
-from gpureport.recording import Recording
-from tests.builders import found, recording, spans, steps, unjudged
+from gpureport.testing import Confidence, Recording, Severity, analyze, found, recording, spans, steps, unjudged
 
 _PHASES = steps((97, 300), (40, 300), (97, 300))
 _COPIES = steps((1, 300), (22, 300), (1, 300))

@@ -7,7 +7,7 @@ import pytest
 from gpureport.errors import SourceError
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.logs.dcgm import field_csv
-from gpureport.recording import Recording
+from gpureport.testing import Recording
 from tests.importers import other_tools
 from tests.importers.accounts import column, kept, rejected
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.errors import SourceError
 from gpureport.importers import ReadOptions
+from gpureport.testing import analyze
 from tests.importers.accounts import absent, column, kept, lines, percents, rejected, seconds
 from tests.importers.written_logs import HEADER, read_text, row, stamp
 

@@ -8,11 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpureport import columns
-from gpureport.analysis import RULES, analyze
-from gpureport.data_quality import AbsentCells, Rejected
+from gpureport.analysis import RULES
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
-from gpureport.recording import Recording
+from gpureport.testing import AbsentCells, Recording, Rejected, analyze
 from tests.importers.written_logs import HEADER, log, read_text, row
 
 BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_runs
-from gpureport.recording import Recording
 from gpureport.store import Store
+from gpureport.testing import Recording
 from tests.importers.written_logs import read_text, stamp
 
 if TYPE_CHECKING:

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.columns import floats, valid
 from gpureport.importers.logs.nvidia_smi.forms.full_query.query_paths import field
-from tests.builders import found
+from gpureport.testing import analyze, found
 from tests.importers.written_logs import log, read_text, stamp
 
 _FIELDS = ("remapped_rows.uncorrectable", "remapped_rows.pending", "remapped_rows.failure", "retired_pages.pending")

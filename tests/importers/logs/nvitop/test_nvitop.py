@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
-from gpureport.recording import Recording
+from gpureport.testing import Recording
 from tests.importers import other_tools
 from tests.importers.accounts import absent, column, kept, rejected
 

@@ -12,9 +12,9 @@ from gpureport.cli import main
 from gpureport.errors import GpureportError, SourceError, StoreError
 from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.reading import folders
-from gpureport.recording import Recording
 from gpureport.series_table import TRAINING_SCHEMA
 from gpureport.store import Store
+from gpureport.testing import Recording
 from tests.importers.written_logs import log
 from tests.local_place import local
 

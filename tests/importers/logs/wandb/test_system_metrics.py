@@ -8,7 +8,7 @@ import pytest
 
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.logs.wandb.metric_names import parse_metric_name
-from gpureport.recording import Recording
+from gpureport.testing import Recording
 from tests.importers import other_tools
 from tests.importers.accounts import column, kept
 

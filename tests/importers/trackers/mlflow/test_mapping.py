@@ -18,7 +18,7 @@ from gpureport.importers.trackers.mlflow import Mlflow
 from gpureport.importers.trackers.mlflow.derived_totals import derive_total
 from gpureport.importers.trackers.mlflow.metric_names import parse_names
 from gpureport.importers.trackers.mlflow.read_times import assign_monitors, estimate_read_times
-from gpureport.recording import Recording
+from gpureport.testing import Recording
 from tests.importers.trackers.mlflow.stores import START, Made, database, folder, monitored, run_id
 
 ID = run_id(1)

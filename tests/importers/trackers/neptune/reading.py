@@ -5,7 +5,7 @@ from typing import Any
 
 from gpureport import columns
 from gpureport.importers import Labels, ReadOptions, Selection, TrackedReading, find_tracker, join_attached_logs
-from gpureport.recording import Recording
+from gpureport.testing import Recording
 
 
 def readings(

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.analysis import analyze
-from gpureport.recording import Recording
+from gpureport.testing import Recording, analyze
 from tests.importers.trackers.neptune import folders
 from tests.importers.trackers.neptune.reading import column, recording, times
 from tests.importers.trackers.neptune.schedule import GIB, nearly

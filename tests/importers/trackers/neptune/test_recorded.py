@@ -2,9 +2,8 @@
 
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.importers import Selection, find_tracker
-from gpureport.recording import Recording
+from gpureport.testing import Recording, analyze
 from tests.genuine import TRACKERS, needs_trackers
 from tests.importers.trackers.neptune import folders
 from tests.importers.trackers.neptune.reading import column, recording, recordings, times

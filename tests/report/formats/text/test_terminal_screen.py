@@ -192,7 +192,7 @@ def test_the_last_line_names_the_source(command: str, last: str) -> None:
 
 def test_rules_that_do_not_hold_are_named() -> None:
     """A rule of the settings is part of the answer."""
-    from gpureport.findings import Check, CheckOutcome  # noqa: PLC0415 - here alone
+    from gpureport.testing import Check, CheckOutcome  # noqa: PLC0415 - here alone
 
     checks = [
         Check(limit="idle_ratio <= 5%", run="a", outcome=CheckOutcome.BROKEN, observed="49%", reason=""),

@@ -7,8 +7,8 @@ import pytest
 
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.training.training_goals import NO_GOALS
-from gpureport.recording import Work
 from gpureport.report.sections.comparison.earlier_comparison import compare_with_earlier
+from gpureport.testing import Work
 from tests.comparison.runs import level, sampled
 
 

@@ -4,9 +4,6 @@ from dataclasses import replace
 
 from gpureport.comparison.chain.step_pairs import pair_steps
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
-from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
-from gpureport.recording import Work
 from gpureport.report.formats import html
 from gpureport.report.formats.text import markdown, terminal
 from gpureport.report.sections.comparison.figure_formats import choose_format
@@ -15,6 +12,7 @@ from gpureport.report.sections.gains.gain_table import build_gain_table
 from gpureport.report.wording.differences.changes import build_change
 from gpureport.report.wording.differences.difference_wording import difference_sentence
 from gpureport.report.wording.display import GAP
+from gpureport.testing import Comparison, Delta, Reason, ReasonKind, Verdict, Work
 from tests.comparison.runs import compared, level, sampled
 from tests.report.test_steps import chain
 

@@ -7,18 +7,15 @@ from functools import cache
 import pytest
 
 import gpureport
-from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import build_sampled_run
-from gpureport.comparison.steps.steps import Comparison
 from gpureport.comparison.training.training_goals import NO_GOALS, QualityTarget, TrainingGoals
-from gpureport.recording import Recording, Work
 from gpureport.report import build, render
 from gpureport.report.model.report_content import Report
 from gpureport.report.sections.comparison.comparison_content import build_comparison_view
 from gpureport.report.sections.comparison.quality_rows import format_values, warn_of_quality
 from gpureport.report.wording.display import headline, plain
-from tests.builders import recording, with_training
+from gpureport.testing import Analysis, Comparison, Recording, Work, recording, with_training
 
 Curves = Mapping[str, Sequence[float]]
 TARGET = TrainingGoals(target=QualityTarget(name="val_accuracy", value=0.75))

@@ -5,13 +5,13 @@ from itertools import product
 
 import pytest
 
-from gpureport.data_quality import CLOCK_SET_BACK, ClockStep
-from gpureport.recording import Run, Source
+from gpureport.data_quality import CLOCK_SET_BACK
 from gpureport.report import build
 from gpureport.report.formats import html
 from gpureport.report.formats.text import markdown, terminal, terminal_comparison
 from gpureport.report.sections.comparison import comparison_content, repetition_hint
 from gpureport.report.wording import display
+from gpureport.testing import ClockStep, Run, Source
 from tests.report import examples
 
 

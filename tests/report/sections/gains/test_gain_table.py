@@ -11,14 +11,13 @@ import gpureport
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_pairs import pair_steps
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.steps import Comparison
 from gpureport.number_format import MINUS
-from gpureport.recording import Work
 from gpureport.report.formats.text import terminal_gains
 from gpureport.report.model.gain_table import GainTable
 from gpureport.report.sections.gains.gain_table import build_gain_table
 from gpureport.report.wording.display import GAP
 from gpureport.report.wording.terminal_lines import Page, render_lines
+from gpureport.testing import Comparison, Work
 from tests.comparison.configured_runs import advising, compare_configured, configured
 from tests.comparison.runs import level, sampled
 from tests.report import sample_reports

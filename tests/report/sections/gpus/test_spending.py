@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gpureport.analysis import analyze
 from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import Prices, Rate
-from gpureport.recording import Recording
 from gpureport.report import build
 from gpureport.report.formats import html
 from gpureport.report.formats.json import analysis_json
@@ -17,7 +15,7 @@ from gpureport.report.formats.text import terminal
 from gpureport.report.model.report_content import Report
 from gpureport.report.sections.merging import shared_facts
 from gpureport.report.wording.display import GAP
-from tests.builders import recording, steps
+from gpureport.testing import Recording, analyze, recording, steps
 
 _HOUR = 3600
 

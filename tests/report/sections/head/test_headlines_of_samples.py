@@ -7,15 +7,14 @@ from dataclasses import replace
 import pytest
 
 import gpureport
-from gpureport.analysis.results import Analysis
 from gpureport.metrics import BY_NAME
-from gpureport.recording import Recording, Work
 from gpureport.report import build
 from gpureport.report.model.report_content import Report
 from gpureport.report.runs import gpu_time
 from gpureport.report.wording import terms
 from gpureport.report.wording.display import GAP
 from gpureport.report.wording.headlines import LONGEST, count_words
+from gpureport.testing import Analysis, Recording, Work
 from tests.genuine import CORPUS, needs_corpus
 from tests.report.sample_reports import CHAIN, SAMPLES, report_on, runs
 

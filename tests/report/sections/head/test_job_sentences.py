@@ -5,14 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.report import build
 from gpureport.report.formats import openmetrics
 from gpureport.report.formats.json import analysis_json
 from gpureport.report.formats.text import terminal
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording.display import GAP
-from tests.builders import recording, steps
+from gpureport.testing import analyze, recording, steps
 
 _UTIL = steps((97, 600), (0, 600), (97, 570), (0, 30), (0, 1200))
 _MEMORY = steps((20, 600), (0, 600), (20, 600), (0, 1200))

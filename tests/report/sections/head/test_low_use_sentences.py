@@ -4,14 +4,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.report.sections.head.low_use_sentences import (
     describe_computing_mid_job,
     levels_sentence,
     often_low_sentence,
 )
 from gpureport.report.wording.display import GAP
-from tests.builders import recording, steps
+from gpureport.testing import analyze, recording, steps
 
 
 def _util(*low_seconds: int) -> list[npt.NDArray[np.float64]]:

@@ -5,12 +5,12 @@ from dataclasses import replace
 from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import Prices
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.recording import Work
 from gpureport.report.sections.head.lead import write_step_lead
 from gpureport.report.sections.head.money_sentences import describe_saving, describe_start_up_cost, explain_missing_cost
 from gpureport.report.sections.head.tiles.step_tiles import build_step_tiles
 from gpureport.report.wording.display import GAP
-from tests.builders import steps as blocks
+from gpureport.testing import Work
+from gpureport.testing import steps as blocks
 from tests.comparison.runs import compared, level, sampled
 
 WORK = Work(amount=1000, unit="images")

@@ -6,8 +6,7 @@ import pytest
 
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import build_steps
-from gpureport.data_quality import CLOCK_SET_BACK, ClockStep
-from gpureport.recording import Run, Work
+from gpureport.data_quality import CLOCK_SET_BACK
 from gpureport.report.sections.head.excluded_data import describe_unfinished_recordings
 from gpureport.report.sections.head.recording_doubts import (
     describe_moved_clocks,
@@ -15,6 +14,7 @@ from gpureport.report.sections.head.recording_doubts import (
     describe_work_contradictions,
 )
 from gpureport.report.wording.display import GAP
+from gpureport.testing import ClockStep, Run, Work
 from tests.comparison.runs import Points, level, sampled
 from tests.report import examples
 

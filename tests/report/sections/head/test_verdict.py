@@ -5,21 +5,29 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpureport import recording_advice
-from gpureport.analysis import analyze
+from gpureport import recording_advice, testing
 from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import Prices, Rate
-from gpureport.analysis.results import Analysis, TimePart
 from gpureport.analysis.rules import missing_metrics
-from gpureport.data_quality import CLOCK_SET_BACK, ClockStep, Rejected
-from gpureport.findings import Check, CheckOutcome, Confidence, NotJudged, Severity
+from gpureport.data_quality import CLOCK_SET_BACK
 from gpureport.importers.protocol.reject_reasons import NO_TIME
-from gpureport.recording import Work
 from gpureport.report import build
 from gpureport.report.model.report_content import Report
 from gpureport.report.sections.head.excluded_data import describe_unfinished_recordings
 from gpureport.report.wording.display import GAP
-from tests import builders
+from gpureport.testing import (
+    Analysis,
+    Check,
+    CheckOutcome,
+    ClockStep,
+    Confidence,
+    NotJudged,
+    Rejected,
+    Severity,
+    TimePart,
+    Work,
+    analyze,
+)
 from tests.report import examples
 from tests.report.content_leaves import leaves
 
@@ -59,7 +67,7 @@ def test_no_utilisation_is_not_no_loss() -> None:
 def test_no_loss_is_never_said_of_gpus_that_worked_little(seconds: int) -> None:
     """Whatever was found: mean utilisation, time below its levels, and pauses where no finding has them."""
     util = np.tile([70.0, 60.0, 66.0, 64.0], seconds)[:seconds]
-    run = builders.recording(util=util)
+    run = testing.recording(util=util)
     content = report((run, analyze(run)))
     assert sentence(content).startswith("The GPU computed 65% of ")
     assert sentence(content).endswith("; the log doesn't show why.")
@@ -72,7 +80,7 @@ def test_no_loss_is_never_said_of_gpus_that_worked_little(seconds: int) -> None:
 )
 def test_start_up_is_no_low_use(used: list[float], *, is_low: bool) -> None:
     """Nine seconds of it are too short for a finding, and let the mean of a minute fall below 70%."""
-    run = builders.recording(util=np.concatenate([np.zeros(9), np.tile(used, 15)]))
+    run = testing.recording(util=np.concatenate([np.zeros(9), np.tile(used, 15)]))
     said = sentence(report((run, analyze(run))))
     assert said.startswith("Mid-job, the GPU computed 65% of") == is_low
     assert said.endswith("; the log doesn't show why.") == is_low
@@ -80,7 +88,7 @@ def test_start_up_is_no_low_use(used: list[float], *, is_low: bool) -> None:
 
 def test_a_mean_that_a_finding_tells_stands_once() -> None:
     """Its figure ends with the first and the last sample, so that a second one could be rounded otherwise."""
-    run = builders.recording(util=np.tile([60.0, 20.0], 60), cpu=np.full(120, 99.0))
+    run = testing.recording(util=np.tile([60.0, 20.0], 60), cpu=np.full(120, 99.0))
     content = report((run, analyze(run)))
     assert content.tiles[0].label == "GPU use"
     notes = [note.replace(GAP, " ") for note in content.verdict.notes]
@@ -91,7 +99,7 @@ def test_a_mean_that_a_finding_tells_stands_once() -> None:
 @pytest.mark.parametrize("seconds", [20, 96, 300])
 def test_little_computing_is_never_hardly_any_loss(seconds: int) -> None:
     """What lies in pauses that no check could assess may all have been lost: no part of the page calls it nothing."""
-    run = builders.recording(util=np.tile([24.0, 22.0, 26.0], seconds)[:seconds], every=10.0 if seconds == 20 else 1.0)
+    run = testing.recording(util=np.tile([24.0, 22.0, 26.0], seconds)[:seconds], every=10.0 if seconds == 20 else 1.0)
     content = report((run, replace(analyze(run), findings=())))
     texts = [leaf.text.replace(GAP, " ") for leaf in leaves(content)]
     assert not [text for text in texts if "ardly any GPU" in text or "othing lost" in text or text.endswith("lost 0%")]
@@ -116,7 +124,7 @@ def test_short_pauses_of_a_busy_run_are_no_doubt() -> None:
 
 def test_gpus_that_worked_enough_need_no_levels() -> None:
     """Above 70% the tiles and tables are enough."""
-    run = builders.recording(util=np.tile([90.0, 80.0], 60))
+    run = testing.recording(util=np.tile([90.0, 80.0], 60))
     content = report((run, analyze(run)))
     assert sentence(content) == "No problems found in 9 checks; 24 more could not be assessed."
     assert not any("Mean utilisation" in line for line in content.verdict.notes)
@@ -341,7 +349,7 @@ def test_idle_time_without_a_finding_is_told() -> None:
 
 def test_idle_time_that_a_finding_has_is_not_said_to_have_none() -> None:
     """A job that never worked is one finding of all its time."""
-    run = builders.recording(util=np.zeros(300))
+    run = testing.recording(util=np.zeros(300))
     content = report((run, analyze(run)))
     assert next(card.title for card in content.findings if card.is_open) == "Hardly any work"
     assert not any("of the GPU time was idle" in line for line in content.verdict.details)
@@ -360,8 +368,8 @@ def test_kinds_that_some_repetitions_could_judge_count_as_judged() -> None:
 
 def test_what_can_be_tried_is_no_first_step_where_nothing_needs_doing() -> None:
     """Two sentences of one lead do not contradict each other."""
-    steps = builders.steps
-    run = builders.recording(util=steps((0, 10), (97, 590)), memory=steps((0, 10), (8, 590)), cpu=steps((20, 600)))
+    steps = testing.steps
+    run = testing.recording(util=steps((0, 10), (97, 590)), memory=steps((0, 10), (8, 590)), cpu=steps((20, 600)))
     details = " ".join(report((run, analyze(run))).verdict.details)
     assert "Nothing needs doing" in details
     assert details.endswith("Could be tried: use the free memory.")

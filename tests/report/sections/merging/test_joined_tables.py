@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from gpureport.recording import Run
 from gpureport.report.formats import html
 from gpureport.report.formats.text import terminal
 from gpureport.report.model.report_content import RunTable
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.merging import joined_tables
+from gpureport.testing import Run
 from tests.report import examples
 from tests.report.test_several_runs import report
 

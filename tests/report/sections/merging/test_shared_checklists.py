@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.report import build
 from gpureport.report.formats import html
 from gpureport.report.formats.text import terminal
 from gpureport.report.model.report_content import CheckLine, Checklist, Report
 from gpureport.report.sections.merging import shared_checklists
-from tests.builders import recording, steps
+from gpureport.testing import analyze, recording, steps
 
 
 def checklist(label: str, reason: str = "") -> Checklist:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
+from gpureport import testing
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.pictures.signal_history import build_finding_history, build_worst_history
-from tests import builders
+from gpureport.testing import analyze
 from tests.report import sample_reports
 
 
@@ -83,15 +83,15 @@ def test_every_kind_of_finding_can_be_drawn() -> None:
 
 def test_a_single_row_has_no_history() -> None:
     """Nothing happens over time in one moment."""
-    recording = builders.recording(util=[50.0])
+    recording = testing.recording(util=[50.0])
     run = ReportRun(label="run", step="run", recording=recording, analysis=analyze(recording))
     assert build_worst_history(run) is None
 
 
 def test_a_level_meanwhile_is_that_of_the_samples_in_the_stretch() -> None:
     """Every sample of the gap is 5%; what comes before and after does not raise it, however few buckets there are."""
-    util = builders.steps((95, 200), (5, 17), (95, 220))
-    recording = builders.recording(util=util, every=0.6)
+    util = testing.steps((95, 200), (5, 17), (95, 220))
+    recording = testing.recording(util=util, every=0.6)
     run = ReportRun(label="run", step="run", recording=recording, analysis=analyze(recording))
     history = build_worst_history(run, run.analysis.findings)
     assert history is not None
@@ -102,7 +102,7 @@ def test_rows_without_values_interrupt_a_line() -> None:
     """NaN is not zero; a quantity that is never there has no panel."""
     util = np.full(300, 90.0)
     util[100:150] = np.nan
-    recording = builders.recording(util=util, temperature=np.full(300, np.nan))
+    recording = testing.recording(util=util, temperature=np.full(300, np.nan))
     history = build_worst_history(ReportRun(label="run", step="run", recording=recording, analysis=analyze(recording)))
     assert history is not None
     (panel,) = history.panels
@@ -114,9 +114,9 @@ def test_a_gpu_without_values_has_no_words_beside_its_panel() -> None:
     """Where only the other GPU reports a quantity near the finding, nothing is said of the one shown."""
     busy = np.full(3000, 90.0)
     partly = np.where(np.arange(3000) < 100, busy, np.nan)
-    recording = builders.recording(util=[partly, busy], temperature=[partly - 20, busy - 20])
+    recording = testing.recording(util=[partly, busy], temperature=[partly - 20, busy - 20])
     run = ReportRun(label="run", step="run", recording=recording, analysis=analyze(recording))
-    history = build_finding_history(run, [builders.finding("thermal_throttle", (2000, 2100))])
+    history = build_finding_history(run, [testing.finding("thermal_throttle", (2000, 2100))])
     assert history is not None
     assert history.start > 100
     assert history.panels

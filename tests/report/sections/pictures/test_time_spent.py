@@ -5,15 +5,14 @@ from math import fsum
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
+from gpureport import testing
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.recording import Work
 from gpureport.report.model.pictures import SpentBar, TimeSpent
 from gpureport.report.runs.gpu_time import seconds_by_class
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.pictures.time_spent import build_time_spent
-from tests import builders
+from gpureport.testing import Work, analyze
 from tests.comparison.runs import level, sampled
 from tests.report import sample_reports
 
@@ -29,12 +28,12 @@ def _steps(*runs: SampledRun) -> TimeSpent:
 def _report_run(run: SampledRun) -> ReportRun:
     step = run.analysis.run.step or run.analysis.run.name
     return ReportRun(
-        label=run.analysis.run.name, step=step, recording=builders.recording(util=[0.0]), analysis=run.analysis
+        label=run.analysis.run.name, step=step, recording=testing.recording(util=[0.0]), analysis=run.analysis
     )
 
 
 def _single(**series: object) -> TimeSpent | None:
-    recording = builders.recording(**series)  # type: ignore[arg-type]  # series are arrays
+    recording = testing.recording(**series)  # type: ignore[arg-type]  # series are arrays
     run = ReportRun(label="run", step="run", recording=recording, analysis=analyze(recording))
     return build_time_spent(compare([SampledRun(analysis=run.analysis)]), [run])
 

@@ -6,14 +6,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze, trace_gpu_time
+from gpureport import testing
+from gpureport.analysis import trace_gpu_time
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.report.model.pictures import ClassStretch
 from gpureport.report.runs.class_history import trace_classes
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.pictures.use_over_time import build_use_over_time
-from tests import builders
+from gpureport.testing import analyze
 from tests.report import sample_reports
 
 FOLDERS = (
@@ -57,7 +58,7 @@ def test_bands_add_up_to_gpu_time(folder: str) -> None:
 def test_time_without_a_job_and_of_gaps_has_its_place() -> None:
     """A gap in the log is no data where it is, not anywhere else."""
     times = [*range(100), *range(160, 260)]
-    recording = builders.recording(times=times, util=np.full(200, 90.0))
+    recording = testing.recording(times=times, util=np.full(200, 90.0))
     (traced,) = trace_gpu_time(recording, analyze(recording), 26).values()
     unseen = np.flatnonzero(traced["no_samples"] > 1) * 259 / 26
     assert unseen.min() >= 90
@@ -66,7 +67,7 @@ def test_time_without_a_job_and_of_gaps_has_its_place() -> None:
 
 def test_a_single_row_has_no_band() -> None:
     """It spans no time."""
-    recording = builders.recording(util=[50.0])
+    recording = testing.recording(util=[50.0])
     run = ReportRun(label="run", step="run", recording=recording, analysis=analyze(recording))
     assert trace_classes(run).list_stretches(["gpu:0"]) == ()
 
@@ -87,7 +88,7 @@ def test_one_row_a_step_on_one_axis() -> None:
 def test_a_curve_ends_with_its_run() -> None:
     """Where the last sample comes less than an interval after the one before, too."""
     times = [*np.arange(18) * 10.0, 173.0]
-    made = [builders.recording(times=times, every=10.0, util=np.full(19, used)) for used in (50.0, 90.0)]
+    made = [testing.recording(times=times, every=10.0, util=np.full(19, used)) for used in (50.0, 90.0)]
     runs = [
         ReportRun(label=name, step=name, recording=each, analysis=analyze(each))
         for name, each in zip("ab", made, strict=True)

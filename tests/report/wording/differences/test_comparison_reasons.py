@@ -3,7 +3,6 @@
 import pytest
 
 from gpureport.comparison.steps.counted_runs import ShortRun
-from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.report.wording.differences.comparison_reasons import (
     CHECKS,
     describe_left_out,
@@ -11,6 +10,7 @@ from gpureport.report.wording.differences.comparison_reasons import (
     list_reasons,
 )
 from gpureport.report.wording.display import GAP
+from gpureport.testing import Reason, ReasonKind
 
 SHORT = Reason(kind=ReasonKind.SHORT_RUN, run="a", amount=499.0, least=600.0)
 

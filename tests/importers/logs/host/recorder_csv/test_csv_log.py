@@ -6,7 +6,7 @@ import pytest
 
 from gpureport.errors import SourceError
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
-from gpureport.recording import HOST, Recording
+from gpureport.testing import HOST, Recording
 from tests.importers.written_logs import log
 
 

@@ -8,7 +8,7 @@ from gpureport.errors import SourceError
 from gpureport.importers import ReadOptions
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.text.text_log import Form, FormExtraction
-from gpureport.recording import Recording
+from gpureport.testing import Recording
 from tests.importers.accounts import kept
 from tests.importers.written_logs import read_text
 

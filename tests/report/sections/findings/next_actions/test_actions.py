@@ -6,16 +6,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
-from gpureport.analysis.results import Analysis
-from gpureport.findings import AdvisedStep, Confidence, Evidence, Finding, NotJudged, Severity
-from gpureport.recording import Recording, Work
+from gpureport import testing
+from gpureport.findings import AdvisedStep
 from gpureport.report import build
 from gpureport.report.model.head import Action
 from gpureport.report.model.report_content import Report
 from gpureport.report.sections.findings.next_actions import action_wording
 from gpureport.report.wording import display, terms
-from tests import builders
+from gpureport.testing import Analysis, Confidence, Evidence, Finding, NotJudged, Recording, Severity, Work, analyze
 from tests.report import examples, sample_reports
 
 _SKIPPED = {"mapped", "recorded"}
@@ -199,9 +197,9 @@ def test_short_pauses_without_a_finding_get_the_same_trial() -> None:
 
 def test_workers_beyond_the_cores_are_tried_where_the_job_hardly_uses_them() -> None:
     """Other programs fill the CPU: no cores are free, and the two workers that wait for storage compete for none."""
-    run = builders.recording(util=76 + 2 * (np.arange(300.0) % 3 - 1))
+    run = testing.recording(util=76 + 2 * (np.arange(300.0) % 3 - 1))
     host = {"cpu_utilization_ratio": 0.95, "cpu_logical_cores": 2.0, "job_cpu_cores": 0.01}
-    run = builders.with_host(run, np.arange(300.0), **host)
+    run = testing.with_host(run, np.arange(300.0), **host)
     run = replace(run, run=replace(run.run, params=(("num_workers", "2"),), work=WORK))
     (first,) = _actions((run, analyze(run)))
     assert (first.title, "Try 3 instead of 2" in first.text) == ("Try more loader workers", True)

@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 
 import gpureport
-from gpureport.analysis.results import Analysis
 from gpureport.comparison.study.factors import Factor
 from gpureport.comparison.verdicts.finding_changes import can_tell
-from gpureport.findings import Evidence, Finding, Severity
-from gpureport.recording import Recording
 from gpureport.report import build
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
 from gpureport.report.wording.ranges import format_gpu_time_range, format_range
-from tests.builders import recording
+from gpureport.testing import Analysis, Evidence, Finding, Recording, Severity, recording
 from tests.report import examples, sample_reports
 
 _SKIPPED = {"mapped", "recorded"}

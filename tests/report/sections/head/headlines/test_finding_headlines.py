@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from gpureport.analysis.results import GpuTime, TimePart
-from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.head.headlines.finding_headlines import describe_finding, find_worst
 from gpureport.report.wording.headlines import LONGEST, count_words
+from gpureport.testing import Confidence, Evidence, Finding, GpuTime, Interval, Severity, TimePart
 from tests.report import examples
 
 RATIO = "1"

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpureport.comparison.steps.steps import Comparison
-from gpureport.recording import Work
 from gpureport.report.sections.head.headlines.step_headline import describe_certainty
+from gpureport.testing import Comparison, Work
 from tests.comparison.runs import compared, sampled
 
 

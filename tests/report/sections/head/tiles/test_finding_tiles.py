@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from gpureport.findings import Evidence, Finding
 from gpureport.report.model.head import Tile
 from gpureport.report.model.pictures import SignalHistory, SignalLine, SignalPanel
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.head.headlines.finding_headlines import find_worst
 from gpureport.report.sections.head.tiles.finding_tiles import list_finding_tiles
+from gpureport.testing import Evidence, Finding
 from tests.report import examples, sample_reports
 from tests.report.sections.head.headlines.test_finding_headlines import finding, seen
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from gpureport.analysis import analyze
 from gpureport.report import build
-from tests.builders import recording, steps
+from gpureport.testing import analyze, recording, steps
 
 
 @pytest.mark.parametrize("util", [(97, 600), (0, 600)])

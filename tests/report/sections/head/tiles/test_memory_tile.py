@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from gpureport.analysis import analyze
+from gpureport import testing
 from gpureport.report import build
 from gpureport.report.wording.display import GAP
-from tests import builders
+from gpureport.testing import analyze
 
 GIB = 2**30
 
 
 def context(*totals: float | None, reserved: tuple[int | None, ...] = (None, None)) -> str:
     """Return what stands below the peak of 40 GiB of two GPUs with so many GiB installed."""
-    made = builders.recording(util=[[90.0] * 120] * 2, memory=[[40.0] * 120] * 2)
+    made = testing.recording(util=[[90.0] * 120] * 2, memory=[[40.0] * 120] * 2)
     gpus = iter(
         replace(gpu, memory_total_bytes=None if total is None else round(total * GIB), memory_reserved_bytes=kept)
         for gpu, total, kept in zip(made.run.gpus, totals, reserved, strict=True)

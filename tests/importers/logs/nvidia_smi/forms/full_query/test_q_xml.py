@@ -8,14 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpureport.analysis import analyze
 from gpureport.errors import SourceError
-from gpureport.findings import Confidence
 from gpureport.importers import ReadOptions
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.nvidia_smi.forms.full_query.q_xml import QueryXml
 from gpureport.importers.text.text_log import FormExtraction
+from gpureport.testing import Confidence, analyze
 from tests.importers.accounts import START, absent, column, percents, rejected, seconds
 from tests.importers.logs.nvidia_smi.forms.outputs import Reading, asctime, document, document_loop, gpu, query
 from tests.importers.logs.nvidia_smi.forms.snapshot_logs import read, read_cut_log

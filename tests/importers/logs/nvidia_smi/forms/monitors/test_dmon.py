@@ -9,7 +9,7 @@ from gpureport.importers import ReadOptions
 from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.logs.nvidia_smi.forms.monitors.dmon import Dmon
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
-from gpureport.recording import Recording
+from gpureport.testing import Recording
 from tests.importers.accounts import absent, column, kept, lines, rejected, seconds
 from tests.importers.logs.nvidia_smi.forms.monitor_logs import PUC, PUCVMET, aligned, clock, csv, dmon, heading, values
 from tests.importers.written_logs import read_text

@@ -1,0 +1,76 @@
+"""One call per stage after reading: check runs against rules, and build the page of results."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from gpureport.analysis import RULES
+from gpureport.api import Analysis, Comparison, analyze, report
+from gpureport.checks.baseline_changes import compare_with_baseline
+from gpureport.checks.policy_evaluation import CheckInput, evaluate_policy, step_name
+from gpureport.checks.policy_settings import read_policy
+from gpureport.checks.training_figures import TrainedRun
+from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
+from gpureport.comparison.training.training_goals import make_goals
+from gpureport.findings import Check
+from gpureport.recording import Recording
+from gpureport.settings import Settings, check_sections
+
+TODAY = date(2026, 11, 21)
+"""The day on which checks are made, which decides whether an acknowledgement still applies."""
+
+
+def check(
+    rules: str | Sequence[str] | Mapping[str, Any],
+    *runs: Recording | Analysis,
+    baseline: Sequence[Recording | Analysis] = (),
+    target: str | None = None,
+) -> tuple[Check, ...]:
+    """Return what each rule gives for each run, in the order of the rules.
+
+    Args:
+        rules: rules as `--fail-on` takes them, or the content of a `gpureport.toml` with a `[policy]`.
+        runs: the runs to check; those that have one step label are repetitions of one step.
+        baseline: runs that changes are measured from; rules on changes are not assessed without it.
+        target: value that a training metric is to reach, such as `"val_accuracy=0.78"`.
+
+    Raises:
+        SettingsError: when a rule or a setting is not valid.
+    """
+    stated = check_sections(Settings(file="gpureport.toml", content=dict(rules) if isinstance(rules, Mapping) else {}))
+    limits = () if isinstance(rules, Mapping) else [rules] if isinstance(rules, str) else rules
+    goals = make_goals({}, target)
+    checked, before = [*map(_sampled, runs)], [*map(_sampled, baseline)]
+    steps: dict[str, list[SampledRun]] = {}
+    for run in checked:
+        steps.setdefault(step_name(run.analysis), []).append(run)
+    return evaluate_policy(
+        read_policy(stated).with_limits(limits),
+        CheckInput(
+            analyses=tuple(run.analysis for run in checked),
+            selected_kinds=frozenset(kind for rule in RULES for kind in rule.kinds),
+            today=TODAY,
+            comparisons={
+                label: compare_with_baseline(before, step, None, goals) for label, step in steps.items() if before
+            },
+            training={run.analysis.run.id: TrainedRun(run=run, goals=goals) for run in checked},
+        ),
+    )
+
+
+def _sampled(run: Recording | Analysis) -> SampledRun:
+    analysis = run if isinstance(run, Analysis) else analyze(run)
+    return build_sampled_run(analysis.recording, analysis)
+
+
+def build_page(
+    results: Recording | Analysis | Comparison | Sequence[Recording | Analysis], form: str = "txt", title: str = ""
+) -> str:
+    """Return the page of one run, of several as steps, or of a comparison.
+
+    Args:
+        results: what the page shows; recordings are analysed first.
+        form: `txt` (a terminal), `md`, `html` or `json`.
+        title: title of the page; the names of the runs when empty.
+    """
+    return report(results, format=form, title=title or None)
