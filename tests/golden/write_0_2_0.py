@@ -135,6 +135,7 @@ STORED = (
 BASELINES = (
     ("main", *(f"logs/pairs/a-base/{number}" for number in range(3)), *WORK),
     ("single", "logs/pairs/b-workers/0", *WORK),
+    ("night", *(f"logs/nights/{number:02d}.csv.gz" for number in range(1, 4)), "--work", "12000:steps"),
 )
 KEPT = (
     *("gpu_utilization_ratio p50 >= 20%", "gpu_utilization_ratio below_25 <= 50%", "gpu_power_watts max <= 80 W"),
@@ -271,6 +272,13 @@ def night_result(place: Path, date: str) -> dict[str, object]:
     return {"rules": cases, "rows": [{key: row[key] for key in row if key not in made} for row in rows]}
 
 
+def add_samples(place: Path) -> None:
+    """Copy the samples that the commands read into a place."""
+    shutil.copytree(SAMPLES / "input_starved", place / "input_starved")
+    with tarfile.open(SAMPLES / "recorded" / "training_steps" / "mlruns.tar.gz") as archive:
+        archive.extractall(place, filter="data")
+
+
 def write(place: Path) -> None:
     """Write store, baselines, history and fleet cache into a place, and the outputs of all commands beside it."""
     write_logs(place)
@@ -280,9 +288,7 @@ def write(place: Path) -> None:
     )
     prices = (place / "known.toml").read_text()
     (place / "acknowledged.toml").write_text(prices + "\n" + acknowledged)
-    shutil.copytree(SAMPLES / "input_starved", place / "input_starved")
-    with tarfile.open(SAMPLES / "recorded" / "training_steps" / "mlruns.tar.gz") as archive:
-        archive.extractall(place, filter="data")
+    add_samples(place)
     os.chdir(place)
     for baseline in BASELINES:
         must("baseline", "set", *baseline)
@@ -292,8 +298,6 @@ def write(place: Path) -> None:
     must("fleet")
     kept = place.with_name("kept")
     shutil.copytree(place, kept)
-    night = [f"logs/nights/{number:02d}.csv.gz" for number in range(1, 4)]
-    must("baseline", "set", "night", *night, "--work", "12000:steps")
     results: dict[str, dict[str, object]] = {}
     for group, named in commands().items():
         results[group] = {}
@@ -305,8 +309,7 @@ def write(place: Path) -> None:
             results[group][name] = {"arguments": arguments, "exit_code": code, "output": value}
             print(group, name, code, file=sys.stderr)  # noqa: T201 - how far it is
         write_gz(HERE / f"{group}.json.gz", json.dumps(results[group], indent=1, default=str))
-    for folder in ("history", "baselines/night"):
-        shutil.copytree(place / ".gpureport" / folder, kept / ".gpureport" / folder)
+    shutil.copytree(place / ".gpureport" / "history", kept / ".gpureport" / "history")
     for folder in ("input_starved", "mlruns"):
         shutil.rmtree(kept / folder)
     os.chdir(HERE)
