@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program, program
-from tests.golden.write_0_2_0 import HERE, add_samples, night_result
+from tests.cli.program import Program
+from tests.golden.write_0_2_0 import HERE, night_result
 
 ACCEPTED = [line.split("\t")[0] for line in (HERE.parent / "accepted.tsv").read_text(encoding="utf-8").splitlines()]
 SENTENCES = {
@@ -23,22 +23,6 @@ SENTENCES = {
     *("recommendation", "risk", "statistic", "suggestion", "summary", "title", "when"),
 }
 """Keys that hold English: only whether there is any is compared."""
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a copy of what 0.2.0 wrote, with the samples that its commands read."""
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1780000000")
-    copy = tmp_path / "place"
-    shutil.copytree(HERE / "place", copy)
-    add_samples(copy)
-    return copy
-
-
-@pytest.fixture
-def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, place: Path) -> Program:
-    """Return the program, run in that copy."""
-    return program(capsys, monkeypatch, place)
 
 
 def find_differences(path: str, then: Any, now: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
