@@ -2,6 +2,7 @@
 
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts, format_length
 from gpureport.report.wording import display
+from gpureport.report.wording.headlines import choose_headline
 from gpureport.report.wording.ranges import format_range
 
 _CLOCK = "gpu_sm_clock_hertz"
@@ -98,7 +99,7 @@ def write_growing_memory(facts: FindingFacts) -> str:
     fast = f" by {rate} a minute" if rate else ""
     when = f"; it fills up in {format_length(full)}" if full else ""
     whose = f"The memory of {facts.gpus}" if facts.is_plural else f"{facts.gpus}'s memory"
-    return f"{whose} grows{fast}{when}."
+    return choose_headline((f"{whose} grows{fast}{when}.", f"{whose} grows{fast}."))
 
 
 def write_full_host_memory(facts: FindingFacts) -> str:
