@@ -242,5 +242,5 @@ def check_page(made: Made) -> Iterator[str]:
     yield from re.findall(r"url\((?!['\"]?(?:data:|#))[^)]*\)", page)
     for form, text in (*made.words.items(), ("screen", made.screen)):
         yield from (
-            f"{form}: {word}" for word in re.findall(r"Traceback|\bnan\b|\bNone\b(?![,.])|<object|\binf\b", text)
+            f"{form}: {word}" for word in re.findall(r"Traceback|\bnan\b|\bNone\b(?![,.;])|<object|\binf\b", text)
         )
