@@ -12,6 +12,19 @@ def write_digest(document: Json) -> str:
     return "".join(f"{line}\n" for run in document["runs"] for line in _list_facts(run))
 
 
+def write_comparison_digest(document: Json) -> str:
+    """Return the figures of each step, and every difference with its verdict."""
+    lines = []
+    for step in document["steps"]:
+        known = (f"{name} {_number(value)}" for name, value in step["measures"].items() if value is not None)
+        lines.append(f"step {step['label']}: {', '.join(known)}")
+    for delta in document["deltas"]:
+        about = " ".join(str(delta[key]) for key in ("base", "step", "metric", "device", "window"))
+        interval = " to ".join(map(_number, delta["interval"] or ()))
+        lines.append(f"{about}: {delta['verdict']}, {_number(delta['difference'])} ({interval}), {delta['basis']}")
+    return "".join(f"{line}\n" for line in lines)
+
+
 def _list_facts(run: Json) -> Iterator[str]:
     about, quality = run["run"], run["quality"]
     yield f"run {about['name']}: {about['started']} to {about['ended']}, every {_number(about['interval_seconds'])} s"

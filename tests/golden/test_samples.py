@@ -6,14 +6,17 @@
 import difflib
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it ships no types
 
+from gpureport import read
 from tests.cli.program import Outcome, Program, program
-from tests.golden.digests import write_digest
+from tests.golden.digests import write_comparison_digest, write_digest
 from tests.golden.properties import Made, find_faults
+from tests.samples.kinds import SCENARIOS
 
 ROOT = Path(__file__).parents[2]
 EXPECTED = Path(__file__).with_name("samples")
@@ -21,7 +24,7 @@ SAMPLES = ROOT / "sample_logs"
 FORMS = ("json", "html", "md", "txt")
 STRICT = Draft202012Validator(json.loads((ROOT / "docs/reference/report-1.schema.json").read_text(encoding="utf-8")))
 TIMELESS = {"dmon.txt", "dmon-csv.csv"}
-NO_LOGS = {"expected.json", "truth.json", "host.csv.gz", "vmstat.txt.gz"}
+NO_LOGS = {"truth.json", "host.csv.gz", "vmstat.txt.gz"}
 
 
 def list_jobs() -> dict[str, list[str]]:
@@ -72,6 +75,20 @@ def compare_with_expected(name: str, text: str, *, update: bool) -> None:
     assert text == expected, f"{path.name}; --update-golden accepts:\n" + "\n".join(changes)
 
 
+def check_planted(name: str, made: Made) -> Iterator[str]:
+    """Yield what the generator planted and nobody found, and the warnings and problems that it did not plant."""
+    for scenario in (each for each in SCENARIOS if each.folder == name):
+        found = [finding for run in made.analysis["runs"] for finding in run["findings"]]
+        for planted in scenario.planted:
+            hits = [each for each in found if each["kind"] == planted.kind and planted.gpu in {None, each["gpu"]}]
+            if not any(each["severity"] in planted.severities for each in hits):
+                yield f"{planted} is not found"
+        known = {planted.kind for planted in scenario.planted}
+        yield from (
+            f"blamed {each['kind']}" for each in found if each["kind"] not in known and each["severity"] != "info"
+        )
+
+
 @pytest.fixture
 def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Program:
     """Return the program, run in the folder of the project."""
@@ -89,6 +106,7 @@ def test_a_job_and_its_report(gpureport: Program, tmp_path: Path, name: str, *, 
     assert name not in WRITTEN_TWICE or write_report(gpureport, tmp_path / "again", JOBS[name]) == pages
     made = Made(analysis=json.loads(document), screen=screen, full=full, pages=pages)
     faults = [*find_faults(made), *(error.message for error in STRICT.iter_errors(made.report))]
+    faults += check_planted(name, made)
     assert not faults, "\n".join(faults)
     compare_with_expected(name, f"{write_digest(made.analysis)}\n{screen}", update=update_golden)
 
@@ -101,4 +119,19 @@ def test_a_recorded_log(gpureport: Program, name: str, *, update_golden: bool) -
         run(gpureport, "analyze", f"sample_logs/{name}", *options, *form) for form in ((), ("--format", "json"))
     )
     facts = write_digest(json.loads(document.out)) if document.code == 0 else f"exit {document.code}\n"
+    if document.code == 0:
+        (recording,) = read(SAMPLES / name, interval=1.0 if options else None)
+        assert recording.run.quality.accounted
+        facts += f"  further columns {sorted(each for each in recording.series.column_names if each[:6] == 'extra_')}\n"
     compare_with_expected(name, f"{facts}\n{screen.out}", update=update_golden)
+
+
+@pytest.mark.parametrize(
+    ("name", "work"), [("input_starved", "1000:steps"), ("recorded/training_steps", "32768:images")]
+)
+def test_a_comparison(gpureport: Program, name: str, work: str, *, update_golden: bool) -> None:
+    """Every difference of a chain of steps with its verdict, and the screen."""
+    command = ("compare", f"sample_logs/{name}", "--by", "folder", "--work", work)
+    screen, document = (run(gpureport, *command, *form).out for form in ((), ("--format", "json")))
+    facts = write_comparison_digest(json.loads(document))
+    compare_with_expected(f"compare/{Path(name).name}", f"{facts}\n{screen}", update=update_golden)
