@@ -45,44 +45,26 @@ LINKED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """How much memory the job holds.
+    """How much memory the job holds."""
 
-    Attributes:
-        context_mib: the context alone.
-        model_mib: with weights and optimizer, before the first step.
-        peak_mib: once the allocator has stopped growing.
-        growth_seconds: how long it grows from the first step on; 0 takes all of it before the first step.
-        leak_mib_a_minute: what is kept for good from the first step on.
-    """
-
-    context_mib: int
-    model_mib: int
-    peak_mib: int
-    growth_seconds: float
-    leak_mib_a_minute: float = 0.0
+    context_mib: int  # the context alone
+    model_mib: int  # with weights and optimizer, before the first step
+    peak_mib: int  # once the allocator has stopped growing
+    growth_seconds: float  # how long it grows from the first step on; 0 takes all of it before the first step
+    leak_mib_a_minute: float = 0.0  # what is kept for good from the first step on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """The host, as the processes of the job see it.
+    """The host, as the processes of the job see it."""
 
-    Attributes:
-        cores: logical cores the job may use.
-        work_seconds: processor seconds the loader spends on one batch.
-        idle_percent: load without the job.
-        ram_total_mib: memory installed.
-        ram_job_mib: memory the job's processes hold.
-        iowait_percent: mean share of time spent waiting for storage.
-        busiest_percent: load of the busiest core while the job runs; None spreads the load over all.
-    """
-
-    cores: int
-    work_seconds: float
-    idle_percent: float
-    ram_total_mib: int
-    ram_job_mib: int
-    iowait_percent: float
-    busiest_percent: float | None = None
+    cores: int  # logical cores the job may use
+    work_seconds: float  # processor seconds the loader spends on one batch
+    idle_percent: float  # load without the job
+    ram_total_mib: int  # memory installed
+    ram_job_mib: int  # memory the job's processes hold
+    iowait_percent: float  # mean share of time spent waiting for storage
+    busiest_percent: float | None = None  # load of the busiest core while the job runs; None spreads the load over all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,21 +78,15 @@ class Planted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
-    """What is wrong with the hardware or its recorder.
+    """What is wrong with the hardware or its recorder."""
 
-    Attributes:
-        link: a GPU with a PCIe link of 8 lanes of generation 3.
-        errors: a GPU, and the second at which it counts an error that could not be corrected.
-        lost: a GPU, and the second from which it is lost.
-        stops: second after which the recorder of the GPUs writes no more; the one of the host goes on.
-        silent: seconds between which it writes nothing.
-    """
-
-    link: int | None = None
+    link: int | None = None  # a GPU with a PCIe link of 8 lanes of generation 3
+    # a GPU, and the second at which it counts an error that could not be corrected
     errors: tuple[int, float] | None = None
-    lost: tuple[int, float] | None = None
+    lost: tuple[int, float] | None = None  # a GPU, and the second from which it is lost
+    # second after which the recorder of the GPUs writes no more; the one of the host goes on
     stops: float | None = None
-    silent: tuple[float, float] | None = None
+    silent: tuple[float, float] | None = None  # seconds between which it writes nothing
 
     def unseen(self, second: float) -> bool:
         """Return whether the recorder of the GPUs writes nothing at a moment."""
@@ -120,52 +96,31 @@ class Faults:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One sample log.
+    """One sample log."""
 
-    Attributes:
-        folder: where it lies, under sample_logs/.
-        seed: start of the random stream.
-        started: local time of the first row.
-        interval: seconds asked for with `-l`.
-        model: kind of GPU.
-        coolings: one slot a GPU.
-        job: what runs.
-        intensity: power the job's kernels draw, see `hardware.simulate`.
-        controller: share of busy time in which memory is read or written.
-        memory: what the job holds.
-        machine: the host; None records no host log.
-        fields: what nvidia-smi was asked for.
-        shares: work of each GPU as a share of the job's; empty where all do the same.
-        hung_seconds: how long, after the last step, all GPUs but the last spin in a collective it never joined.
-        kept_seconds: how long memory stays held after the job, to the end of the log.
-        log: file of the log, which says what wrote it.
-        faults: what is wrong with the hardware or its recorder.
-        copied_bytes_per_second: what comes over the PCIe link of each GPU; 0 where it was not recorded.
-        learns_until: step after which the validation loss falls no more; None where no losses were written.
-        options: what to tell the analysis beside the log.
-        planted: findings the log must lead to; it leads to no other warning and no other problem.
-    """
-
-    folder: str
-    seed: int
-    started: str
-    interval: int
-    model: Model
-    coolings: tuple[Cooling, ...]
-    job: Job
-    intensity: float
-    controller: float
-    memory: Memory
-    machine: Machine | None = None
-    fields: tuple[str, ...] = field(default=LEAN)
-    shares: tuple[float, ...] = ()
+    folder: str  # where it lies, under sample_logs/
+    seed: int  # start of the random stream
+    started: str  # local time of the first row
+    interval: int  # seconds asked for with `-l`
+    model: Model  # kind of GPU
+    coolings: tuple[Cooling, ...]  # one slot a GPU
+    job: Job  # what runs
+    intensity: float  # power the job's kernels draw, see `hardware.simulate`
+    controller: float  # share of busy time in which memory is read or written
+    memory: Memory  # what the job holds
+    machine: Machine | None = None  # the host; None records no host log
+    fields: tuple[str, ...] = field(default=LEAN)  # what nvidia-smi was asked for
+    shares: tuple[float, ...] = ()  # work of each GPU as a share of the job's; empty where all do the same
+    # how long, after the last step, all GPUs but the last spin in a collective it never joined
     hung_seconds: float = 0.0
-    kept_seconds: float = 0.0
-    log: str = "nvidia-smi.csv"
-    faults: Faults = field(default_factory=Faults)
-    copied_bytes_per_second: float = 0.0
+    kept_seconds: float = 0.0  # how long memory stays held after the job, to the end of the log
+    log: str = "nvidia-smi.csv"  # file of the log, which says what wrote it
+    faults: Faults = field(default_factory=Faults)  # what is wrong with the hardware or its recorder
+    copied_bytes_per_second: float = 0.0  # what comes over the PCIe link of each GPU; 0 where it was not recorded
+    # step after which the validation loss falls no more; None where no losses were written
     learns_until: int | None = None
-    options: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()  # what to tell the analysis beside the log
+    # findings the log must lead to; it leads to no other warning and no other problem
     planted: tuple[Planted, ...] = ()
 
 
