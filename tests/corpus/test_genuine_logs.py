@@ -117,6 +117,22 @@ def test_no_value_of_a_query_is_invented(path: Path, tmp_path: Path) -> None:
         np.testing.assert_array_equal(values(again, metric), values(recording, metric), err_msg=metric)
 
 
+def test_every_alias_of_a_field_is_the_same_column(tmp_path: Path) -> None:
+    """Of every field that nvidia-smi has, with and without its unit."""
+    path = tmp_path / "log.csv"
+    text = (CORPUS / "FIELDS.tsv").read_text(encoding="utf-8")
+    for row in csv.DictReader(text.splitlines(), delimiter="\t"):
+        names = {row["canonical"], row["header_form_R610"], *re.split(r"[\s,|]+", row["aliases"])} - {""}
+        read = {}
+        for name in names - {"timestamp", "index"}:
+            lines = (f"2026/03/14 09:00:0{second}.000, 0, 90 %, 1" for second in range(3))
+            path.write_text("\n".join([f"timestamp, index, utilization.gpu [%], {name}", *lines]), encoding="utf-8")
+            (recording,) = gpureport.read(path)
+            device = recording.run.devices[0]
+            read[name] = (recording.series.column_names, device.uuid, device.model, device.driver)
+        assert all(one == other for one, other in pairwise(read.values())), read
+
+
 @pytest.mark.parametrize("path", listed("ASCII table"), ids=lambda path: path.name)
 def test_tables(path: Path) -> None:
     """Every row a person finds in the text is in the series with its values, and no other."""
