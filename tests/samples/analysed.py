@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gpureport.cli.main import main
-from tests.samples.kinds import SCENARIOS
+from tests.samples.scenarios import SCENARIOS
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 FOLDERS = sorted(scenario.folder for scenario in SCENARIOS)

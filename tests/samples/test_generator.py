@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.samples import generate
-from tests.samples.kinds import SCENARIOS
-from tests.samples.scenarios import Scenario
+from tests.samples.scenarios import SCENARIOS, Scenario
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 RECORDED = SAMPLES / "recorded"
