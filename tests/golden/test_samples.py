@@ -31,11 +31,11 @@ def list_jobs() -> dict[str, list[str]]:
     """Return the arguments after `gpureport analyze` by job: of a sample what its README tells to type."""
     jobs = {}
     for readme in sorted(SAMPLES.glob("*/README.md")):
-        name = readme.parent.name
-        if typed := re.search(r"^gpureport analyze (.*)$", readme.read_text(encoding="utf-8"), re.MULTILINE):
-            jobs[f"{name}/phases" if name == "recorded" else name] = typed[1].split()
-    chains = (SAMPLES / "input_starved", SAMPLES / "recorded/training_steps", SAMPLES / "recorded/training_steps_0p1s")
-    folders = [*chains, *chains[0].glob("*-*"), *(SAMPLES / "recorded/causes").iterdir()]
+        name, text = readme.parent.name, readme.read_text(encoding="utf-8")
+        typed = re.search(rf"^gpureport analyze (sample_logs/{name}/.*)$", text, re.MULTILINE)
+        jobs[f"{name}/phases" if name == "recorded" else name] = (typed[1] if typed else f"sample_logs/{name}").split()
+    chains = (SAMPLES / "recorded/training_steps", SAMPLES / "recorded/training_steps_0p1s")
+    folders = [*chains, *(SAMPLES / "input_starved").glob("*-*"), *(SAMPLES / "recorded/causes").iterdir()]
     return jobs | {path.relative_to(SAMPLES).as_posix(): [path.relative_to(ROOT).as_posix()] for path in folders}
 
 

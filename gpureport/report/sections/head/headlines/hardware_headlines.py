@@ -2,7 +2,6 @@
 
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts, format_length
 from gpureport.report.wording import display
-from gpureport.report.wording.headlines import choose_headline
 from gpureport.report.wording.ranges import format_range
 
 _CLOCK = "gpu_sm_clock_hertz"
@@ -97,9 +96,9 @@ def write_growing_memory(facts: FindingFacts) -> str:
     rate = facts.format_observed(_USED, lambda each: display.memory(60 * each), "growth a second")
     full = min(facts.list_observed("time until memory is full"), default=None)
     fast = f" by {rate} a minute" if rate else ""
-    when = f"; it fills up in {format_length(full)}" if full else ""
+    when = f"; it fills up in {format_length(full - full % 60 or full)}" if full else ""  # in whole minutes
     whose = f"The memory of {facts.gpus}" if facts.is_plural else f"{facts.gpus}'s memory"
-    return choose_headline((f"{whose} grows{fast}{when}.", f"{whose} grows{fast}."))
+    return f"{whose} grows{fast}{when}."
 
 
 def write_full_host_memory(facts: FindingFacts) -> str:
