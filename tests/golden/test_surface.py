@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tests.cli.program import Program
 
@@ -19,7 +20,7 @@ BASE, WORKERS, PAIRS = "logs/pairs/a-base/0", "logs/pairs/b-workers/0", "logs/pa
 TARGET = ("--work", "32768:images", "--target", "val_accuracy=0.6", "--gpu-hour-price", "2.49 EUR")
 RULES = ("--fail-on", "idle_ratio <= 5%", "--fail-on", "change idle_ratio <= 5 points")
 ANALYZED = ("recorded/phases", "faulty_hardware", "periodic_stall", "log_gap", "thermal_throttle", "input_starved")
-DOCUMENTS = {
+DOCUMENTS: dict[str, list[tuple[str, ...]]] = {
     "analysis": [("analyze", str(SAMPLES / sample)) for sample in ANALYZED],
     "comparison": [
         ("compare", PAIRS, "--by", "folder", *TARGET),
@@ -76,7 +77,7 @@ def list_settings(gpureport: Program, settings: Path) -> Iterator[str]:
                 yield f"setting {section}.{key}"
 
 
-def list_keys(value: object, path: str) -> Iterator[str]:
+def list_keys(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401 - any JSON
     """Yield every key of a document by its path."""
     if isinstance(value, dict):
         is_open = path.rpartition(".")[2] in OPEN
