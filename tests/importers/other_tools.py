@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+_PAIRS = Path(__file__).parents[1] / "readers" / "pairs"
 START = datetime(2026, 3, 14, 9, tzinfo=UTC)
 EPOCH = START.timestamp()
 MAP = """
@@ -23,8 +24,8 @@ device = "gpu:1"
 metric = "host_memory_used_bytes"
 unit = "MiB"
 """
-CAPTURES = tuple(sorted(Path(__file__).parent.glob("logs/*/captures/*")))
-"""Files that gpustat and nvitop wrote, asked about a stand-in of NVML."""
+CAPTURES = tuple(sorted(path for path in _PAIRS.glob("*/captured_*") if path.suffix != ".json"))
+"""Files that tools wrote, gpustat and nvitop when asked about a stand-in of NVML; each in the folder of its kind."""
 
 
 def stamp(second: float) -> str:
