@@ -57,14 +57,6 @@ def test_every_moment_becomes_rows(tmp_path: Path, form: str) -> None:
     assert found.run.sources[0].kind == kind
 
 
-@pytest.mark.parametrize("path", other_tools.CAPTURES, ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_captures_are_of_one_kind(path: Path) -> None:
-    """What a tool wrote is recognised by its own importer, and by no other."""
-    head = path.read_bytes()
-    assert path.parent.name in {each.kind for each in (*IMPORTERS, *HOST_IMPORTERS) if each.identify(head)}
-    assert len([each for each in IMPORTERS if each.identify(head)]) == (path.parent.name != "host")
-
-
 @pytest.mark.parametrize("form", [form for form in ROWS if form != "mapped"])
 def test_no_form_is_taken_for_two(form: str) -> None:
     """A log is recognised by one importer."""
