@@ -112,3 +112,31 @@ def test_four_gpus_with_jitter_dates_and_lacking_rows(every: float, lacking: flo
     for gpu in range(4):
         used = recording.rows_of(f"gpu:{gpu}").column("gpu_memory_used_bytes").to_pylist()
         assert set(used) == {(gpu + 1) * 1000 * 2**20}
+
+
+def test_a_clock_set_back_ends_a_tick(tmp_path: Path) -> None:
+    times = np.concatenate([stamps(40, 3) + 200_000, stamps(40, 3) + 180_000])
+    recording = read(tmp_path, times, np.tile([1000, 2000, 3000], 80))
+    assert count(recording) == 3
+    for gpu in range(3):
+        used = recording.rows_of(f"gpu:{gpu}").column("gpu_memory_used_bytes").to_pylist()
+        assert set(used) == {(gpu + 1) * 1000 * 2**20}
+
+
+def test_rows_of_ticks_too_long_are_left_out(tmp_path: Path) -> None:
+    sizes = [3] * 30 + [7] + [3] * 30 + [5, 3, 9] + [3] * 30
+    times = np.array([1000 * tick + row for tick, size in enumerate(sizes) for row in range(size)])
+    marks = np.array([1000 * (row + 1) for size in sizes for row in range(size)])
+    recording = read(tmp_path, times, marks)
+    assert {entry.reason: entry.rows for entry in recording.run.quality.rejected} == {
+        "tick with another number of rows": 7 + 5 + 9
+    }
+    assert [len(recording.rows_of(f"gpu:{gpu}")) for gpu in range(3)] == [91, 91, 91]
+
+
+def test_rows_that_fill_no_ticks_are_counted_off_when_their_number_is_said(tmp_path: Path) -> None:
+    rows = [f"{stamp(row / 2)}, {row % 2}0 %" for row in range(41)]
+    recording = read_text(tmp_path, "\n".join(["timestamp, utilization.gpu [%]", *rows, ""]), gpus_per_tick=2)
+    check_account(recording)
+    assert [len(recording.rows_of(f"gpu:{gpu}")) for gpu in range(2)] == [21, 20]
+    assert set(recording.rows_of("gpu:1").column("gpu_utilization_ratio").to_pylist()) == {np.float32(0.1)}
