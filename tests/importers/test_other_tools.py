@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
-from gpureport.importers import HOST_IMPORTERS, IMPORTERS, Labels, Reading, ReadOptions, find_runs
+from gpureport.importers import IMPORTERS, Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.protocol.column_map import read_column_map as read_map
 from gpureport.testing import Recording
 from tests.importers import other_tools, written_logs
