@@ -151,9 +151,6 @@ _METHODS: dict[bytes, _Method] = {
 }
 
 
-_NAMES = dict(zip(_METHODS, ("gzip", "zstd", "bzip2", "xz"), strict=True))
-
-
 def archive_kind(file: RawFile) -> str | None:
     """Return what kind of archive of several files, compressed or not, a file is, None when it is none."""
     head, inner = file.first_bytes(), next(decompressed_blocks(file, _HEADER), b"")
@@ -173,7 +170,6 @@ def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
         yield from file.blocks(size)
         return
     method, done = _METHODS[magic], 0
-    file.account.compression = _NAMES[magic]
     try:
         for block in method(file.blocks(_CHUNK), size, 0):
             done += len(block)

@@ -91,11 +91,11 @@ def sniff(head: bytes) -> tuple[int, str]:
     return 0, _BIG if big and big > telling else _UTF8
 
 
-def utf8(blocks: Iterator[bytes], account: Account | None = None) -> Iterator[bytes]:
+def utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
     """Yield text in UTF-8 without a byte order mark.
 
     Bytes that are no UTF-8 stay as they are: they are a matter of their line. Half a character at the end of cut
-    UTF-16 is left out. The account is told what the encoding is.
+    UTF-16 is left out.
     """
     head = b""
     for block in blocks:
@@ -103,8 +103,6 @@ def utf8(blocks: Iterator[bytes], account: Account | None = None) -> Iterator[by
         if len(head) >= _SNIFFED:
             break
     mark, encoding = sniff(head)
-    if account is not None:
-        account.encoding, account.marked = encoding, mark > 0
     text = chain((head[mark:],) if head[mark:] else (), blocks)
     if encoding in _CHANGES:
         yield from _changing(text, encoding)

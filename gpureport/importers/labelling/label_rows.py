@@ -105,7 +105,7 @@ def _read_text(path: Path) -> str:
         blocks = (
             compression.decompressed_blocks(file, _BLOCK) if path.is_file() else iter([read_small_text(path).encode()])
         )
-        text = b"".join(encoding.utf8(blocks, file.account)).decode(errors="replace").removeprefix("\ufeff")
+        text = b"".join(encoding.utf8(blocks)).decode(errors="replace").removeprefix("\ufeff")
     except UnsafeFileError as error:
         raise SettingsError(str(path), str(error.strerror), error.hint) from error
     except OSError as error:

@@ -13,7 +13,6 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Extraction, Input, Labels, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.named_models import name_gpu_models
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
-from gpureport.importers.protocol.source_summary import SourceSummary
 from gpureport.importers.protocol.unused_options import drop_unused_options
 from gpureport.importers.reading.joined_files import HostFiles, TrainingFiles
 from gpureport.importers.reading.run_files import read_run_files
@@ -282,11 +281,9 @@ class Reading:
         run = name_copies_by_url(name_gpu_models(run, labels.gpu_model))
         return labels.look_up(run) if labels.table else run
 
-    def sources_read(self) -> tuple[SourceSummary, ...]:
-        """Return each source as given with what is known of it, after the last batch."""
-        outcomes = self._outcomes() if self._several is None else self._several.outcomes()
-        outcomes += self._companions.outcomes(self._inputs) if self._companions else []
-        return tuple(map(SourceSummary, self._all_inputs, self._all_files, outcomes))
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """Return headings of its tables, and the metric or attribute that each became, after the last batch."""
+        return tuple(dict.fromkeys(column for each in self._extractions for column in each.outcome().columns))
 
     def renamed(self) -> dict[str, str]:
         """Return by their old ids the devices whose batches were handed on under another one, after the last batch."""

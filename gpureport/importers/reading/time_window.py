@@ -22,7 +22,6 @@ from gpureport.training_names import choose_throughput
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.importer import Labels
-    from gpureport.importers.protocol.source_summary import SourceSummary
     from gpureport.importers.reading.run_reading import Reading
     from gpureport.importers.reading.tracked_reading import TrackedReading
 
@@ -239,10 +238,9 @@ class CutReading:
         """Return its training metrics."""
         return self.recording().training
 
-    def sources_read(self) -> tuple["SourceSummary", ...]:
-        """Return each source as given with what is known of it."""
-        self.recording()
-        return self._reading.sources_read()
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """Return headings of its tables, and the metric or attribute that each became."""
+        return self._reading.columns()
 
     def renamed(self) -> dict[str, str]:
         """Return nothing: devices have their ids in the end already."""

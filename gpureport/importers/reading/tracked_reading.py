@@ -18,7 +18,6 @@ from gpureport.series_table import arrange_series
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from gpureport.importers.protocol.source_summary import SourceSummary
 
 JoinLogs = Callable[[Tracked, ReadOptions], Tracked]
 
@@ -132,8 +131,8 @@ class TrackedReading:
         """Return its training metrics."""
         return self._tracked.training
 
-    def sources_read(self) -> tuple["SourceSummary", ...]:
-        """Return nothing: a tracker has no lines to show."""
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """Return nothing: a tracker names its metrics."""
         return ()
 
     def renamed(self) -> dict[str, str]:

@@ -19,7 +19,6 @@ from gpureport.importers.devices.identification import NOT_NAMED, NOT_SELECTED, 
 from gpureport.importers.devices.line_tally import Tally
 from gpureport.importers.ordering.row_placement import AssignedRows, RowPlacement
 from gpureport.importers.protocol.importer import Outcome, ReadOptions
-from gpureport.importers.protocol.interpretation import Interpretation
 from gpureport.importers.protocol.reject_reasons import GPU_DAMAGED, GPU_NOT_NAMED, NO_TIME
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED as LEFT_OUT
 from gpureport.importers.recorders.damaged_identities import DamagedIdentities
@@ -195,8 +194,6 @@ class FormExtraction:
             self._note(rows, placed)
             series = {name: values for name, values in rows.data.items() if name not in _TEXTS}
             yield from self._row_placement.batches(placed, series)
-        # no delimiter parts the cells of such a log
-        self._file.account.delimiter = ""
         if self._tally.rows == 0:
             raise SourceError(str(self._file.path), *self._nothing())
 
@@ -296,9 +293,4 @@ class FormExtraction:
             renamed={} if plan is None else plan.renamed(),
             timezone=self._form.zone if self._stamped else None,
             tags=tuple(self._tags.items()),
-            understanding=Interpretation(
-                columns_by=(self._form.name,),
-                gpus_by=self._devices.identified_by,
-                order_notes=None if plan is None else plan.notes,
-            ),
         )

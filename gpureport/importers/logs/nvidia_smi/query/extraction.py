@@ -19,13 +19,12 @@ from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, Section
 from gpureport.importers.devices.column_values import (
-    CLOCK_EVENTS,
     ColumnsRead,
     Values,
     columns_by_target,
     split_clock_events,
 )
-from gpureport.importers.devices.gpu_identity import ATTRIBUTES, IDENTITY, SoundIdentities, is_name_cut, names_gpus
+from gpureport.importers.devices.gpu_identity import ATTRIBUTES, SoundIdentities, is_name_cut, names_gpus
 from gpureport.importers.devices.identification import NOT_NAMED, Devices
 from gpureport.importers.devices.identification import NOT_SELECTED as DROPPED
 from gpureport.importers.devices.line_tally import Tally
@@ -43,7 +42,6 @@ from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_assignment impo
 )
 from gpureport.importers.ordering.row_placement import AssignedRows, RowPlacement
 from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome, ReadOptions
-from gpureport.importers.protocol.interpretation import PLACE_IN_TICK, Interpretation, Role
 from gpureport.importers.protocol.reject_reasons import (
     GPU_NOT_NAMED,
     MALFORMED,
@@ -60,12 +58,6 @@ if TYPE_CHECKING:
 
     from gpureport.importers.ordering.placement_plan import PlacementPlan
     from gpureport.recording import Device
-
-_ROLES = {
-    **dict.fromkeys(ATTRIBUTES.values(), Role.ATTRIBUTE),
-    **dict.fromkeys(IDENTITY.values(), Role.IDENTITY),
-    CLOCK_EVENTS: Role.CLOCK_EVENTS,
-}
 
 
 class QueryGpuExtraction:
@@ -88,7 +80,7 @@ class QueryGpuExtraction:
         self._events: list[NonDataLine] = []
         self._last: int | None = None
         self._opening = Opening()
-        self._columns = ColumnsRead("", _ROLES)
+        self._columns = ColumnsRead()
         self._stamped: bool | None = None
         self._absolute = False
         self._problem: Problem | None = None
@@ -122,8 +114,7 @@ class QueryGpuExtraction:
 
     def _sections(self) -> Iterator[Section]:
         """Yield the sections of the log that can be used."""
-        text, self._opening = self._read_opening()
-        self._columns = ColumnsRead(text, _ROLES)
+        self._opening = self._read_opening()
         for parsed in Parser(self._opening.dialect, self._opening.layout).sections(pieces(self._file)):
             self._tally.add(parsed)
             if any(line.kind in DAMAGED_KINDS for line in parsed.other_lines):
@@ -134,17 +125,16 @@ class QueryGpuExtraction:
                 if self._problem:
                     self._tally.drop(f"{UNUSABLE_HEADER} {self._problem[0]}", section.numbers)
                 else:
-                    self._columns.see(section)
-                    self._file.account.delimiter = section.layout.delimiter
+                    self._columns.see(section.layout)
                     yield section if section.layout.stamp is not None else self._drop_printed(section)
 
-    def _read_opening(self) -> tuple[str, Opening]:
-        """Return the beginning of the log, and how its lines are read."""
+    def _read_opening(self) -> Opening:
+        """Return how the lines of the log are read."""
         first = head(self._file.again(), HEAD_BYTES)
         if self._options.columns is None and is_unambiguous(first):
-            return first.decode(errors="replace"), Opening(stamped=True)
+            return Opening(stamped=True)
         text = read_beginning(self._file)
-        return text, read_opening(str(self._file.path), text, self._options.columns, lambda: iterate_lines(self._file))
+        return read_opening(str(self._file.path), text, self._options.columns, lambda: iterate_lines(self._file))
 
     def _assignment(self) -> TickAssignment:
         """Return what assigns rows to GPUs where no column names them."""
@@ -240,20 +230,8 @@ class QueryGpuExtraction:
             intervals={clock.device: clock.interval for clock in clocks if clock.interval is not None},
             rejects=self._tally.rejects(),
             renamed={} if plan is None else plan.renamed(),
-            columns=self._columns.columns(),
+            columns=self._columns.metrics(),
             timezone="UTC" if self._absolute else None,
-            understanding=self._understanding(plan),
-        )
-
-    def _understanding(self, plan: "PlacementPlan | None") -> Interpretation:
-        """Return how the columns, the GPUs and the order of the rows were found."""
-        header = ("header",) if self._tally.headers else ()
-        return Interpretation(
-            columns_by=(*filter(None, (self._opening.columns_by,)), *header),
-            columns_notes=self._opening.notes,
-            gpus_by=(PLACE_IN_TICK,) if self._ticks and self._ticks.is_used else self._devices.identified_by,
-            gpus_notes=self._ticks.notes() if self._ticks else (),
-            order_notes=None if plan is None else plan.notes,
         )
 
     def _describe_devices(self, plan: "PlacementPlan | None") -> tuple[tuple["Device", ...], tuple[str, ...]]:

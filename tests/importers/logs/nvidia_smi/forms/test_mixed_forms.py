@@ -48,29 +48,6 @@ def test_each_block_goes_to_its_form(tmp_path: Path) -> None:
     assert recording.run.gpus[0].model == "NVIDIA L4"
 
 
-_GPU = "timestamp, gpu_name, gpu_bus_id, gpu_serial, gpu_uuid"
-
-
-@pytest.mark.parametrize(
-    ("header", "query"),
-    [
-        (f"{_GPU}, retired_pages.address, retired_pages.timestamp, retired_pages.cause", "retired-pages"),
-        (f"{_GPU}, remapped_rows.correctable, remapped_rows.pending", "remapped-rows"),
-        ("timestamp, uuid, remapped_rows.correctable, remapped_rows.pending", "gpu"),
-        (f"{_GPU}, memory [MHz], graphics [MHz]", "supported-clocks"),
-        (f"{_GPU}, pid, process_name, used_gpu_memory [MiB]", "compute-apps"),
-        (f"{_GPU}, pid, gpu_utilization [%], max_memory_usage [MiB], time [ms]", "accounted-apps"),
-    ],
-)
-def test_each_query_is_called_what_it_is(tmp_path: Path, header: str, query: str) -> None:
-    """A header tells which query of nvidia-smi wrote it."""
-    path = tmp_path / "gpu.log"
-    path.write_text(lines(*section("dmon -o DT", dmon(5)), *section("some query", header)))
-    reading = MixedFormsExtraction(RawFile(path), ReadOptions())
-    list(reading.batches())
-    assert f"nvidia-smi --query-{query}" in {block.form for block in reading.outcome().understanding.blocks}
-
-
 def test_what_tables_lack_other_rows_may_tell(tmp_path: Path) -> None:
     """Throttling is said to be beyond judging only where no row of the log tells of it."""
     tables = loop(5, gpus=1)
