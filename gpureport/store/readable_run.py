@@ -37,7 +37,3 @@ class ReadableRun(Protocol):
     def renamed(self) -> Mapping[str, str]:
         """Return the new ids of renamed devices by the ids in the batches, after the last batch."""
         ...
-
-    def rejects(self) -> bytes:
-        """Return its rejected lines, after the last batch."""
-        ...

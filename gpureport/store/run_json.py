@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any, TypeVar
 
-from gpureport.data_quality import AbsentCells, ClockStep, LogEvent, LogGap, Quality, Rejected
+from gpureport.data_quality import AbsentCells, ClockStep, LogEvent, LogGap, Quality, Rejected, RejectedLine
 from gpureport.limits import LAST_MICROSECOND
 from gpureport.recording import Device, Run, Source, Stage, Work
 
@@ -119,7 +119,7 @@ def _load_run_entry(entry: Mapping[str, Any]) -> Run:
 
 def _load_quality(entry: Mapping[str, Any]) -> Quality:
     nested = {
-        "rejected": _load_each(Rejected, entry["rejected"]),
+        "rejected": tuple(map(_load_rejected, entry["rejected"])),
         "absent_cells": _load_each(AbsentCells, entry["absent_cells"]),
         "gaps": _load_each(LogGap, entry["gaps"]),
         "clock_steps": _load_each(ClockStep, entry["clock_steps"]),
@@ -127,6 +127,10 @@ def _load_quality(entry: Mapping[str, Any]) -> Quality:
         "notes": tuple(entry["notes"]),
     }
     return Quality(**{**entry, **nested})
+
+
+def _load_rejected(entry: Mapping[str, Any]) -> Rejected:
+    return Rejected(**{**entry, "examples": _load_each(RejectedLine, entry.get("examples", ()))})
 
 
 def _load_each(kind: type[Part], entries: Iterable[Mapping[str, Any]]) -> tuple[Part, ...]:

@@ -28,8 +28,8 @@ from gpureport.store.stored_names import find_store_folder
 from gpureport.store.stored_rows import StoredRows
 
 FORMAT = 1
-"""Version of the store's layout. 1 (2026-11): run.json, hardware.parquet, rejects.jsonl.zst a run."""
-_SERIES, _TRAINING, _REJECTS = "hardware.parquet", "training.parquet", "rejects.jsonl.zst"
+"""Version of the store's layout. 1 (2026-11): run.json, hardware.parquet per run."""
+_SERIES, _TRAINING = "hardware.parquet", "training.parquet"
 _MOST_ROWS_IN_MEMORY = 6_000_000
 """Rows up to which a run is read at once: about 400 MB."""
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
@@ -99,8 +99,6 @@ class Store:
                 source_state=reading.source_state,
             )
             with atomic_writes.raise_store_errors(self.folder):
-                if rejects := reading.rejects():
-                    (folder / _REJECTS).write_bytes(rejects)
                 (folder / RUN_FILE).write_text(run_json.dump_run(stored), encoding="utf-8")
         return Entry(stored, self._runs / run.id)
 

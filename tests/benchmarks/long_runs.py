@@ -126,10 +126,6 @@ class LongRun:
         """Return no device that has another name in the end."""
         return {}
 
-    def rejects(self) -> bytes:
-        """Return no rejected line."""
-        return b""
-
 
 def _build_batch(device: Device, seconds: Floats, idle: npt.NDArray[np.bool_], chance: np.random.Generator) -> pa.Table:
     """Return some rows of a device, times in seconds since the start."""

@@ -15,7 +15,10 @@ _LISTED = 8
 
 def summarise_run(run: "Run") -> list[str]:
     """Return what was read, and what became of every line of it."""
-    return [f"{run.id}  {describe_size(run)}", *account_lines(run.quality, run.started, tracked=run.tracked)]
+    return [
+        f"{run.id}  {describe_size(run)}",
+        *account_lines(run.quality, run.started, tracked=run.tracked, examples=True),
+    ]
 
 
 def describe_stored(run: "Run", done: str, columns: Iterable[tuple[str, str]] | None) -> list[str]:
@@ -26,7 +29,7 @@ def describe_stored(run: "Run", done: str, columns: Iterable[tuple[str, str]] | 
         done: begin of the sentence: what was done with the run.
         columns: headings with the metrics they became, to account for every line; None for what was wrong only.
     """
-    account = account_lines(run.quality, run.started, tracked=run.tracked)
+    account = account_lines(run.quality, run.started, tracked=run.tracked, examples=columns is not None)
     usual = {_equation(run.quality, tracked=run.tracked), *_absent_values(run.quality)}
     if columns is None:
         shown = [line for line in account if line not in usual]
@@ -61,16 +64,20 @@ def _rounded(seconds: float) -> str:
     return f"{seconds:.3g}" if seconds < 100 else f"{seconds:.0f}"  # noqa: PLR2004 - three digits
 
 
-def account_lines(quality: "Quality", started: int, *, tracked: bool = False) -> list[str]:
+def account_lines(quality: "Quality", started: int, *, tracked: bool = False, examples: bool = False) -> list[str]:
     """Return what became of every line.
 
     Args:
         quality: the account.
         started: first sample of the run, in microseconds.
         tracked: whether points of a tracker are counted.
+        examples: whether to quote a few rejected lines of each reason.
     """
     lines = [_equation(quality, tracked=tracked)]
-    lines += [f"  rejected {entry.rows}: {entry.reason}{entry.at}" for entry in quality.rejected]
+    for entry in quality.rejected:
+        lines.append(f"  rejected {entry.rows}: {entry.reason}{entry.at}")
+        if examples:
+            lines += [f"    line {each.line}: {each.text}" for each in entry.examples]
     lines += _absent_values(quality)
     lines += [f"  clock of {e.device} stepped by {e.step_seconds:.1f} s: {e.cause}" for e in quality.clock_steps]
     if quality.gaps:

@@ -140,7 +140,6 @@ class MergedLogs:
             quality=self._quality(intervals),
             span=span,
             intervals=intervals,
-            rejects=b"".join(outcome.rejects for outcome in self._outcomes),
             columns=tuple(dict.fromkeys(column for outcome in self._outcomes for column in outcome.columns)),
             timezone=log[0].timezone if len({outcome.timezone for outcome in log}) == 1 else None,
             tags=merge_pairs(outcome.tags for outcome in log),

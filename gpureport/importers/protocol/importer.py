@@ -135,7 +135,6 @@ class Outcome:
         quality: what became of its lines.
         span: first and last time, in microseconds.
         intervals: median seconds between samples, by device id.
-        rejects: JSON lines of what was not understood, zstd-compressed; empty when there is nothing.
         columns: headings of a table, and the metric or attribute that each became.
         renamed: device ids of batches handed on early, and what the devices are called in the end.
         timezone: zone the source itself states, so that its times are UTC; None where it states none.
@@ -146,7 +145,6 @@ class Outcome:
     quality: Quality
     span: tuple[int, int]
     intervals: dict[str, float] = field(default_factory=dict)
-    rejects: bytes = b""
     renamed: dict[str, str] = field(default_factory=dict)
     columns: tuple[tuple[str, str], ...] = ()
     timezone: str | None = None

@@ -145,10 +145,6 @@ class TrainingFiles:
         """Return the account of each file that is used."""
         return [each.outcome.quality for each in self._read]
 
-    def rejects(self) -> bytes:
-        """Return rejected lines as zstd-compressed JSON lines."""
-        return b"".join(each.outcome.rejects for each in self._read)
-
     def tables(self) -> list["pa.Table"]:
         """Return the metrics of each file that is used."""
         return [each.table for each in self._read]

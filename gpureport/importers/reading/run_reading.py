@@ -291,12 +291,6 @@ class Reading:
             return {}
         return {old: new for each in self._extractions for old, new in each.outcome().renamed.items()}
 
-    def rejects(self) -> bytes:
-        """Return rejected lines of all sources as zstd-compressed JSON lines, after the last batch."""
-        rejects = b"".join(extraction.outcome().rejects for extraction in self._extractions)
-        rejects += self._companions.rejects() if self._companions else b""
-        return rejects + (self._training.rejects() if self._training else b"")
-
     def training(self) -> "pa.Table":
         """Return the training metrics, after the last batch; empty when there are none."""
         tables = self._training.tables() if self._training else []

@@ -245,8 +245,3 @@ class CutReading:
     def renamed(self) -> dict[str, str]:
         """Return nothing: devices have their ids in the end already."""
         return {}
-
-    def rejects(self) -> bytes:
-        """Return rejected lines of all sources as zstd-compressed JSON lines."""
-        self.recording()
-        return self._reading.rejects()

@@ -139,10 +139,6 @@ class TrackedReading:
         """Return nothing: no device has another id in the end."""
         return {}
 
-    def rejects(self) -> bytes:
-        """Return nothing: rejected points are counted in the account."""
-        return b""
-
     def recording(self) -> Recording:
         """Read the whole run into memory."""
         run = self.run()

@@ -4,11 +4,9 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 
-import pyarrow as pa
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
@@ -74,16 +72,6 @@ def test_a_row_torn_onto_another_is_kept(tmp_path: Path) -> None:
         assert account.notes == (
             "Line 3 is torn and ends in a whole row: the row is kept, what stands before it is left out.",
         )
-
-
-def test_a_part_left_out_stays_with_the_run(tmp_path: Path) -> None:
-    """What stands before a row that was kept of a torn line is not lost in silence."""
-    path = tmp_path / "gpu.csv"
-    path.write_text("\n".join([HEADER, row(0), row(1)[:40] + row(2), row(3), ""]))
-    (inputs,) = find_runs(path)
-    reading = Reading(inputs, ReadOptions(), Labels())
-    reading.recording()
-    assert row(1)[:40].encode() in pa.CompressedInputStream(pa.BufferReader(reading.rejects()), "zstd").read()
 
 
 def test_a_message_before_a_row_is_an_event(tmp_path: Path) -> None:

@@ -177,7 +177,6 @@ class _Reader:
                 devices=(),
                 quality=self._tally.quality([]),
                 span=(0, 0) if kind == "none" else (int(placed.min()), int(placed.max())),
-                rejects=self._tally.rejects(),
                 timezone="UTC" if kind == "utc" else None,
             ),
             counted=kind == "elapsed",

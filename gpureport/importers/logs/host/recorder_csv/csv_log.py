@@ -152,6 +152,5 @@ class HostExtraction:
             quality=self._tally.quality([clock], self._row_placement.notes()),
             span=(clock.first or 0, clock.last or 0),
             intervals={} if clock.interval is None else {HOST: clock.interval},
-            rejects=self._tally.rejects(),
             columns=self._columns.metrics(),
         )
