@@ -15,7 +15,7 @@ from gpureport.units import UNITS
 ISO = "iso"
 EPOCHS = {"epoch_s": "s", "epoch_ms": "ms", "epoch_us": "us", "epoch_ns": "ns"}
 """Formats of a time counted since 1970, and the unit it counts in."""
-_CLEAR = {"", "W", "Cel", "J"}
+CLEAR = {"", "W", "Cel", "J"}
 """Base units that tables are written in unless they say otherwise."""
 _DEFAULTS = {"": "", "W": "W", "Cel": "C", "J": "J"}
 _EXAMPLE = 'such as [columns."GPU0 Power"] with metric = "gpu_power_watts", unit = "W", device = "gpu:0"'
@@ -125,7 +125,7 @@ class _Map:
         )
 
     def _unit(self, heading: str, unit: str, base: str) -> str:
-        if not unit and base in _CLEAR:
+        if not unit and base in CLEAR:
             return _DEFAULTS[base]
         if unit not in UNITS or UNITS[unit].base != base:
             fitting = ", ".join(name for name, each in UNITS.items() if each.base == base and name)

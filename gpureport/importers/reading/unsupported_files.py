@@ -67,7 +67,7 @@ def _recognise_script_output(first: str, text: str) -> Problem | None:
 
 
 def explain_unsupported_file(source: str, name: str, head: bytes, *, beside: bool, other: object) -> SourceError:
-    """Return why a file is no known log; for a table of GPU metrics, with a map to start from.
+    """Return why a file is no known log.
 
     Args:
         source: what a person called it.
@@ -95,16 +95,11 @@ def explain_unsupported_file(source: str, name: str, head: bytes, *, beside: boo
 
 
 def _explain_unmapped_table(source: str, what: str, head: bytes) -> SourceError:
-    """Return that a text is no known log, with a map or an option where it may be a table."""
-    from gpureport.importers.logs.mapped.map_suggestion import suggest_map  # noqa: PLC0415 - few files need it
+    """Return that a text is no known log, and which option reads it where it may be a table."""
+    from gpureport.importers.logs.mapped.map_draft import draft_map  # noqa: PLC0415 - few files need it
 
-    found = suggest_map(head_text(head))
-    if found.problem:
-        return SourceError(source, f"{what}: {found.problem}", "mend its header")
-    if found.text:
-        return SourceError(
-            source, what, "save what stands below as map.toml, correct it, then give --map map.toml", found.text
-        )
+    if draft_map(head_text(head)):
+        return SourceError(source, what, "--source-kind mapped prints a map to complete and give with --map")
     names = [f"column_{place + 1}" for place in range(_count_number_cells(head))]
     without = f"; if it is one without its header, {format_columns_option(names)}" if names else ""
     return SourceError(source, what, RECORDS_ONE + without)

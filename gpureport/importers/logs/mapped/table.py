@@ -55,16 +55,12 @@ class Mapped:
 
 
 def _unmapped(file: RawFile) -> SourceError:
-    """Return the error that a table needs a map, with a draft where its headings allow one."""
-    from gpureport.importers.logs.mapped.map_suggestion import suggest_map  # noqa: PLC0415 - only where a map is missing
+    """Return the error that a table needs a map, with a draft where its header proves a column."""
+    from gpureport.importers.logs.mapped.map_draft import draft_map  # noqa: PLC0415 - only where a map is missing
 
-    found = suggest_map(head_text(head(file.again(), HEAD_BYTES)))
-    hint = (
-        "save standard output as map.toml, correct it, then give --map map.toml"
-        if found.text
-        else "give --map map.toml"
-    )
-    return SourceError(str(file.path), "no map says what its columns are", hint, found.text, to_stdout=True)
+    text = draft_map(head_text(head(file.again(), HEAD_BYTES)))
+    hint = ("save standard output as map.toml, complete it, then " if text else "") + "give --map map.toml"
+    return SourceError(str(file.path), "no map says what its columns are", hint, text, to_stdout=True, code="no_map")
 
 
 class MappedForm:
