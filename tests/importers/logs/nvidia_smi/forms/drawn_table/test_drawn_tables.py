@@ -13,7 +13,7 @@ from gpureport.importers.decoding.pieces import Piece, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table import drawn_tables
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.drawn_tables import INSTANCES as NOT_READ
-from gpureport.importers.logs.nvidia_smi.forms.drawn_table.drawn_tables import LACKS, WATCHED, ZONES, Tables
+from gpureport.importers.logs.nvidia_smi.forms.drawn_table.drawn_tables import LACKS, ZONES, Tables
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.table_rows import SHORT
 from gpureport.importers.text.text_log import Chunk
 from tests.importers.accounts import absent, column, kept, lines, percents, rejected, seconds
@@ -202,17 +202,6 @@ def test_nul_bytes_cost_the_lines_they_stand_in(tmp_path: Path) -> None:
     place = text.index(b"|   1") + 10
     recording = read(tmp_path, text[:place] + b"\0" * 500 + text[place:])
     assert kept(recording) == 5
-
-
-def test_watch_writes_for_a_terminal(tmp_path: Path) -> None:
-    """Colours and places on a screen are taken out; what a later screen draws anew is no table."""
-    screen = "".join(
-        f"\x1b[{3 + row};1H{line}" for row, line in enumerate(table().replace("On", "\x1b[1mOn\x1b[m").split("\n"))
-    )
-    text = f"\x1b[?1049h\x1b[1;24r\x1b(B\x1b[m\x1b[H\x1b[2JEvery 5.0s: nvidia-smi\x1b[1;60Hnode1: {asctime()}{screen}"
-    recording = read(tmp_path, f"{text}\x1b[1;70H05\x1b[12;20H63\x1b[24;1H\x1b[?1049l\r\x1b[?1l")
-    assert (percents(recording), seconds(recording)) == ([97], [0])
-    assert WATCHED in recording.run.quality.notes
 
 
 def test_nothing_but_a_frame_is_noise(tmp_path: Path) -> None:
