@@ -1,6 +1,6 @@
 """One nvidia-smi query log being read: from its pieces to the series of its GPUs.
 
-This is the plain road, which a clean log takes. `gpureport.importers.reading.oddities` lists what leaves it.
+This is the plain road, which a clean log takes.
 """
 
 from collections.abc import Iterator
