@@ -73,8 +73,7 @@ def _blocks(file: RawFile, size: int, most: int | None = None) -> Iterator[bytes
     blocks = islice(file.blocks(size), most)
     for block in blocks:
         if not is_plain_text(block):
-            decoded = encoding.utf8_from_plain_text(chain((block,), blocks), inside_line=inside_line)
-            yield from cleaning.clean(decoded, file.account, inside_line=inside_line)
+            yield from cleaning.clean(chain((block,), blocks), file.account, inside_line=inside_line)
             return
         inside_line = not block.endswith(b"\n")
         yield block
