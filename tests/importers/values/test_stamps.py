@@ -61,7 +61,7 @@ def test_what_is_no_stamp(text: str) -> None:
     assert stamps.read(text) is None
 
 
-SHOWN = re.compile(r"(\d\d?)[./](\d\d?)[./](\d{4}) (\d\d?):(\d\d)(?::(\d\d))?(?:[.,](\d{1,6}))?", re.ASCII)
+SHOWN = re.compile(r"(\d\d)[./](\d\d)[./](\d{4}) (\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{3}))?)?", re.ASCII)
 
 
 def shown(text: str) -> int | None:
@@ -94,7 +94,7 @@ DATES = st.builds(
 @settings(deadline=None)
 @given(st.lists(DATES | st.text("0123456789./:, ", max_size=26), min_size=1, max_size=30), st.booleans())
 def test_stamps_as_a_spreadsheet_shows_them(texts: list[str], padded: bool) -> None:  # noqa: FBT001 - drawn
-    """Day, month and hour of one or two digits, with seconds or without: all that is a moment is read, nothing else."""
+    """Day, month and hour of two digits, with seconds, milliseconds or neither: all that is a moment is read, nothing else."""
     cells = [f" {text} " if padded else text for text in texts]
     times, good = stamps.parse(strings_to_arrow(cells), day_first=True)
     found = [time if sure else None for time, sure in zip(times.tolist(), good.tolist(), strict=True)]
@@ -105,6 +105,6 @@ def test_stamps_as_a_spreadsheet_shows_them(texts: list[str], padded: bool) -> N
 def test_a_long_log_of_a_spreadsheet() -> None:
     """Every stamp of a column of a hundred thousand is read."""
     texts = strings_to_arrow(
-        [f"{1 + n // 86_400 % 28}.03.2026 {n // 3600 % 24}:{n // 60 % 60:02}:{n % 60:02}" for n in range(10**5)]
+        [f"{1 + n // 86_400 % 28:02}.03.2026 {n // 3600 % 24:02}:{n // 60 % 60:02}:{n % 60:02}" for n in range(10**5)]
     )
     assert stamps.parse(texts, day_first=True)[1].all()
