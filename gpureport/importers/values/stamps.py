@@ -136,7 +136,8 @@ def _read_day_first(data: npt.NDArray[np.uint8], offsets: IntArray, stamps: IntA
     for width in WIDTHS.intersection(present(lengths[~good])):
         left = np.flatnonzero(~good & (lengths == width))
         found, texts = year_first(_matrix(data, offsets, left, width))
-        stamps[left[found]], good[left[found]] = _fixed_width(texts)
+        if len(found):
+            stamps[left[found]], good[left[found]] = _fixed_width(texts)
 
 
 def _parted(text: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:

@@ -94,7 +94,7 @@ DATES = st.builds(
 @settings(deadline=None)
 @given(st.lists(DATES | st.text("0123456789./:, ", max_size=26), min_size=1, max_size=30), st.booleans())
 def test_stamps_as_a_spreadsheet_shows_them(texts: list[str], padded: bool) -> None:  # noqa: FBT001 - drawn
-    """Day, month and hour of two digits, with seconds, milliseconds or neither: all that is a moment is read, nothing else."""
+    """Day, month and hour of two digits, with seconds, milliseconds or neither: every moment is read."""
     cells = [f" {text} " if padded else text for text in texts]
     times, good = stamps.parse(strings_to_arrow(cells), day_first=True)
     found = [time if sure else None for time, sure in zip(times.tolist(), good.tolist(), strict=True)]
