@@ -239,7 +239,7 @@ def test_a_run_without_hardware_is_read_unless_it_is_required(gpureport: Program
         (("mlflow:absent.db",), 3, "no MLflow database or mlruns folder here; did you mean mlflow.db?"),
         (("mlflow:mlflow.db#nobody",), 3, "no run 'nobody'"),
         (("mlflow.db", "--experiment", "x"), 3, "no experiment 'x'; it has first"),
-        (("mlflow.db", "--filter", "lr > 3"), 2, "--filter: attributes.lr cannot be filtered by without a server"),
+        (("mlflow.db", "--filter", "lr > 3"), 2, "--filter: only a server filters runs"),
         (
             ("mlflow:postgresql://me:secret@host/db",),
             3,

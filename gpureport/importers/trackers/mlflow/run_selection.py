@@ -1,11 +1,11 @@
 """Which runs of a store are meant: by id, its beginning, name, experiment, filter, or the newest."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
-from gpureport.errors import SourceError
+from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.protocol.tracker import Selection, SkippedRun
-from gpureport.importers.trackers.mlflow.run_filters import matches_wildcard
 from gpureport.importers.trackers.mlflow.run_store import RunInfo, RunStore
 from gpureport.importers.trackers.start_order import sort_by_start
 
@@ -155,3 +155,44 @@ def _add_children(found: Sequence[RunInfo], runs: Sequence[RunInfo]) -> list[Run
             kept[run.id] = run
             waiting = [each for each in runs if each.parent == run.id and not each.deleted] + waiting
     return list(kept.values())
+
+
+def select_experiment(
+    where: str, runs: Sequence[RunInfo], known: Mapping[str, str], experiment: str | None, wanted: str | None
+) -> list[RunInfo]:
+    """Return the runs of an experiment; all when None.
+
+    Args:
+        where: what a person calls the store.
+        runs: runs.
+        known: names of the experiments, by id.
+        experiment: name or id of an experiment.
+        wanted: filter, which only a server understands.
+
+    Raises:
+        SettingsError: when there is a filter.
+        SourceError: when there is no such experiment.
+    """
+    if wanted is not None:
+        hint = f"name runs with --run or --experiment, or start one: mlflow server --backend-store-uri {where}"
+        raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
+    if experiment is None:
+        return list(runs)
+    wanted = {key for key, name in known.items() if experiment in {key, name}}
+    if not wanted:
+        raise no_such_experiment(where, experiment, known.values())
+    return [run for run in runs if run.experiment_id in wanted]
+
+
+def no_such_experiment(where: str, experiment: str, names: Iterable[str]) -> SourceError:
+    """Return an error that names experiments of a similar name, else the first ones."""
+    known = sorted(set(names))
+    close = get_close_matches(experiment, known, n=5, cutoff=0.5) or known[:5]
+    return SourceError(
+        where, f"no experiment {experiment!r}", f"it has {', '.join(close) or 'none'}", code="no_such_experiment"
+    )
+
+
+def matches_wildcard(pattern: str, text: str) -> bool:
+    """Return whether a text matches a pattern in which `*` stands for anything; case matters."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL) is not None

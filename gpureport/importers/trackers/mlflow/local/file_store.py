@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport.errors import SourceError
-from gpureport.importers.trackers.mlflow import run_filters
 from gpureport.importers.trackers.mlflow.local import local_artifacts, metric_file
 from gpureport.importers.trackers.mlflow.local.experiment_folders import META, RUN_ID, find_experiments, read_meta
 from gpureport.importers.trackers.mlflow.local.text_files import list_folder, list_names, raise_unreadable, read_text
+from gpureport.importers.trackers.mlflow.run_selection import select_experiment
 from gpureport.importers.trackers.mlflow.run_store import (
     HARDWARE_PREFIXES,
     MetricSeries,
@@ -63,9 +63,7 @@ class FileStore:
             known[folder.name] = meta.get("name") or folder.name
             found += list(self._runs(folder, meta))
         found.sort(key=lambda run: (run.fault is not None, -(run.started or 0), run.id))
-        return run_filters.filter_runs(
-            self, run_filters.select_experiment(self.where, found, known, experiment), wanted
-        )
+        return select_experiment(self.where, found, known, experiment, wanted)
 
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id.

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.errors import SourceError
-from gpureport.importers.trackers.mlflow import run_filters
 from gpureport.importers.trackers.mlflow.local import local_artifacts, mlflow_database
+from gpureport.importers.trackers.mlflow.run_selection import select_experiment
 from gpureport.importers.trackers.mlflow.run_store import (
     MetricSeries,
     RunInfo,
@@ -93,9 +93,7 @@ class SqliteStore:
                 _text(key): _text(name)
                 for key, name in connection.execute("select experiment_id, name from experiments")
             }
-        return run_filters.filter_runs(
-            self, run_filters.select_experiment(self.where, found, known, experiment), wanted
-        )
+        return select_experiment(self.where, found, known, experiment, wanted)
 
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id."""

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import numpy as np
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.trackers.mlflow.run_filters import no_such_experiment
+from gpureport.importers.trackers.mlflow.run_selection import no_such_experiment
 from gpureport.importers.trackers.mlflow.run_store import (
     HARDWARE_PREFIXES,
     MetricSeries,
