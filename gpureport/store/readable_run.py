@@ -17,11 +17,6 @@ class ReadableRun(Protocol):
         """Its id; complete after the last batch."""
         ...
 
-    @property
-    def source_state(self) -> str | None:
-        """What tells, without reading it, whether it is still the same; None where nothing does."""
-        ...
-
     def batches(self) -> Iterator["pa.Table"]:
         """Yield its series."""
         ...

@@ -29,8 +29,6 @@ class StoredRun:
         importer_version: version of the importers that read it.
         series_sha256: sha256 of the file of its series; None in what was stored before there was one.
         training_sha256: sha256 of the file of its training metrics; None without training metrics.
-        source_state: hash of what its tracker said of it before it was read; None where nothing tells without reading
-            whether the tracker holds more by now.
     """
 
     run: Run
@@ -38,7 +36,6 @@ class StoredRun:
     importer_version: str
     series_sha256: str | None = None
     training_sha256: str | None = None
-    source_state: str | None = None
 
 
 def dump_run(stored: StoredRun) -> str:
@@ -49,7 +46,7 @@ def dump_run(stored: StoredRun) -> str:
         # as it was written before there was common work
         del run["work"]["is_common"]
     content: dict[str, Any] = {"importer_version": stored.importer_version, "columns": stored.columns, "run": run}
-    for name in ("series_sha256", "training_sha256", "source_state"):
+    for name in ("series_sha256", "training_sha256"):
         if getattr(stored, name) is not None:
             content[name] = getattr(stored, name)
     return json.dumps({**content, "sha256": _hash_content(content)}, indent=1) + "\n"
@@ -75,7 +72,6 @@ def load_run(text: str) -> StoredRun:
             importer_version=content["importer_version"],
             series_sha256=content.get("series_sha256"),
             training_sha256=content.get("training_sha256"),
-            source_state=content.get("source_state"),
         )
     )
 

@@ -96,7 +96,6 @@ class Store:
                 importer_version=importer_version,
                 series_sha256=series_sha256,
                 training_sha256=self._write_training(redact_column(reading.training(), "name"), folder / _TRAINING),
-                source_state=reading.source_state,
             )
             with atomic_writes.raise_store_errors(self.folder):
                 (folder / RUN_FILE).write_text(run_json.dump_run(stored), encoding="utf-8")
@@ -233,12 +232,11 @@ class Store:
         except _UNREADABLE as error:
             raise StoreError(str(path), "damaged or missing", "ingest the run again") from error
 
-    def relabel(self, entry: Entry, run: Run, source_state: str | None = None) -> Entry:
-        """Keep what is now said about a run: its name, step, params, tags and work, and the state of its tracker."""
+    def relabel(self, entry: Entry, run: Run) -> Entry:
+        """Keep what is now said about a run: its name, step, params, tags and work."""
         with atomic_writes.raise_store_errors(self.folder):
             current = self.get(entry.run.id) or entry
-            state = source_state or current.stored.source_state
-            stored = replace(current.stored, run=_copy_labels(current.run, run), source_state=state)
+            stored = replace(current.stored, run=_copy_labels(current.run, run))
             atomic_writes.write_text(entry.folder / RUN_FILE, run_json.dump_run(stored), self._runs)
         return Entry(stored, entry.folder)
 

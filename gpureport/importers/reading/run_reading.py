@@ -129,11 +129,6 @@ class Reading:
         return [*self._files, *(self._companions.files if self._companions else ())]
 
     @property
-    def source_state(self) -> None:
-        """Nothing: whether its logs are the same is known by their bytes."""
-        return
-
-    @property
     def run_id(self) -> str:
         """The run's id, from the bytes of its sources and the options that select or place rows."""
         sources = self._log_sources

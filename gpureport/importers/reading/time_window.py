@@ -193,11 +193,6 @@ class CutReading:
         return self._reading.locator
 
     @property
-    def source_state(self) -> str | None:
-        """What changes whenever a tracker holds more of the run."""
-        return self._reading.source_state
-
-    @property
     def sizes(self) -> tuple[int, ...]:
         """Bytes of each source."""
         return self._reading.sizes

@@ -52,15 +52,7 @@ class TrackedReading:
         self._join = join
 
     @cached_property
-    def source_state(self) -> str | None:
-        """Hash of what changes whenever its tracker holds more of it; None where only reading it tells."""
-        state = None if self._strict else self._of.source_state
-        return None if state is None else sha256(state.encode()).hexdigest()
-
-    @cached_property
     def _tracked(self) -> Tracked:
-        # what is logged while it is read is read the next time
-        _ = self.source_state
         tracked = self._of.read(self._options)
         tracked = self._join(tracked, self._options)
         rejected = [entry for entry in tracked.quality.rejected if entry.reason not in CHOSEN]

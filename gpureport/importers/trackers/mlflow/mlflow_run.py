@@ -69,19 +69,6 @@ class MlflowRun:
         """Why it cannot be read."""
         return self.info.fault
 
-    @property
-    def source_state(self) -> str | None:
-        """What changes whenever the store holds more of a run that has ended; None for one that has not."""
-        chosen = self.selection
-        if not self.info.finished or self.info.fault is not None or chosen.map is not None:
-            return None
-        try:
-            held = self.store.source_state(self.info, ARTIFACT_FOLDER)
-        except SourceError:
-            return None
-        asked = (chosen.gpu_memory_total, chosen.throughput, chosen.require_hardware)
-        return None if held is None else repr((self.info, held, asked))
-
     def read(self, options: ReadOptions) -> Tracked:
         """Read the run.
 

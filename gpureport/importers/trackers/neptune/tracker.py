@@ -126,11 +126,6 @@ class _Run:
         asked = self.selection.group is not None or self.selection.runs
         return None if asked else self.held[0].fault
 
-    @property
-    def source_state(self) -> None:
-        """Nothing: what it holds is known once it is read."""
-        return
-
     def read(self, options: ReadOptions) -> Tracked:
         """Read it.
 

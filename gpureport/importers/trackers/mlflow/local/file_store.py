@@ -149,15 +149,6 @@ class FileStore:
         except OSError as error:
             raise_unreadable(error, folder)
 
-    def source_state(self, run: RunInfo, folder: str) -> str:
-        """Return the names, sizes and times of the files of a run."""
-        home, artifacts = self.home(run), self.artifact_folder(run)
-        parts = (home / part for part in ("metrics", "params", "tags"))
-        try:
-            return local_artifacts.describe_files(*parts, artifacts and artifacts / folder)
-        except OSError as error:
-            raise_unreadable(error, home)
-
     def artifact_folder(self, run: RunInfo) -> Path | None:
         """Return the folder in which the artifacts of a run lie; None where they are not on this machine."""
         own = self.home(run) / "artifacts"

@@ -46,8 +46,6 @@ _SOUND = """
 """
 _POINTS = f"select key, timestamp, value, is_nan, step from metrics where run_uuid = ? and {_SOUND}"  # noqa: S608 - made of constants
 _TORN = f"select key, count(*) from metrics where run_uuid = ? and not ({_SOUND}) group by key"  # noqa: S608 - as above
-_COUNT = "select count(*) from metrics where run_uuid = ?"
-_LATEST = "select key, value, timestamp, step, is_nan from latest_metrics where run_uuid = ? order by key"
 _PARAMS = "select key, value from params where run_uuid = ? order by key limit ?"
 _TAGS = "select key, coalesce(value, '') from tags where run_uuid = ? order by key limit ?"
 
@@ -141,14 +139,6 @@ class SqliteStore:
         for key in torn:
             keys.setdefault(key, len(keys))
         return [_metric_series(key, points, torn.get(key, 0)) for key, points in _split_by_key(points, keys)]
-
-    def source_state(self, run: RunInfo, folder: str) -> str:
-        """Return the number of points, the last one of each metric, params, tags, and the files of a run."""
-        with self._opened() as connection:
-            found = [connection.execute(query, (run.id,)).fetchall() for query in (_COUNT, _LATEST)]
-            found += [connection.execute(query, (run.id, MOST_LABELS)).fetchall() for query in (_PARAMS, _TAGS)]
-        artifacts = self.artifact_folder(run)
-        return repr((found, local_artifacts.describe_files(artifacts and artifacts / folder)))
 
     def artifact_folder(self, run: RunInfo) -> Path | None:
         """Return the folder in which the artifacts of a run lie; None where they are not on this machine."""

@@ -161,10 +161,6 @@ class ClientStore:
             np.array([each.step for each in points], dtype=np.int64),
         )
 
-    def source_state(self, run: RunInfo, folder: str) -> None:  # noqa: ARG002 - as other stores
-        """Return nothing: stores behind MLflow's client are read each time."""
-        return
-
     def artifacts(self, run: RunInfo, folder: str) -> list[str]:
         """Return the names of the files in a folder of a run's artifacts."""
         return sorted(each.path for each in self._call("list_artifacts", run.id, folder) if not each.is_dir)

@@ -207,13 +207,6 @@ class RestStore:
                 return order_points(key, times, values, steps)
         raise self._endless_error("points")
 
-    def source_state(self, run: RunInfo, folder: str) -> str:
-        """Return the last point of each metric, params, tags, and the sizes of the files of a run."""
-        data = self._got(run.id).get("data", {})
-        parts = [sorted(map(repr, data.get(part, ()))) for part in ("metrics", "params", "tags")]
-        files = sorted((each["path"], each.get("file_size")) for each in self._list_artifacts(run, folder))
-        return repr((parts, files))
-
     def _list_artifacts(self, run: RunInfo, folder: str) -> list[dict[str, Any]]:
         found = self.transport.get(f"{_API}/artifacts/list", run_id=run.id, path=folder).get("files", ())
         return [each for each in found if not each.get("is_dir")]
