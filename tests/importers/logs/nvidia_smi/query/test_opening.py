@@ -155,7 +155,7 @@ def test_rows_of_another_form_above_a_header_are_rejected(tmp_path: Path) -> Non
     text = "\n".join([*rows, HEADER, *later, ""])
     quality = read_text(tmp_path, text).run.quality
     assert (quality.rows_kept, quality.rejected[0].rows) == (9, 59)
-    assert any("--columns timestamp,column_2,column_3, with the fields" in note for note in quality.notes)
+    assert any("--columns column_1,column_2,column_3, with the fields" in note for note in quality.notes)
     names = ("timestamp", "utilization.gpu", "power.draw")
     assert read_text(tmp_path, text, ReadOptions(columns=names)).run.quality.rows_kept == 59 + 9
 
