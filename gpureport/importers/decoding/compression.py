@@ -164,7 +164,7 @@ def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
             done += len(block)
             if done > max(UNPACKED_FREELY, MOST_UNPACKED_RATIO * file.size):
                 what = f"it unpacks to more than {MOST_UNPACKED_RATIO} times its size, as no recording does"
-                raise SourceError(str(file.path), what, "unpack it, and give the log in it")
+                raise SourceError(str(file.path), what, "unpack it, and give the log in it", code="unpacks_too_large")
             yield block
     except _TrailingError:
         file.account.trailing = True

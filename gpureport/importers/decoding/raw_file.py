@@ -90,10 +90,17 @@ def raise_source_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except PermissionError as error:
-        raise SourceError(str(path), "no permission to read it", "change its permissions or copy it") from error
+        raise SourceError(
+            str(path), "no permission to read it", "change its permissions or copy it", code="no_permission"
+        ) from error
     except OSError as error:
         hint = "check its disk, or copy it" if error.errno == errno.EIO else "check the path"
-        raise SourceError(str(path), error.strerror or "cannot be read", hint) from error
+        raise SourceError(
+            str(path),
+            error.strerror or "cannot be read",
+            hint,
+            code="no_such_file" if isinstance(error, FileNotFoundError) else "cannot_read",
+        ) from error
 
 
 class RawFile:
@@ -204,7 +211,9 @@ class RawFile:
         now = RawFile(self.path)
         now._state = self._state
         if now.sha256() != self.sha256():
-            raise SourceError(str(self.path), "it changed while it was read", "copy it and read the copy")
+            raise SourceError(
+                str(self.path), "it changed while it was read", "copy it and read the copy", code="changed_while_read"
+            )
 
 
 @cache

@@ -216,7 +216,9 @@ class Reading:
         rejected = [e for e in outcome.quality.rejected if e.reason != NOT_SELECTED]
         if self._strict and rejected:
             reasons = ", ".join(f"{e.rows} {e.reason}{e.at}" for e in rejected)
-            raise SourceError(where, f"lines were rejected: {reasons}", "mend them or leave out --strict")
+            raise SourceError(
+                where, f"lines were rejected: {reasons}", "mend them or leave out --strict", code="lines_rejected"
+            )
 
     def _outcomes(self) -> list[Outcome]:
         outcomes = [extraction.outcome() for extraction in self._extractions]
@@ -251,7 +253,9 @@ class Reading:
         gpus = {device.id for device in devices if device.scope is Scope.GPU}
         if len(gpus) > MOST_GPUS:
             what = f"it holds {len(gpus):,} GPUs; at most {MOST_GPUS:,} are read in a run"
-            raise SourceError(self.locator, what, "give a part of them with --gpus, or a log a node")
+            raise SourceError(
+                self.locator, what, "give a part of them with --gpus, or a log a node", code="too_many_gpus"
+            )
         rates = [rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus]
         trained, unused = (self._training.quality(), self._training.notes) if self._training else ([], ())
         labels, stated = self.labels, self.file_labels

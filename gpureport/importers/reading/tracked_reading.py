@@ -58,7 +58,9 @@ class TrackedReading:
         rejected = [entry for entry in tracked.quality.rejected if entry.reason not in CHOSEN]
         if self._strict and rejected:
             reasons = ", ".join(f"{entry.rows} {entry.reason}{entry.at}" for entry in rejected)
-            raise SourceError(self.locator, f"points were rejected: {reasons}", "leave out --strict")
+            raise SourceError(
+                self.locator, f"points were rejected: {reasons}", "leave out --strict", code="points_rejected"
+            )
         return tracked
 
     @property

@@ -168,11 +168,15 @@ class MappedForm:
         if not self._header:
             missing = [each for each in self._map.headings if each not in (self._first or "")]
             what = f"no line names the columns of the map ({', '.join(missing or self._map.headings)})"
-            raise SourceError(_WHERE, what, f"its first line is {redact_start(self._first or '')!r}")
+            raise SourceError(
+                _WHERE, what, f"its first line is {redact_start(self._first or '')!r}", code="no_mapped_header"
+            )
         if not self._fitting and self._others:
             cells_each = max(self._others, key=lambda count: self._others[count])
             what = f"its header names {len(self._header)} columns, but its rows have {cells_each} cells"
-            raise SourceError(_WHERE, what, "nobody can say which cell is which: mend the header")
+            raise SourceError(
+                _WHERE, what, "nobody can say which cell is which: mend the header", code="wrong_number_of_cells"
+            )
 
 
 def _put(column: MappedColumn, cell: str, values: Values, builder: ChunkBuilder) -> None:

@@ -100,7 +100,7 @@ class TrainingLog:
         reader = _Reader(name)
         reader.read(lines)
         if not len(reader.points):
-            raise SourceError(str(file.path), "it holds no training metric", WANTED)
+            raise SourceError(str(file.path), "it holds no training metric", WANTED, code="no_training_metrics")
         return reader.training(options, started)
 
 

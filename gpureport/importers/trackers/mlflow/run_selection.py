@@ -82,7 +82,7 @@ def _find_by_name(store: RunStore, runs: Sequence[RunInfo], name: str) -> list[R
     begun = [run for run in runs if run.id.startswith(name)] if len(name) >= _SHORTEST else []
     if begun:
         return _require_one(store, name, begun, runs)
-    raise SourceError(store.where, f"no run {name!r}", _suggest_runs(name, active))
+    raise SourceError(store.where, f"no run {name!r}", _suggest_runs(name, active), code="unknown_run")
 
 
 def _find_fitting(runs: Iterable[RunInfo], wildcard: str) -> list[RunInfo]:
@@ -110,7 +110,9 @@ def _require_one(store: RunStore, name: str, found: Sequence[RunInfo], runs: Seq
     said = ", ".join(run.summary for run in found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
     reads_all = [run.id for run in _find_fitting(runs, f"{name}*")] == [run.id for run in found]
     every = f"; {name + '*'!r} reads all of them" if reads_all else ""
-    raise SourceError(store.where, f"{len(found)} runs are called {name!r}", f"name one by its id: {said}{every}")
+    raise SourceError(
+        store.where, f"{len(found)} runs are called {name!r}", f"name one by its id: {said}{every}", code="several_runs"
+    )
 
 
 def _suggest_runs(name: str, runs: Iterable[RunInfo]) -> str:
@@ -131,7 +133,7 @@ def _select_finished(store: RunStore, runs: Sequence[RunInfo], selection: Select
     found = [run for run in ended if run.hardware or run.fault is not None]
     if not found:
         what = f"none of {len(runs)} runs has ended and holds hardware series" if runs else "no run"
-        raise SourceError(store.where, what, f"{_HINT}; --run reads one whatever it holds")
+        raise SourceError(store.where, what, f"{_HINT}; --run reads one whatever it holds", code="no_finished_run")
     ids = {run.id for run in found}
     return [run for run in found if run.parent not in ids]
 
@@ -178,10 +180,10 @@ def select_experiment(
         raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
     if experiment is None:
         return list(runs)
-    wanted = {key for key, name in known.items() if experiment in {key, name}}
-    if not wanted:
+    ids = {key for key, name in known.items() if experiment in {key, name}}
+    if not ids:
         raise no_such_experiment(where, experiment, known.values())
-    return [run for run in runs if run.experiment_id in wanted]
+    return [run for run in runs if run.experiment_id in ids]
 
 
 def no_such_experiment(where: str, experiment: str, names: Iterable[str]) -> SourceError:

@@ -50,7 +50,7 @@ class Neptune:
         """Refuse a folder in which Neptune's client was started."""
         if (folder / _CLIENT).is_dir():
             what = "the folder holds runs of Neptune's client and no log"
-            raise SourceError(str(folder), what, f"give {folder / _CLIENT}")
+            raise SourceError(str(folder), what, f"give {folder / _CLIENT}", code="folder_of_client")
 
     def runs(self, source: str, selection: Selection) -> SelectedRuns:
         """Return the runs that are meant, and those left out.

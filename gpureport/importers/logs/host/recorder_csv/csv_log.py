@@ -125,7 +125,9 @@ class HostExtraction:
             yield from self._row_placement.batches(placed, rows.data)
         if self._tally.rows == 0:
             hint = "give a CSV with a timestamp and cpu_percent, the value of psutil.cpu_percent()"
-            raise SourceError(str(self._file.path), "no row of host metrics that can be used", hint)
+            raise SourceError(
+                str(self._file.path), "no row of host metrics that can be used", hint, code="no_usable_row"
+            )
 
     def _rows(self) -> Iterator[tuple[Section, AssignedRows]]:
         for parsed in Parser(HostDialect()).sections(pieces(self._file)):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpureport.errors import Problem
+from gpureport.errors import CodedProblem
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.drawn_tables import LACKS, LACKS_BESIDE
@@ -55,14 +55,14 @@ class MixedFormsExtraction(FormExtraction):
         self._events = self._events[len(before) :]
         self._messages.add(before, rows.lines[kept], placed.times[kept])
 
-    def _nothing(self) -> Problem:
-        what, hint = super()._nothing()
+    def _nothing(self) -> CodedProblem:
+        what, hint, code = super()._nothing()
         if hint != INTERVAL:
-            return what, hint
+            return what, hint, code
         forms = [form for form in self._mixed.rows if form != TEXT]
         if not any(self._mixed.rows.values()):
             hint = _LISTS
-        return f"its rows ({', '.join(forms)}) have no time", _HINT if Dmon.name in forms else hint
+        return f"its rows ({', '.join(forms)}) have no time", _HINT if Dmon.name in forms else hint, code
 
     def outcome(self) -> Outcome:
         """Return what is known after the last batch."""

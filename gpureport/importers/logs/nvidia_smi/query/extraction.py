@@ -12,7 +12,7 @@ import numpy as np
 
 from gpureport.columns import IntArray
 from gpureport.data_quality import Quality
-from gpureport.errors import Problem, SourceError
+from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers.decoding.pieces import PIECE_BYTES, head, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import Layout
@@ -83,7 +83,7 @@ class QueryGpuExtraction:
         self._columns = ColumnsRead()
         self._stamped: bool | None = None
         self._absolute = False
-        self._problem: Problem | None = None
+        self._problem: CodedProblem | None = None
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one GPU each.
@@ -100,7 +100,8 @@ class QueryGpuExtraction:
             self._event_log().add(self._events, np.zeros(0, np.int64), np.zeros(0, np.int64))
         if self._tally.rows == 0:
             problem = self._problem or unusable_log.explain_no_rows(self._file, self._tally, self._devices.indices)
-            raise SourceError(str(self._file.path), *problem)
+            what, hint, code = problem
+            raise SourceError(str(self._file.path), what, hint, code=code)
 
     def _rows(self) -> Iterator[tuple[Section, AssignedRows]]:
         """Yield the sections of the log with the GPU each row belongs to."""
@@ -150,7 +151,7 @@ class QueryGpuExtraction:
             bad |= rows
         return section.select(~bad) if bad.any() else section
 
-    def _unusable_columns(self, layout: Layout) -> Problem | None:
+    def _unusable_columns(self, layout: Layout) -> CodedProblem | None:
         """Return what a header lacks and what to do, None when its rows can be used."""
         if layout.holds(fields.METRICS):
             if self._stamped is None:

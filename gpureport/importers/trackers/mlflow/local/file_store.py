@@ -167,7 +167,7 @@ def _damaged_run_error(path: Path, *, missing: bool) -> SourceError:
     what = f"does not say that it is of run {path.name}: damaged, or of another one"
     if missing:
         what = f"is missing from the folder of run {path.name}"
-    return SourceError(str(path / META), what, "restore it, or move its folder out of the store")
+    return SourceError(str(path / META), what, "restore it, or move its folder out of the store", code="damaged_run")
 
 
 def _unreadable_run(run_id: str, folder: Path, experiment: dict[str, str | None], fault: SourceError) -> RunInfo:
@@ -189,7 +189,7 @@ def _list_labels(folder: Path) -> list[str]:
     names = list(list_names(folder))
     if len(names) > MOST_LABELS:
         what = f"it holds {len(names):,} {folder.name}; at most {MOST_LABELS:,} are read"
-        raise SourceError(str(folder), what, "leave the run out")
+        raise SourceError(str(folder), what, "leave the run out", code="too_many_labels")
     return names
 
 

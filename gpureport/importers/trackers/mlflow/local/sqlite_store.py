@@ -70,7 +70,7 @@ class SqliteStore:
         with mlflow_database.open_database(self.path) as connection:
             if lacking := mlflow_database.missing_tables(connection):
                 what = f"not an MLflow database (no table {min(lacking)})"
-                raise SourceError(str(self.path), what, "give the mlflow.db of a tracking server")
+                raise SourceError(str(self.path), what, "give the mlflow.db of a tracking server", code="other_schema")
             yield connection
 
     @property
@@ -121,7 +121,7 @@ class SqliteStore:
         for name, labels in (("params", params), ("tags", tags)):
             if len(labels) > MOST_LABELS:
                 what = f"run {run.id} has more than {MOST_LABELS:,} {name}"
-                raise SourceError(str(self.path), what, "leave the run out")
+                raise SourceError(str(self.path), what, "leave the run out", code="too_many_labels")
         return RunLabels(params=params, tags=tags, latest=values)
 
     def series(self, run: RunInfo) -> list[MetricSeries]:

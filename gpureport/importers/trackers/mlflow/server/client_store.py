@@ -64,7 +64,9 @@ class ClientStore:
         try:
             return import_mlflow().MlflowClient(self._uri)
         except ImportError as error:
-            raise SourceError(self.where, "it needs MLflow's own client", "pip install 'gpureport[mlflow]'") from error
+            raise SourceError(
+                self.where, "it needs MLflow's own client", "pip install 'gpureport[mlflow]'", code="not_installed"
+            ) from error
 
     def _call(self, name: str, *arguments: object, **options: object) -> Any:  # noqa: ANN401 - whatever is asked
         """Return what a method of the client returns.
@@ -79,8 +81,12 @@ class ClientStore:
             return call(*arguments, **options)
         except MlflowException as error:
             if error.error_code == "INVALID_PARAMETER_VALUE" and options.get("filter_string"):
-                raise SettingsError("--filter", str(error), "see MLflow's page on searching runs") from error
-            raise SourceError(self.where, str(error), "check the address and the credentials") from error
+                raise SettingsError(
+                    "--filter", str(error), "see MLflow's page on searching runs", code="bad_filter"
+                ) from error
+            raise SourceError(
+                self.where, str(error), "check the address and the credentials", code="request_failed"
+            ) from error
 
     @property
     def version(self) -> str:

@@ -90,7 +90,10 @@ class RestStore:
 
     def _endless_error(self, what: str) -> SourceError:
         return SourceError(
-            self.where, f"its list of {what} does not end after {MOST_PAGES:,} pages", "check the server"
+            self.where,
+            f"its list of {what} does not end after {MOST_PAGES:,} pages",
+            "check the server",
+            code="endless_list",
         )
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
@@ -120,7 +123,9 @@ class RestStore:
         except InvalidRequestError as error:
             if wanted is None:
                 raise
-            raise SettingsError("--filter", error.what, "see MLflow's page on searching runs") from error
+            raise SettingsError(
+                "--filter", error.what, "see MLflow's page on searching runs", code="bad_filter"
+            ) from error
 
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id."""
