@@ -1,6 +1,5 @@
 """Genuine output of nvidia-smi besides CSV of queries, read where it lies."""
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -41,37 +40,14 @@ def commands(path: Path) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
-def test_every_section_of_a_capture_goes_to_its_form(path: Path) -> None:
-    """Below a command stands a block of the form that reads its output, and no other block of a form."""
-    mixed = MixedForms()
-    for _ in mixed.chunks(pieces(RawFile(path))):
-        pass
-    sections = commands(path)
-    found = []
-    for block in mixed.blocks:
-        above = [command for number, command in sections if number < block.first_line]
-        if block.form in COMMANDS:
-            found.append((above[-1].split("=")[0], block.form))
-    wanted = [command.split("=")[0] for _, command in sections]
-    told = [(command, name) for command in wanted for name in COMMANDS if command.startswith(name)]
-    assert Counter(found) == Counter(told)
-    assert sum(block.lines for block in mixed.blocks) == sum(
-        bool(line.strip()) for line in path.read_text(encoding="utf-8").splitlines()
-    )
-
-
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
 def test_every_row_of_dmon_in_a_capture_is_read(path: Path) -> None:
     """Both runs of `dmon -c 5` give five rows; without -o they have no time, so the series leaves them out."""
     mixed = MixedForms()
-    rows = Counter[str]()
     for _ in mixed.chunks(pieces(RawFile(path))):
         pass
-    for block in mixed.blocks:
-        rows[block.form] += block.rows
-    assert rows["nvidia-smi dmon"] == 10
-    assert rows["nvidia-smi --query-gpu"] == 2
-    assert rows[TEXT] == 0
+    assert mixed.rows["nvidia-smi dmon"] == 10
+    assert mixed.rows["nvidia-smi --query-gpu"] == 2
+    assert mixed.rows[TEXT] == 0
     kept(read(path))
 
 

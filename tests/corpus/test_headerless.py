@@ -2,7 +2,6 @@
 
 import csv
 import re
-import shlex
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from gpureport.importers.logs.nvidia_smi.query import fields
-from gpureport.importers.logs.nvidia_smi.query.headerless import is_headerless, suggest_columns
+from gpureport.importers.logs.nvidia_smi.query.headerless import is_headerless
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_size import infer_ticks
 from gpureport.importers.values import stamps
 from tests.genuine import CORPUS, needs_corpus
@@ -52,18 +51,6 @@ LOGS = [
 def named(heading: str) -> str:
     """Return nvidia-smi's present name of a heading's field."""
     return fields.canonicalize(heading.partition(" [")[0])
-
-
-@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name)
-def test_what_the_suggested_option_names_is_right(path: Path) -> None:
-    """Every column it names is what the header said, with units and without; it has one name a cell."""
-    header, rows = table(path)
-    for cells in (rows, [[UNIT.sub("", cell) for cell in row] for row in rows]):
-        for head in HEADS:
-            option = suggest_columns([", ".join(row) for row in cells[:head]])
-            found = shlex.split(option.partition(", with ")[0])[-1].split(",")
-            for heading, true in zip(found, header, strict=True):
-                assert heading.startswith("column_") or named(heading) == named(true)
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name)

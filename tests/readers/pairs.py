@@ -134,7 +134,7 @@ def describe_recording(recording: Recording, *, host_only: bool = False) -> dict
             f"{each.text}"
             for each in quality.log_events
         ],
-        "notes": len(quality.notes),
+        "notes": list(quality.note_codes),
         "timezone": run.timezone,
         "interval": None if run.interval is None else f"{run.interval:.6g}",
         "step": run.step,
