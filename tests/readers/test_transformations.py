@@ -82,7 +82,7 @@ def test_of_a_compressed_log_that_is_cut_the_beginning_is_read(packed: str, tmp_
             pairs.check_account(recording)
             assert recording.run.quality.notes, share
             assert recording.series.column("timestamp").to_pylist() == whole[: len(recording.series)], share
-            assert len(recording.series) >= 1499 or share < 0.5, share
+            assert len(recording.series) > 1400 or share < 0.5, share
         try:
             pairs.check_account(read_text(tmp_path, content[:at] + b"rubbish" + content[at + 7 :]))
         except GpureportError:
