@@ -44,6 +44,12 @@ def beside_border(change: Callable[[str], str], count: int = 90_000) -> tuple[st
     return "".join([HEADER, "\n", *rows]), len(places)
 
 
+def percents(recording: Recording, device: str = "gpu:0") -> list[int]:
+    """Return the utilisation of a device."""
+    cells = recording.rows_of(device).column("gpu_utilization_ratio").to_numpy()
+    return [round(100 * cell) for cell in cells.tolist()]
+
+
 def reasons(recording: Recording) -> dict[str, int]:
     check_account(recording)
     return {entry.reason: entry.rows for entry in recording.run.quality.rejected}
@@ -74,8 +80,7 @@ def test_a_border_between_pieces_does_not_show(
     assert len(recording.series) == 90_000 - lost * changed
     quality = recording.run.quality
     assert (quality.headers, quality.noise, quality.events) == counted
-    used = [round(100 * cell) for cell in recording.series.column("gpu_utilization_ratio").to_pylist()]
-    assert used[:50_000:7] == [tick * 37 % 101 for tick in range(0, 50_000, 7)]
+    assert percents(recording)[:50_000:7] == [tick * 37 % 101 for tick in range(0, 50_000, 7)]
 
 
 def test_a_header_in_a_later_piece_changes_the_rows_after_it(tmp_path: Path) -> None:
@@ -84,8 +89,7 @@ def test_a_header_in_a_later_piece_changes_the_rows_after_it(tmp_path: Path) -> 
     recording = read_text(tmp_path, text)
     assert (reasons(recording), recording.run.quality.headers) == ({}, 2)
     assert recording.series.column("gpu_power_watts").to_pylist()[89_999:90_001] == [250, 20]
-    used = [round(100 * cell) for cell in recording.series.column("gpu_utilization_ratio").to_pylist()[90_000:]]
-    assert used == [tick % 100 for tick in range(90_000, 140_000)]
+    assert percents(recording)[90_000:] == [tick % 100 for tick in range(90_000, 140_000)]
 
 
 def test_a_header_far_below_is_that_of_the_rows_above(tmp_path: Path) -> None:
@@ -121,8 +125,7 @@ def test_hundreds_of_gpus(tmp_path: Path) -> None:
     recording = read_text(tmp_path, "\n".join(["timestamp, uuid, utilization.gpu [%]", *rows, ""]))
     assert (len(recording.run.gpus), len(recording.series)) == (700, 2800)
     for gpu in (0, 101, 699):
-        used = recording.rows_of(f"gpu:{gpu}").column("gpu_utilization_ratio").to_pylist()
-        assert [round(100 * cell) for cell in used] == [gpu % 101] * 4
+        assert percents(recording, f"gpu:{gpu}") == [gpu % 101] * 4
 
 
 BOMBS = {
