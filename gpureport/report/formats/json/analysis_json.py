@@ -137,7 +137,7 @@ def _quality(analysis: Analysis, zone: str | None) -> dict[str, Any]:
     return {
         "lines": quality.lines,
         "rows_kept": quality.rows_kept,
-        "rejected": [asdict(entry) for entry in quality.rejected],
+        "rejected": [asdict(entry) | {"code": entry.code} for entry in quality.rejected],
         "headers": quality.headers,
         "noise": quality.noise,
         "events": quality.events,
@@ -151,6 +151,7 @@ def _quality(analysis: Analysis, zone: str | None) -> dict[str, Any]:
         "imputed_points": quality.imputed_points,
         "coverage_ratio": analysis.coverage_ratio,
         "notes": list(quality.notes),
+        "note_codes": list(quality.note_codes),
         "unfinished": quality.unfinished,
         "pauses": None if analysis.pauses is None else asdict(analysis.pauses),
     }

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from gpureport.errors import GpureportError, SettingsError, SourceError
+from gpureport.errors import GpureportError, SourceError
 from gpureport.importers.protocol.tracker import Selection
 from gpureport.importers.trackers.mlflow import Mlflow
-from gpureport.importers.trackers.mlflow.run_filters import matches_wildcard, parse_filter
 from tests.importers.trackers.mlflow.stores import START, Made, database, folder, monitored, run_id
 from tests.importers.trackers.mlflow.test_mapping import TICKS
 
@@ -129,60 +128,6 @@ def test_an_experiment_narrows(meant: Meant) -> None:
     assert meant("twice", experiment="second") == [4]
     with pytest.raises(SourceError, match=r"no experiment 'secund'; it has second"):
         meant(experiment="secund")
-
-
-@pytest.mark.parametrize(
-    ("wanted", "numbers"),
-    [
-        ("params.lr = '0.1'", [1]),
-        ("params.lr != '0.2'", [1]),
-        ("params.`lr` like '0.%'", [1]),
-        ("tags.team ilike 'VIS%'", [1]),
-        ("tag.team LIKE 'VIS%'", []),
-        ("metrics.`val/acc` > 0.8", [2]),
-        ('metrics."val/acc" <= 0.8', []),
-        ("status = 'FAILED'", [4]),
-        ("attributes.status = 'RUNNING'", [5]),
-        (f"run_name = 'twice' and attributes.start_time < {START + 3 * APART}", [3]),
-        (f"run_id = '{run_id(3)}' AND params.lr = '0.1'", []),
-    ],
-)
-def test_a_filter_is_understood_without_a_server(meant: Meant, wanted: str, numbers: list[int]) -> None:
-    """Attributes, params, tags and last values of metrics; a run that lacks one does not fulfil the condition."""
-    if numbers:
-        assert meant(filter=wanted) == numbers
-    else:
-        with pytest.raises(SourceError, match="no run"):
-            meant(filter=wanted)
-
-
-@pytest.mark.parametrize(
-    "wanted",
-    [
-        "params.lr = 0.1",
-        "metrics.loss > '1'",
-        "metrics.loss like '1'",
-        "params.lr > '1'",
-        "dataset.name = 'x'",
-        "attributes.artifact_uri = 'x'",
-        "params.lr = '1' or params.lr = '2'",
-        "params.lr",
-        "params.lr = '1' and",
-        "params.lr IN ('1')",
-    ],
-)
-def test_another_filter_is_refused_in_one_line(wanted: str) -> None:
-    """A server understands more; here it would be guessing."""
-    with pytest.raises(SettingsError, match=r"^--filter: .*; for example") as failed:
-        parse_filter(wanted)
-    assert "\n" not in str(failed.value)
-
-
-def test_a_star_is_the_only_sign_of_a_pattern() -> None:
-    """Names of runs may hold brackets and question marks."""
-    assert matches_wildcard("run [1]*", "run [1] again")
-    assert not matches_wildcard("run [1]*", "run 1")
-    assert matches_wildcard("what?", "what?")
 
 
 def test_nothing_to_read_says_what_there_is(tmp_path: Path) -> None:

@@ -208,9 +208,6 @@ def test_an_export_is_read_again_when_it_grew(gpureport: Program, tmp_path: Path
     again = gpureport("ingest", "data").out
     assert again.split()[0] == first.split()[0]
     assert " again: " in again
-    explained = gpureport("ingest", "data", "--explain").out
-    assert explained.startswith("baseline: 1 GPU, 1 h 6 min, a sample every 10 s\n")
-    assert explained.endswith("Not stored.\n")
 
 
 def test_the_list_is_printed(gpureport: Program, tmp_path: Path) -> None:

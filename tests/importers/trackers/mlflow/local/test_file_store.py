@@ -190,19 +190,6 @@ def test_where_no_run_is_left_the_first_reason_is_the_error(tmp_path: Path) -> N
         split_readable(Mlflow().runs(str(source), Selection()).runs)
 
 
-def test_a_filter_does_not_hide_what_it_cannot_be_asked_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither a damaged run nor one whose parameters may not be read is passed over in silence."""
-    made = [Made(id=run_id(1), series=monitored(TICKS), params={"lr": "0.1"})]
-    made += [Made(id=run_id(2), series=monitored(TICKS), params={"batch_size": "8"})]
-    made += [Made(id=run_id(3), series=monitored(TICKS))]
-    source = folder(tmp_path / "mlruns", made)
-    _damaged(source, 3)
-    _denied(monkeypatch, "batch_size")
-    kept, faults = split_readable(Mlflow().runs(str(source), Selection(filter="params.lr = '0.1'")).runs)
-    assert [run.key for run in kept] == [run_id(1)]
-    assert [fault.what.split(" that")[0] for fault in faults] == ["Permission denied", "does not say"]
-
-
 def test_deleted_experiments_lie_in_the_trash(tmp_path: Path) -> None:
     """Their runs count as deleted, and are read by id."""
     source = folder(
