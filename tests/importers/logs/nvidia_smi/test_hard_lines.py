@@ -135,7 +135,8 @@ def test_zeros_inside_a_cut_compressed_log(tmp_path: Path, packed: str) -> None:
     # some methods give nothing of a block that is not whole, so the second of two is cut
     later = PACKED[packed](lines(*(row(second) for second in range(2000, 3000))).encode())
     recording = read_text(tmp_path, content + later[: len(later) * 3 // 4])
-    assert kept(recording) >= 1999
+    # zstd gives 4 KiB at once
+    assert kept(recording) >= (1930 if packed == "zstd" else 1999)
     assert percents(recording)[:100] == list(range(100))
     notes = recording.run.quality.notes
     assert "The compressed log is cut: read up to there." in notes

@@ -8,6 +8,8 @@ from pathlib import Path
 Point = tuple[int, float, int]
 """Milliseconds, value, step."""
 START = 1_795_221_673_408
+TICKS = [10_050 + 10_050 * place for place in range(9)]
+"""Milliseconds after START at which a monitor logs."""
 HARDWARE = {
     "cpu_utilization_percentage": 30.0,
     "system_memory_usage_megabytes": 8000.0,

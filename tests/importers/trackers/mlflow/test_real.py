@@ -16,8 +16,8 @@ from gpureport.publishing import publish
 from tests.genuine import TRACKERS, needs_trackers
 from tests.importers.trackers.mlflow import real
 from tests.importers.trackers.mlflow.conftest import Recorded
-from tests.importers.trackers.mlflow.test_mapping import read
 from tests.importers.trackers.mlflow.test_safety import state
+from tests.importers.trackers.tracked import codes, recording
 
 pytestmark = pytest.mark.tracker
 _CYCLE = 80_000_000_000
@@ -97,7 +97,7 @@ def test_a_report_comes_back_from_a_server(server: str, tmp_path: Path, monkeypa
 
 def test_a_log_that_is_kept_on_a_server_is_read_instead(server: str, tmp_path: Path) -> None:
     """It is fetched, and its zone is told by the time it shares with the run."""
-    before = read(f"mlflow:{server}#every second")
+    before = recording(f"mlflow:{server}#every second")
     times = columns.integers(before.rows_of("gpu:1").column("timestamp"))
     lines = ["timestamp, index, name, utilization.gpu [%], temperature.gpu"]
     for second in range(int(times[0] // 1_000_000) - 5, int(times[-1] // 1_000_000) + 5):
@@ -106,17 +106,17 @@ def test_a_log_that_is_kept_on_a_server_is_read_instead(server: str, tmp_path: P
     log = tmp_path / "gpu.csv"
     log.write_text("\n".join(lines) + "\n", encoding="utf-8")
     publish([log], f"mlflow:{server}#every second")
-    after = read(f"mlflow:{server}#every second")
+    after = recording(f"mlflow:{server}#every second")
     assert after.run.gpus[1].model == "NVIDIA H100"
     assert len(after.rows_of("gpu:0")) == len(before.rows_of("gpu:0"))
-    assert any("taken to be UTC+02:00" in note for note in after.run.quality.notes)
+    assert "log_attached" in codes(after)
 
 
 @pytest.mark.parametrize(("name", "samples"), [("every second", 1), ("every five seconds", 1), ("mean of four", 4)])
 def test_values_stand_where_they_were_read(recorded: Recorded, name: str, samples: int) -> None:
     """Each value says the millisecond at which it was read; as MLflow stamps them they are seconds late."""
-    recording = read(recorded.database, runs=(name,))
-    rows = recording.rows_of("gpu:0")
+    found = recording(recorded.database, runs=(name,))
+    rows = found.rows_of("gpu:0")
     times = columns.integers(rows.column("timestamp")) / 1e3
     clock = columns.floats(rows.column("gpu_memory_used_bytes")) / 1e6
     window = float(np.median(np.diff(times)))
@@ -131,12 +131,12 @@ def test_values_stand_where_they_were_read(recorded: Recorded, name: str, sample
 
 def test_what_was_measured_is_what_is_read(recorded: Recorded) -> None:
     """Two GPUs of 80 GiB and 400 W, one busy while the other is idle."""
-    recording = read(recorded.database, runs=("every second",))
-    assert [device.id for device in recording.run.devices] == ["gpu:0", "gpu:1", "host"]
-    second = recording.run.gpus[1]
+    found = recording(recorded.database, runs=("every second",))
+    assert [device.id for device in found.run.devices] == ["gpu:0", "gpu:1", "host"]
+    second = found.run.gpus[1]
     assert second.memory_total_bytes == pytest.approx(80 * 2**30, rel=2e-3)
     assert second.power_limit_watts == pytest.approx(400, rel=2e-3)
-    times, used = (recording.rows_of("gpu:1").column(name) for name in ("timestamp", "gpu_utilization_ratio"))
+    times, used = (found.rows_of("gpu:1").column(name) for name in ("timestamp", "gpu_utilization_ratio"))
     busy = (columns.integers(times) // 10_000_000) % 2 == 1
     # a second beside each change may belong to either side, and a loaded machine samples late now and then
     inner = np.abs((columns.integers(times) / 1e6 + 5) % 10 - 5) > 1

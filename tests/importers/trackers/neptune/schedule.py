@@ -1,9 +1,6 @@
 """A run with a known schedule, as Neptune's client sees it: a tick every ten seconds, zeros dropped."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-
-import numpy as np
 
 START = 1_773_480_413_123_000
 """First tick, 2026-03-14 09:26:53.123 UTC, in microseconds."""
@@ -76,12 +73,3 @@ def square(*, busy: int, idle: int, ticks: int, high: float = 97.0) -> list[floa
 def loss(start: int, count: int, every: int = 5_000_000) -> Points:
     """Return a training metric that falls."""
     return [(start + every * place, 1.0 / (1 + place)) for place in range(count)]
-
-
-def nearly(values: Iterable[float | None], expected: Iterable[float | None]) -> bool:
-    """Return whether columns of 32-bit values are what they should be; null is NaN."""
-    one, other = (
-        np.array([np.nan if value is None else value for value in column], dtype=np.float64)
-        for column in (values, expected)
-    )
-    return bool(np.allclose(one, other, rtol=1e-6, atol=1e-9, equal_nan=True))

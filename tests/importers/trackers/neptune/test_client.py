@@ -11,8 +11,8 @@ import pytest
 
 from gpureport.testing import Recording, analyze
 from tests.importers.trackers.neptune import folders
-from tests.importers.trackers.neptune.reading import column, recording, times
-from tests.importers.trackers.neptune.schedule import GIB, nearly
+from tests.importers.trackers.neptune.schedule import GIB
+from tests.importers.trackers.tracked import column, recording, times
 
 pytestmark = [
     pytest.mark.tracker,
@@ -67,11 +67,11 @@ def test_the_schedule_comes_back(recorded: tuple[Path, Recording]) -> None:
     _, found = recorded
     expected = truth(found)
     assert len(expected) in {8, 9}
-    assert nearly(column(found, "gpu:0", "gpu_utilization_ratio"), [value / 100 for value in expected])
+    assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in expected]
     assert column(found, "gpu:0", "imputed") == [value == 0 for value in expected]
-    assert nearly(column(found, "gpu:1", "gpu_utilization_ratio"), [0.35] * len(expected))
+    assert column(found, "gpu:1", "gpu_utilization_ratio") == [0.35] * len(expected)
     assert column(found, "gpu:0", "gpu_memory_used_bytes") == [12 * GIB] * len(expected)
-    assert nearly(column(found, "gpu:0", "gpu_power_watts"), [60 + 2 * value for value in expected])
+    assert column(found, "gpu:0", "gpu_power_watts") == [60 + 2 * value for value in expected]
     assert (found.run.gpus[0].memory_total_bytes, found.run.gpus[0].power_limit_watts) == (16 * GIB, 300.0)
     assert dict(found.run.params) == {"params/batch_size": "64"}
     assert len(found.training) > SECONDS // 2

@@ -2,11 +2,10 @@
 
 import pytest
 
-from gpureport.importers import Selection, find_tracker
 from gpureport.testing import Recording, analyze
 from tests.genuine import TRACKERS, needs_trackers
 from tests.importers.trackers.neptune import folders
-from tests.importers.trackers.neptune.reading import column, recording, recordings, times
+from tests.importers.trackers.tracked import codes, column, recording, recordings, times
 
 DATA = TRACKERS / "neptune"
 pytestmark = [
@@ -51,9 +50,9 @@ def test_the_export_of_los_angeles() -> None:
     """Its times are found eight hours off, and the zone puts them where the other export has them."""
     right = recordings(UTC)
     for found in recordings(LOS_ANGELES):
-        assert any("8 h before the time at which the run was made" in note for note in found.run.quality.notes)
+        assert "first_sample_off" in codes(found)
     for found in recordings(LOS_ANGELES, tz="America/Los_Angeles"):
-        assert not any("the run was made" in note for note in found.run.quality.notes)
+        assert "first_sample_off" not in codes(found)
         other = next(each for each in right if abs(each.run.started - found.run.started) < 1000)
         assert found.series.equals(other.series)
         assert found.training.equals(other.training)
@@ -74,21 +73,19 @@ def test_every_recorded_folder() -> None:
     before = folders.state(DATA)
     expected = {"offline-sample": 8, "offline-clean": 2, "async-sample": 1, "scale-offline-sample": 1}
     for name, runs in expected.items():
-        found = find_tracker(str(DATA / name))
-        assert found is not None
-        assert len(found.listed(str(DATA / name), Selection())) == len(recordings(DATA / name)) == runs
+        assert len(recordings(DATA / name)) == runs
     assert folders.state(DATA) == before
 
 
 def test_what_went_wrong_is_told() -> None:
     """A lost GPU, a killed process, a single GPU, GPUs chosen by number and by uuid."""
-    notes = {found.run.stages[0].name: found.run.quality.notes for found in recordings(DATA / "offline-sample")}
-    assert any("monitoring ended 35 s before the run did" in note for note in notes["gpulost"])
-    assert any("which one it was is not recorded" in note for note in notes["onegpu"])
-    devices = {found.run.stages[0].name: len(found.run.gpus) for found in recordings(DATA / "offline-sample")}
+    found = {each.run.stages[0].name: each for each in recordings(DATA / "offline-sample")}
+    assert "monitoring_ended" in codes(found["gpulost"])
+    assert "one_gpu_of_unknown_number" in codes(found["onegpu"])
+    devices = {name: len(each.run.gpus) for name, each in found.items()}
     assert (devices["cvd23"], devices["cvduuid"], devices["nopower"]) == (2, 4, 2)
     killed = recording(DATA / "async-sample")
-    assert any(note.startswith("15 operations were lost") for note in killed.run.quality.notes)
+    assert "operations_lost" in codes(killed)
 
 
 def test_neptune_scale_log_and_export_agree() -> None:

@@ -1,17 +1,25 @@
 """Exports of neptune-exporter."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from gpureport.errors import SourceError
-from gpureport.importers import Selection, find_tracker
-from gpureport.importers.trackers.neptune.exports import export_files
-from gpureport.importers.trackers.neptune.exports.exported_runs import find_exported_runs
+from tests.cli.program import Program
 from tests.importers.trackers.neptune import dumps
-from tests.importers.trackers.neptune.reading import column, readings, recording, recordings, times
-from tests.importers.trackers.neptune.schedule import GIB, START, TICK, Schedule, loss, nearly, square
+from tests.importers.trackers.neptune.schedule import GIB, START, TICK, Schedule, loss, square
+from tests.importers.trackers.tracked import (
+    codes,
+    column,
+    ids,
+    readable,
+    recording,
+    recordings,
+    refused,
+    rejected,
+    times,
+)
 
 LOAD = square(busy=3, idle=2, ticks=20)
 RUN = Schedule(utilization=[LOAD, [35.0] * 20], cpu=[60.0] * 20)
@@ -23,15 +31,15 @@ def test_the_schedule_comes_back(tmp_path: Path) -> None:
     found = recording(tmp_path)
     assert [device.id for device in found.run.devices] == ["gpu:0", "gpu:1", "host"]
     assert times(found, "gpu:0") == RUN.ticks
-    assert nearly(column(found, "gpu:0", "gpu_utilization_ratio"), [value / 100 for value in LOAD])
+    assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in LOAD]
     assert column(found, "gpu:0", "imputed") == [value == 0 for value in LOAD]
     assert column(found, "gpu:0", "gpu_memory_used_bytes") == [round(12.5 * GIB)] * 20
-    assert nearly(column(found, "gpu:0", "gpu_power_watts"), [60 + 2 * value for value in LOAD])
-    assert nearly(column(found, "host", "cpu_utilization_ratio"), [None, *[0.6] * 19])
+    assert column(found, "gpu:0", "gpu_power_watts") == [60 + 2 * value for value in LOAD]
+    assert column(found, "host", "cpu_utilization_ratio") == [None, *[0.6] * 19]
     assert column(found, "host", "host_memory_used_bytes") == [round(5.25 * GIB)] * 20
     quality = found.run.quality
     assert (quality.imputed_points, quality.coverage_ratio) == (8, 1.0)
-    assert "Neptune's client drops zeros: 8 of 20 values of utilization were 0 and are put back" in quality.notes
+    assert "zeros_put_back" in codes(found)
 
 
 def test_what_a_run_says_beside_its_series(tmp_path: Path) -> None:
@@ -81,8 +89,8 @@ def test_stages_are_kept(tmp_path: Path) -> None:
     assert column(whole, "gpu:0", "stage") == ["preprocessing"] * 6 + ["training"] * 9
     assert part.run.id != whole.run.id
     assert (len(part.rows_of("gpu:0")), len(part.training), part.run.started) == (9, 4, START + 7 * TICK)
-    with pytest.raises(SourceError, match="it has no stage 'validation'; it has preprocessing, training"):
-        recording(tmp_path, stage="validation")
+    error = refused(tmp_path, stage="validation")
+    assert (error.code, error.hint) == ("no_such_stage", "it has preprocessing, training")
 
 
 def test_an_export_of_metrics_alone(tmp_path: Path) -> None:
@@ -101,7 +109,7 @@ def test_runs_of_one_file_are_told_by_its_columns(tmp_path: Path) -> None:
     dumps.write_to(folder / "part_1.parquet", one[90:], groups=2)
     first, second = recordings(tmp_path)
     assert (first.run.name, len(first.rows_of("gpu:0")), len(second.rows_of("gpu:0"))) == ("baseline", 20, 4)
-    assert nearly(column(first, "gpu:0", "gpu_utilization_ratio"), [value / 100 for value in LOAD])
+    assert column(first, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in LOAD]
 
 
 def test_parts_and_row_groups_make_no_difference(tmp_path: Path) -> None:
@@ -121,94 +129,77 @@ def test_models_are_no_runs(tmp_path: Path) -> None:
     dumps.write(tmp_path, dumps.run(RUN))
     registry = tmp_path / dumps.name(dumps.PROJECT) / "models" / "M-1_part_0.parquet"
     dumps.write_to(registry, dumps.run(RUN, run_id="M-1"))
-    assert len(readings(tmp_path)) == 1
+    assert len(recordings(tmp_path)) == 1
 
 
-def _broken(tmp_path: Path, error: str) -> None:
-    """Check that the run that is broken says why, with the path, and that the other is read."""
-    dumps.write(tmp_path, dumps.run(Schedule(utilization=[[50.0] * 3]), run_id="OPT-2"))
-    good, bad = 0, []
-    for reading in readings(tmp_path):
-        try:
-            good += len(reading.recording().rows_of("gpu:0"))
-        except SourceError as fault:
-            bad.append(str(fault))
-    assert good == 3
-    assert len(bad) == 1
-    assert error in bad[0]
-    assert str(tmp_path) in bad[0]
-
-
-def test_an_interrupted_export(tmp_path: Path) -> None:
+def _interrupted(folder: Path) -> None:
     """A part that kept its temporary name: the exporter did not finish the run."""
-    part = dumps.write(tmp_path, dumps.run(RUN))
-    dumps.write(tmp_path, dumps.run(RUN), part=1)
+    part = dumps.write(folder, dumps.run(RUN))
+    dumps.write(folder, dumps.run(RUN), part=1)
     part.rename(part.with_name(f"{part.name}.tmp"))
-    _broken(tmp_path, "the export of this run was interrupted, ")
 
 
-def test_a_missing_part(tmp_path: Path) -> None:
-    """Without its first part a run is not complete."""
-    dumps.write(tmp_path, dumps.run(RUN), part=1)
-    _broken(tmp_path, "part 0 of this run is missing")
+def _missing(folder: Path) -> None:
+    dumps.write(folder, dumps.run(RUN), part=1)
 
 
-def test_a_damaged_part(tmp_path: Path) -> None:
-    """A file that was cut off is named."""
-    part = dumps.write(tmp_path, dumps.run(RUN))
+def _cut(folder: Path) -> None:
+    part = dumps.write(folder, dumps.run(RUN))
     part.write_bytes(part.read_bytes()[:-200])
-    _broken(tmp_path, "the Parquet file is damaged")
 
 
-def test_a_part_damaged_in_its_pages(tmp_path: Path) -> None:
-    """Damage that shows only when the values are read is told of the run it hits."""
-    part = dumps.write(tmp_path, dumps.run(RUN), groups=1)
+def _damaged_in_its_pages(folder: Path) -> None:
+    """Damage that shows only when the values are read."""
+    part = dumps.write(folder, dumps.run(RUN), groups=1)
     data = bytearray(part.read_bytes())
     data[4:1500] = bytes(1496)
     part.write_bytes(bytes(data))
-    _broken(tmp_path, "is damaged")
 
 
-def test_missing_columns(tmp_path: Path) -> None:
-    """A file that lacks a column is named with it."""
-    rows = dumps.run(RUN)
+def _without_a_column(folder: Path) -> None:
     schema = pa.schema([field for field in dumps.SCHEMA if field.name != "float_value"])
-    dumps.write_to(dumps.path(tmp_path), rows, schema=schema)
-    _broken(tmp_path, "it lacks the column float_value")
+    dumps.write_to(dumps.path(folder), dumps.run(RUN), schema=schema)
 
 
-def test_the_same_run_in_two_folders(tmp_path: Path) -> None:
-    """Two copies of an export are not added up."""
-    dumps.write(tmp_path / "a", dumps.run(RUN))
-    dumps.write(tmp_path / "b", dumps.run(RUN))
-    with pytest.raises(SourceError, match=r"b.*: it holds runs that are in .*a.* as well: OPT-1; give one of the fo"):
-        recording(tmp_path)
+@pytest.mark.parametrize(
+    ("damage", "code"),
+    [
+        (_interrupted, "export_interrupted"),
+        (_missing, "missing_part"),
+        (_cut, "damaged_export"),
+        (_damaged_in_its_pages, "damaged_export"),
+        (_without_a_column, "no_such_column"),
+    ],
+)
+def test_a_broken_run_is_named_and_the_other_read(tmp_path: Path, damage: Callable[[Path], None], code: str) -> None:
+    damage(tmp_path)
+    dumps.write(tmp_path, dumps.run(Schedule(utilization=[[50.0] * 3]), run_id="OPT-2"))
+    (found,) = readable(tmp_path, runs="OPT-2")[0]
+    assert len(found.rows_of("gpu:0")) == 3
+    error = refused(tmp_path, runs="OPT-1")
+    assert (error.code, str(tmp_path) in error.where) == (code, True)
 
 
-def test_runs_in_two_folders_are_named_once(tmp_path: Path) -> None:
+def test_copies_of_runs_in_two_folders_are_not_added_up(tmp_path: Path) -> None:
     """All runs of a pair of folders are in one message, and no run that lies in one of them alone."""
     for place in ("a", "b"):
         for run_id in ("OPT-1", "OPT-2"):
             dumps.write(tmp_path / place, dumps.run(RUN, run_id=run_id))
     dumps.write(tmp_path / "b", dumps.run(RUN, run_id="OPT-3"))
-    faults = {run.id: str(run.fault) for run in find_exported_runs(tmp_path)}
-    assert faults["OPT-1"] == faults["OPT-2"]
-    assert " as well: OPT-1, OPT-2; give one of the folders" in faults["OPT-1"]
-    assert faults["OPT-3"] == "None"
+    found, faults = readable(tmp_path)
+    assert (len(found), len(set(faults)), faults[0].count("OPT-")) == (1, 1, 2)
+    assert refused(tmp_path, runs="OPT-1").code == "run_in_two_folders"
 
 
 def test_runs_without_hardware(tmp_path: Path) -> None:
     """Named, such a run says what it holds; unnamed, it is left out; none but such is an error."""
     dumps.write(tmp_path, dumps.run(series={"train/loss": loss(START, 3)}, run_id="OPT-3", created=START))
-    with pytest.raises(SourceError, match="the run holds no hardware series, but train"):
-        recording(tmp_path)
+    assert refused(tmp_path).code == "no_hardware_series"
     dumps.write(tmp_path, dumps.run(series={"train/loss": loss(START, 3)}, run_id="OPT-4", created=START))
-    with pytest.raises(SourceError, match="none of its 2 runs holds hardware series"):
-        recordings(tmp_path)
+    assert refused(tmp_path).code == "no_hardware_series"
     dumps.write(tmp_path, dumps.run(RUN))
-    assert [reading.locator.rpartition("#")[2] for reading in readings(tmp_path)] == ["OPT-1"]
-    with pytest.raises(SourceError, match="#OPT-3: the run holds no hardware series"):
-        recordings(tmp_path, require_hardware=True)
+    assert ids(tmp_path) == ["OPT-1"]
+    assert refused(tmp_path, require_hardware=True).where.endswith("#OPT-3")
 
 
 def test_points_without_a_time_are_rejected(tmp_path: Path) -> None:
@@ -217,40 +208,33 @@ def test_points_without_a_time_are_rejected(tmp_path: Path) -> None:
     rows[-1] |= {"timestamp": None}
     dumps.write(tmp_path, rows)
     found = recording(tmp_path)
-    assert [(entry.reason, entry.rows) for entry in found.run.quality.rejected] == [("no time stamp", 1)]
+    assert rejected(found) == [("no_time_stamp", 1)]
 
 
 def test_not_every_parquet_is_an_export(tmp_path: Path) -> None:
     """Files with other columns, and names alone, are not claimed."""
-    found = find_tracker(str(tmp_path))
-    assert found is None
-    dumps.write_to(tmp_path / "x_part_0.parquet", [{"a": 1}], schema=pa.schema({"a": pa.int64()}))
-    (tmp_path / "y.parquet").write_bytes(b"nonsense")
-    assert find_tracker(str(tmp_path)) is None
-    assert not export_files.is_export_file(tmp_path / "y.parquet")
+    for _ in range(2):
+        assert refused(tmp_path).code == "no_log"
+        dumps.write_to(tmp_path / "x_part_0.parquet", [{"a": 1}], schema=pa.schema({"a": pa.int64()}))
+        (tmp_path / "y.parquet").write_bytes(b"nonsense")
 
 
 def test_the_project_is_chosen(tmp_path: Path) -> None:
     """`--project` takes a name, with `*` for any part."""
     dumps.write(tmp_path, dumps.run(RUN))
-    assert len(readings(tmp_path, project="acme/*")) == 1
-    with pytest.raises(SourceError, match="it holds no run of project 'other/x'"):
-        readings(tmp_path, project="other/x")
+    assert len(recordings(tmp_path, project="acme/*")) == 1
+    assert refused(tmp_path, project="other/x").code == "no_such_project"
 
 
-def test_listing(tmp_path: Path) -> None:
+def test_listing(gpureport: Program, tmp_path: Path) -> None:
     """A listing shows what a run holds without reading series, and why another cannot be read."""
     dumps.write(tmp_path, dumps.run(RUN))
     part = dumps.write(tmp_path, dumps.run(RUN, run_id="OPT-2"))
     part.write_bytes(b"PAR1")
-    found = find_tracker(str(tmp_path))
-    assert found is not None
-    one, other = found.listed(str(tmp_path), Selection())
-    assert (one.id, one.name, one.status) == ("OPT-1", "baseline", "inactive")
-    assert one.holds == "acme/gpu-opt  training: 20 ticks, 2 GPUs"
-    assert one.points == 12 + 19 + 6 * 20
-    assert other.status == "cannot be read"
-    assert "the Parquet file is damaged" in str(other.fault)
+    done = gpureport("ingest", "--list", str(tmp_path))
+    line = done.out.splitlines()[0]
+    assert all(word in line for word in ("OPT-1  baseline  inactive", "acme/gpu-opt  training: 20 ticks, 2 GPUs")), line
+    assert (done.code, "OPT-2" in done.out + done.err) == (3, True)
 
 
 def test_work_is_counted_by_a_training_metric(tmp_path: Path) -> None:
@@ -259,15 +243,8 @@ def test_work_is_counted_by_a_training_metric(tmp_path: Path) -> None:
     rows = dumps.run(RUN, series={"train/samples_per_second": speed, "eval/rate": speed, "val/loss": loss(START, 4)})
     dumps.write(tmp_path, rows)
     found = recording(tmp_path)
-    assert found.run.work is not None
-    assert (found.run.work.amount, found.run.work.unit) == (200.0 * 38 * 5, "samples")
-    assert any(
-        "training metrics by their names: throughput: train/samples_per_second; loss: val/loss" in note
-        for note in found.run.quality.notes
-    )
-    other = recording(tmp_path, throughput="eval/rate").run.work
-    assert other is not None
-    assert other.unit == "eval/rate"
-    missing = recording(tmp_path, throughput="none").run
-    assert missing.work is None
-    assert any("no training metric 'none' counts work" in note for note in missing.quality.notes)
+    assert str(found.run.work) == f"Work(amount={200.0 * 38 * 5}, unit='samples')"
+    assert "training_metrics_named" in codes(found)
+    assert getattr(recording(tmp_path, throughput="eval/rate").run.work, "unit", None) == "eval/rate"
+    missing = recording(tmp_path, throughput="none")
+    assert (missing.run.work, "no_work_metric" in codes(missing)) == (None, True)

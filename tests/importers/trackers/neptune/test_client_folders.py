@@ -7,11 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpureport.errors import SourceError
-from gpureport.importers import Selection, find_tracker
+from tests.cli.program import Program
 from tests.importers.trackers.neptune import dumps, folders
-from tests.importers.trackers.neptune.reading import column, readings, recording, recordings, times
-from tests.importers.trackers.neptune.schedule import GIB, START, TICK, Schedule, loss, nearly, square
+from tests.importers.trackers.neptune.schedule import GIB, START, TICK, Schedule, loss, square
+from tests.importers.trackers.tracked import codes, column, ids, recording, recordings, refused, rejected, times
 
 LOAD = square(busy=3, idle=2, ticks=20)
 RUN = Schedule(utilization=[LOAD, [35.0] * 20], cpu=[60.0] * 20)
@@ -23,11 +22,11 @@ def test_the_schedule_comes_back(tmp_path: Path) -> None:
     folders.write(tmp_path, folders.operations(RUN))
     found = recording(tmp_path)
     assert times(found, "gpu:0") == RUN.ticks
-    assert nearly(column(found, "gpu:0", "gpu_utilization_ratio"), [value / 100 for value in LOAD])
+    assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in LOAD]
     assert column(found, "gpu:0", "imputed") == [value == 0 for value in LOAD]
     gpu = found.run.gpus[1]
     assert (gpu.memory_total_bytes, gpu.power_limit_watts) == (24 * GIB, 300.0)
-    assert any("largest one of its machine" in note for note in found.run.quality.notes)
+    assert "memory_of_largest" in codes(found)
     assert (found.run.name, found.run.tags) == ("baseline", (("sample", "true"), ("node", "node-a")))
     assert dict(found.run.params) == {"parameters/batch_size": "64"}
 
@@ -47,7 +46,7 @@ def test_memory_that_a_person_knows(tmp_path: Path) -> None:
     folders.write(tmp_path, folders.operations(RUN))
     found = recording(tmp_path, gpu_memory_total=80 * GIB)
     assert found.run.gpus[0].memory_total_bytes == 80 * GIB
-    assert any("--gpu-memory-total" in note for note in found.run.quality.notes)
+    assert "memory_given" in codes(found)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -67,12 +66,10 @@ def test_any_schedule_comes_back_from_log_and_export(
         for index, values in enumerate(schedule.utilization):
             name = "gpu_utilization_ratio"
             if any(values):
-                assert nearly(column(found, f"gpu:{index}", name), [value / 100 for value in values])
+                assert column(found, f"gpu:{index}", name) == [value / 100 for value in values]
             else:
-                assert name not in found.series.column_names or column(found, f"gpu:{index}", name) == [None] * len(
-                    rows
-                )
-                assert any(f"gpu:{index}" in note and "never reported" in note for note in found.run.quality.notes)
+                assert name not in found.series.column_names or set(column(found, f"gpu:{index}", name)) == {None}
+                assert "never_reported" in codes(found)
 
 
 def test_log_and_export_agree(tmp_path: Path) -> None:
@@ -89,7 +86,7 @@ def test_log_and_export_agree(tmp_path: Path) -> None:
     assert log.training.column("value").equals(dump.training.column("value"))
 
 
-def test_a_folder_is_only_read(tmp_path: Path) -> None:
+def test_a_folder_is_only_read(gpureport: Program, tmp_path: Path) -> None:
     """Neither listing nor reading changes a byte, also of a folder that cannot be written."""
     place = folders.write(tmp_path, folders.operations(RUN))
     (place / "last_put_version").unlink()
@@ -97,9 +94,7 @@ def test_a_folder_is_only_read(tmp_path: Path) -> None:
     place.chmod(0o555)
     try:
         recording(tmp_path)
-        found = find_tracker(str(tmp_path))
-        assert found is not None
-        assert found.listed(str(tmp_path), Selection())[0].holds == "training: 20 ticks, 2 GPUs"
+        assert "training: 20 ticks, 2 GPUs" in gpureport("ingest", "--list", str(tmp_path)).out
     finally:
         place.chmod(0o755)
     assert folders.state(tmp_path) == before
@@ -112,10 +107,9 @@ def test_a_killed_run(tmp_path: Path) -> None:
     log = place / "data-1.log"
     log.write_bytes(log.read_bytes()[:-30])
     found = recording(tmp_path)
-    assert [(entry.reason, entry.rows, entry.first_line) for entry in found.run.quality.rejected] == [
-        ("cut last line", 1, len(given))
-    ]
-    assert any(note.startswith("15 operations were lost") for note in found.run.quality.notes)
+    assert rejected(found) == [("cut_last_line", 1)]
+    assert found.run.quality.rejected[0].first_line == len(given)
+    assert "operations_lost" in codes(found)
 
 
 def test_a_log_damaged_in_the_middle(tmp_path: Path) -> None:
@@ -124,8 +118,8 @@ def test_a_log_damaged_in_the_middle(tmp_path: Path) -> None:
     lines = (place / "data-1.log").read_text().splitlines()
     lines[5] = lines[5][:20]
     (place / "data-1.log").write_text("\n".join(lines))
-    with pytest.raises(SourceError, match=r"data-1.log: line 6 is no operation of Neptune's client"):
-        recording(tmp_path)
+    error = refused(f"neptune:{tmp_path}")
+    assert (error.code, error.where.endswith("data-1.log"), "line 6 " in error.what) == ("damaged_run", True, True)
 
 
 def test_a_log_whose_beginning_was_uploaded(tmp_path: Path) -> None:
@@ -135,7 +129,7 @@ def test_a_log_whose_beginning_was_uploaded(tmp_path: Path) -> None:
     rest = [json.dumps({"obj": each, "version": number, "at": 1.0}) for number, each in enumerate(given[60:], 1261)]
     (place / "data-1261.log").write_text("\n".join(rest))
     found = recording(tmp_path)
-    assert any("the log begins with operation 1201" in note for note in found.run.quality.notes)
+    assert "operations_uploaded" in codes(found)
     assert len(found.rows_of("gpu:0")) == 20
 
 
@@ -144,7 +138,7 @@ def test_other_containers_are_no_runs(tmp_path: Path) -> None:
     folders.write(tmp_path, folders.operations(RUN))
     folders.write(tmp_path, folders.operations(RUN), container="model", run="M-1")
     folders.write(tmp_path, folders.operations(RUN), container="project", run="P-1", about={})
-    assert [reading.locator.rpartition("#")[2] for reading in readings(tmp_path)] == [folders.RUN]
+    assert ids(tmp_path) == [folders.RUN]
 
 
 @pytest.mark.parametrize("shape", ["offline/{run}", "offline/run__{run}", "async/{run}/exec-1700000000.5-2026"])
@@ -155,9 +149,8 @@ def test_older_shapes(tmp_path: Path, shape: str) -> None:
     older.parent.mkdir(parents=True)
     place.rename(older)
     for source in (tmp_path / "old", older, older / "data-1.log"):
-        found = readings(source)
-        assert [reading.locator.rpartition("#")[2] for reading in found] == [folders.RUN]
-        assert len(found[0].recording().rows_of("gpu:0")) == 20
+        assert ids(source) == [folders.RUN]
+        assert len(recording(source).rows_of("gpu:0")) == 20
 
 
 def test_processes_of_one_run(tmp_path: Path) -> None:
@@ -208,15 +201,13 @@ def test_monitoring_that_ended_early(tmp_path: Path) -> None:
     folders.write(tmp_path, [*folders.operations(RUN), *late])
     found = recording(tmp_path)
     assert found.run.ended == RUN.ticks[-1]
-    assert any(
-        note.startswith("hardware monitoring ended 410 s before the run did") for note in found.run.quality.notes
-    )
+    assert "monitoring_ended" in codes(found)
 
 
 def test_what_a_client_before_1_11_does_not_record(tmp_path: Path) -> None:
     """Power was not recorded then."""
     folders.write(tmp_path, folders.operations(Schedule(utilization=[LOAD], power=False)))
-    assert any(note.startswith("GPU power was not recorded") for note in recording(tmp_path).run.quality.notes)
+    assert "no_gpu_power" in codes(recording(tmp_path))
 
 
 def test_two_values_at_one_time(tmp_path: Path) -> None:
@@ -224,10 +215,8 @@ def test_two_values_at_one_time(tmp_path: Path) -> None:
     path = "monitoring/training/gpu_1"
     folders.write(tmp_path, [*folders.operations(RUN), *folders.floats(path, [(RUN.ticks[3], 44.0)])])
     found = recording(tmp_path)
-    assert [(entry.reason, entry.rows) for entry in found.run.quality.rejected] == [
-        ("another value at the same time", 1)
-    ]
-    assert nearly(column(found, "gpu:1", "gpu_utilization_ratio")[3:4], [0.44])
+    assert rejected(found) == [("another_value_at_the_same_time", 1)]
+    assert column(found, "gpu:1", "gpu_utilization_ratio")[3:4] == [0.44]
 
 
 def test_series_that_miss_each_other(tmp_path: Path) -> None:
@@ -242,8 +231,8 @@ def test_series_that_miss_each_other(tmp_path: Path) -> None:
         given += folders.floats(path, values)
     folders.write(tmp_path, given)
     found = recording(tmp_path)
-    assert nearly(column(found, "gpu:0", "gpu_utilization_ratio"), [value / 100 for value in LOAD])
-    assert any("points of one sample lie up to" in note for note in found.run.quality.notes)
+    assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in LOAD]
+    assert "points_joined" in codes(found)
 
 
 def test_a_gauge_without_memory_cannot_be_restored(tmp_path: Path) -> None:
@@ -252,4 +241,4 @@ def test_a_gauge_without_memory_cannot_be_restored(tmp_path: Path) -> None:
     folders.write(tmp_path, kept)
     found = recording(tmp_path)
     assert found.run.quality.imputed_points == 0
-    assert any("memory of gpu:0, gpu:1 was not recorded, so zeros" in note for note in found.run.quality.notes)
+    assert "zeros_missing" in codes(found)

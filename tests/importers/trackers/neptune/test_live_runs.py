@@ -23,8 +23,8 @@ from gpureport.importers.trackers.neptune.exports import exported_runs
 from gpureport.importers.trackers.neptune.live import client_process, live_runs
 from gpureport.importers.trackers.neptune_hardware.point_series import STEP_NOT_RECORDED
 from tests.importers.trackers.neptune import dumps
-from tests.importers.trackers.neptune.reading import recording
 from tests.importers.trackers.neptune.schedule import Schedule, loss, square
+from tests.importers.trackers.tracked import recording
 
 WITH_CLIENT = pytest.mark.skipif(find_spec("neptune") is None, reason="the extra neptune is not installed")
 SCHEDULE = Schedule(utilization=[square(busy=3, idle=2, ticks=20)])
