@@ -25,7 +25,6 @@ SCHEDULE = Schedule(utilization=[[90.0] * 20], cpu=[60.0] * 20)
 
 
 def _points(time: object = START, value: object = 50, step: object = 0) -> Break:
-    """Return what adds a line to a metric, between lines that are whole."""
     return lambda run: (run / USED).write_text(f"{START} 50 0\n{time} {value} {step}\n{START + 1000} 50 1\n")
 
 
@@ -92,7 +91,6 @@ NAMED: dict[str, Break] = {
 
 @pytest.mark.parametrize("how", [*READABLE, *NAMED])
 def test_a_broken_run_of_a_file_store(tmp_path: Path, how: str) -> None:
-    """It is read without what is broken, or named; the other one is read."""
     source = folder(tmp_path / "mlruns", RUNS)
     (READABLE | NAMED)[how](next(source.glob(f"*/{RUNS[0].id}")))
     (whole,) = readable(source, runs=RUNS[1].id)[0]
@@ -124,7 +122,6 @@ def test_a_broken_run_of_a_file_store(tmp_path: Path, how: str) -> None:
     ],
 )
 def test_a_broken_run_of_a_database(tmp_path: Path, change: str) -> None:
-    """A column of SQLite holds values of any type; the run is read, or refused in a line."""
     source = database(tmp_path / "mlflow.db", RUNS)
     with sqlite3.connect(source) as connection:
         connection.execute(change.replace("RUN", RUNS[0].id) + f" where run_uuid = '{RUNS[0].id}'" * ("set" in change))
@@ -136,7 +133,6 @@ def test_a_broken_run_of_a_database(tmp_path: Path, change: str) -> None:
 
 
 def test_a_database_does_not_work_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its query is interrupted, and a value that is made up in it is not."""
     monkeypatch.setattr("gpureport.importers.trackers.read_only_sqlite._FREE_STEPS", 3_000_000)
     source = database(tmp_path / "mlflow.db", RUNS)
     with sqlite3.connect(source) as connection:
@@ -170,7 +166,6 @@ OPERATIONS = [
 
 
 def test_a_line_that_is_not_an_operation_is_named(tmp_path: Path) -> None:
-    """Whatever stands in the place of a number, a text or a list."""
     log = folders.write(tmp_path / ".neptune", folders.operations(SCHEDULE)) / "data-1.log"
     whole = log.read_text()
     for line in OPERATIONS:
@@ -180,7 +175,6 @@ def test_a_line_that_is_not_an_operation_is_named(tmp_path: Path) -> None:
 
 
 def test_a_time_that_is_none_dates_no_operation(tmp_path: Path) -> None:
-    """A whole number of JSON may be larger than any other."""
     log = folders.write(tmp_path / ".neptune", folders.operations(SCHEDULE)) / "data-1.log"
     whole = log.read_text()
     started = readable(tmp_path / ".neptune")[0][0].run.started
@@ -193,7 +187,6 @@ def test_a_time_that_is_none_dates_no_operation(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["damaged line", "named pipe", "link out"])
 def test_a_broken_run_of_neptune(tmp_path: Path, how: str) -> None:
-    """The other run in the folder is read."""
     source, other = tmp_path / ".neptune", folders.RUN.replace("3", "4")
     log = folders.write(source, folders.operations(SCHEDULE)) / "data-1.log"
     folders.write(source, folders.operations(SCHEDULE), run=other)
@@ -208,7 +201,6 @@ def test_a_broken_run_of_neptune(tmp_path: Path, how: str) -> None:
 
 @pytest.mark.parametrize("word", [b"attribute_path", b"OPT-1", b"float_series", b"schema"])
 def test_a_damaged_word_of_an_export(tmp_path: Path, word: bytes) -> None:
-    """Names of columns, texts and their least and greatest need not be text; each place is damaged in turn."""
     path = dumps.write(tmp_path, dumps.run(SCHEDULE))
     content = path.read_bytes()
     places = [found.start() for found in re.finditer(re.escape(word), content)]
@@ -240,7 +232,6 @@ print("alive")
 
 
 def test_a_flipped_bit_of_an_export_ends_no_process(tmp_path: Path) -> None:
-    """Whether a column may be null decides what the statistics hold; Arrow ended the process where they differ."""
     path = dumps.write(tmp_path, dumps.run(SCHEDULE))
     ended = subprocess.run([sys.executable, "-c", _FLIP, str(path)], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (0, "alive\n"), ended.stderr

@@ -23,7 +23,6 @@ def _runs(tmp_path: Path, *numbers: int) -> Path:
 @ONCE
 @given(_TEXT)
 def test_what_mlflow_writes_is_read(tmp_path: Path, name: str) -> None:
-    """Any name of a run comes back, quoted, folded or escaped; lists and lines that say nothing are no error."""
     assume(name.strip())
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     source = tmp_path / "mlruns" if (tmp_path / "mlruns").exists() else _runs(tmp_path, 1)
@@ -38,7 +37,6 @@ _KEPT = {"artifact_uri", "end_time", "experiment_id", "lifecycle_stage", "run_id
 
 
 def test_lines_of_every_form(tmp_path: Path) -> None:
-    """With and without step and dataset, out of order, not a number; cut and strange ones are counted."""
     inf, nan = float("inf"), None
     for place, (text, points, torn) in enumerate(
         [
@@ -62,7 +60,6 @@ def test_lines_of_every_form(tmp_path: Path) -> None:
 
 
 def test_a_torn_line_is_in_the_account(tmp_path: Path) -> None:
-    """A process that was killed leaves half a line."""
     source = _runs(tmp_path, 1)
     path = next(source.rglob("gpu_0_utilization_percentage"))
     path.write_text(path.read_text(encoding="utf-8") + "17952217", encoding="utf-8")
@@ -71,7 +68,6 @@ def test_a_torn_line_is_in_the_account(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["meta.yaml", "mlflow.runName", "batch_size"])
 def test_what_one_may_not_read_is_no_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """A file without permission is named; it is not as if the run, its name or a parameter were not there."""
     made = Made(
         id=run_id(1), name="", series=monitored(TICKS), params={"batch_size": "8"}, tags={"mlflow.runName": "r"}
     )
@@ -89,14 +85,12 @@ def test_what_one_may_not_read_is_no_gap(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def _damaged(source: Path, number: int, content: bytes | None) -> None:
-    """Leave a run in a store with another `meta.yaml`, or without one."""
     path = next(source.rglob(f"{run_id(number)}/meta.yaml"))
     path.unlink() if content is None else path.write_bytes(content)
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\0", b"name: x\n", None], ids=["empty", "binary", "other", "gone"])
 def test_one_damaged_run_keeps_no_other_out(gpureport: Program, tmp_path: Path, content: bytes | None) -> None:
-    """Of five runs one is damaged: four are read, and the fifth is named with its reason, also in a listing."""
     source = _runs(tmp_path, *range(1, 6))
     _damaged(source, 3, content)
     found, (fault,) = readable(source)
@@ -116,7 +110,6 @@ def test_one_damaged_run_keeps_no_other_out(gpureport: Program, tmp_path: Path, 
 
 @pytest.mark.parametrize("content", [b"", b"name: x\n", None], ids=["empty", "other", "gone"])
 def test_one_damaged_experiment_keeps_no_other_out(tmp_path: Path, content: bytes | None) -> None:
-    """It is named in place of its runs; asking for one of them is an error, and a store of nothing else is one."""
     made = [Made(id=run_id(n), series=monitored(TICKS), experiment="ab"[n - 1]) for n in (1, 2)]
     source = folder(tmp_path / "mlruns", made)
     metas = [next(source.rglob(run_id(n))).parent / "meta.yaml" for n in (1, 2)]
@@ -130,7 +123,6 @@ def test_one_damaged_experiment_keeps_no_other_out(tmp_path: Path, content: byte
 
 
 def test_deleted_experiments_lie_in_the_trash(tmp_path: Path) -> None:
-    """Their runs count as deleted, and are read by id."""
     made = [Made(id=run_id(1), series=monitored(TICKS)), Made(id=run_id(2), series=monitored(TICKS), experiment="b")]
     source = folder(tmp_path / "mlruns", made)
     (source / ".trash").mkdir()
@@ -143,7 +135,6 @@ def test_deleted_experiments_lie_in_the_trash(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_experiments_is_not_a_store(tmp_path: Path) -> None:
-    """Folders named by a number alone are none, nor is a run's own folder."""
     (tmp_path / "0").mkdir()
     assert refused(f"mlflow:{tmp_path}").code in {"no_runs", "no_mlflow_store"}
     source = folder(tmp_path / "mlruns", [Made(id=run_id(1), series=monitored(TICKS), start=START)])

@@ -18,12 +18,10 @@ USED = "system/gpu_0_utilization_percentage"
 
 @pytest.fixture(params=[database, folder], ids=["sqlite", "file store"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    """Return a function that makes a store with one run, a database or a folder."""
     return lambda **made: request.param(tmp_path / "mlflow.db", [Made(**{"id": ID, "series": monitored(TICKS)} | made)])
 
 
 def seconds(found: Recording, device: str) -> list[float]:
-    """Return the times of a device, in seconds after the run started."""
     return [(time / 1000 - START) / 1000 for time in times(found, device)]
 
 
@@ -44,7 +42,6 @@ def test_every_metric_has_its_column_and_base_unit(store: Store) -> None:
 
 
 def test_values_stand_where_they_were_read_or_where_they_were_logged(store: Store) -> None:
-    """A value was read when the one before it was logged, the first when the run started."""
     source = store()
     found, raw = recording(source), recording(source, mlflow_raw_times=True)
     assert seconds(found, "gpu:0") == [0, *(tick / 1000 for tick in TICKS[:-1])]
@@ -54,7 +51,6 @@ def test_values_stand_where_they_were_read_or_where_they_were_logged(store: Stor
 
 
 def test_a_pause_and_a_late_monitor_are_no_time_of_a_value(store: Store) -> None:
-    """After a pause the usual distance is taken, as it is where the run began long before its monitor."""
     values = {"gpu_0_utilization_percentage": 5.0}
     found = recording(
         store(series=monitored([100_000, 110_000, 120_000, 180_000, 190_000], values), end=START + 200_000)
@@ -74,7 +70,6 @@ def test_values_are_read_in_order_and_before_they_are_logged(tmp_path: Path, ste
 
 
 def test_first_values_say_nothing_and_counts_begin_anew_with_a_process(store: Store) -> None:
-    """First values speak of a time before the monitor began; a count that falls is that of another process."""
     counts = [0.0, 20.1, 40.2, 60.3, 0.0, 10.05, 20.1, 30.15, 40.2]
     counted = [(START + tick, count, place) for place, (tick, count) in enumerate(zip(TICKS, counts, strict=True))]
     found = recording(store(series=monitored(TICKS) | {"system/network_receive_megabytes": counted}))
@@ -89,7 +84,6 @@ def test_first_values_say_nothing_and_counts_begin_anew_with_a_process(store: St
 
 
 def test_totals_and_limits_are_derived_from_shares_that_tell_them(store: Store, tmp_path: Path) -> None:
-    """Memory and power limit follow from a value and its share; a GPU that is 0.4 % full may have 60 or 100 GB."""
     found = recording(store())
     assert found.run.gpus[0].memory_total_bytes == pytest.approx(80 * 2**30, rel=1e-3)
     assert found.run.gpus[0].power_limit_watts == pytest.approx(400)
@@ -102,7 +96,6 @@ def test_totals_and_limits_are_derived_from_shares_that_tell_them(store: Store, 
 
 
 def test_monitors_of_one_machine_are_kept_and_said(store: Store) -> None:
-    """All ranks logged the same hardware under the same names: no value is lost."""
     one, other = monitored(TICKS), monitored([tick + 3_000 for tick in TICKS])
     found = recording(store(series={key: [*one[key], *other[key]] for key in one}))
     assert [device.id for device in found.run.devices] == ["gpu:0", "host"]
@@ -112,7 +105,6 @@ def test_monitors_of_one_machine_are_kept_and_said(store: Store) -> None:
 
 
 def test_monitors_of_two_machines_are_two_nodes(store: Store) -> None:
-    """Where the memory in use differs at the same time, the same names are those of two machines."""
     other = {"system_memory_usage_megabytes": 30_000.0, "gpu_0_utilization_percentage": 10.0}
     one = monitored(TICKS, {key: value / 2 for key, value in other.items()})
     two = monitored([tick + 3_000 for tick in TICKS], other)
@@ -123,7 +115,6 @@ def test_monitors_of_two_machines_are_two_nodes(store: Store) -> None:
 
 
 def test_a_monitor_that_counts_anew_after_a_pause_is_not_two(store: Store) -> None:
-    """Before 2.9 a resumed run began at step 0 again."""
     one, later = monitored(TICKS[:4]), monitored([tick + 100_000 for tick in TICKS[:4]])
     found = recording(store(series={key: [*one[key], *later[key]] for key in one}))
     assert "processes_told_by_steps" not in codes(found)
@@ -132,7 +123,6 @@ def test_a_monitor_that_counts_anew_after_a_pause_is_not_two(store: Store) -> No
 
 
 def test_nodes_have_devices_of_their_own(store: Store) -> None:
-    """A node id may be anything, an address with dots included; a slash in an unknown name is none."""
     series = monitored(TICKS, node="10.0.0.1") | monitored(TICKS, node="rack/b")
     found = recording(store(series=series | monitored(TICKS, {"fan": 3.0}, node="rack/b")))
     assert [device.id for device in found.run.devices] == [
@@ -143,7 +133,6 @@ def test_nodes_have_devices_of_their_own(store: Store) -> None:
 
 
 def test_the_limit_of_an_amd_gpu_is_not_derived(store: Store) -> None:
-    """Its share of power is one of 500 W, whatever its limit is: it is kept aside."""
     values = {
         "gpu_0_memory_usage_gigabytes": 12.5,
         "gpu_0_utilization_percentage": 50.0,
@@ -158,7 +147,6 @@ def test_the_limit_of_an_amd_gpu_is_not_derived(store: Store) -> None:
 
 
 def test_what_has_no_place_of_its_own_is_kept_and_said(store: Store) -> None:
-    """A metric that a later MLflow records is not dropped in silence."""
     values = {"gpu_0_utilization_percentage": 5.0, "gpu_0_temperature_celsius": 61.5, "fan": 3.0, "net/eth0": 1.0}
     found = recording(store(series=monitored(TICKS, values)))
     assert column(found, "gpu:0", "extra_temperature_celsius") == ["61.5"] * 9
@@ -167,7 +155,6 @@ def test_what_has_no_place_of_its_own_is_kept_and_said(store: Store) -> None:
 
 
 def test_gpus_are_chosen_and_idle_ones_named(store: Store) -> None:
-    """MLflow records every GPU of the machine; what is left out is counted and no fault of the run."""
     values = {f"gpu_{index}_utilization_percentage": 50.0 * (index != 1) for index in range(3)}
     source = store(series=monitored(TICKS, values))
     found = recording(source, gpus=(0, 2))
@@ -185,7 +172,6 @@ def test_a_value_that_is_no_number_is_null_and_counted(store: Store) -> None:
 
 
 def test_training_metrics_are_kept_with_step_and_time(store: Store) -> None:
-    """Equal steps, stamps out of order and infinities stay, in the order of time; NaN is null."""
     inf, nan = float("inf"), float("nan")
     points = ((0, 1.0, 0), (2000, inf, 2), (1000, nan, 1), (3000, -inf, 3), (500, 0.9, 2))
     loss = [(START + late, value, step) for late, value, step in points]
@@ -196,10 +182,6 @@ def test_training_metrics_are_kept_with_step_and_time(store: Store) -> None:
 
 
 def test_work_is_counted_by_the_throughput_that_was_logged(store: Store) -> None:
-    """1000 samples a second for 70 s are 70 000 samples, and a person may name another metric.
-
-    What the first point speaks for was done before the first sample.
-    """
     speed = [(START + 10_000 * place, 1000.0, place) for place in range(8)]
     other = [(time, 2.0, step) for time, _, step in speed]
     source = store(series=monitored(TICKS) | {"samples_per_second": speed, "batches": other})
@@ -210,7 +192,6 @@ def test_work_is_counted_by_the_throughput_that_was_logged(store: Store) -> None
 
 
 def test_params_and_tags_are_kept_without_those_of_mlflow(store: Store) -> None:
-    """What a run was configured with says what changed; file names do not, and its user is a label."""
     tags = {"team": "vision", "mlflow.user": "ada", "mlflow.source.git.commit": "abc", "gpureport.report": "x"}
     tags["mlflow.autologging"] = "pytorch"
     run = recording(store(params={"lr": "0.1", "amp": ""}, tags=tags)).run
@@ -220,13 +201,11 @@ def test_params_and_tags_are_kept_without_those_of_mlflow(store: Store) -> None:
 
 
 def test_a_run_without_an_end_ends_with_its_last_sample(store: Store) -> None:
-    """A killed run is still RUNNING in MLflow."""
     found = recording(store(status="RUNNING", end=None), runs=ID)
     assert (found.run.ended, "no_end" in codes(found)) == ((START + TICKS[-2]) * 1000, True)
 
 
 def test_time_without_samples_at_both_ends_is_said(store: Store) -> None:
-    """MLflow loses the last window, and a monitor may start late."""
     found = recording(store(series=monitored([tick + 100_000 for tick in TICKS]), end=START + 300_000))
     assert codes(found) >= {"late_samples", "early_end"}
 

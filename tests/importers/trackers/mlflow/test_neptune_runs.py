@@ -10,7 +10,6 @@ _PARAMS = {"sys/id": "GO-1", "monitoring/ab12cd34/hostname": "box", "monitoring/
 
 
 def _gauges(space: str, used: list[float], start: int = 0) -> dict[str, list[Point]]:
-    """Return the series of one process as Neptune's client writes them: nothing where a value is 0."""
     values = {
         "gpu_0": used,
         "gpu_memory_0": [4.0] * len(used),
@@ -29,7 +28,6 @@ def _store(tmp_path: Path, series: dict[str, list[Point]], params: dict[str, str
 
 
 def test_dropped_zeros_are_put_back_and_times_stay(tmp_path: Path) -> None:
-    """An idle GPU is a missing point there; a value was stamped when it was read."""
     used = [97.0, 0.0, 0.0, 97.0, 0.0]
     found = recording(_store(tmp_path, _gauges("monitoring/train", used) | {"loss": [(START, 1.0, 0)]}))
     assert column(found, "gpu:0", "gpu_utilization_ratio") == [0.97, 0.0, 0.0, 0.97, 0.0]
@@ -45,7 +43,6 @@ def test_dropped_zeros_are_put_back_and_times_stay(tmp_path: Path) -> None:
 
 
 def test_each_process_is_a_stage(tmp_path: Path) -> None:
-    """Those one after the other share the devices; a name that is a hash says so."""
     series = _gauges("monitoring/ab12cd34", [10.0] * 3) | _gauges("monitoring/train", [90.0] * 3, 100_000)
     found = recording(_store(tmp_path, series))
     assert [stage.name for stage in found.run.stages] == ["process-ab12cd34", "train"]
@@ -53,7 +50,6 @@ def test_each_process_is_a_stage(tmp_path: Path) -> None:
 
 
 def test_processes_that_watch_the_same_gpu_count_once_unless_machines_differ(tmp_path: Path) -> None:
-    """Every rank of a job records all GPUs; the shortest process says most about the time it watched."""
     series = _gauges("monitoring/ab12cd34", [90.0] * 5) | _gauges("monitoring/train", [90.0] * 4, 3_000)
     found = recording(_store(tmp_path, series))
     assert len(found.rows_of("gpu:0")) == 4
@@ -65,14 +61,12 @@ def test_processes_that_watch_the_same_gpu_count_once_unless_machines_differ(tmp
 
 
 def test_a_gpu_never_reported_is_unknown(tmp_path: Path) -> None:
-    """Always idle and not supported look the same."""
     found = recording(_store(tmp_path, _gauges("monitoring/train", [0.0] * 4)))
     assert "gpu_utilization_ratio" not in found.series.column_names
     assert "never_reported" in codes(found)
 
 
 def test_a_run_that_mlflow_recorded_has_no_gauges(tmp_path: Path) -> None:
-    """A training metric called `train/memory` is none."""
     series = monitored(TICKS) | {"train/memory": [(START, 1.0, 0)]}
     found = recording(_store(tmp_path, series, {}))
     assert (found.run.stages, "from_neptune" in codes(found)) == ((), False)

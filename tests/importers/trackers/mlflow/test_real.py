@@ -25,7 +25,6 @@ _CYCLE = 80_000_000_000
 
 
 def test_a_database_is_read_as_its_own_client_reads_it(recorded: Recorded, tmp_path: Path) -> None:
-    """Every run, every point, every param and tag; the database is not touched."""
     before = state(recorded.database.parent)
     store, _ = open_store(str(recorded.database))
     found = real.contents(store)
@@ -36,13 +35,11 @@ def test_a_database_is_read_as_its_own_client_reads_it(recorded: Recorded, tmp_p
 
 
 def test_a_folder_is_read_as_its_own_client_reads_it(recorded: Recorded) -> None:
-    """The client refuses such a folder unless it is told to; here it needs no telling."""
     store, _ = open_store(str(recorded.folder))
     assert real.contents(store) == real.oracle(f"file://{recorded.folder}")
 
 
 def test_a_server_is_read_as_its_own_client_reads_it(server: str, recorded: Recorded) -> None:
-    """Through pages of 25 000 points, to the same rows as from the database."""
     remote, _ = open_store(f"mlflow:{server}")
     local, _ = open_store(str(recorded.database))
     assert real.contents(remote) == real.contents(local)
@@ -50,7 +47,6 @@ def test_a_server_is_read_as_its_own_client_reads_it(server: str, recorded: Reco
 
 
 def test_a_server_finds_runs_by_its_own_filters(server: str) -> None:
-    """The filter goes to the server as it is; deleted and nested runs as from a file."""
     store, _ = open_store(f"mlflow:{server}")
     assert sorted(run.name for run in store.runs(wanted="params.interval = '1'")) == ["every second", "mean of four"]
     assert [run.name for run in store.runs() if run.deleted] == ["odd"]
@@ -61,7 +57,6 @@ def test_a_server_finds_runs_by_its_own_filters(server: str) -> None:
 
 @pytest.mark.filterwarnings("ignore")  # the client warns of its own dependencies
 def test_its_own_client_reads_a_server_to_the_same_rows(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which is how stores are read that need it."""
     for name, value in real.environment().items():
         monkeypatch.setenv(name, value)
     client = ClientStore(server, server)
@@ -77,7 +72,6 @@ def test_its_own_client_reads_a_server_to_the_same_rows(server: str, monkeypatch
 
 @pytest.mark.filterwarnings("ignore")  # the client warns of its own dependencies
 def test_a_report_comes_back_from_a_server(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a run that has ended, byte for byte, with a tag that names it; through the client as well."""
     for name, value in real.environment().items():
         monkeypatch.setenv(name, value)
     report = tmp_path / "report.html"
@@ -96,7 +90,6 @@ def test_a_report_comes_back_from_a_server(server: str, tmp_path: Path, monkeypa
 
 
 def test_a_log_that_is_kept_on_a_server_is_read_instead(server: str, tmp_path: Path) -> None:
-    """It is fetched, and its zone is told by the time it shares with the run."""
     before = recording(f"mlflow:{server}#every second")
     times = columns.integers(before.rows_of("gpu:1").column("timestamp"))
     lines = ["timestamp, index, name, utilization.gpu [%], temperature.gpu"]
@@ -114,7 +107,6 @@ def test_a_log_that_is_kept_on_a_server_is_read_instead(server: str, tmp_path: P
 
 @pytest.mark.parametrize(("name", "samples"), [("every second", 1), ("every five seconds", 1), ("mean of four", 4)])
 def test_values_stand_where_they_were_read(recorded: Recorded, name: str, samples: int) -> None:
-    """Each value says the millisecond at which it was read; as MLflow stamps them they are seconds late."""
     found = recording(recorded.database, runs=(name,))
     rows = found.rows_of("gpu:0")
     times = columns.integers(rows.column("timestamp")) / 1e3
@@ -130,7 +122,6 @@ def test_values_stand_where_they_were_read(recorded: Recorded, name: str, sample
 
 
 def test_what_was_measured_is_what_is_read(recorded: Recorded) -> None:
-    """Two GPUs of 80 GiB and 400 W, one busy while the other is idle."""
     found = recording(recorded.database, runs=("every second",))
     assert [device.id for device in found.run.devices] == ["gpu:0", "gpu:1", "host"]
     second = found.run.gpus[1]
@@ -145,7 +136,6 @@ def test_what_was_measured_is_what_is_read(recorded: Recorded) -> None:
 
 @needs_trackers
 def test_genuine_runs_are_read_as_their_own_client_reads_them(tmp_path: Path) -> None:
-    """Two nodes, two writers, resumed, killed, deleted: every point of each."""
     source = TRACKERS / "mlflow" / "sqlite" / "mlflow.db"
     before = state(source.parent)
     store, _ = open_store(str(source))
@@ -155,7 +145,6 @@ def test_genuine_runs_are_read_as_their_own_client_reads_them(tmp_path: Path) ->
 
 @needs_trackers
 def test_genuine_folders_are_read_as_their_own_client_reads_them(tmp_path: Path) -> None:
-    """The same kinds of runs in a file store."""
     source = TRACKERS / "mlflow" / "filestore" / "mlruns"
     before = state(source)
     store, _ = open_store(str(source))
@@ -174,7 +163,6 @@ def test_genuine_folders_are_read_as_their_own_client_reads_them(tmp_path: Path)
 
 @needs_trackers
 def test_a_database_of_an_older_version_stays_one() -> None:
-    """MLflow 2.9.2 made it, and can still open it after it was read."""
     source = TRACKERS / "mlflow" / "mlflow-2.9.2-schema.db"
     before = state(source.parent)
     store, _ = open_store(str(source))

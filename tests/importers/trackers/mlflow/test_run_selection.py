@@ -40,7 +40,6 @@ RUNS = [
 
 @pytest.fixture(params=[database, folder], ids=["sqlite", "file store"])
 def source(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """Return a store of these runs."""
     made: Path = request.param(tmp_path / "mlflow.db", RUNS)
     return made
 
@@ -50,7 +49,6 @@ Meant = Callable[..., list[int]]
 
 @pytest.fixture
 def meant(source: Path) -> Meant:
-    """Return a function that says which runs are meant, by number."""
 
     def found(run: str = "", **options: Any) -> list[int]:  # noqa: ANN401 - any option
         return [int(each[:6], 16) for each in ids(f"mlflow:{source}#{run}" if run else source, **options)]
@@ -59,13 +57,11 @@ def meant(source: Path) -> Meant:
 
 
 def test_by_default_every_finished_run_with_hardware_in_the_order_of_time(meant: Meant) -> None:
-    """Running, deleted and bare runs are left out, and those nested in one that is read; a chain goes forward."""
     assert meant() == [1, 2, 3, 4, 10]
     assert meant(latest=2) == [4, 10]
 
 
 def test_runs_that_started_at_once_stand_by_name(tmp_path: Path) -> None:
-    """A scheduler starts jobs of one sweep within milliseconds; a number in a name is one, of any length."""
     names = ["run " + "9" * 5000, "run 010", "run 9", "run"]
     made = [Made(id=run_id(n), name=name, series=_HARDWARE, start=START + 10 - n) for n, name in enumerate(names)]
     made.append(Made(id=run_id(9), name="a later one", series=_HARDWARE, start=START + 6_000))
@@ -73,7 +69,6 @@ def test_runs_that_started_at_once_stand_by_name(tmp_path: Path) -> None:
 
 
 def test_a_run_is_named_by_id_beginning_or_name(meant: Meant) -> None:
-    """Whatever its state; a deleted one by its id alone."""
     for name, number in {
         "baseline": 1, run_id(2): 2, run_id(2)[:8]: 2, "still running": 5, "no hardware": 6, run_id(7): 7,
     }.items():  # fmt: skip
@@ -81,7 +76,6 @@ def test_a_run_is_named_by_id_beginning_or_name(meant: Meant) -> None:
 
 
 def test_several_runs_come_in_the_order_they_are_named(meant: Meant) -> None:
-    """Each once; a star stands for anything."""
     assert meant(runs=("amp", "baseline", run_id(2))) == [2, 1]
     assert meant(runs="tw*") == [3, 4]
     assert meant(runs=("tw*", "amp", "*")) == [3, 4, 2, 1, 5, 6, 10, 11, 12]
@@ -90,7 +84,6 @@ def test_several_runs_come_in_the_order_they_are_named(meant: Meant) -> None:
 
 
 def test_a_name_that_several_or_no_runs_have(source: Path, tmp_path: Path) -> None:
-    """Ids, and a star where it reads no other run; names of deleted runs are not taken, nor short beginnings."""
     several = refused(f"mlflow:{source}#twice")
     assert (several.code, run_id(3)[:6] in several.hint, "'twice*'" in several.hint) == ("several_runs", True, True)
     more = database(tmp_path / "more.db", [*RUNS, _made(20, 11, "twice-large")])
@@ -101,7 +94,6 @@ def test_a_name_that_several_or_no_runs_have(source: Path, tmp_path: Path) -> No
 
 
 def test_children_come_with_their_parent(meant: Meant) -> None:
-    """Whether they hold hardware or not."""
     assert meant("sweep", children=True) == meant(PARENT, children=True) == [10, 11, 12]
     assert meant(children=True) == [1, 2, 3, 4, 10, 11, 12]
 
@@ -113,12 +105,10 @@ def test_an_experiment_narrows_and_a_filter_needs_a_server(meant: Meant, source:
 
 
 def test_nothing_to_read_is_refused(tmp_path: Path) -> None:
-    """A store whose runs all still run, or hold no hardware."""
     assert refused(database(tmp_path / "mlflow.db", [RUNS[4], RUNS[5]])).code == "no_finished_run"
 
 
 def test_a_listing_shows_what_distinguishes_runs(gpureport: Program, source: Path) -> None:
-    """The newest first, with what they hold, without reading a series; those that are deleted on standard error."""
     done = gpureport("ingest", "--list", str(source))
     lines = done.out.splitlines()
     assert [line.split()[0] for line in lines] == [run_id(number) for number in (12, 11, 10, 6, 5, 4, 3, 2, 1)]

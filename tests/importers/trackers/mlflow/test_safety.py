@@ -20,7 +20,6 @@ RUN = Made(id=run_id(1), series=monitored(TICKS))
 
 
 def state(root: Path) -> dict[str, tuple[str, int]]:
-    """Return the content and time of every file below a folder."""
     files = [path for path in sorted(root.rglob("*")) if path.is_file()]
     return {str(path): (sha256(path.read_bytes()).hexdigest(), path.stat().st_mtime_ns) for path in files}
 
@@ -39,7 +38,6 @@ os._exit(0)
 
 
 def _wal(path: Path, *, checkpointed: bool) -> Path:
-    """Put a database in WAL mode, its last change in the log or not."""
     database(path, [RUN])
     arguments = [str(path), *(["checkpointed"] if checkpointed else [])]
     subprocess.run([sys.executable, "-c", _TO_WAL, *arguments], check=True)
@@ -48,7 +46,6 @@ def _wal(path: Path, *, checkpointed: bool) -> Path:
 
 @pytest.mark.parametrize("how", ["database", "folder", "empty log", "log with changes"])
 def test_a_store_is_the_same_after_it_was_read(how: str, tmp_path: Path) -> None:
-    """No byte, no time and no file differ, and what is still in the log of a database is read."""
     source = tmp_path / "store" / "mlflow.db"
     source.parent.mkdir()
     if "log" in how:
@@ -64,7 +61,6 @@ def test_a_store_is_the_same_after_it_was_read(how: str, tmp_path: Path) -> None
 
 @pytest.fixture
 def share() -> Iterator[Path]:
-    """A folder that cannot be written to once it is closed, since root may write to any it becomes nobody there."""
     root = Path(tempfile.mkdtemp())
     user = os.geteuid()
     try:
@@ -88,7 +84,6 @@ def test_a_read_only_folder_will_do(share: Path, *, wal: bool) -> None:
 
 
 def test_a_database_can_be_read_while_it_is_written(tmp_path: Path) -> None:
-    """A training script that logs holds no lock between its transactions, nor while it writes one."""
     source = database(tmp_path / "mlflow.db", [RUN])
     writer = sqlite3.connect(source)
     writer.execute("begin immediate")
@@ -109,7 +104,6 @@ def test_a_locked_database_is_said_to_be_locked(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_database_copied_while_it_was_written_is_said_to_be(tmp_path: Path) -> None:
-    """Its journal lies beside it and would have to be rolled back, which would change it."""
     original = database(tmp_path / "original.db", [RUN])
     script = (
         "import sqlite3, sys, os\n"
@@ -153,7 +147,6 @@ def _damaged(path: Path, how: str) -> None:
 
 @pytest.mark.parametrize("how", ["cut", "overwritten", "text", "empty", "of something else", "schema 225", "schema 0"])
 def test_what_is_not_a_database_of_mlflow_is_said_to_be_none(how: str, tmp_path: Path) -> None:
-    """SQLite repeats a damaged word of a schema, which need not be text; nothing is made."""
     source = tmp_path / "mlflow.db"
     _damaged(source, how)
     before = state(tmp_path)
@@ -162,7 +155,6 @@ def test_what_is_not_a_database_of_mlflow_is_said_to_be_none(how: str, tmp_path:
 
 
 def test_a_missing_database_is_not_made(tmp_path: Path) -> None:
-    """MLflow itself would make one, with folders; here what lies beside is named."""
     database(tmp_path / "mlflow.db", [RUN])
     error = refused(f"mlflow:{tmp_path}/absent.db")
     assert (error.code, "mlflow.db" in error.hint) == ("no_mlflow_store", True)

@@ -19,20 +19,17 @@ _VARIABLES = ("URI", "USERNAME", "PASSWORD", "TOKEN", "AUTH", "AWS_SIGV4", "INSE
 
 @pytest.fixture(autouse=True)
 def _bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Take away what the environment of whoever runs the tests says."""
     for name in _VARIABLES:
         monkeypatch.delenv(f"MLFLOW_TRACKING_{name}", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
 
 
 def asked(url: str) -> GpureportError:
-    """Return what is said of a server."""
     return refused(f"mlflow:{url}")
 
 
 @pytest.mark.slow
 def test_a_server_that_says_nothing_is_left_in_time() -> None:
-    """MLflow's own client waits about twenty minutes."""
     with listening(lambda _: None) as url:
         error = asked(url)
     assert (error.code, "no answer in 10 s" in error.what) == ("no_connection", True)
@@ -47,7 +44,6 @@ def _drip(connection: socket.socket) -> None:
 
 
 def test_a_server_that_drips_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A byte now and then resets the time limit of a socket, but not that of a request."""
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "0.5")
     with listening(_drip) as url:
         error = asked(url)
@@ -55,7 +51,6 @@ def test_a_server_that_drips_is_left_in_time(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_does_not_answer_is_said() -> None:
-    """A closed port, for which MLflow's own client keeps trying for minutes, a name that never exists, TLS, silence."""
     assert asked(f"http://127.0.0.1:{free_port()}").code == "no_connection"
     assert asked("http://gpureport.invalid").code == "no_connection"
     with listening(lambda connection: connection.close()) as url:
@@ -69,7 +64,6 @@ def test_what_does_not_answer_is_said() -> None:
 
 @contextmanager
 def _files(folder: Path) -> Iterator[str]:
-    """Give the URL of Python's own file server."""
     server = http.server.ThreadingHTTPServer(
         ("127.0.0.1", 0), lambda *given: http.server.SimpleHTTPRequestHandler(*given, directory=str(folder))
     )
@@ -82,7 +76,6 @@ def _files(folder: Path) -> Iterator[str]:
 
 
 def test_a_server_of_files_is_not_one_of_mlflow(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """It answers with pages in HTML, which nobody wants to read here."""
     with _files(tmp_path) as url:
         error = asked(url)
     assert (error.code, "501" in error.what, "<" in error.what) == ("not_an_mlflow_server", True, False)
@@ -90,7 +83,6 @@ def test_a_server_of_files_is_not_one_of_mlflow(tmp_path: Path, capfd: pytest.Ca
 
 
 def test_an_answer_that_is_none_is_said() -> None:
-    """In a sentence, without the page that came."""
     for reply, code in (
         (Reply(404, "<html>gone</html>"), "not_an_mlflow_server"),
         (Reply(200, "<html>hello</html>"), "not_an_mlflow_server"),
@@ -107,7 +99,6 @@ def test_an_answer_that_is_none_is_said() -> None:
 
 
 def test_refused_access_names_what_is_set_and_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither password nor token is printed."""
     with answering(lambda *_: Reply(403, "You are not authenticated")) as url:
         assert "none of MLFLOW_TRACKING_USERNAME" in asked(url).what
         monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "somebody")
@@ -118,12 +109,10 @@ def test_refused_access_names_what_is_set_and_no_value(monkeypatch: pytest.Monke
 
 
 def _experiments(answer: Answering, first: list[Reply]) -> Answering:
-    """Return a function that answers some replies first."""
     return lambda *request: first.pop(0) if first else answer(*request)
 
 
 def test_an_overloaded_server_is_asked_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After as long as it asks to be left alone; then it is said."""
     pauses: list[float] = []
     monkeypatch.setattr("gpureport.importers.trackers.mlflow.server.transport.time.sleep", pauses.append)
     with answering(_experiments(lambda *_: Reply(200, {}), [Reply(503, "busy", {"Retry-After": "0.3"})])) as url:
@@ -134,7 +123,6 @@ def test_an_overloaded_server_is_asked_once_more(monkeypatch: pytest.MonkeyPatch
 
 
 def test_credentials_go_out_as_mlflow_sends_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A name and a password win over a token; both may stand in a file or in the address."""
     seen: list[tuple[str | None, str | None]] = []
 
     def answer(_: str, __: str, headers: dict[str, str]) -> Reply:
@@ -162,7 +150,6 @@ def test_a_time_limit_that_is_not_a_number_is_a_wrong_setting(monkeypatch: pytes
 
 
 def test_a_connection_that_was_kept_may_be_closed_by_the_server() -> None:
-    """The request is made again on a new one."""
     requests: list[int] = []
     body = b'{"experiments": [{"experiment_id": "1", "name": "x"}]}'
 
@@ -182,7 +169,6 @@ def test_a_connection_that_was_kept_may_be_closed_by_the_server() -> None:
 
 
 def test_what_cannot_be_read_is_refused() -> None:
-    """Opening a team's database server with a newer client could change its schema for all of them."""
     for locator, code in {
         "postgresql+psycopg2://user:pass@db/mlflow": "database_server",
         "mysql://db/mlflow": "database_server",
@@ -196,7 +182,6 @@ def test_what_cannot_be_read_is_refused() -> None:
 
 
 def test_what_needs_the_extra_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without MLflow installed, in one line."""
     monkeypatch.setitem(__import__("sys").modules, "mlflow", None)
     for how in ("databricks", "databricks://profile", "AUTH", "AWS_SIGV4"):
         locator = how

@@ -18,7 +18,6 @@ PERCENT = st.sampled_from([0.0, 0.0, 1.0, 35.0, 97.0, 100.0])
 
 
 def test_the_schedule_comes_back(tmp_path: Path) -> None:
-    """As from an export, with what only the log knows: memory and power limit of the largest GPU."""
     folders.write(tmp_path, folders.operations(RUN))
     found = recording(tmp_path)
     assert times(found, "gpu:0") == RUN.ticks
@@ -32,7 +31,6 @@ def test_the_schedule_comes_back(tmp_path: Path) -> None:
 
 
 def test_a_power_limit_of_0_is_none(tmp_path: Path) -> None:
-    """The client says 0 where a card does not tell its limit."""
     given = folders.operations(RUN)
     for each in given:
         if each["type"] == "ConfigFloatSeries" and "gpu_power" in each["path"][-1]:
@@ -42,7 +40,6 @@ def test_a_power_limit_of_0_is_none(tmp_path: Path) -> None:
 
 
 def test_memory_that_a_person_knows(tmp_path: Path) -> None:
-    """`--gpu-memory-total` wins over what was recorded."""
     folders.write(tmp_path, folders.operations(RUN))
     found = recording(tmp_path, gpu_memory_total=80 * GIB)
     assert found.run.gpus[0].memory_total_bytes == 80 * GIB
@@ -54,7 +51,6 @@ def test_memory_that_a_person_knows(tmp_path: Path) -> None:
 def test_any_schedule_comes_back_from_log_and_export(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[float, float, float]]
 ) -> None:
-    """What was dropped for being 0 is 0 again, whatever the load; a GPU never reported is unknown."""
     schedule = Schedule(utilization=[[row[0] for row in rows], [row[1] for row in rows]], cpu=[row[2] for row in rows])
     place = tmp_path_factory.mktemp("run")
     folders.write(place / ".neptune", folders.operations(schedule))
@@ -73,7 +69,6 @@ def test_any_schedule_comes_back_from_log_and_export(
 
 
 def test_log_and_export_agree(tmp_path: Path) -> None:
-    """The same run from its log and from an export of it: equal values, times within a millisecond."""
     start = START + 678
     schedule = Schedule(utilization=RUN.utilization, cpu=RUN.cpu, start=start)
     folders.write(tmp_path / ".neptune", [*folders.operations(schedule), *folders.floats("loss", loss(start, 9))])
@@ -87,7 +82,6 @@ def test_log_and_export_agree(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_only_read(gpureport: Program, tmp_path: Path) -> None:
-    """Neither listing nor reading changes a byte, also of a folder that cannot be written."""
     place = folders.write(tmp_path, folders.operations(RUN))
     (place / "last_put_version").unlink()
     before = folders.state(tmp_path)
@@ -101,7 +95,6 @@ def test_a_folder_is_only_read(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_a_killed_run(tmp_path: Path) -> None:
-    """Operations that did not reach the disk are told, the torn last line is rejected."""
     given = folders.operations(RUN)
     place = folders.write(tmp_path, given, mode="async", put=len(given) + 14)
     log = place / "data-1.log"
@@ -113,7 +106,6 @@ def test_a_killed_run(tmp_path: Path) -> None:
 
 
 def test_a_log_damaged_in_the_middle(tmp_path: Path) -> None:
-    """A line that is no operation, with others after it, is named."""
     place = folders.write(tmp_path, folders.operations(RUN))
     lines = (place / "data-1.log").read_text().splitlines()
     lines[5] = lines[5][:20]
@@ -123,7 +115,6 @@ def test_a_log_damaged_in_the_middle(tmp_path: Path) -> None:
 
 
 def test_a_log_whose_beginning_was_uploaded(tmp_path: Path) -> None:
-    """The rest is read, and it is said what is missing; several logs of one run are read in order."""
     given = folders.operations(RUN)
     place = folders.write(tmp_path, given[:60], mode="async", first=1201, put=1200 + len(given))
     rest = [json.dumps({"obj": each, "version": number, "at": 1.0}) for number, each in enumerate(given[60:], 1261)]
@@ -134,7 +125,6 @@ def test_a_log_whose_beginning_was_uploaded(tmp_path: Path) -> None:
 
 
 def test_other_containers_are_no_runs(tmp_path: Path) -> None:
-    """Models and projects that were changed offline are left alone."""
     folders.write(tmp_path, folders.operations(RUN))
     folders.write(tmp_path, folders.operations(RUN), container="model", run="M-1")
     folders.write(tmp_path, folders.operations(RUN), container="project", run="P-1", about={})
@@ -143,7 +133,6 @@ def test_other_containers_are_no_runs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shape", ["offline/{run}", "offline/run__{run}", "async/{run}/exec-1700000000.5-2026"])
 def test_older_shapes(tmp_path: Path, shape: str) -> None:
-    """Folders of older clients, without a description, are known by their logs; their name is the run's id."""
     place = folders.write(tmp_path / "new", folders.operations(RUN), about={})
     older = tmp_path / "old" / shape.format(run=folders.RUN)
     older.parent.mkdir(parents=True)
@@ -154,7 +143,6 @@ def test_older_shapes(tmp_path: Path, shape: str) -> None:
 
 
 def test_processes_of_one_run(tmp_path: Path) -> None:
-    """What several processes wrote of one run lies in folders of their own, and is one recording."""
     other = Schedule(utilization=[[80.0] * 5], namespace="monitoring/validation", start=START + 30 * TICK)
     folders.write(tmp_path, folders.operations(RUN), mode="async")
     place = folders.write(tmp_path / "x", folders.operations(other), mode="async")
@@ -165,7 +153,6 @@ def test_processes_of_one_run(tmp_path: Path) -> None:
 
 
 def test_stages_recorded_as_runs_are_grouped(tmp_path: Path) -> None:
-    """An offline run does not know its custom id: `--group` says that several are one."""
     other = Schedule(utilization=[[80.0] * 5], namespace="monitoring/preprocessing", start=START - 9 * TICK)
     folders.write(tmp_path, folders.operations(RUN))
     folders.write(tmp_path, folders.operations(other), run="aaaaaaaa-eb52-4187-b43c-3cb0bae4f42f")
@@ -178,7 +165,6 @@ def test_stages_recorded_as_runs_are_grouped(tmp_path: Path) -> None:
 
 
 def test_operations_that_take_back(tmp_path: Path) -> None:
-    """Series that are cleared, values that are deleted, tags that are removed, and NaN tokens."""
     given = [
         *folders.floats("loss", loss(START, 3)),
         folders.operation("ClearFloatLog", "loss"),
@@ -196,7 +182,6 @@ def test_operations_that_take_back(tmp_path: Path) -> None:
 
 
 def test_monitoring_that_ended_early(tmp_path: Path) -> None:
-    """A lost GPU ends the client's monitor, not the run: the time after it is unknown, not idle."""
     late = folders.floats("loss", [(START + 60 * TICK, 0.1)])
     folders.write(tmp_path, [*folders.operations(RUN), *late])
     found = recording(tmp_path)
@@ -205,13 +190,11 @@ def test_monitoring_that_ended_early(tmp_path: Path) -> None:
 
 
 def test_what_a_client_before_1_11_does_not_record(tmp_path: Path) -> None:
-    """Power was not recorded then."""
     folders.write(tmp_path, folders.operations(Schedule(utilization=[LOAD], power=False)))
     assert "no_gpu_power" in codes(recording(tmp_path))
 
 
 def test_two_values_at_one_time(tmp_path: Path) -> None:
-    """Of two points of a series at one tick the last counts, and the other is rejected."""
     path = "monitoring/training/gpu_1"
     folders.write(tmp_path, [*folders.operations(RUN), *folders.floats(path, [(RUN.ticks[3], 44.0)])])
     found = recording(tmp_path)
@@ -220,7 +203,6 @@ def test_two_values_at_one_time(tmp_path: Path) -> None:
 
 
 def test_series_that_miss_each_other(tmp_path: Path) -> None:
-    """Where points of one sample do not share their time, those near each other are joined, and it is said."""
     series = RUN.series()
     moved = {
         path: [(at + 40_000 * place, value) for at, value in values]
@@ -236,7 +218,6 @@ def test_series_that_miss_each_other(tmp_path: Path) -> None:
 
 
 def test_a_gauge_without_memory_cannot_be_restored(tmp_path: Path) -> None:
-    """Without the memory of a GPU nobody can tell a dropped zero: nothing is put back, and that is said."""
     kept = [each for each in folders.operations(RUN) if "gpu_memory" not in each["path"][-1]]
     folders.write(tmp_path, kept)
     found = recording(tmp_path)

@@ -10,7 +10,6 @@ LOAD = square(busy=3, idle=2, ticks=20)
 
 
 def test_ranks_that_watch_the_same_gpus_count_once(tmp_path: Path) -> None:
-    """Every process of a distributed job records all GPUs of its machine: one of them is kept, and it is said."""
     ranks = [
         Schedule(utilization=[LOAD, [35.0] * 20], namespace=f"monitoring/{rank:08x}", start=START + 90_000 * rank)
         for rank in range(4)
@@ -27,7 +26,6 @@ def test_ranks_that_watch_the_same_gpus_count_once(tmp_path: Path) -> None:
 
 
 def test_stages_that_touch_are_kept_whole(tmp_path: Path) -> None:
-    """The next stage begins before an interval has passed: no row of either is a copy."""
     one = Schedule(utilization=[[20.0] * 6], namespace="monitoring/preprocessing")
     two = Schedule(utilization=[[90.0] * 6], namespace="monitoring/training", start=START + 5 * TICK + 4_000_000)
     dumps.write(tmp_path, dumps.run(one, two))
@@ -36,7 +34,6 @@ def test_stages_that_touch_are_kept_whole(tmp_path: Path) -> None:
 
 
 def test_a_process_over_all_stages_gives_way_to_them(tmp_path: Path) -> None:
-    """Where a launcher records the whole job, a moment belongs to the stage that ran."""
     launcher = Schedule(utilization=[[50.0] * 60], namespace="monitoring/launcher")
     inner = Schedule(utilization=[[90.0] * 10], namespace="monitoring/training", start=START + 20 * TICK + 1_000_000)
     dumps.write(tmp_path, dumps.run(launcher, inner))
@@ -47,7 +44,6 @@ def test_a_process_over_all_stages_gives_way_to_them(tmp_path: Path) -> None:
 
 
 def test_processes_that_see_one_gpu_each(tmp_path: Path) -> None:
-    """With one GPU visible to each rank none has a number: they are told apart, and it is said."""
     ranks = [
         Schedule(
             utilization=[[value] * 9], namespace=f"monitoring/rank{rank}", start=START + rank * 500_000, numbers=()
@@ -62,7 +58,6 @@ def test_processes_that_see_one_gpu_each(tmp_path: Path) -> None:
 
 
 def test_stages_that_see_one_gpu(tmp_path: Path) -> None:
-    """One after the other they are taken for the same, called gpu:0, and it is said that nobody knows."""
     stages = [
         Schedule(utilization=[[80.0] * 5], namespace=f"monitoring/{name}", start=START + place * 9 * TICK, numbers=())
         for place, name in enumerate(("preprocessing", "training"))
@@ -74,7 +69,6 @@ def test_stages_that_see_one_gpu(tmp_path: Path) -> None:
 
 
 def test_physical_numbers_are_kept(tmp_path: Path) -> None:
-    """CUDA_VISIBLE_DEVICES=2,3 is recorded as gpu_2 and gpu_3."""
     dumps.write(tmp_path, dumps.run(Schedule(utilization=[[50.0] * 3, [60.0] * 3], numbers=(2, 3))))
     found = recording(tmp_path)
     assert [device.id for device in found.run.gpus] == ["gpu:2", "gpu:3"]
@@ -84,7 +78,6 @@ def test_physical_numbers_are_kept(tmp_path: Path) -> None:
 
 
 def test_machines_are_told_apart(tmp_path: Path) -> None:
-    """Processes on two machines: every device is named by its node, every stage has one."""
     rows = dumps.run(Schedule(utilization=[[50.0] * 5], namespace="monitoring/0000000a"))
     rows += [
         row
@@ -99,7 +92,6 @@ def test_machines_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_stage_taken_up_again(tmp_path: Path) -> None:
-    """Its namespace holds a hole: a gap of the log, and no idle time; the first CPU value after it is unknown."""
     first = Schedule(utilization=[square(busy=4, idle=1, ticks=10)], cpu=[0.0] * 10)
     again = Schedule(utilization=[square(busy=4, idle=1, ticks=10)], cpu=[90.0] * 10, start=START + 400 * TICK)
     rows = dumps.run(first, series={})

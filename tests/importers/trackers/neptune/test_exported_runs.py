@@ -26,7 +26,6 @@ RUN = Schedule(utilization=[LOAD, [35.0] * 20], cpu=[60.0] * 20)
 
 
 def test_the_schedule_comes_back(tmp_path: Path) -> None:
-    """Zeros that were dropped are there again and marked, units are base units, and times are those of the ticks."""
     dumps.write(tmp_path, dumps.run(RUN))
     found = recording(tmp_path)
     assert [device.id for device in found.run.devices] == ["gpu:0", "gpu:1", "host"]
@@ -43,7 +42,6 @@ def test_the_schedule_comes_back(tmp_path: Path) -> None:
 
 
 def test_what_a_run_says_beside_its_series(tmp_path: Path) -> None:
-    """Params, tags, name and training metrics are kept; what processes printed is not read."""
     own = {"params/lr": 0.1, "params/amp": True, "params/net": "resnet", "sys/tags": ["b", "a"], "sys/failed": False}
     own |= {"source_code/entrypoint": "train.py", "source_code/integrations/neptune-pytorch": "2.0.1"}
     rows = dumps.run(RUN, series={"train/loss": loss(START, 40)}, singles=own)
@@ -66,7 +64,6 @@ def test_what_a_run_says_beside_its_series(tmp_path: Path) -> None:
 
 
 def test_a_person_s_metric_is_no_gauge(tmp_path: Path) -> None:
-    """`train/memory` and `eval/gpu` are training metrics, whatever they are called."""
     own = {"train/memory": loss(START, 5), "eval/gpu": loss(START, 5), "train/cpu": loss(START, 5)}
     dumps.write(tmp_path, dumps.run(RUN, series=own))
     found = recording(tmp_path)
@@ -75,7 +72,6 @@ def test_a_person_s_metric_is_no_gauge(tmp_path: Path) -> None:
 
 
 def test_stages_are_kept(tmp_path: Path) -> None:
-    """Each namespace of a sequential pipeline is a stage; one can be read alone, as another run."""
     stages = [
         Schedule(utilization=[[20.0] * 6], namespace="monitoring/preprocessing"),
         Schedule(utilization=[[90.0] * 9], namespace="monitoring/training", start=START + 7 * TICK),
@@ -94,7 +90,6 @@ def test_stages_are_kept(tmp_path: Path) -> None:
 
 
 def test_an_export_of_metrics_alone(tmp_path: Path) -> None:
-    """Without single values a namespace is known by how it begins; nothing else is made up."""
     rows = [row for row in dumps.run(RUN) if row["attribute_type"] == "float_series"]
     dumps.write(tmp_path, rows)
     found = recording(tmp_path)
@@ -102,7 +97,6 @@ def test_an_export_of_metrics_alone(tmp_path: Path) -> None:
 
 
 def test_runs_of_one_file_are_told_by_its_columns(tmp_path: Path) -> None:
-    """Exports of before November 2025 have many runs in a file, and a run in many files."""
     one, other = dumps.run(RUN), dumps.run(Schedule(utilization=[[10.0] * 4]), run_id="OPT-2")
     folder = tmp_path / dumps.name(dumps.PROJECT)
     dumps.write_to(folder / "part_0.parquet", [*one[:90], *other], groups=3)
@@ -113,7 +107,6 @@ def test_runs_of_one_file_are_told_by_its_columns(tmp_path: Path) -> None:
 
 
 def test_parts_and_row_groups_make_no_difference(tmp_path: Path) -> None:
-    """However a run is cut, its recording and its id are the same."""
     rows = dumps.run(RUN, series={"loss": loss(START, 30)})
     dumps.write(tmp_path / "whole", rows, groups=1)
     dumps.write(tmp_path / "cut", rows[:77], groups=4)
@@ -125,7 +118,6 @@ def test_parts_and_row_groups_make_no_difference(tmp_path: Path) -> None:
 
 
 def test_models_are_no_runs(tmp_path: Path) -> None:
-    """What the exporter writes of the model registry is left alone."""
     dumps.write(tmp_path, dumps.run(RUN))
     registry = tmp_path / dumps.name(dumps.PROJECT) / "models" / "M-1_part_0.parquet"
     dumps.write_to(registry, dumps.run(RUN, run_id="M-1"))
@@ -133,7 +125,6 @@ def test_models_are_no_runs(tmp_path: Path) -> None:
 
 
 def _interrupted(folder: Path) -> None:
-    """A part that kept its temporary name: the exporter did not finish the run."""
     part = dumps.write(folder, dumps.run(RUN))
     dumps.write(folder, dumps.run(RUN), part=1)
     part.rename(part.with_name(f"{part.name}.tmp"))
@@ -149,7 +140,6 @@ def _cut(folder: Path) -> None:
 
 
 def _damaged_in_its_pages(folder: Path) -> None:
-    """Damage that shows only when the values are read."""
     part = dumps.write(folder, dumps.run(RUN), groups=1)
     data = bytearray(part.read_bytes())
     data[4:1500] = bytes(1496)
@@ -181,7 +171,6 @@ def test_a_broken_run_is_named_and_the_other_read(tmp_path: Path, damage: Callab
 
 
 def test_copies_of_runs_in_two_folders_are_not_added_up(tmp_path: Path) -> None:
-    """All runs of a pair of folders are in one message, and no run that lies in one of them alone."""
     for place in ("a", "b"):
         for run_id in ("OPT-1", "OPT-2"):
             dumps.write(tmp_path / place, dumps.run(RUN, run_id=run_id))
@@ -192,7 +181,6 @@ def test_copies_of_runs_in_two_folders_are_not_added_up(tmp_path: Path) -> None:
 
 
 def test_runs_without_hardware(tmp_path: Path) -> None:
-    """Named, such a run says what it holds; unnamed, it is left out; none but such is an error."""
     dumps.write(tmp_path, dumps.run(series={"train/loss": loss(START, 3)}, run_id="OPT-3", created=START))
     assert refused(tmp_path).code == "no_hardware_series"
     dumps.write(tmp_path, dumps.run(series={"train/loss": loss(START, 3)}, run_id="OPT-4", created=START))
@@ -203,7 +191,6 @@ def test_runs_without_hardware(tmp_path: Path) -> None:
 
 
 def test_points_without_a_time_are_rejected(tmp_path: Path) -> None:
-    """They are counted; the rest is read."""
     rows = dumps.run(RUN, series={"loss": loss(START, 3)})
     rows[-1] |= {"timestamp": None}
     dumps.write(tmp_path, rows)
@@ -212,7 +199,6 @@ def test_points_without_a_time_are_rejected(tmp_path: Path) -> None:
 
 
 def test_not_every_parquet_is_an_export(tmp_path: Path) -> None:
-    """Files with other columns, and names alone, are not claimed."""
     for _ in range(2):
         assert refused(tmp_path).code == "no_log"
         dumps.write_to(tmp_path / "x_part_0.parquet", [{"a": 1}], schema=pa.schema({"a": pa.int64()}))
@@ -220,14 +206,12 @@ def test_not_every_parquet_is_an_export(tmp_path: Path) -> None:
 
 
 def test_the_project_is_chosen(tmp_path: Path) -> None:
-    """`--project` takes a name, with `*` for any part."""
     dumps.write(tmp_path, dumps.run(RUN))
     assert len(recordings(tmp_path, project="acme/*")) == 1
     assert refused(tmp_path, project="other/x").code == "no_such_project"
 
 
 def test_listing(gpureport: Program, tmp_path: Path) -> None:
-    """A listing shows what a run holds without reading series, and why another cannot be read."""
     dumps.write(tmp_path, dumps.run(RUN))
     part = dumps.write(tmp_path, dumps.run(RUN, run_id="OPT-2"))
     part.write_bytes(b"PAR1")
@@ -238,7 +222,6 @@ def test_listing(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_work_is_counted_by_a_training_metric(tmp_path: Path) -> None:
-    """A throughput known by its name says how much was done; one that a person names wins, and must be there."""
     speed = [(START + 5_000_000 * place, 200.0) for place in range(40)]
     rows = dumps.run(RUN, series={"train/samples_per_second": speed, "eval/rate": speed, "val/loss": loss(START, 4)})
     dumps.write(tmp_path, rows)

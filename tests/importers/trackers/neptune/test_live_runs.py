@@ -32,7 +32,6 @@ STORE = "neptune://acme/gpu-opt"
 
 
 def token(port: int) -> str:
-    """Return an API token that leads to a port of this machine."""
     address = f"http://127.0.0.1:{port}"
     said = {"api_address": address, "api_url": address, "api_key": "secret"}
     return base64.b64encode(json.dumps(said).encode()).decode()
@@ -40,7 +39,6 @@ def token(port: int) -> str:
 
 @pytest.fixture
 def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The zone the reading process is given."""
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     yield
@@ -49,7 +47,6 @@ def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def backend(asked: list[tuple[str, int]]) -> Any:  # noqa: ANN401 - a class of the client
-    """Return a backend of the client that answers from a schedule, and notes which page of which series was asked."""
     from neptune.internal.backends.api_model import (  # noqa: PLC0415 - an extra
         ApiExperiment,
         Attribute,
@@ -108,7 +105,6 @@ SINGLES: dict[str, Any] = {
 @pytest.mark.filterwarnings("ignore")  # the client warns of its own dependencies
 @pytest.mark.usefixtures("in_utc")
 def test_a_run_is_read_through_the_client(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """With its backend replaced, the client's own classes give every point of every page, at its time of UTC."""
     asked: list[tuple[str, int]] = []
     made = backend(asked)
     monkeypatch.setattr("neptune.metadata_containers.metadata_container.get_backend", lambda *_, **__: made)
@@ -133,7 +129,6 @@ def test_a_run_is_read_through_the_client(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 def test_a_listing_names_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A project without a run is all its runs, each read when it is wanted."""
     rows = [
         {"project_id": "acme/gpu-opt", "run_id": run, **client_process.cell_row(path, value)}
         for run, about in {
@@ -153,7 +148,6 @@ def test_a_listing_names_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is missing is said with the command that installs it."""
     monkeypatch.setattr(live_runs, "find_spec", lambda _: None)
     with pytest.raises(SourceError, match=r"needs the package neptune; pip install 'gpureport\[neptune\]'"):
         live_runs.find_live_runs(STORE, "", Selection())
@@ -170,7 +164,6 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_the_client_says_is_one_line(monkeypatch: pytest.MonkeyPatch, given: str | int | None, said: str) -> None:
-    """No token, a token that is none, a port nobody listens on; nothing of it on our standard output."""
     monkeypatch.setenv("NEPTUNE_RETRIES_TIMEOUT", "1")
     monkeypatch.delenv("NEPTUNE_API_TOKEN", raising=False)
     if given is not None:
@@ -182,7 +175,6 @@ def test_what_the_client_says_is_one_line(monkeypatch: pytest.MonkeyPatch, given
 @pytest.mark.slow
 @WITH_CLIENT
 def test_a_silent_server_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that takes a connection and says nothing is left after a limit of our own, and so is its process."""
     monkeypatch.setattr(live_runs, "_SILENT", 2.0)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         monkeypatch.setenv("NEPTUNE_API_TOKEN", token(listening.getsockname()[1]))
@@ -191,7 +183,6 @@ def test_a_silent_server_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_files_are_read_without_the_client(tmp_path: Path) -> None:
-    """Reading an export loads no part of the extra."""
     dumps.write(tmp_path, dumps.run(SCHEDULE))
     program = (
         "import sys; sys.modules['neptune'] = None; from gpureport.cli import main; "

@@ -16,13 +16,11 @@ UTC, LOS_ANGELES = DATA / "exporter-sample" / "neptune2-utc", DATA / "exporter-s
 
 
 def idle(found: Recording) -> float:
-    """Return the idle share of GPU 0."""
     statistics = next(each for each in analyze(found).statistics if each.device == "gpu:0")
     return (statistics.idle_seconds or 0.0) / statistics.observed_seconds
 
 
 def test_before_and_after_are_told_apart() -> None:
-    """A naive copy reads 97 % before and after; the truth is idle 47 % before and 16 % after, from log and export."""
     for source in (DATA / "offline-clean", DATA / "exporter-sample" / "neptune2-clean"):
         by_name = {found.run.name: found for found in recordings(source)}
         assert idle(by_name["baseline"]) == pytest.approx(9 / 19, abs=0.01)
@@ -32,7 +30,6 @@ def test_before_and_after_are_told_apart() -> None:
 
 
 def test_log_and_export_agree() -> None:
-    """The same runs from the client's log and from an export of them: equal values, times within a millisecond."""
     logs = {found.run.name: found for found in recordings(DATA / "offline-clean")}
     dumps = {found.run.name: found for found in recordings(DATA / "exporter-sample" / "neptune2-clean")}
     assert set(logs) == set(dumps) == {"baseline", "dali"}
@@ -47,7 +44,6 @@ def test_log_and_export_agree() -> None:
 
 
 def test_the_export_of_los_angeles() -> None:
-    """Its times are found eight hours off, and the zone puts them where the other export has them."""
     right = recordings(UTC)
     for found in recordings(LOS_ANGELES):
         assert "first_sample_off" in codes(found)
@@ -59,7 +55,6 @@ def test_the_export_of_los_angeles() -> None:
 
 
 def test_stages_of_a_pipeline() -> None:
-    """Preprocessing and training of one run have statistics of their own."""
     found = recording(UTC, runs=("OPT-1",))
     analysis = analyze(found)
     assert [stage.stage for stage in analysis.stages] == ["preprocessing", "training"]
@@ -69,7 +64,6 @@ def test_stages_of_a_pipeline() -> None:
 
 
 def test_every_recorded_folder() -> None:
-    """Each is read, every point accounted for, and nothing of it changed."""
     before = folders.state(DATA)
     expected = {"offline-sample": 8, "offline-clean": 2, "async-sample": 1, "scale-offline-sample": 1}
     for name, runs in expected.items():
@@ -78,7 +72,6 @@ def test_every_recorded_folder() -> None:
 
 
 def test_what_went_wrong_is_told() -> None:
-    """A lost GPU, a killed process, a single GPU, GPUs chosen by number and by uuid."""
     found = {each.run.stages[0].name: each for each in recordings(DATA / "offline-sample")}
     assert "monitoring_ended" in codes(found["gpulost"])
     assert "one_gpu_of_unknown_number" in codes(found["onegpu"])
@@ -89,7 +82,6 @@ def test_what_went_wrong_is_told() -> None:
 
 
 def test_neptune_scale_log_and_export_agree() -> None:
-    """The database of neptune-scale and the export of the same run: equal values, times within a millisecond."""
     log = recording(DATA / "scale-offline-sample")
     dump = recording(DATA / "exporter-sample" / "neptune3")
     for device in ("gpu:0", "gpu:1", "host"):

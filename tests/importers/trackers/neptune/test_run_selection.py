@@ -11,7 +11,6 @@ from tests.importers.trackers.tracked import ids, recording, recordings, refused
 
 
 def several(folder: Path) -> None:
-    """Write three runs, one of them in the bin."""
     for place, run_id in enumerate(("OPT-1", "OPT-10", "OPT-2")):
         schedule = Schedule(utilization=[[50.0] * 3], start=START + place * 100 * TICK)
         singles = {"sys/name": f"run {place}", "sys/trashed": run_id == "OPT-2"}
@@ -19,7 +18,6 @@ def several(folder: Path) -> None:
 
 
 def test_which_runs_are_meant(tmp_path: Path) -> None:
-    """By id, its beginning, name, `*`, the locator, the newest; what is in the bin only when named."""
     several(tmp_path)
     assert ids(tmp_path) == ["OPT-1", "OPT-10"]
     assert ids(tmp_path, runs="OPT-1") == ["OPT-1"]
@@ -39,7 +37,6 @@ def test_which_runs_are_meant(tmp_path: Path) -> None:
 
 
 def test_runs_come_in_the_order_in_which_they_started(tmp_path: Path) -> None:
-    """Whatever their ids and files; those that are named one by one in the order they are named."""
     for place, run_id in enumerate(("OPT-9", "OPT-1", "OPT-5")):
         schedule = Schedule(utilization=[[50.0] * 3], start=START + place * 100 * TICK)
         dumps.write(tmp_path, dumps.run(schedule, run_id=run_id))
@@ -49,14 +46,12 @@ def test_runs_come_in_the_order_in_which_they_started(tmp_path: Path) -> None:
 
 
 def test_a_folder_with_a_hash_sign(tmp_path: Path) -> None:
-    """A path that exists is a path, whatever signs it holds."""
     several(tmp_path / "a#b")
     assert ids(f"neptune:{tmp_path / 'a#b'}") == ["OPT-1", "OPT-10"]
     assert ids(f"neptune:{tmp_path / 'a#b'}#OPT-1") == ["OPT-1"]
 
 
 def test_hidden_folders_are_looked_into_where_they_are_named(tmp_path: Path) -> None:
-    """A folder of logs that also holds `.neptune` is one of logs; its name, or the locator, says otherwise."""
     folders.write(tmp_path / "job" / ".neptune", folders.operations(Schedule(utilization=[[50.0] * 3])))
     assert refused(tmp_path / "job").code == "folder_of_client"
     assert ids(tmp_path / "job" / ".neptune") == [folders.RUN]
@@ -64,7 +59,6 @@ def test_hidden_folders_are_looked_into_where_they_are_named(tmp_path: Path) -> 
 
 
 def test_what_decides_the_id_of_a_run(tmp_path: Path) -> None:
-    """Where an export lies says nothing; stage, zone and map say which rows there are."""
     rows = dumps.run(Schedule(utilization=[[50.0] * 3]))
     dumps.write(tmp_path / "a", rows)
     dumps.write(tmp_path / "b", rows)
@@ -90,7 +84,6 @@ device = "gpu:7"
 
 
 def test_names_of_one_s_own(gpureport: Program, tmp_path: Path) -> None:
-    """A map says which series mean what, and which namespaces are the client's; the rest stays training."""
     own = {
         "sensors/util": [(START + TICK * place, value) for place, value in enumerate((90.0, 0.0, 45.0))],
         "sensors/watts": [(START + TICK * place, 200.0) for place in range(3)],
@@ -116,7 +109,6 @@ def test_names_of_one_s_own(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_a_map_that_says_what_cannot_be(gpureport: Program, tmp_path: Path) -> None:
-    """One line with the file, and what is wrong."""
     dumps.write(tmp_path / "data", dumps.run(Schedule(utilization=[[50.0] * 3])))
     one = "[neptune.series.a]\nmetric = "
     for text, said in (
@@ -138,7 +130,6 @@ def test_a_map_that_says_what_cannot_be(gpureport: Program, tmp_path: Path) -> N
 
 
 def test_errors_are_one_line(gpureport: Program, tmp_path: Path) -> None:
-    """What cannot be used is one line on standard error and exit code 3, for every command."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "other.csv").write_text("a,b\n")
     part = dumps.write(tmp_path / "damaged", dumps.run(Schedule(utilization=[[50.0] * 3])))
@@ -162,7 +153,6 @@ def test_errors_are_one_line(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_other_runs_go_on(gpureport: Program, tmp_path: Path) -> None:
-    """A run that cannot be read is named, the others are stored, and the code says that not all went well."""
     several(tmp_path / "data")
     part = dumps.path(tmp_path / "data", "OPT-10")
     part.write_bytes(part.read_bytes()[:-9])
@@ -174,7 +164,6 @@ def test_other_runs_go_on(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_an_export_is_read_again_when_it_grew(gpureport: Program, tmp_path: Path) -> None:
-    """The same run is in the store once; with more in it, it is replaced."""
     dumps.write(tmp_path / "data", dumps.run(Schedule(utilization=[[50.0] * 30])))
     first = gpureport("ingest", "data").out
     assert "is stored already" in gpureport("ingest", "data").out
@@ -185,7 +174,6 @@ def test_an_export_is_read_again_when_it_grew(gpureport: Program, tmp_path: Path
 
 
 def test_the_list_is_printed(gpureport: Program, tmp_path: Path) -> None:
-    """`--list` stores nothing and shows what to name; every command that takes a run takes a locator."""
     several(tmp_path / "data")
     done = gpureport("ingest", "--list", "data")
     lines = done.out.splitlines()
@@ -196,7 +184,6 @@ def test_the_list_is_printed(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_a_store_is_claimed_by_one_tracker(tmp_path: Path) -> None:
-    """No other tracker takes a store of Neptune for its own, whatever form it has."""
     several(tmp_path / "dump")
     folders.write(tmp_path / "local", folders.operations(Schedule(utilization=[[50.0] * 3])))
     databases.write(tmp_path / "scale", databases.recipe([50.0] * 3))

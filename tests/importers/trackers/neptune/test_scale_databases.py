@@ -19,7 +19,6 @@ VALUES = [97.0, 0.0, 0.0, 50.0, 97.0, 0.0]
 
 
 def test_the_recipe_is_read(tmp_path: Path) -> None:
-    """Zeros are there and are nobody's doing; units become base units, counts become rates, names are kept."""
     databases.write(tmp_path, databases.recipe(VALUES))
     found = recording(tmp_path)
     assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in VALUES]
@@ -41,13 +40,11 @@ def test_the_recipe_is_read(tmp_path: Path) -> None:
 
 
 def test_a_namespace_of_one_s_own_is_a_stage(tmp_path: Path) -> None:
-    """What the recipe calls `runtime` says nothing; another namespace does."""
     databases.write(tmp_path, databases.recipe(VALUES, space="training"))
     assert [stage.name for stage in recording(tmp_path).run.stages] == ["training"]
 
 
 def test_a_sample_that_failed_is_unknown(tmp_path: Path) -> None:
-    """The recipe leaves out what it could not read: that is no zero."""
     messages = databases.recipe(VALUES)
     power = {"runtime/monitoring/gpu/0/power_usage_watts": 100.0}
     messages.append(databases.snapshot(START + 30_000_000, step=6, append=power))
@@ -57,7 +54,6 @@ def test_a_sample_that_failed_is_unknown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("open_log", [False, True])
 def test_a_database_is_only_read(tmp_path: Path, *, open_log: bool) -> None:
-    """With and without a write-ahead log, in a folder nobody may write to, nothing changes and nothing is added."""
     place = databases.write(tmp_path, databases.recipe(VALUES), open_log=open_log)
     before = folders.state(tmp_path)
     place.parent.chmod(0o555)
@@ -70,7 +66,6 @@ def test_a_database_is_only_read(tmp_path: Path, *, open_log: bool) -> None:
 
 
 def test_a_database_of_something_else(tmp_path: Path) -> None:
-    """It is named as what it is not, as is one with a torn message; a newer version is read with a note."""
     place = tmp_path / "x" / databases.NAME
     place.parent.mkdir()
     with sqlite3.connect(place) as database:
@@ -88,7 +83,6 @@ def test_a_database_of_something_else(tmp_path: Path) -> None:
 
 
 def test_listing(gpureport: Program, tmp_path: Path) -> None:
-    """A listing shows project, experiment and samples."""
     databases.write(tmp_path, databases.recipe(VALUES))
     line = gpureport("ingest", "--list", str(tmp_path)).out
     assert all(word in line for word in ("scale-1", "exp-a", "local", "ws/proj  runtime: 6 ticks, 1 GPU")), line
@@ -100,7 +94,6 @@ ONCE = settings(deadline=None, max_examples=60, suppress_health_check=[HealthChe
 @ONCE
 @given(st.binary(max_size=60))
 def test_any_bytes_are_a_message_or_none(tmp_path: Path, data: bytes) -> None:
-    """Bytes that are no message end in one line, as those that are and say nothing."""
     shutil.rmtree(tmp_path / "run", ignore_errors=True)
     databases.write(tmp_path / "run", [*databases.recipe(VALUES), data])
     with suppress(SourceError):
@@ -110,7 +103,6 @@ def test_any_bytes_are_a_message_or_none(tmp_path: Path, data: bytes) -> None:
 @ONCE
 @given(st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False, allow_infinity=False), st.text("aäß €", min_size=1))
 def test_numbers_and_texts_come_back(tmp_path: Path, whole: int, number: float, text: str) -> None:
-    """Negative numbers and large ones included."""
     shutil.rmtree(tmp_path / "run", ignore_errors=True)
     said = databases.snapshot(START, assign={"params/whole": whole, "params/number": number, "params/text": text})
     databases.write(tmp_path / "run", [*databases.recipe(VALUES), said])
