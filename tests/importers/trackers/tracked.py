@@ -9,7 +9,7 @@ import pytest
 
 import gpureport
 from gpureport.errors import GpureportError
-from gpureport.testing import Recording
+from gpureport.testing import Recording, find_note_code, find_reject_code
 
 
 def recordings(source: str | Path, **options: Any) -> list[Recording]:  # noqa: ANN401 - any option of a read or of a selection
@@ -43,11 +43,11 @@ def refused(source: str | Path, **options: Any) -> GpureportError:  # noqa: ANN4
 
 
 def codes(found: Recording) -> set[str]:
-    return set(found.run.quality.note_codes)
+    return set(map(find_note_code, found.run.quality.notes))
 
 
 def rejected(found: Recording) -> list[tuple[str, int]]:
-    return [(each.code, each.rows) for each in found.run.quality.rejected]
+    return [(find_reject_code(each.reason), each.rows) for each in found.run.quality.rejected]
 
 
 def column(found: Recording, device: str, name: str) -> list[Any]:
