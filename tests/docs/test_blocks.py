@@ -38,7 +38,7 @@ NOT_RUN = {
     "rm -rf run\n": _GATE,
     "for n in 1 2 3": _GATE,
     "pip ": "a package index",
-    "sar ": "asks sysstat without an end: tests/importers/logs/host reads what it writes",
+    "sar ": "asks sysstat without an end: tests/readers reads what it writes",
     "sacct ": "Slurm: tests/importers/labelling reads what it writes",
     "SLURM_TIME_FORMAT": "as above",
     "while true": "asks gpustat without an end: sample_logs/gpustat is what it wrote",
