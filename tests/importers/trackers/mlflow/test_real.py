@@ -1,7 +1,6 @@
 """What is read is what MLflow holds, to the last point, and stands where it was measured."""
 
 import os
-import shutil
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -132,33 +131,6 @@ def test_what_was_measured_is_what_is_read(recorded: Recorded) -> None:
     # a second beside each change may belong to either side, and a loaded machine samples late now and then
     inner = np.abs((columns.integers(times) / 1e6 + 5) % 10 - 5) > 1
     assert float(((columns.floats(used) > 0.5)[inner] == busy[inner]).mean()) >= 0.9
-
-
-@needs_trackers
-def test_genuine_runs_are_read_as_their_own_client_reads_them(tmp_path: Path) -> None:
-    source = TRACKERS / "mlflow" / "sqlite" / "mlflow.db"
-    before = state(source.parent)
-    store, _ = open_store(str(source))
-    assert real.contents(store) == real.with_infinities(real.oracle(f"sqlite:///{real.copied(source, tmp_path)}"))
-    assert state(source.parent) == before
-
-
-@needs_trackers
-def test_genuine_folders_are_read_as_their_own_client_reads_them(tmp_path: Path) -> None:
-    source = TRACKERS / "mlflow" / "filestore" / "mlruns"
-    before = state(source)
-    store, _ = open_store(str(source))
-    found = real.contents(store)
-    assert state(source) == before
-    # the client makes folders of its own even to read
-    shutil.copytree(source, tmp_path / "mlruns", copy_function=shutil.copyfile)
-    for path in (tmp_path / "mlruns", *(tmp_path / "mlruns").rglob("*")):
-        path.chmod(0o755)
-    # it also takes no run for one that lacks an empty folder, which copies often do
-    for run in store.runs():
-        for name in ("params", "metrics", "tags", "artifacts"):
-            (tmp_path / "mlruns" / run.experiment_id / run.id / name).mkdir(exist_ok=True)
-    assert found == real.oracle(f"file://{tmp_path}/mlruns")
 
 
 @needs_trackers

@@ -18,8 +18,7 @@ PERCENT = st.sampled_from([0.0, 0.0, 1.0, 35.0, 97.0, 100.0])
 
 
 def test_the_schedule_comes_back(tmp_path: Path) -> None:
-    folders.write(tmp_path, folders.operations(RUN))
-    found = recording(tmp_path)
+    found = recording(folders.write(tmp_path, folders.operations(RUN)))
     assert times(found, "gpu:0") == RUN.ticks
     assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in LOAD]
     assert column(found, "gpu:0", "imputed") == [value == 0 for value in LOAD]
@@ -40,8 +39,7 @@ def test_a_power_limit_of_0_is_none(tmp_path: Path) -> None:
 
 
 def test_memory_that_a_person_knows(tmp_path: Path) -> None:
-    folders.write(tmp_path, folders.operations(RUN))
-    found = recording(tmp_path, gpu_memory_total=80 * GIB)
+    found = recording(folders.write(tmp_path, folders.operations(RUN)), gpu_memory_total=80 * GIB)
     assert found.run.gpus[0].memory_total_bytes == 80 * GIB
     assert "memory_given" in codes(found)
 
@@ -175,8 +173,7 @@ def test_operations_that_take_back(tmp_path: Path) -> None:
         folders.operation("RemoveStrings", "sys/tags", values=["sample"]),
         folders.operation("AssignDatetime", "when", value=START // 1000),
     ]
-    folders.write(tmp_path, given)
-    found = recording(tmp_path)
+    found = recording(folders.write(tmp_path, given))
     assert found.training.column("value").to_pylist() == [None, 0.5]
     assert (dict(found.run.params), found.run.tags) == ({"parameters/batch_size": "64"}, (("node", "node-a"),))
 
@@ -211,15 +208,13 @@ def test_series_that_miss_each_other(tmp_path: Path) -> None:
     given = [folders.operation("AssignString", "monitoring/training/hostname", value="node-a")]
     for path, values in moved.items():
         given += folders.floats(path, values)
-    folders.write(tmp_path, given)
-    found = recording(tmp_path)
+    found = recording(folders.write(tmp_path, given))
     assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in LOAD]
     assert "points_joined" in codes(found)
 
 
 def test_a_gauge_without_memory_cannot_be_restored(tmp_path: Path) -> None:
     kept = [each for each in folders.operations(RUN) if "gpu_memory" not in each["path"][-1]]
-    folders.write(tmp_path, kept)
-    found = recording(tmp_path)
+    found = recording(folders.write(tmp_path, kept))
     assert found.run.quality.imputed_points == 0
     assert "zeros_missing" in codes(found)

@@ -26,8 +26,7 @@ RUN = Schedule(utilization=[LOAD, [35.0] * 20], cpu=[60.0] * 20)
 
 
 def test_the_schedule_comes_back(tmp_path: Path) -> None:
-    dumps.write(tmp_path, dumps.run(RUN))
-    found = recording(tmp_path)
+    found = recording(dumps.write(tmp_path, dumps.run(RUN)))
     assert [device.id for device in found.run.devices] == ["gpu:0", "gpu:1", "host"]
     assert times(found, "gpu:0") == RUN.ticks
     assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in LOAD]
@@ -47,8 +46,7 @@ def test_what_a_run_says_beside_its_series(tmp_path: Path) -> None:
     rows = dumps.run(RUN, series={"train/loss": loss(START, 40)}, singles=own)
     secret = {"project_id": dumps.PROJECT, "run_id": "OPT-1"}
     rows += [secret | row for row in dumps.text("monitoring/training/stdout", ["token=hunter2"], START)]
-    dumps.write(tmp_path, rows)
-    found = recording(tmp_path)
+    found = recording(dumps.write(tmp_path, rows))
     assert found.run.name == "baseline"
     assert dict(found.run.params) == {
         "params/amp": "true",
@@ -65,8 +63,7 @@ def test_what_a_run_says_beside_its_series(tmp_path: Path) -> None:
 
 def test_a_person_s_metric_is_no_gauge(tmp_path: Path) -> None:
     own = {"train/memory": loss(START, 5), "eval/gpu": loss(START, 5), "train/cpu": loss(START, 5)}
-    dumps.write(tmp_path, dumps.run(RUN, series=own))
-    found = recording(tmp_path)
+    found = recording(dumps.write(tmp_path, dumps.run(RUN, series=own)))
     assert set(found.training.column("name").to_pylist()) == {"eval/gpu", "train/cpu", "train/memory"}
     assert len(found.run.devices) == 3
 
@@ -91,8 +88,7 @@ def test_stages_are_kept(tmp_path: Path) -> None:
 
 def test_an_export_of_metrics_alone(tmp_path: Path) -> None:
     rows = [row for row in dumps.run(RUN) if row["attribute_type"] == "float_series"]
-    dumps.write(tmp_path, rows)
-    found = recording(tmp_path)
+    found = recording(dumps.write(tmp_path, rows))
     assert (found.run.name, found.run.params, len(found.rows_of("gpu:1"))) == ("OPT-1", (), 20)
 
 
@@ -193,8 +189,7 @@ def test_runs_without_hardware(tmp_path: Path) -> None:
 def test_points_without_a_time_are_rejected(tmp_path: Path) -> None:
     rows = dumps.run(RUN, series={"loss": loss(START, 3)})
     rows[-1] |= {"timestamp": None}
-    dumps.write(tmp_path, rows)
-    found = recording(tmp_path)
+    found = recording(dumps.write(tmp_path, rows))
     assert rejected(found) == [("no_time_stamp", 1)]
 
 
@@ -224,8 +219,7 @@ def test_listing(gpureport: Program, tmp_path: Path) -> None:
 def test_work_is_counted_by_a_training_metric(tmp_path: Path) -> None:
     speed = [(START + 5_000_000 * place, 200.0) for place in range(40)]
     rows = dumps.run(RUN, series={"train/samples_per_second": speed, "eval/rate": speed, "val/loss": loss(START, 4)})
-    dumps.write(tmp_path, rows)
-    found = recording(tmp_path)
+    found = recording(dumps.write(tmp_path, rows))
     assert str(found.run.work) == f"Work(amount={200.0 * 38 * 5}, unit='samples')"
     assert "training_metrics_named" in codes(found)
     assert getattr(recording(tmp_path, throughput="eval/rate").run.work, "unit", None) == "eval/rate"

@@ -83,8 +83,7 @@ def autumn(start: int = AUTUMN, ticks: int = 500) -> Schedule:
 def test_the_hour_that_comes_twice(tmp_path: Path) -> None:
     schedule = autumn()
     rows = dumps.run(schedule, series={"loss": loss(AUTUMN, 120, every=40_000_000)})
-    dumps.write(tmp_path, local(rows, "Europe/Berlin"))
-    found = recording(tmp_path, tz="Europe/Berlin")
+    found = recording(dumps.write(tmp_path, local(rows, "Europe/Berlin")), tz="Europe/Berlin")
     assert times(found, "gpu:0") == schedule.ticks
     assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in schedule.utilization[0]]
     assert column(found, "host", "cpu_utilization_ratio") == [None, *[0.5] * 499]
@@ -95,8 +94,7 @@ def test_the_hour_that_comes_twice(tmp_path: Path) -> None:
 
 def test_without_a_zone_the_hour_is_put_back(tmp_path: Path) -> None:
     schedule = autumn()
-    dumps.write(tmp_path, local(dumps.run(schedule), "Europe/Berlin"))
-    found = recording(tmp_path)
+    found = recording(dumps.write(tmp_path, local(dumps.run(schedule), "Europe/Berlin")))
     assert times(found, "gpu:0") == [at + 2 * HOUR for at in schedule.ticks]
     assert "clock_set_back" in codes(found)
     assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in schedule.utilization[0]]
