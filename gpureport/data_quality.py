@@ -3,19 +3,10 @@
 Times are integer microseconds since 1970-01-01, on the time base of the recording.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from gpureport.note_codes import find_note_code
-from gpureport.redaction import redact_start, redact_text
-
-_DETAILED = {"malformed ": "malformed", "header with ": "unusable_header"}
-"""Begin of reasons that name a column or headings, and the code of each."""
-EXAMPLES = 5
-"""Rejected lines of each reason that are kept."""
-_SHOWN = 200
-"""Characters that are kept of each."""
+from gpureport.redaction import redact_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,30 +16,19 @@ class RejectedLine:
     line: int
     text: str
 
-    @classmethod
-    def quote(cls, line: int, text: str) -> "RejectedLine":
-        """Return a line as it is kept."""
-        return cls(line=line, text=redact_start(text.strip(), _SHOWN))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:
     """Lines that were read but could not be used, by reason, with the number of the first of them (from 1).
 
-    The number is None where the lines were counted after they had become rows of the series; then, and where a whole
-    row is left out, there are no examples.
+    The number is None where the lines were counted after they had become rows of the series. A few are examples,
+    unless they were whole rows.
     """
 
     reason: str
     rows: int
     first_line: int | None
     examples: tuple[RejectedLine, ...] = field(default=(), compare=False)
-
-    @property
-    def code(self) -> str:
-        """The reason in snake_case, without the column or heading that it names."""
-        known = next((code for start, code in _DETAILED.items() if self.reason.startswith(start)), self.reason)
-        return re.sub(r"[^a-z0-9]+", "_", known.lower()).strip("_")
 
     @property
     def at(self) -> str:
@@ -167,11 +147,6 @@ class Quality:
             notes=tuple(map(redact_text, self.notes)),
             log_events=tuple(replace(each, text=redact_text(each.text)) for each in self.log_events),
         )
-
-    @property
-    def note_codes(self) -> tuple[str, ...]:
-        """The code of each note."""
-        return tuple(map(find_note_code, self.notes))
 
     @property
     def accounted(self) -> bool:

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 
 import gpureport
 from gpureport.errors import GpureportError
-from gpureport.testing import Device, Quality, Recording
+from gpureport.testing import Device, Quality, Recording, find_note_code
 
 PAIRS = Path(__file__).parent / "pairs"
 _STATED = ("about", "options", "source", "gpu")
@@ -134,7 +134,7 @@ def describe_recording(recording: Recording, *, host_only: bool = False) -> dict
             f"{each.text}"
             for each in quality.log_events
         ],
-        "notes": list(quality.note_codes),
+        "notes": list(map(find_note_code, quality.notes)),
         "timezone": run.timezone,
         "interval": None if run.interval is None else f"{run.interval:.6g}",
         "step": run.step,

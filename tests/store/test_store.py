@@ -345,8 +345,8 @@ def test_five_rejected_lines_of_each_reason_are_kept(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     odd = "".join(f"odd line {number}\n" for number in range(7))
     entry = stored(store, tmp_path / "a", log(3) + odd + "x" * 300 + "\n")
-    told = json.loads((entry.folder / "run.json").read_text())["run"]["quality"]["rejected"]
+    told = json.loads((entry.folder / "run.json").read_text("utf-8"))["run"]["quality"]["rejected"]
     assert [each["rows"] for each in told] == [8]
     assert told[0]["examples"] == [{"line": 5 + number, "text": f"odd line {number}"} for number in range(5)]
-    (kept,) = store.get(entry.run.id).run.quality.rejected
+    (kept,) = store.named(entry.run.id).run.quality.rejected
     assert [each.line for each in kept.examples] == [5, 6, 7, 8, 9]

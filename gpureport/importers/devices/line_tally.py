@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.data_quality import EXAMPLES, AbsentCells, LogGap, Quality, Rejected, RejectedLine
+from gpureport.data_quality import AbsentCells, LogGap, Quality, Rejected, RejectedLine
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, ParsedPiece, Section
 from gpureport.importers.timebase.device_clock import Clock
 from gpureport.importers.timebase.placed_rows import PlacedRows
 from gpureport.redaction import redact_start
 
+_KEPT, _LONGEST = 5, 200
+"""Rejected lines of each reason that are kept, and characters of each."""
 _SHOWN, _EXAMPLES = 60, 3
 """Letters of a cell, and how many cells, that a note shows."""
 
@@ -67,8 +69,9 @@ class Tally:
             self.reject(reason, len(places), min(places))
         for line in lines:
             examples = self._examples.setdefault(line.reason, [])
-            if line.text and len(examples) < EXAMPLES:
-                examples.append(RejectedLine.quote(line.number, line.text))
+            if line.text and len(examples) < _KEPT:
+                text = redact_start(line.text.strip(), _LONGEST)
+                examples.append(RejectedLine(line=line.number, text=text))
 
     def reject(self, reason: str, rows: int, line: int) -> None:
         """Count rejected lines of one reason."""

@@ -3,6 +3,10 @@
 A stored run keeps notes as text, so the code of a note is found by its text, with whatever stands before it.
 """
 
+import re
+
+_DETAILED = {"malformed ": "malformed", "header with ": "unusable_header"}
+"""Begin of reasons for rejecting that name a column or headings, and the code of each."""
 NOTE_CODES: dict[str, str] = {
     # how the bytes were read
     "damaged_archive": "the compressed log is ",
@@ -141,3 +145,9 @@ def find_note_code(note: str) -> str:
     """Return the code of a note, empty for one that is not in the table."""
     text = note.lower()
     return next((code for code, words in NOTE_CODES.items() if words in text), "")
+
+
+def find_reject_code(reason: str) -> str:
+    """Return a reason for rejecting in snake_case, without the column or heading that it names."""
+    known = next((code for start, code in _DETAILED.items() if reason.startswith(start)), reason)
+    return re.sub(r"[^a-z0-9]+", "_", known.lower()).strip("_")

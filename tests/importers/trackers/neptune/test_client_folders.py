@@ -7,11 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpureport.errors import SourceError
-from gpureport.importers import Selection, find_tracker
+from tests.cli.program import Program
 from tests.importers.trackers.neptune import dumps, folders
-from tests.importers.trackers.neptune.reading import column, readings, recording, recordings, times
-from tests.importers.trackers.neptune.schedule import GIB, START, TICK, Schedule, loss, nearly, square
+from tests.importers.trackers.neptune.schedule import GIB, START, TICK, Schedule, loss, square
+from tests.importers.trackers.tracked import codes, column, ids, recording, recordings, refused, rejected, times
 
 LOAD = square(busy=3, idle=2, ticks=20)
 RUN = Schedule(utilization=[LOAD, [35.0] * 20], cpu=[60.0] * 20)
@@ -19,21 +18,18 @@ PERCENT = st.sampled_from([0.0, 0.0, 1.0, 35.0, 97.0, 100.0])
 
 
 def test_the_schedule_comes_back(tmp_path: Path) -> None:
-    """As from an export, with what only the log knows: memory and power limit of the largest GPU."""
-    folders.write(tmp_path, folders.operations(RUN))
-    found = recording(tmp_path)
+    found = recording(folders.write(tmp_path, folders.operations(RUN)))
     assert times(found, "gpu:0") == RUN.ticks
-    assert nearly(column(found, "gpu:0", "gpu_utilization_ratio"), [value / 100 for value in LOAD])
+    assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in LOAD]
     assert column(found, "gpu:0", "imputed") == [value == 0 for value in LOAD]
     gpu = found.run.gpus[1]
     assert (gpu.memory_total_bytes, gpu.power_limit_watts) == (24 * GIB, 300.0)
-    assert any("largest one of its machine" in note for note in found.run.quality.notes)
+    assert "memory_of_largest" in codes(found)
     assert (found.run.name, found.run.tags) == ("baseline", (("sample", "true"), ("node", "node-a")))
     assert dict(found.run.params) == {"parameters/batch_size": "64"}
 
 
 def test_a_power_limit_of_0_is_none(tmp_path: Path) -> None:
-    """The client says 0 where a card does not tell its limit."""
     given = folders.operations(RUN)
     for each in given:
         if each["type"] == "ConfigFloatSeries" and "gpu_power" in each["path"][-1]:
@@ -43,11 +39,9 @@ def test_a_power_limit_of_0_is_none(tmp_path: Path) -> None:
 
 
 def test_memory_that_a_person_knows(tmp_path: Path) -> None:
-    """`--gpu-memory-total` wins over what was recorded."""
-    folders.write(tmp_path, folders.operations(RUN))
-    found = recording(tmp_path, gpu_memory_total=80 * GIB)
+    found = recording(folders.write(tmp_path, folders.operations(RUN)), gpu_memory_total=80 * GIB)
     assert found.run.gpus[0].memory_total_bytes == 80 * GIB
-    assert any("--gpu-memory-total" in note for note in found.run.quality.notes)
+    assert "memory_given" in codes(found)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -55,7 +49,6 @@ def test_memory_that_a_person_knows(tmp_path: Path) -> None:
 def test_any_schedule_comes_back_from_log_and_export(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[float, float, float]]
 ) -> None:
-    """What was dropped for being 0 is 0 again, whatever the load; a GPU never reported is unknown."""
     schedule = Schedule(utilization=[[row[0] for row in rows], [row[1] for row in rows]], cpu=[row[2] for row in rows])
     place = tmp_path_factory.mktemp("run")
     folders.write(place / ".neptune", folders.operations(schedule))
@@ -67,16 +60,13 @@ def test_any_schedule_comes_back_from_log_and_export(
         for index, values in enumerate(schedule.utilization):
             name = "gpu_utilization_ratio"
             if any(values):
-                assert nearly(column(found, f"gpu:{index}", name), [value / 100 for value in values])
+                assert column(found, f"gpu:{index}", name) == [value / 100 for value in values]
             else:
-                assert name not in found.series.column_names or column(found, f"gpu:{index}", name) == [None] * len(
-                    rows
-                )
-                assert any(f"gpu:{index}" in note and "never reported" in note for note in found.run.quality.notes)
+                assert name not in found.series.column_names or set(column(found, f"gpu:{index}", name)) == {None}
+                assert "never_reported" in codes(found)
 
 
 def test_log_and_export_agree(tmp_path: Path) -> None:
-    """The same run from its log and from an export of it: equal values, times within a millisecond."""
     start = START + 678
     schedule = Schedule(utilization=RUN.utilization, cpu=RUN.cpu, start=start)
     folders.write(tmp_path / ".neptune", [*folders.operations(schedule), *folders.floats("loss", loss(start, 9))])
@@ -89,79 +79,68 @@ def test_log_and_export_agree(tmp_path: Path) -> None:
     assert log.training.column("value").equals(dump.training.column("value"))
 
 
-def test_a_folder_is_only_read(tmp_path: Path) -> None:
-    """Neither listing nor reading changes a byte, also of a folder that cannot be written."""
+def test_a_folder_is_only_read(gpureport: Program, tmp_path: Path) -> None:
     place = folders.write(tmp_path, folders.operations(RUN))
     (place / "last_put_version").unlink()
     before = folders.state(tmp_path)
     place.chmod(0o555)
     try:
         recording(tmp_path)
-        found = find_tracker(str(tmp_path))
-        assert found is not None
-        assert found.listed(str(tmp_path), Selection())[0].holds == "training: 20 ticks, 2 GPUs"
+        assert "training: 20 ticks, 2 GPUs" in gpureport("ingest", "--list", str(tmp_path)).out
     finally:
         place.chmod(0o755)
     assert folders.state(tmp_path) == before
 
 
 def test_a_killed_run(tmp_path: Path) -> None:
-    """Operations that did not reach the disk are told, the torn last line is rejected."""
     given = folders.operations(RUN)
     place = folders.write(tmp_path, given, mode="async", put=len(given) + 14)
     log = place / "data-1.log"
     log.write_bytes(log.read_bytes()[:-30])
     found = recording(tmp_path)
-    assert [(entry.reason, entry.rows, entry.first_line) for entry in found.run.quality.rejected] == [
-        ("cut last line", 1, len(given))
-    ]
-    assert any(note.startswith("15 operations were lost") for note in found.run.quality.notes)
+    assert rejected(found) == [("cut_last_line", 1)]
+    assert found.run.quality.rejected[0].first_line == len(given)
+    assert "operations_lost" in codes(found)
 
 
 def test_a_log_damaged_in_the_middle(tmp_path: Path) -> None:
-    """A line that is no operation, with others after it, is named."""
     place = folders.write(tmp_path, folders.operations(RUN))
     lines = (place / "data-1.log").read_text().splitlines()
     lines[5] = lines[5][:20]
     (place / "data-1.log").write_text("\n".join(lines))
-    with pytest.raises(SourceError, match=r"data-1.log: line 6 is no operation of Neptune's client"):
-        recording(tmp_path)
+    error = refused(f"neptune:{tmp_path}")
+    assert (error.code, error.where.endswith("data-1.log"), "line 6 " in error.what) == ("damaged_run", True, True)
 
 
 def test_a_log_whose_beginning_was_uploaded(tmp_path: Path) -> None:
-    """The rest is read, and it is said what is missing; several logs of one run are read in order."""
     given = folders.operations(RUN)
     place = folders.write(tmp_path, given[:60], mode="async", first=1201, put=1200 + len(given))
     rest = [json.dumps({"obj": each, "version": number, "at": 1.0}) for number, each in enumerate(given[60:], 1261)]
     (place / "data-1261.log").write_text("\n".join(rest))
     found = recording(tmp_path)
-    assert any("the log begins with operation 1201" in note for note in found.run.quality.notes)
+    assert "operations_uploaded" in codes(found)
     assert len(found.rows_of("gpu:0")) == 20
 
 
 def test_other_containers_are_no_runs(tmp_path: Path) -> None:
-    """Models and projects that were changed offline are left alone."""
     folders.write(tmp_path, folders.operations(RUN))
     folders.write(tmp_path, folders.operations(RUN), container="model", run="M-1")
     folders.write(tmp_path, folders.operations(RUN), container="project", run="P-1", about={})
-    assert [reading.locator.rpartition("#")[2] for reading in readings(tmp_path)] == [folders.RUN]
+    assert ids(tmp_path) == [folders.RUN]
 
 
 @pytest.mark.parametrize("shape", ["offline/{run}", "offline/run__{run}", "async/{run}/exec-1700000000.5-2026"])
 def test_older_shapes(tmp_path: Path, shape: str) -> None:
-    """Folders of older clients, without a description, are known by their logs; their name is the run's id."""
     place = folders.write(tmp_path / "new", folders.operations(RUN), about={})
     older = tmp_path / "old" / shape.format(run=folders.RUN)
     older.parent.mkdir(parents=True)
     place.rename(older)
     for source in (tmp_path / "old", older, older / "data-1.log"):
-        found = readings(source)
-        assert [reading.locator.rpartition("#")[2] for reading in found] == [folders.RUN]
-        assert len(found[0].recording().rows_of("gpu:0")) == 20
+        assert ids(source) == [folders.RUN]
+        assert len(recording(source).rows_of("gpu:0")) == 20
 
 
 def test_processes_of_one_run(tmp_path: Path) -> None:
-    """What several processes wrote of one run lies in folders of their own, and is one recording."""
     other = Schedule(utilization=[[80.0] * 5], namespace="monitoring/validation", start=START + 30 * TICK)
     folders.write(tmp_path, folders.operations(RUN), mode="async")
     place = folders.write(tmp_path / "x", folders.operations(other), mode="async")
@@ -172,7 +151,6 @@ def test_processes_of_one_run(tmp_path: Path) -> None:
 
 
 def test_stages_recorded_as_runs_are_grouped(tmp_path: Path) -> None:
-    """An offline run does not know its custom id: `--group` says that several are one."""
     other = Schedule(utilization=[[80.0] * 5], namespace="monitoring/preprocessing", start=START - 9 * TICK)
     folders.write(tmp_path, folders.operations(RUN))
     folders.write(tmp_path, folders.operations(other), run="aaaaaaaa-eb52-4187-b43c-3cb0bae4f42f")
@@ -185,7 +163,6 @@ def test_stages_recorded_as_runs_are_grouped(tmp_path: Path) -> None:
 
 
 def test_operations_that_take_back(tmp_path: Path) -> None:
-    """Series that are cleared, values that are deleted, tags that are removed, and NaN tokens."""
     given = [
         *folders.floats("loss", loss(START, 3)),
         folders.operation("ClearFloatLog", "loss"),
@@ -196,42 +173,33 @@ def test_operations_that_take_back(tmp_path: Path) -> None:
         folders.operation("RemoveStrings", "sys/tags", values=["sample"]),
         folders.operation("AssignDatetime", "when", value=START // 1000),
     ]
-    folders.write(tmp_path, given)
-    found = recording(tmp_path)
+    found = recording(folders.write(tmp_path, given))
     assert found.training.column("value").to_pylist() == [None, 0.5]
     assert (dict(found.run.params), found.run.tags) == ({"parameters/batch_size": "64"}, (("node", "node-a"),))
 
 
 def test_monitoring_that_ended_early(tmp_path: Path) -> None:
-    """A lost GPU ends the client's monitor, not the run: the time after it is unknown, not idle."""
     late = folders.floats("loss", [(START + 60 * TICK, 0.1)])
     folders.write(tmp_path, [*folders.operations(RUN), *late])
     found = recording(tmp_path)
     assert found.run.ended == RUN.ticks[-1]
-    assert any(
-        note.startswith("hardware monitoring ended 410 s before the run did") for note in found.run.quality.notes
-    )
+    assert "monitoring_ended" in codes(found)
 
 
 def test_what_a_client_before_1_11_does_not_record(tmp_path: Path) -> None:
-    """Power was not recorded then."""
     folders.write(tmp_path, folders.operations(Schedule(utilization=[LOAD], power=False)))
-    assert any(note.startswith("GPU power was not recorded") for note in recording(tmp_path).run.quality.notes)
+    assert "no_gpu_power" in codes(recording(tmp_path))
 
 
 def test_two_values_at_one_time(tmp_path: Path) -> None:
-    """Of two points of a series at one tick the last counts, and the other is rejected."""
     path = "monitoring/training/gpu_1"
     folders.write(tmp_path, [*folders.operations(RUN), *folders.floats(path, [(RUN.ticks[3], 44.0)])])
     found = recording(tmp_path)
-    assert [(entry.reason, entry.rows) for entry in found.run.quality.rejected] == [
-        ("another value at the same time", 1)
-    ]
-    assert nearly(column(found, "gpu:1", "gpu_utilization_ratio")[3:4], [0.44])
+    assert rejected(found) == [("another_value_at_the_same_time", 1)]
+    assert column(found, "gpu:1", "gpu_utilization_ratio")[3:4] == [0.44]
 
 
 def test_series_that_miss_each_other(tmp_path: Path) -> None:
-    """Where points of one sample do not share their time, those near each other are joined, and it is said."""
     series = RUN.series()
     moved = {
         path: [(at + 40_000 * place, value) for at, value in values]
@@ -240,16 +208,13 @@ def test_series_that_miss_each_other(tmp_path: Path) -> None:
     given = [folders.operation("AssignString", "monitoring/training/hostname", value="node-a")]
     for path, values in moved.items():
         given += folders.floats(path, values)
-    folders.write(tmp_path, given)
-    found = recording(tmp_path)
-    assert nearly(column(found, "gpu:0", "gpu_utilization_ratio"), [value / 100 for value in LOAD])
-    assert any("points of one sample lie up to" in note for note in found.run.quality.notes)
+    found = recording(folders.write(tmp_path, given))
+    assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in LOAD]
+    assert "points_joined" in codes(found)
 
 
 def test_a_gauge_without_memory_cannot_be_restored(tmp_path: Path) -> None:
-    """Without the memory of a GPU nobody can tell a dropped zero: nothing is put back, and that is said."""
     kept = [each for each in folders.operations(RUN) if "gpu_memory" not in each["path"][-1]]
-    folders.write(tmp_path, kept)
-    found = recording(tmp_path)
+    found = recording(folders.write(tmp_path, kept))
     assert found.run.quality.imputed_points == 0
-    assert any("memory of gpu:0, gpu:1 was not recorded, so zeros" in note for note in found.run.quality.notes)
+    assert "zeros_missing" in codes(found)
