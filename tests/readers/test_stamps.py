@@ -51,6 +51,14 @@ def test_spellings_of_one_moment(tmp_path: Path) -> None:
         assert started(tmp_path, text, delimiter=delimiter) == expected, text
 
 
+def test_the_calendar(tmp_path: Path) -> None:
+    for text in ("2024/02/29 23:59:59", "2000/02/29 00:00:00", "2026/12/31 23:59:59", "2026/04/30 00:00:00"):
+        expected = (datetime.strptime(text, "%Y/%m/%d %H:%M:%S") - EPOCH) // timedelta(microseconds=1)  # noqa: DTZ007
+        assert started(tmp_path, text) == expected, text
+    for text in ("2026/02/29 00:00:00", "2100/02/29 00:00:00", "2026/04/31 00:00:00", "2026/00/10 00:00:00"):
+        assert is_refused(tmp_path, f"timestamp;utilization.gpu [%]\n{text};5 %\n"), text
+
+
 def test_spellings_of_a_spreadsheet(tmp_path: Path) -> None:
     for text, expected in {
         "14.03.2026 09:00:00": 0,

@@ -1,4 +1,4 @@
-"""Training metrics in the store: kept, seen when damaged, and taken later; what is read of them is a pair of readers."""
+"""Training metrics in the store: kept, seen when damaged, taken later; what is read of them is held by pairs."""
 
 from pathlib import Path
 
