@@ -85,11 +85,12 @@ class Section:
             SettingsError: naming the first such key.
         """
         for key in self.values.keys() - known:
-            raise self.wrong(key, f"unknown key {key!r} in [{self.name}]", f"known are {', '.join(sorted(known))}")
+            hint = f"known are {', '.join(sorted(known))}"
+            raise self.wrong(key, f"unknown key {key!r} in [{self.name}]", hint, code="unknown_key")
 
-    def wrong(self, key: str, what: str, hint: str) -> SettingsError:
+    def wrong(self, key: str, what: str, hint: str, *, code: str = "") -> SettingsError:
         """Return an error that names the line of a key."""
-        return SettingsError(self.at(key), what, hint)
+        return SettingsError(self.at(key), what, hint, code=code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

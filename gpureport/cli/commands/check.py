@@ -66,7 +66,7 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
     stated = [recording.run for recording in (*found, *baseline.recordings)]
     named, baseline = _name_runs(found, baseline, options)
     analysed = analyze_runs(named, analysis, fewest_runs=0)
-    missing += [build_missing_check(one.where, one.what) for _, one in analysed.faults]
+    missing += [build_missing_check(one.where, one.what, one.code) for _, one in analysed.faults]
     against = gates.compare_with_baseline(baseline, analysed, analysis, options, stated=stated)
     verdict = gates.judge_runs(rules, analysed, missing, against, options.tracker.throughput)
     gates.write_results(gate, rules, verdict.checks, "check", [f"gpureport check {verdict.line}"])
@@ -87,9 +87,9 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
         for each in gate_sources.read_each_run(group, own, partial(_read_stored, own), _read_log):
             if isinstance(each, InternalError):
                 report_internal_error(each)
-                missing.append(build_missing_check(each.where, each.what))
+                missing.append(build_missing_check(each.where, each.what, each.code))
             elif isinstance(each, SourceError):
-                missing.append(build_missing_check(each.where, f"{each.what}; {each.hint}"))
+                missing.append(build_missing_check(each.where, f"{each.what}; {each.hint}", each.code))
             else:
                 found.append(each)
     if options.labels.name and len(found) > 1:

@@ -68,7 +68,7 @@ def _refuse_foreign_page(page: Place) -> None:
     """
     if page.exists() and not _names_generator(page):
         hint = "choose another folder with --site, or move it away if nobody needs it"
-        raise RenderError(str(page), "is no page of gpureport, and stays as it is", hint)
+        raise RenderError(str(page), "is no page of gpureport, and stays as it is", hint, code="foreign_page")
 
 
 def _names_generator(page: Place) -> bool:

@@ -43,7 +43,7 @@ def write_site(site: Place, nights: Sequence[NightlyRecord], trends: Sequence[Tr
             _write_pages(site, folder, nights, trends, report)
     except OSError as error:
         hint = "choose a folder that can be written with --site"
-        raise RenderError(str(site), f"cannot be written ({error.strerror})", hint) from error
+        raise RenderError(str(site), f"cannot be written ({error.strerror})", hint, code="unwritable") from error
 
 
 def _write_pages(

@@ -84,6 +84,7 @@ def _fit(fit: MemoryFit) -> dict[str, Any]:
     """Return the kinds of GPU that would hold the peak of a step, with the smallest of them by name."""
     return asdict(fit) | {
         "reason": describe_memory_reason(fit.reason),
+        "reason_code": fit.reason or "",
         "smallest": fit.smallest.model if fit.smallest else None,
     }
 
@@ -144,7 +145,10 @@ def _delta(delta: Delta) -> dict[str, Any]:
         "interval": delta.interval if bounded else None,
         "detectable_difference": detectable if detectable is not None and isfinite(detectable) else None,
         "whole": asdict(delta.whole) | {"difference": delta.whole.difference},
+        "verdict_code": delta.verdict.code,
         "reason": describe_reason(delta.reason),
+        "reason_code": delta.reason.kind if delta.reason else "",
+        "reason_check": delta.reason.check if delta.reason else "",
         "general_reason": describe_reason(delta.reason.of_any_run) if delta.reason and delta.reason.run else "",
     }
 
@@ -167,6 +171,7 @@ def _step_to_target(found: TimeToTarget) -> dict[str, Any]:
         "reached": found.reached,
         "runs": [
             {"reason" if name == "missing" else name: value for name, value in asdict(run).items()}
+            | {"reason_code": run.missing.name.lower() if run.missing else ""}
             for run in found.runs
         ],
     }
@@ -181,14 +186,15 @@ def _training(change: QualityChange) -> dict[str, Any]:
 def _quality(change: QualityChange) -> dict[str, Any]:
     """Return a change of quality; an end that nothing bounds is null."""
     bounded = change.interval is not None and all(map(isfinite, change.interval))
-    return asdict(change) | {"interval": change.interval if bounded else None}
+    return asdict(change) | {"interval": change.interval if bounded else None, "verdict_code": change.verdict.code}
 
 
 def _check(check: Comparability) -> dict[str, Any]:
     fields = asdict(check)
     del fields["agree"]
     touches = fields.pop("touches")
-    return fields | {"note": describe_check(check), "touches": touches}
+    code = {True: "", False: check.check, None: "not_known"}[check.comparable]
+    return fields | {"note": describe_check(check), "reason_code": code, "touches": touches}
 
 
 def _group(summary: StepSummary) -> dict[str, Any]:
@@ -201,4 +207,8 @@ def _finding_changes(found: Sequence[StepPair], change: ChangeKind) -> list[dict
 
 def _finding_change(entry: FindingChange) -> dict[str, Any]:
     fields = {{"unknown": "reason"}.get(name, name): value for name, value in asdict(entry).items() if name != "change"}
-    return fields | {"reason": describe_unknown_change(entry), "steps": steps_json(entry.steps)}
+    return fields | {
+        "reason": describe_unknown_change(entry),
+        "reason_code": entry.unknown or "",
+        "steps": steps_json(entry.steps),
+    }
