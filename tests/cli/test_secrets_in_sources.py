@@ -363,7 +363,7 @@ def test_files_that_are_right(gpureport: Program, tmp_path: Path, planter: Plant
         ("analyze", "log1.csv", "--format", "json"),
         ("check", *two, "--junit", "j.xml", "--summary", "s.md"),
         ("check", *two, "--format", "json"),
-        ("check", *two, "--notify"),
+        ("check", *two, "--format", "line"),
         ("nightly", "log1.csv", "--site", "site", "--junit", "n.xml", "--summary", "n.md"),
         ("fleet", "-o", "f.html", "-o", "f.json"),
         ("ingest", "table.csv", "--map", "map.toml"),

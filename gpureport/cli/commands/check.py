@@ -32,8 +32,13 @@ if TYPE_CHECKING:
 @click.command(cls=WritingCommand)
 @click.argument("source", nargs=-1, required=True, shell_complete=complete_sources)
 @gate_options
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
-@click.option("--notify", is_flag=True, help="Print the result on one line, for a chat.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "line"]),
+    default="text",
+    help="Text for people, JSON, or one line for a chat.",
+)
 @click.option("--export", "exports", type=Export(), multiple=True, help="Write figures for another program.")
 @analysis_options
 @source_options
@@ -42,7 +47,6 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
     source: tuple[str, ...],
     gate: GateOptions,
     form: str,
-    notify: bool,
     exports: tuple[tuple[str, "Place"], ...],
     analysis: AnalysisOptions,
     options: SourceOptions,
@@ -71,7 +75,7 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
     verdict = gates.judge_runs(rules, analysed, missing, against, options.tracker.throughput)
     gates.write_results(gate, rules, verdict.checks, "check", [f"gpureport check {verdict.line}"])
     _export(exports, analysed, verdict, options.tracker.throughput)
-    _show(verdict, form, notify=notify)
+    _show(verdict, form)
     return verdict.exit_code
 
 
@@ -133,13 +137,13 @@ def _export(
         gates.write_file(path, figure_exports.FORMATS[form](figures, verdict.checks))
 
 
-def _show(verdict: "Verdict", form: str, *, notify: bool) -> None:
+def _show(verdict: "Verdict", form: str) -> None:
     """Print the checks."""
     from gpureport.checks.formats import check_json, check_summary  # noqa: PLC0415 - loads numpy
 
     if form == "json":
         click.echo(check_json.render(verdict), nl=False)
-    elif notify:
+    elif form == "line":
         click.echo(f"gpureport check {verdict.line}")
     else:
         click.echo(check_summary.render_text(verdict.checks), nl=False)

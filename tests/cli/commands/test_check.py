@@ -196,8 +196,8 @@ def test_files_for_machines(gpureport: Program, tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.usefixtures("logs")
 def test_one_line_for_a_chat(gpureport: Program) -> None:
-    """--notify prints the first line of the summary and nothing else."""
-    line = gpureport("check", "same.csv", "--baseline", "base.csv", "--notify").out
+    assert gpureport("check", "same.csv", "--notify").code == 2
+    line = gpureport("check", "same.csv", "--baseline", "base.csv", "--format", "line").out
     assert line == "gpureport check PASSED (2 passed)\n"
 
 
