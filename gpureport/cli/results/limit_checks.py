@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gpureport.cli.runs.analyses import AnalysedRuns
     from gpureport.findings import Check
 
-NO_BASELINE_HERE = "gpureport check and nightly compare with a baseline"
+_NO_BASELINE_HERE = "gpureport check and nightly compare with a baseline"
 """Why a command without a baseline judges none."""
 
 
@@ -45,7 +45,7 @@ def check_limits(
     Args:
         wanted: the policy.
         analysed: the runs.
-        against: the steps set against their baseline, or why there is none; None where none was named.
+        against: the steps set against their baseline, or why there is none; None for a command without.
         throughput: training metric that counts the work, whatever its name.
     """
     from gpureport.checks.observed_value import Why  # noqa: PLC0415 - loads numpy
@@ -53,13 +53,16 @@ def check_limits(
     from gpureport.checks.policy_evaluation import evaluate_policy as checked  # noqa: PLC0415 - as above
     from gpureport.checks.training_figures import TrainedRun, read_training  # noqa: PLC0415 - as above
 
+    why = Why(NO_BASELINE_NAMED.code, _NO_BASELINE_HERE) if against is None else NO_BASELINE_NAMED
+    if against and against.reason:
+        why = Why(against.code, against.reason)
     trained = [read_training(recording, analysis, throughput) for recording, analysis in analysed.runs]
     checked_runs = CheckInput(
         analyses=tuple(run.analysis for run in trained),
         selected_kinds=analysed.kinds,
         today=night_date.today(),
         comparisons=against.steps if against else {},
-        why_no_baseline=Why(against.code, against.reason) if against and against.reason else NO_BASELINE_NAMED,
+        why_no_baseline=why,
         training={run.analysis.run.id: TrainedRun(run=run, goals=analysed.goals) for run in trained},
     )
     return checked(wanted, checked_runs)
