@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     default="text",
     help="Text for people, JSON, or one line for a chat.",
 )
-@click.option("--export", "exports", type=Export(), multiple=True, help="Write figures for another program.")
+@click.option("--export", "exports", type=Export(), multiple=True, help="Write figures as openmetrics=FILE.")
 @analysis_options
 @source_options
 def check(  # noqa: PLR0913 - click hands over one argument an option
@@ -133,8 +133,8 @@ def _export(
 
     runs = run_sampling.sample_runs(analysed.runs, throughput) if analysed.runs else []
     figures = figure_exports.export_figures(runs)
-    for form, path in exports:
-        gates.write_file(path, figure_exports.FORMATS[form](figures, verdict.checks))
+    for _, path in exports:
+        gates.write_file(path, figure_exports.render_openmetrics(figures, verdict.checks))
 
 
 def _show(verdict: "Verdict", form: str) -> None:
