@@ -143,7 +143,7 @@ def test_recordings(gpureport: Program, tmp_path: Path, planter: Planter, exits:
     exits.run(gpureport, "runs", "export", "rec0", "-o", "one.parquet")
     exits.run(gpureport, "-v", "analyze", *recorded, "--detail", "full")
     exits.run(gpureport, "analyze", *recorded, "--format", "json")
-    exits.run(gpureport, "compare", "rec0", "rec2", "--calibrate")
+    exits.run(gpureport, "compare", "rec0", "rec2")
     exits.run(gpureport, "compare", *recorded, "--format", "json")
     exits.run(gpureport, "compare", *recorded, "--by", "param:opt")
     exits.run(gpureport, "report", *recorded, *_REPORTS)

@@ -100,7 +100,7 @@ def compared(number: int) -> None:
     numbers = range(number - number % 2 - 1, number + 1)
     runs, sampled = [pair(each) for each in numbers], [measured(each) for each in numbers]
     comparison = compare(sampled)
-    _strict(comparison_json.render(comparison, None))
+    _strict(comparison_json.render(comparison))
     _strict(analysis_json.render([analysis for _, analysis in runs], tuple(build_steps(sampled))))
     if len(comparison.steps) > 1:
         # runs of one step are repetitions, which the command refuses to compare

@@ -1,6 +1,7 @@
 """Options that went, and what to use instead: each is refused with one line for a release."""
 
 GONE: dict[str, str] = {
+    "--calibrate": "repeat each step three times, or set a baseline of three runs and use gpureport check",
     "--notify": "use --format line",
 }
 """By option, as it is typed: what to use instead, as half a sentence: `{"--notify": "use --format line"}`."""

@@ -183,7 +183,7 @@ def _compare_steps(
     keys = {repetition_key(run) for run in known}
     before = run_sampling.sample_runs(analyze_runs(found, analysis).runs, key)
     checked = {run.analysis.run.id for run in latest_runs}
-    repeated = measure_noise(options, analysis, keys, _REPEATED, without=checked)
+    repeated = measure_noise(options, analysis, keys, _REPEATED, checked)
     groups: dict[str, list[SampledRun]] = {}
     for run in latest_runs:
         groups.setdefault(step_name(run.analysis), []).append(run)

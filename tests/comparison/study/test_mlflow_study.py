@@ -46,7 +46,7 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 def document(store: Path) -> Any:  # noqa: ANN401 - JSON
     """Return what the comparison of the API holds, as JSON."""
     comparison = gpureport.compare(gpureport.read(f"mlflow:{store}", tracker={"experiment": "sweep"}), by=BY)
-    return json.loads(comparison_json.render(comparison, None, comparison.by))
+    return json.loads(comparison_json.render(comparison, comparison.by))
 
 
 def read_rates(store: Path) -> pd.DataFrame:

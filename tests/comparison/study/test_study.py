@@ -260,7 +260,7 @@ def test_a_best_that_trains_worse_is_named_with_both_values() -> None:
     assert (lower.name, lower.base, lower.verdict) == ("val_accuracy", "batch=8", Verdict.WORSE)
     sentence, _ = describe_study(found, compared(*runs))
     assert sentence == "batch 32 is lowest in GPU time, but val_accuracy is 0.61, not 0.79."
-    document = json.loads(comparison_json.render(compared(*runs), None, (BATCH,)))
+    document = json.loads(comparison_json.render(compared(*runs), (BATCH,)))
     (entry,) = document["study"]["best"]["cost"]["lower_quality"]
     assert (entry["name"], entry["group"], round(entry["own"], 2)) == ("val_accuracy", "batch=8", 0.61)
 

@@ -25,7 +25,6 @@ from gpureport.comparison.study.factors import Factor
 from gpureport.comparison.study.study import build_study, select_focus
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange
-from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.report.formats.json.across_json import across_runs_json
 from gpureport.report.formats.json.advice_json import advice_json, steps_json
 from gpureport.report.formats.json.gains_json import gains_json, potential_json
@@ -41,12 +40,11 @@ from gpureport.report.wording.differences.comparison_reasons import (
 SCHEMA = "gpureport.comparison/1"
 
 
-def render(comparison: Comparison, noise: Noise | None = None, by: Sequence[Factor] = ()) -> str:
+def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
     """Return a comparison as JSON text.
 
     Args:
         comparison: steps and their differences.
-        noise: what repetitions in the store differ by, where that was measured.
         by: settings whose values make the groups; none where the steps are a chain.
     """
     found = pair_steps(comparison)
@@ -66,7 +64,7 @@ def render(comparison: Comparison, noise: Noise | None = None, by: Sequence[Fact
         "quality": [_quality(entry) for link in found for entry in (*link.quality, *link.quality_since_first)],
         "time_to_target": _time_to_target(comparison),
         "findings": {change.value: _finding_changes(found, change) for change in ChangeKind},
-        "noise": None if noise is None else [asdict(each) | {"margin": each.margin} for each in noise.metrics],
+        "noise": None,
         "groups": [_group(group) for group in summarize_steps(comparison.steps)],
         "study": study_json(study),
         "memory_fits": [_fit(fit) for fit in memory_fits(comparison.steps)],
