@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _SITE = OutputType(
     is_folder=True,
-    files=(site_files.INDEX, site_files.NIGHTS, site_files.MARKER),
+    files=(site_files.INDEX, site_files.MARKER),
     folders=(site_files.REPORTS, site_files.FIGURES),
 )
 """The folder of the pages; those who write other files there keep away from the names of its own."""

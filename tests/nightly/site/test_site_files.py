@@ -65,12 +65,12 @@ def test_a_site_from_before_the_marker_goes_on(tmp_path: Path) -> None:
     build(tmp_path)
     before = read(tmp_path)
     (tmp_path / site_files.MARKER).unlink()
-    (tmp_path / "nights.html").write_bytes(before["nights.html"].replace(b"Newest night", b"Latest night"))
+    (tmp_path / "nights.html").write_bytes(before["index.html"])
     build(tmp_path)
     assert read(tmp_path) == before
 
 
-@pytest.mark.parametrize("page", ["index.html", "nights.html", f"nights/{NIGHTS[1].page}.html", "figures/FIGURE"])
+@pytest.mark.parametrize("page", ["index.html", f"nights/{NIGHTS[1].page}.html", "figures/FIGURE"])
 def test_a_page_of_somebody_else_is_refused(page: str, tmp_path: Path) -> None:
     """Before anything is written, with what to do."""
     build(tmp_path / "made")

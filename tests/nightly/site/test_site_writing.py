@@ -77,22 +77,12 @@ def test_a_change_is_told_with_its_night_size_and_params(tmp_path: Path) -> None
     assert pages[name].count(b"<circle") == 60
 
 
-def test_older_nights_are_folded_by_the_month(tmp_path: Path) -> None:
-    """Each under its first and last, none twice and none left out."""
-    page = build(tmp_path, year(100))["nights.html"].decode()
-    newest, *older = page.split("<details>")
-    assert [text.count('<th scope="row">') for text in (newest, *older)] == [31, 31, 31, 7]
-    assert f"<summary>{day(38)} to {day(68)}</summary>" in older[0]
-    assert all(page.count(f'<th scope="row">{day(number)}') == 1 for number in range(100))
-    assert "<details>" not in build(tmp_path / "few", year(31))["nights.html"].decode()
-
-
 def test_a_night_without_data_is_seen(tmp_path: Path) -> None:
     """It is a row with its reason on the index and on the page of nights, and a mark in the course."""
     history = changed(12)
     history[5] = night(5, capture_missing("gpu.csv", "", "no such file or run"))
     pages = build(tmp_path, history)
-    for name in ("index.html", "nights.html"):
+    for name in ("index.html",):
         rows = [row for row in pages[name].decode().split("<tr") if day(5) in row and "No data." in row]
         assert len(rows) == 1
         assert "no such file or run" in rows[0]
@@ -154,7 +144,7 @@ def test_limits_are_shown_with_what_became_of_them(tmp_path: Path) -> None:
     assert limits.count(f'href="nights/{history[2].page}.html#policy"') == 5
     assert '<b class="worse">FAILED</b>: late: idle share 9%, allowed 5%' in index
     assert "no price is &lt;stated&gt;" in limits.lower()
-    for page in (index, pages["nights.html"].decode()):
+    for page in (index,):
         rows = page.split("<h2>Nights</h2>")[-1].split("<tr")[2:]
         said = [re.sub(r"<[^>]+>", "", row.split('data-name="Rules">')[-1]).strip() for row in rows]
         assert said[:2] == ["NOT ASSESSED 2 not assessed, 1 passed", "FAILED 1 failed"]
@@ -167,7 +157,7 @@ def test_too_few_nights_are_not_called_unchanged(tmp_path: Path) -> None:
     few = build(tmp_path / "few", nights({MEASURED: [0.5, 0.9, 0.7]}))
     many = build(tmp_path / "many", nights({MEASURED: [0.5 + 0.001 * (number % 3) for number in range(20)]}))
     for pages, said in ((few, "Not enough data"), (many, "No change in the nights recorded")):
-        shown = [content for name, content in pages.items() if not name.startswith("nights")]
+        shown = [content for name, content in pages.items() if not name.startswith("nights/")]
         assert all(said in content.decode() for content in shown)
         assert len(shown) == 2
 
@@ -247,15 +237,6 @@ def test_several_jobs_are_apart(tmp_path: Path) -> None:
     assert len([name for name in build(tmp_path, history) if name.startswith("figures/")]) == 2
 
 
-def test_gpus_are_named_in_rows_only_where_they_differ(tmp_path: Path) -> None:
-    """Once above the table where all nights have the same; the rows of several jobs say whose they are."""
-    same = build(tmp_path / "same", changed(3))["nights.html"].decode()
-    assert same.count("NVIDIA H100") == 1
-    jobs = [night(0, part({MEASURED: 0.9}, 0, step="a"), part({MEASURED: 0.9}, 1, step="b"))]
-    rows = build(tmp_path / "jobs", jobs)["nights.html"].decode().partition("<table>")[2]
-    assert re.findall(r"<small>(\w) · NVIDIA H100</small>", rows) == ["a", "b"]
-
-
 def test_nothing_recorded_has_a_page(tmp_path: Path) -> None:
     """An empty history makes an index that says so."""
     assert b"No night is recorded yet" in build(tmp_path, [])["index.html"]
@@ -272,7 +253,7 @@ def test_a_figure_that_no_night_has_is_no_column(tmp_path: Path) -> None:
     """The table of nights holds what some run has, and names findings where there are any."""
     counts = {"findings_problem": 0.0, "findings_warning": 0.0}
     quiet, loud = ({MEASURED: 0.9, **counts, "findings_warning": number} for number in (0.0, 2.0))
-    table = build(tmp_path, [night(0, part(quiet)), night(1, part(loud))])["nights.html"].decode()
+    table = build(tmp_path, [night(0, part(quiet)), night(1, part(loud))])["index.html"].decode()
     assert "GPU utilisation" in table
     assert "per 1,000 units of work" not in table
     assert [each for each in ('"Findings">none</td>', '"Findings">2 warnings</td>') if each not in table] == []
