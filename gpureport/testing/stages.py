@@ -12,7 +12,7 @@ from gpureport.checks.policy_evaluation import CheckInput, evaluate_policy, step
 from gpureport.checks.policy_settings import read_policy
 from gpureport.checks.training_figures import TrainedRun
 from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
-from gpureport.comparison.training.training_goals import make_goals, read_goals
+from gpureport.comparison.training.training_goals import parse_target, read_goals
 from gpureport.findings import Check
 from gpureport.recording import Recording
 from gpureport.report.formats.json import comparison_json
@@ -46,7 +46,7 @@ def check(
         stated = check_sections(Settings(file="gpureport.toml", content=dict(rules)))
     else:
         stated, limits = Settings(), [rules] if isinstance(rules, str) else rules
-    goals = read_goals(stated).with_overrides((), make_goals({}, target).target)
+    goals = read_goals(stated).with_overrides((), None if target is None else parse_target(target))
     analyses = [*map(_analysed, runs)]
     checked, before = [*map(_sampled, analyses)], [_sampled(_analysed(run)) for run in baseline]
     steps: dict[str, list[SampledRun]] = {}

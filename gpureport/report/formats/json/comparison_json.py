@@ -184,7 +184,8 @@ def _training(change: QualityChange) -> dict[str, Any]:
 def _quality(change: QualityChange) -> dict[str, Any]:
     """Return a change of quality; an end that nothing bounds is null."""
     bounded = change.interval is not None and all(map(isfinite, change.interval))
-    return asdict(change) | {"interval": change.interval if bounded else None, "verdict_code": change.verdict.code}
+    told = {"interval": change.interval if bounded else None, "verdict_code": change.verdict.code, "fell": change.fell}
+    return asdict(change) | told
 
 
 def _check(check: Comparability) -> dict[str, Any]:
