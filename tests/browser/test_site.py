@@ -12,8 +12,7 @@ from gpureport.nightly.history.capture import capture_missing
 from gpureport.nightly.history.nightly_record import NightlyRecord
 from gpureport.nightly.site import site_writing
 from gpureport.testing import Check, CheckOutcome
-from tests.nightly.made import year
-from tests.nightly.site.test_site_writing import changed
+from tests.nightly.made import changed, year
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
