@@ -9,18 +9,7 @@ import pytest
 
 import gpureport
 from gpureport import Analysis
-from gpureport.testing import (
-    Check,
-    Confidence,
-    Finding,
-    Severity,
-    Source,
-    Work,
-    check,
-    finding,
-    recording,
-    steps,
-)
+from gpureport.testing import Check, Confidence, Finding, Severity, Source, Work, check, finding, recording, steps
 
 PRICED = {"prices": {"gpu_hour": 3600, "currency": "EUR", "date": "2026-11-01"}, "carbon": {"intensity": 360}}
 MADE = gpureport.analyze(

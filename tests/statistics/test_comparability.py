@@ -114,27 +114,23 @@ def test_an_unknown_zone_is_said_and_doubted_by_nobody() -> None:
         assert (zone["before"], zone["after"], zone["comparable"]) == (before, after, comparable)
 
 
-def at_once(*others: tuple[str, int, str | None, str | None], zone: str | None = "UTC") -> bool:
-    """Return whether runs of ten minutes are said to have shared GPUs: name, minute of start, uuid and node."""
-    runs = []
-    for place, (name, minutes, uuid, node) in enumerate(others):
-        one = run(name, gpus=2)
-        start = one.run.started + minutes * 60_000_000
-        devices = tuple(replace(gpu, uuid=uuid and f"{uuid}-{gpu.index}") for gpu in one.run.devices)
-        info = replace(one.run, started=start, ended=start + 600_000_000, devices=devices, timezone="UTC")
-        info = replace(info, tags=(("node", node),) if node else (), timezone=zone if place else "UTC")
-        runs.append(replace(one, run=info))
-    return bool(document(*runs)["warnings"])
-
-
-def test_two_runs_at_once_on_one_machine_are_not_comparable() -> None:
+def test_two_runs_at_once_on_one_machine_are_warned_of() -> None:
     """By uuid, or perhaps by node and number; GPUs without either, another node, and a short overlap are no ground."""
-    assert at_once(("a", 0, "GPU", None), ("b", 1, "GPU", None))
-    assert at_once(("a", 0, None, "n1"), ("x", 0, None, "n2"), ("b", 4, None, "n1"))
-    assert not at_once(("a", 0, None, None), ("b", 0, None, None))
-    assert not at_once(("a", 0, None, "n1"), ("b", 0, None, "n2"))
-    assert not at_once(("a", 0, None, "n1"), ("b", 6, None, "n1"))
-    assert not at_once(("a", 0, None, "n1"), ("b", 0, None, "n1"), zone=None)
+    for uuids, nodes, minutes, is_warned in (
+        ("GG", ("", ""), 1, True),
+        ("  ", ("n1", "n1"), 4, True),
+        ("  ", ("", ""), 0, False),
+        ("  ", ("n1", "n2"), 0, False),
+        ("  ", ("n1", "n1"), 6, False),
+    ):
+        runs = []
+        for name, uuid, node in zip("ab", uuids, nodes, strict=True):
+            one = run(name, replace(H100, uuid=uuid.strip() or None))
+            start = one.run.started + (minutes * 60_000_000 if name == "b" else 0)
+            tags = (("node", node),) if node else ()
+            info = replace(one.run, started=start, ended=start + 600_000_000, tags=tags, timezone="UTC")
+            runs.append(replace(one, run=info))
+        assert bool(document(*runs)["warnings"]) is is_warned, (uuids, nodes, minutes)
 
 
 GAP = finding("idle_gap", (100, 120), lost=20.0, cause="data")

@@ -12,7 +12,6 @@ from tests.statistics.runs import (
     ENERGY_PER_WORK,
     PER_WORK,
     TRAINING_RATE,
-    UTILISATION,
     WORK_RATE,
     Points,
     compared,
@@ -170,14 +169,6 @@ def test_a_run_that_took_no_energy_makes_no_ratio() -> None:
     runs = [made(name, step=name[0], work=work, util=level(90), power=power) for name, power in watts]
     found = delta(compared(*runs), ENERGY_PER_WORK)
     assert (found.verdict, reason(found)) == (Verdict.NOT_ENOUGH_DATA, "zero")
-
-
-def test_what_counts_no_work_is_no_work() -> None:
-    """Points years apart make no more bins than points; a rate of 0, or without a time, tells nothing."""
-    name = "train/samples_per_second"
-    apart = [(float(at), 0, name, 100.0) for at in (0, 1, *range(600_000_000, 600_001_200, 5))]
-    empty = [(1.0, 0, name, 0.0)]
-    assert units(run("a", apart), run("b", empty))[1] is None
 
 
 def test_an_interval_is_no_finer_than_the_samples_it_rests_on() -> None:
@@ -359,66 +350,44 @@ def test_a_group_that_recorded_too_little_says_so() -> None:
     assert (none["utilisation"], none["brief"]) == (None, None)
 
 
-def lay_out(*params: Params, work: Work = COMMON, training: Points = ()) -> list[Analysis]:
-    """Return a run for each set of params, each its own step."""
-    return [
-        made(f"r{k}", step=str(k), util=level(80, 300, k), work=work, params=each, training=training)
-        for k, each in enumerate(params)
-    ]
-
-
-def is_common(runs: list[Analysis]) -> bool:
+def is_common(first: Params, second: Params, work: Work = COMMON, training: Points = ()) -> bool:
     """Return whether nothing per unit of work is judged, because one amount is stated for different ones."""
-    first = compared(*runs).between("0", "1")
-    found = {reason(each) for each in first if each.metric in {PER_WORK, WORK_RATE, "gpu_seconds"}}
+    runs = [
+        made(f"r{k}", util=level(80, 300, k), work=work, params=each, training=training)
+        for k, each in enumerate((first, second))
+    ]
+    found = {reason(each) for each in compared(*runs).deltas if each.metric in {PER_WORK, WORK_RATE, "gpu_seconds"}}
     assert found == {"common_work"} or "common_work" not in found
     return "common_work" in found
 
 
 def test_params_tell_that_runs_did_not_do_the_same() -> None:
-    """By steps or epochs, whatever a framework calls them; runs that do not name them say nothing."""
-    for params in (
-        ({"steps": "200"}, {"steps": "700"}),
+    """By steps or epochs, whatever a framework calls them; one length that all share is that of the job."""
+    steps: tuple[Params, Params] = ({"steps": "200"}, {"steps": "700"})
+    for first, second in (
+        steps,
         ({"steps": "200", "batch_size": "64"}, {"steps": "200", "batch_size": "128"}),
-        ({"max_steps": "200"}, {"max_steps": "700"}, {}),
         ({"trainer.maxSteps": "1e3"}, {"trainer.maxSteps": "700"}),
         ({"config/training_args/steps": "5"}, {"config/training_args/steps": "7"}),
         ({"--max-iters": "5"}, {"--max-iters": "7"}),
-        ({"epochs": "3"}, {"epochs": "5"}),
         ({"max_steps": "-1", "epochs": "3"}, {"max_steps": "-1", "epochs": "4"}),
-        ({"steps": "200", "batch_size": "64"}, {"steps": "700", "batch_size": "64"}),
     ):
-        assert is_common(lay_out(*params)), params
-
-
-def test_other_params_tell_nothing() -> None:
-    """As many images take half the steps in batches of twice the size; one length that all share is that of the job."""
-    others = ("sampler.num_steps", "diffusion.num_steps", "env.max_steps")
-    cases: tuple[tuple[Params, Params], ...] = (
-        ({}, {}),
+        assert is_common(first, second), (first, second)
+    others: tuple[tuple[Params, Params], ...] = (
         ({"steps": "200"}, {}),
         ({"steps": "200"}, {"steps": "200.0"}),
         ({"steps": "200", "batch_size": "64"}, {"steps": "100", "batch_size": "128"}),
         ({"max_steps": "200", "epochs": "1"}, {"max_steps": "200", "epochs": "2"}),
         ({"eval.steps": "5", "warmup_steps": "1"}, {"eval.steps": "7", "warmup_steps": "2"}),
+        ({"sampler.num_steps": "20"}, {"sampler.num_steps": "50"}),
+        ({"trainer.max_steps": "600", "env.max_steps": "20"}, {"trainer.max_steps": "600", "env.max_steps": "50"}),
         ({"steps": "all"}, {"steps": "some"}),
-        *(({name: "20"}, {name: "50"}) for name in (*others, "eval.args.max_steps", "catalog.max_steps")),
-        *(({"trainer.max_steps": "600", name: "20"}, {"trainer.max_steps": "600", name: "50"}) for name in others),
-        ({"max_steps": "600", "num_steps": "20"}, {"max_steps": "600", "num_steps": "50"}),
-        ({"validation.steps": "5"}, {"validation.steps": "7"}),
     )
-    for params in cases:
-        assert not is_common(lay_out(*params)), params
-
-
-def test_amounts_stated_one_by_one_are_believed() -> None:
-    """A person has thought of each; and what a training log counts is known."""
-    steps = ({"steps": "200"}, {"steps": "700"})
-    assert not is_common(lay_out(*steps, work=Work(amount=44_800, unit="images")))
-    logged = [(float(at), at, "images_per_s", 150.0) for at in range(5, 300, 5)]
-    assert not is_common(lay_out(*steps, training=logged))
-    comparison = compared(*lay_out(*steps))
-    assert delta(comparison, UTILISATION).verdict is not Verdict.NOT_ENOUGH_DATA
+    for first, second in others:
+        assert not is_common(first, second), (first, second)
+    # amounts stated one by one are believed, and what a training log counts is known
+    assert not is_common(*steps, work=Work(amount=44_800, unit="images"))
+    assert not is_common(*steps, training=[(float(at), at, "images_per_s", 150.0) for at in range(5, 300, 5)])
 
 
 def test_a_run_that_stopped_in_between_counts_less_work() -> None:
