@@ -184,8 +184,18 @@ def latest(history: list[NightlyRecord]) -> LatestNight:
     return summarize_latest_night(history, build_trends(history))
 
 
+def is_worse(night_: LatestNight) -> bool:
+    """Return whether a new event is for the worse and still holds, which breaks the gate."""
+    return any(event.verdict == "worse" and not event.is_undone for event in night_.new_events)
+
+
+def is_compared(night_: LatestNight) -> bool:
+    """Return whether every figure of its runs was compared with the nights before."""
+    return bool(night_.groups) and not night_.unrecorded and not night_.nights_needed
+
+
 @pytest.mark.parametrize(
-    ("values", "verdict", "is_worse"),
+    ("values", "verdict", "breaks"),
     [
         ({WORK: (800.0, 400.0), IDLE: (0.1, 0.3)}, "better", False),
         ({WORK: (800.0, 900.0), IDLE: (0.1, 0.3)}, "worse", True),
@@ -195,12 +205,12 @@ def latest(history: list[NightlyRecord]) -> LatestNight:
     ids=["faster", "slower", "a share alone", "loss without work"],
 )
 def test_changes_that_begin_together_are_judged_by_the_own_figure(
-    values: dict[str, tuple[float, float]], verdict: str, *, is_worse: bool
+    values: dict[str, tuple[float, float]], verdict: str, *, breaks: bool
 ) -> None:
     """A job that got faster is better, though its idle share grew; without work the share that was lost decides."""
     found = latest(levels(**values))
     assert [event.verdict for event in found.new_events] == [verdict]
-    assert found.has_worse_change is is_worse
+    assert is_worse(found) is breaks
 
 
 def test_changes_weeks_apart_are_events_of_their_own() -> None:
@@ -218,14 +228,14 @@ def usual(count: int) -> list[NightlyRecord]:
 
 def test_what_cannot_be_compared_is_said() -> None:
     """A figure recorded no longer, for ten nights; a model of GPU that is new; no night, and none with data."""
-    assert (latest([]).date, latest([]).is_fully_compared, latest(usual(12)).is_fully_compared) == ("", False, True)
+    assert (latest([]).date, is_compared(latest([])), is_compared(latest(usual(12)))) == ("", False, True)
     for gone, is_said in ((1, True), (10, True), (11, False)):
         history = [*usual(12), *(night(number, part({SHARE: 0.9}, number)) for number in range(12, 12 + gone))]
         found = latest(history)
         assert [trend.kind.name for trend in found.unrecorded] == [POWER] * is_said, gone
-        assert found.is_fully_compared is not is_said
+        assert is_compared(found) is not is_said
     missing = latest([*usual(12), night(12, capture_missing("gpu.csv", "", "no such file"))])
-    assert (len(missing.missing_runs), missing.is_fully_compared) == (1, False)
+    assert (len(missing.missing_runs), is_compared(missing)) == (1, False)
     other = part({SHARE: 0.5, POWER: 200.0}, 90, model="NVIDIA A100")
     for runs in ((other,), (part({SHARE: 0.9, POWER: 300.0}, 12), other)):
         assert dict(latest([*usual(12), night(12, *runs)]).nights_needed) == {("", "NVIDIA A100"): 9}
@@ -246,7 +256,7 @@ def test_the_latest_change_leads_and_what_is_undone_breaks_no_gate() -> None:
     """A job that is fast again is not announced by how slow it was; nor is a change told twice."""
     for nights_after in (3, 4, 5):
         found = latest(back_again(nights_after))
-        assert not found.has_worse_change
+        assert not is_worse(found)
         assert bool(found.new_events) == (nights_after == 3)
     assert [(event.date, event.verdict) for event in latest(back_again(3)).new_events] == [
         ("2026-01-08", "better"),
@@ -256,9 +266,7 @@ def test_the_latest_change_leads_and_what_is_undone_breaks_no_gate() -> None:
     for count in range(13, 18):
         work = [800.0 + n % 3 for n in range(12)] + [900.0] * 5
         power = [300.0 + n % 3 for n in range(13)] + [200.0] * 5
-        told.append(
-            latest([night(n, part({WORK: work[n], POWER: power[n]}, n)) for n in range(count)]).has_worse_change
-        )
+        told.append(is_worse(latest([night(n, part({WORK: work[n], POWER: power[n]}, n)) for n in range(count)])))
     assert told == [False, False, True, False, False]
 
 

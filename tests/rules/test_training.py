@@ -40,7 +40,8 @@ def trained(curves: Mapping[str, Sequence[float]] | None = None, *, is_priced: b
 def test_training_metrics_are_held_against_limits(limit: str, outcome: str, value: float) -> None:
     """The final value if none is named; the time until the first value beyond the target."""
     found = one(limit, trained(), target=TARGET)
-    assert (found.outcome.value, found.value) == (outcome, pytest.approx(value, abs=11 if value > 1 else 1e-6))
+    assert found.outcome.value == outcome
+    assert found.value == pytest.approx(value, abs=11 if value > 1 else 1e-6)
 
 
 @pytest.mark.parametrize(
@@ -107,5 +108,6 @@ def test_the_rate_of_training_alone_leaves_out_the_start_up() -> None:
     run = made("a", util=util, work=Work(amount=12_000, unit="steps"))
     for limit, outcome in ((">= 19 /s", PASSED), (">= 21 /s", BROKEN)):
         found = one(f"training_rate_hertz {limit}", run)
-        assert (found.outcome.value, found.value) == (outcome, pytest.approx(20, rel=0.01))
+        assert found.outcome.value == outcome
+        assert found.value == pytest.approx(20, rel=0.01)
     assert told(one("training_rate_hertz >= 19 /s", made("a", util=util))) == (CANNOT, "unknown_work")
