@@ -100,7 +100,7 @@ def compared(number: int) -> None:
     numbers = range(number - number % 2 - 1, number + 1)
     runs, sampled = [pair(each) for each in numbers], [measured(each) for each in numbers]
     comparison = compare(sampled)
-    _strict(comparison_json.render(comparison, None))
+    _strict(comparison_json.render(comparison))
     _strict(analysis_json.render([analysis for _, analysis in runs], tuple(build_steps(sampled))))
     if len(comparison.steps) > 1:
         # runs of one step are repetitions, which the command refuses to compare
@@ -118,9 +118,7 @@ def limited(number: int) -> None:
     )
     assert all(figure.value is None or isfinite(figure.value) for figure in capture.capture_run("log.csv", run).figures)
     _strict(check_json.render(Verdict(checks=checks)))
-    for form, render_one in figure_exports.FORMATS.items():
-        text = render_one(figure_exports.export_figures([run]), checks)
-        _sound(".prom" if form == "openmetrics" else ".json", text.encode())
+    _sound(".prom", figure_exports.render_openmetrics(figure_exports.export_figures([run]), checks).encode())
 
 
 STAGES: tuple[Stage, ...] = (judged, told, limited, compared)
