@@ -87,9 +87,9 @@ class Section:
         for key in self.values.keys() - known:
             raise self.wrong(key, f"unknown key {key!r} in [{self.name}]", f"known are {', '.join(sorted(known))}")
 
-    def wrong(self, key: str, what: str, hint: str) -> SettingsError:
+    def wrong(self, key: str, what: str, hint: str, *, code: str = "") -> SettingsError:
         """Return an error that names the line of a key."""
-        return SettingsError(self.at(key), what, hint)
+        return SettingsError(self.at(key), what, hint, code=code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

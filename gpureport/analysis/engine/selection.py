@@ -25,7 +25,7 @@ def _look_up_kinds(names: Iterable[str], known: dict[str, tuple[str, ...]], opti
         if name not in known:
             close = get_close_matches(name, known, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(known))}"
-            raise SettingsError(option, f"no kind {name!r}", hint)
+            raise SettingsError(option, f"no kind {name!r}", hint, code="unknown_kind")
         wanted.update(known[name])
     return wanted
 

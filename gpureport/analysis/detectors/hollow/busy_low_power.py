@@ -132,7 +132,9 @@ class HollowUtil(Rule):
                 yield missing_metrics.not_recorded(_KIND, device, POWER)
             else:
                 reason = f"the power limit was not recorded and is not known for {series.device.model or 'this GPU'}"
-                yield missing_metrics.unjudged(_KIND, device, reason, ["gpu_power_limit_watts"])
+                yield missing_metrics.unjudged(
+                    _KIND, device, reason, ["gpu_power_limit_watts"], code="unknown_power_limit"
+                )
 
     def _find_episodes(self, context: Context, scales: Mapping[str, PowerOfLimit | None]) -> "list[HollowGroup]":
         """Return each episode of each GPU on its own, with its signs and cause."""

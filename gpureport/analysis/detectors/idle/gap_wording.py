@@ -82,6 +82,7 @@ def report_invisible_gaps(series: DeviceSeries, shortest: float) -> Iterator[Not
             ),
             amounts=(missing_metrics.length_of(period), missing_metrics.length_of(shortest)),
             recording="a trace of the job (nsys profile, or the profiler of the framework)",
+            code="refresh_too_slow",
         )
 
 

@@ -292,4 +292,5 @@ def _report_single_reading(kind: str, step: float) -> NotJudged:
         template=f"there is only one reading {edge}, and samples are {{}} apart",
         amounts=(missing_metrics.length_of(step),),
         recording="a log with samples 5 s apart or less",
+        code="single_reading",
     )

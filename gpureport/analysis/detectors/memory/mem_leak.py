@@ -109,6 +109,7 @@ class MemLeak(Rule):
                 template=f"only {{}} of GPU memory after start-up; at least {self.fewest.value:g} are needed",
                 amounts=(missing_metrics.count_of(readings, "sample"),),
                 recording="a longer log of the whole job, or more frequent samples",
+                code=missing_metrics.TOO_FEW_SAMPLES,
             )
             return
         found = _measure_growth(times, used, series)
@@ -208,6 +209,7 @@ def _report_preallocated(device: str) -> NotJudged:
         kind=_KIND,
         device=device,
         reason="memory was reserved at once, so what the job uses of it is not known",
+        code=missing_metrics.MEMORY_RESERVED,
         recording=(
             "a run without preallocation (JAX: XLA_PYTHON_CLIENT_PREALLOCATE=false, TensorFlow: "
             "TF_FORCE_GPU_ALLOW_GROWTH=true)"

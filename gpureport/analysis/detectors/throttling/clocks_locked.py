@@ -107,6 +107,7 @@ class ClocksLocked(Rule):
                     template="{}; the clock of an idle GPU says nothing",
                     amounts=(missing_metrics.count_of(busy, "busy sample"),),
                     recording="a log of the job at work, with at least 5 samples",
+                    code="too_few_busy_samples",
                 )
             else:
                 settings += [one for one in [self._find_setting(series, signals)] if one is not None]

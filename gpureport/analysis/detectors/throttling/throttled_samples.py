@@ -65,6 +65,7 @@ class ThrottledSamples:
         rows: rows detected by their own values, except those beside which the driver's counters rose.
         is_direct: whether event bits or counters show them.
         reason: why they could not be detected; empty if they could.
+        reason_code: the same in one word.
         missing_metrics: metrics that would show them.
         counted: what the driver counted, None where it counted nothing of this kind.
     """
@@ -72,6 +73,7 @@ class ThrottledSamples:
     rows: BoolArray
     is_direct: bool = True
     reason: str = ""
+    reason_code: str = ""
     missing_metrics: tuple[str, ...] = ()
     counted: CountedTime | None = None
 
@@ -102,7 +104,12 @@ class ThrottledSamples:
 def _report_unjudged(series: DeviceSeries, reason: str) -> ThrottledSamples:
     events = (f"clock_event_{name}" for name in (*THERMAL, "hw_slowdown"))
     missing = (*events, "gpu_sm_clock_hertz", "gpu_sm_clock_max_hertz", "gpu_power_limit_watts")
-    return ThrottledSamples(rows=np.zeros(len(series), dtype=np.bool_), reason=reason, missing_metrics=missing)
+    return ThrottledSamples(
+        rows=np.zeros(len(series), dtype=np.bool_),
+        reason=reason,
+        reason_code="signals_not_recorded",
+        missing_metrics=missing,
+    )
 
 
 def _name_missing_clock(signals: ClockSignals) -> str:
@@ -119,6 +126,7 @@ def _report_missing_clock(series: DeviceSeries, lacking: str) -> ThrottledSample
             f"a hardware slowdown was reported while the GPU was busy, and without {lacking} a cut cannot be told from "
             "a change of performance state, which sets the same bit"
         ),
+        reason_code="clock_not_recorded",
         missing_metrics=("clock_event_hw_power_brake_slowdown", "gpu_sm_clock_hertz", "gpu_sm_clock_max_hertz"),
     )
 

@@ -104,7 +104,13 @@ class Throttling(Rule):
                 throttled = throttled_samples.detect_samples(series, kind, limits)
                 needed = self._find_shortest(series)
                 if throttled.reason:
-                    yield missing_metrics.unjudged(kind, series.device.id, throttled.reason, throttled.missing_metrics)
+                    yield missing_metrics.unjudged(
+                        kind,
+                        series.device.id,
+                        throttled.reason,
+                        throttled.missing_metrics,
+                        code=throttled.reason_code,
+                    )
                 elif context.whole.seconds < needed and throttled.counted is None:
                     yield missing_metrics.too_short(kind, context.whole.seconds, needed)
                 elif len(

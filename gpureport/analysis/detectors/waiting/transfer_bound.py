@@ -121,7 +121,8 @@ class TransferBound(Rule):
             link = _find_link(series)
             if link is None:
                 reason = "PCIe traffic was recorded, but not what the link can carry: its generation and width"
-                yield missing_metrics.unjudged(_KIND, device, reason, [GENERATION[0], WIDTH[0]])
+                metrics = [GENERATION[0], WIDTH[0]]
+                yield missing_metrics.unjudged(_KIND, device, reason, metrics, code="link_not_recorded")
                 continue
             yield from self._judge_candidate(
                 context, context.window, waiting_gpus.build_candidate(context.window, series, {device: series}), link
