@@ -204,7 +204,7 @@ def _input(run: _Run) -> ChecklistEntry:
         reason = f"no wait was found, but {kinds} could not be assessed"
         other = others or ("" if metrics else RECORD)
         return _entry(INPUT, Practice.CANNOT_JUDGE, "waits_not_assessed", reason, other, metrics)
-    if run.pauses_ratio >= short_pauses.NOTABLE.value:
+    if run.pauses_ratio >= short_pauses.NOTABLE:
         reason = f"no wait was found, but {_describe_pauses(run)}, which may be waits"
         return _entry(INPUT, Practice.CANNOT_JUDGE, _PAUSES, reason, _WITH_MORE_WORKERS)
     reason = f"assessed ({', '.join(sorted(run.judged & set(WAITS)))}), and no wait was found"
@@ -230,7 +230,7 @@ def _cores(run: _Run) -> ChecklistEntry:
     if "cpu_bound_single" in run.found:
         reason = f"{known}; one thread was busy all the time while GPUs waited (cpu_bound_single): spread its work"
         return _entry(BALANCE, Practice.WORTH_TRYING, "one_core_busy_while_waiting", reason)
-    if _UNCLEAR in run.causes or run.pauses_ratio >= short_pauses.NOTABLE.value:
+    if _UNCLEAR in run.causes or run.pauses_ratio >= short_pauses.NOTABLE:
         others = _UNCLEAR in run.causes or run.facts.others_fill_cpu
         why, other = (_BESIDE_OTHERS, _ALONE) if others else (_describe_pauses(run), _WITH_MORE_WORKERS)
         reason = f"{known}; {why}, so whether it lacks cores is not shown"

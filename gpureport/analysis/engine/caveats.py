@@ -87,7 +87,7 @@ def _describe_refresh(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str]
     """Say how often a value is new where rows repeat it."""
     for metric, name in ((UTILISATION, "utilisation"), ("gpu_power_watts", "power")):
         recorded = [series for series in known if series.is_recorded(metric)]
-        faster = [series for series in recorded if series.resolution(metric) > RESOLVED.value * series.interval]
+        faster = [series for series in recorded if series.resolution(metric) > RESOLVED * series.interval]
         if faster:
             period = phrases.duration(max(series.resolution(metric) for series in faster))
             is_measured = any(series.measured_refresh_period(metric) for series in faster)

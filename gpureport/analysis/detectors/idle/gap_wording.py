@@ -96,7 +96,7 @@ def describe_gap(series: DeviceSeries, gap: Interval, cause: str) -> str:
         return f"{idle} from the first sample on, while other GPUs worked."
     if gap.end + series.shift >= series.times[-1]:
         return f"{idle} to the last sample, while other GPUs worked."
-    if gap.seconds >= jobs.FREE_BETWEEN_JOBS.value and not jobs.records_occupancy(series):
+    if gap.seconds >= jobs.FREE_BETWEEN_JOBS and not jobs.records_occupancy(series):
         return f"{idle} between two stretches of work; whether a job used it is not known."
     return f"{idle} mid-job."
 
