@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SAMPLE = Path(__file__).parents[1] / "sample_logs" / "mem_pressure" / "nvidia-smi.csv.gz"
+SAMPLE = Path(__file__).parents[2] / "sample_logs" / "mem_pressure" / "nvidia-smi.csv.gz"
 HEAVY = ("pandas", "pyarrow", "scipy", "matplotlib", "jinja2", "mlflow", "neptune", "numpy", "typst")
 NOT_FOR_ANALYSIS = ("pandas", "matplotlib", "mlflow", "neptune", "typst")
 
@@ -50,7 +50,6 @@ def test_analyze_loads_no_frames_and_no_charts() -> None:
 @pytest.mark.parametrize(("name", "ours"), [("OPENBLAS_NUM_THREADS", "1"), ("MIMALLOC_ALLOW_THP", "0")])
 @pytest.mark.parametrize("given", [None, "3"])
 def test_libraries_are_told_what_suits_small_work(name: str, ours: str, given: str | None) -> None:
-    """NumPy multiplies with one thread and Arrow takes small pages, unless whoever calls the program says otherwise."""
     code = "import os, sys; sys.argv = ['gpureport', '--version']\nfrom gpureport.cli import main\ntry: main()\n"
     code += f"finally: print(os.environ[{name!r}])"
     environment = {other: value for other, value in os.environ.items() if other != name}

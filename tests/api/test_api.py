@@ -12,7 +12,7 @@ import gpureport
 from gpureport.errors import RenderError, SettingsError, SourceError
 from tests.importers.written_logs import log as written_log
 
-SAMPLES = Path(__file__).parents[1] / "sample_logs"
+SAMPLES = Path(__file__).parents[2] / "sample_logs"
 HEAVY = {"numpy", "pandas", "pyarrow", "scipy", "jinja2", "matplotlib", "click"}
 
 
@@ -278,7 +278,6 @@ def test_a_notebook_escapes_names() -> None:
 
 
 def test_a_report_never_replaces_its_log(tmp_path: Path) -> None:
-    """Whatever the log is called, and by whatever name it is reached."""
     (tmp_path / "gpu.txt").write_text(written_log(90))
     (tmp_path / "link.txt").symlink_to("gpu.txt")
     (recording,) = gpureport.read(tmp_path / "gpu.txt")
