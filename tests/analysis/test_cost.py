@@ -95,7 +95,7 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path) -> None:
         f"{TOP}gpu_hour = nan\n": (4, None),
         f'{TOP}gpu_hour = "2"\n': (4, None),
         f"{TOP}gpu_our = 2\n": (4, None),
-        '[prices]\ncurrency = "EUR"\ndate = "March"\n': (3, "wrong_type"),
+        '[prices]\ncurrency = "EUR"\ndate = "March"\n': (3, "not_a_date"),
         "[prices]\ncurrency = 7\n": (2, None),
         f"{TOP}[prices.rate]\ngpu_hour = 2\n": (0, None),
         f'{TOP}[[prices.rate]]\nmodel = "A100"\n[[prices.rate]]\nmodel = "T4"\n': (5, "incomplete_price"),

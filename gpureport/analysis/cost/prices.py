@@ -149,7 +149,7 @@ def _read_date(section: Section) -> str:
         return date.fromisoformat(str(value)).isoformat()
     except ValueError as error:
         what = f"date must be a day, not {value!r}"
-        raise section.wrong("date", what, "write it as 2026-03-14", code="wrong_type") from error
+        raise section.wrong("date", what, "write it as 2026-03-14", code="not_a_date") from error
 
 
 def _read_switch(text: str | None) -> bool | None:
