@@ -135,8 +135,9 @@ def _read_rate(section: Section) -> Rate:
     amount = section.amount("gpu_hour")
     if amount is None:
         first = next(iter(section.values), "gpu_hour")
-        what, hint = "a rate without gpu_hour", "write the price of a GPU-hour as gpu_hour"
-        raise section.wrong(first, what, hint, code="incomplete_price")
+        raise section.wrong(
+            first, "a rate without gpu_hour", "write the price of a GPU-hour as gpu_hour", code="incomplete_price"
+        )
     texts = {name: section.text(name) or None for name in ("model", *_LABELS)}
     return Rate(amount=amount, source=section.at("gpu_hour"), spot=section.switch("spot"), **texts)
 
