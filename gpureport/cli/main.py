@@ -17,6 +17,7 @@ from gpureport.cli.messages import internal_errors
 from gpureport.cli.messages.internal_errors import InternalError
 from gpureport.cli.messages.styled_text import make_printable, print_error
 from gpureport.cli.messages.verbosity import FLAGS, Session, Verbosity
+from gpureport.cli.options.gone import GONE
 from gpureport.cli.options.own_secrets_option import use_secrets_of_settings
 from gpureport.errors import GpureportError, PlaceError, SourceError, StoreError, describe_shortage
 from gpureport.redaction import redact_text
@@ -130,7 +131,9 @@ def main(args: list[str] | None = None) -> None:
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context else _called(rest)
-        _fail(f"{error.format_message().rstrip('.')} (see '{path} --help')", _USAGE)
+        instead = GONE.get(getattr(error, "option_name", ""))
+        said = f"{error.option_name} went; {instead}" if instead else error.format_message().rstrip(".")
+        _fail(f"{said} (see '{path} --help')", _USAGE)
     except (click.Abort, KeyboardInterrupt):
         _fail("interrupted", _INTERRUPTED)
     except InternalError as error:

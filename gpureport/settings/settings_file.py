@@ -10,7 +10,7 @@ from gpureport.settings.toml_files import read_toml
 
 FILE = "gpureport.toml"
 
-SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "rules", "secrets", "training")
+SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "report", "rules", "secrets", "training")
 """Sections that exist. Any other is refused, since a mistyped `[[polcy]]` would silently check nothing."""
 
 

@@ -260,7 +260,6 @@ def test_options(gpureport: Program, tmp_path: Path, planter: Planter, exits: Ex
         ("compare", "log.csv", "two.csv", "--steps", shaped("--steps")),
         ("report", "log.csv", "-o", f"s3://key:{secret('bucket')}@b/r.html"),
         ("report", "log.csv", "-o", f"x?token={secret('output')}"),
-        ("report", "log.csv", "-o", "r.html", "--templates", shaped("--templates")),
         ("publish", "log.csv", "--to", f"mlflow:http://me:{secret('server to publish to')}@127.0.0.1:9/#r"),
         ("publish", "log.csv", "--to", f"s3://me:{secret('bucket to publish to')}@b/x"),
         ("publish", "log.csv", "--to", f"https://h/x?token={secret('address to publish to')}"),

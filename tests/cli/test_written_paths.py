@@ -1,4 +1,4 @@
-"""Other people's files: what a command reads, what lies in a store, a tracker or a theme, is never written over."""
+"""Other people's files: what a command reads, what lies in a store or a tracker, is never written over."""
 
 import json
 import os
@@ -24,9 +24,8 @@ def lay_out(folder: Path) -> Path:
     (folder / "jobs.txt").write_text("JobID|User|Start|End\n1|ann|2026-03-14T09:00:00|2026-03-14T09:01:00\n")
     (folder / "gpureport.toml").write_text("[prices]\n")
     (folder / "policy.xml").write_text("[[policy]]\nlimit = 'problem'\n")
-    (folder / "theme").mkdir()
-    (folder / "theme/report.css").write_text("{% include 'shipped/report.css' %}")
-    (folder / "theme/logo.svg").write_text("<svg/>")
+    (folder / "look.toml").write_text('[report]\nlogo = "logo.svg"\n')
+    (folder / "logo.svg").write_text("<svg/>")
     (folder / ".gpureport/runs").mkdir(parents=True)
     (folder / ".gpureport/store.json").write_text('{"format": 1}\n')
     (folder / "kept/runs").mkdir(parents=True)
@@ -83,7 +82,7 @@ REFUSED = {
     (*REPORT, "--labels", "jobs.txt", "-o", "jobs.txt"): "jobs.txt: this is the file of --labels",
     ("check", "gpu.csv", "--policy", "policy.xml", "--junit", "policy.xml"): "policy.xml: this is the file of --policy",
     (*CHECK, "--junit", "gpureport.toml"): "gpureport.toml: this is the file of --config",
-    (*REPORT, "--templates", "theme", "-o", "theme/report.html"): "theme/report.html: it lies in the folder of --temp",
+    (*REPORT, "--config", "look.toml", "-o", "logo.svg"): "logo.svg: this is a source",
     # a log that nobody named, a folder, a pipe
     (*CHECK, "--junit", "other.csv"): "other.csv: this is a log",
     (*REPORT, "-o", "folder.html"): "folder.html: this is a folder",

@@ -15,8 +15,8 @@ from gpureport.places import Place, parse_place
 from gpureport.places.written_paths import STORE_PARTS, ReadPath, WrittenPath, refuse_taken_paths
 
 _SETTINGS = "gpureport.toml"
-_STORE, _TEMPLATES = "store", "templates"
-"""Options with folders that nothing may be written into."""
+_STORE = "store"
+"""The option with a folder that nothing may be written into."""
 _SOURCES = {"source", "baseline"}
 """What names logs, trackers or stored runs."""
 _PAGES = frozenset((".html", ".md", ".pdf", ".png", ".svg"))
@@ -128,9 +128,7 @@ def _list_option(param: click.Parameter, place: Place) -> Iterator[ReadPath]:
     if param.name == _STORE:
         yield from (ReadPath(place=place / part, name="the store of --store", is_closed=True) for part in STORE_PARTS)
         return
-    is_closed = param.name == _TEMPLATES
-    name = f"the {'folder' if is_closed else 'file'} of {param.opts[-1]}"
-    yield ReadPath(place=place, name=name, is_closed=is_closed)
+    yield ReadPath(place=place, name=f"the file of {param.opts[-1]}")
 
 
 def _parse_copy(value: Path | Place) -> Place:

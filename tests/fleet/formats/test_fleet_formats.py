@@ -218,18 +218,4 @@ def test_wrong_files_and_options_are_refused_before_any_work(tmp_path: Path) -> 
         fleet_output.check_fleet_outputs([tmp_path / "fleet.xml"])
     with pytest.raises(RenderError, match="no file to be written has a longer form; write one of"):
         fleet_output.check_fleet_outputs([tmp_path / "fleet.html"], full=True)
-    with pytest.raises(RenderError, match="no such folder"):
-        fleet_output.check_fleet_outputs([tmp_path / "fleet.html"], tmp_path / "missing")
     fleet_output.check_fleet_outputs([tmp_path / "fleet.pdf", Path("-")], full=True)
-
-
-def test_a_theme_of_reports_holds_for_the_page(tmp_path: Path) -> None:
-    """Its logo and its colours, without a template of its own for this page."""
-    (tmp_path / "report.html").write_text(
-        "{% extends 'shipped/report.html' %}{% block brand %}<b>Example Ltd</b>{% endblock %}", encoding="utf-8"
-    )
-    (tmp_path / "report.css").write_text("{% include 'shipped/report.css' %}\n:root { --link: teal }", encoding="utf-8")
-    content = html_page.render(page(fleets.month()), tmp_path)
-    assert "<b>Example Ltd</b> · all runs" in content
-    assert "--link: teal" in content
-    assert "GPUs to pull or watch" in content

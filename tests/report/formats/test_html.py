@@ -4,7 +4,6 @@ import re
 from base64 import b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -149,14 +148,6 @@ def test_style_sheet_and_script_are_small(report: Report) -> None:
     (style,) = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
     (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     assert len(style.encode()) + len(script.encode()) <= 40_000
-
-
-def test_a_person_can_replace_a_template(report: Report, tmp_path: Path) -> None:
-    """A file in the person's folder wins over the one shipped; the others stay."""
-    (tmp_path / "report.css").write_text("body { color: teal }")
-    page = html.render(report, tmp_path)
-    assert "<style>body { color: teal }</style>" in page
-    assert report.verdict.details[0] in page
 
 
 def test_cards_lead_to_their_marks(report: Report) -> None:

@@ -11,12 +11,10 @@ import matplotlib as mpl
 import matplotlib.image
 import pytest
 
-from gpureport import resources
 from gpureport.errors import RenderError
 from gpureport.report import build
 from gpureport.report.charts import fonts
-from gpureport.report.formats import html, pdf
-from gpureport.report.formats.themes import check_theme
+from gpureport.report.formats import pdf
 from gpureport.report.model.report_content import Report
 from tests.report import examples, pdf_reading
 from tests.report.pdf_reading import needs_poppler
@@ -236,130 +234,6 @@ def test_a_missing_font_is_one_line(report: Report, tmp_path: Path, monkeypatch:
     with pytest.raises(RenderError, match=r"DejaVuSans\.ttf: this font of matplotlib is missing; install") as raised:
         pdf.render(report)
     assert "\n" not in str(raised.value)
-
-
-def test_a_faulty_template_is_one_line(report: Report, tmp_path: Path) -> None:
-    """The message names the person's file and what typst says of it."""
-    (tmp_path / "report.typ").write_text('#let data = json("model.json")\n#set document(title: "x")\n#data.absent')
-    with pytest.raises(RenderError, match=r"report\.typ: cannot be set as PDF \(.*absent.*\); mend") as raised:
-        pdf.render(report, tmp_path)
-    assert "\n" not in str(raised.value)
-    assert str(tmp_path) in str(raised.value)
-
-
-@pytest.mark.parametrize("name", ["pieces.typ", "sections/verdict.typ"])
-def test_a_template_that_imports_what_is_gone_is_named(report: Report, tmp_path: Path, name: str) -> None:
-    """By its line, and not the template shipped that uses it."""
-    path = tmp_path / name
-    path.parent.mkdir(exist_ok=True)
-    shipped = resources.find_shipped_folder("templates") / name
-    path.write_text('#import "/accent.typ": accent\n' + shipped.read_text(encoding="utf-8"), encoding="utf-8")
-    with pytest.raises(
-        RenderError, match=r"imports accent\.typ, which is no longer shipped; write #let accent"
-    ) as raised:
-        pdf.render(report, tmp_path)
-    assert raised.value.where == f"{path}:1"
-
-
-def test_a_faulty_font_is_one_line(report: Report, tmp_path: Path) -> None:
-    """A file that is no font is named."""
-    (tmp_path / "logo.ttf").write_text("no font")
-    with pytest.raises(RenderError, match=r"logo\.ttf: this font cannot be read; replace or remove the file"):
-        pdf.render(report, tmp_path)
-
-
-@needs_poppler
-def test_a_person_can_replace_the_template_and_add_fonts(report: Report, tmp_path: Path) -> None:
-    """A template of one's own finds the model, pictures beside it, and fonts beside it."""
-    theme = tmp_path / "theme"
-    theme.mkdir()
-    font = Path(mpl.get_data_path()) / "fonts" / "ttf" / "cmr10.ttf"
-    (theme / font.name).write_bytes(font.read_bytes())
-    (theme / "logo.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
-    (theme / "report.typ").write_text(
-        '#let data = json("model.json")\n#set document(title: "ours")\n#set text(font: data.fonts)\n'
-        '#image("logo.svg", alt: "logo")\n#data.report.verdict.sentence'
-    )
-    path = tmp_path / "ours.pdf"
-    path.write_bytes(pdf.render(report, theme))
-    assert pdf_reading.info(path)["Title"] == "ours"
-    assert [name.lower() for name, _ in pdf_reading.fonts(path)] == ["cmr10"]
-
-
-SQUARE = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 24"><rect width="{width}" height="24" '
-    'fill="#00ff00"/></svg>'
-)
-"""A logo of one colour that no report has."""
-
-
-def _count_pixels(path: Path, colour: tuple[int, int, int]) -> int:
-    """Return how many points of the first page, 72 to an inch, have a colour."""
-    points = mpl.image.imread(pdf_reading.draw_first_page(path))[:, :, :3]
-    return int((abs(points * 255 - colour).max(axis=2) < 2).sum())
-
-
-@needs_poppler
-@pytest.mark.parametrize(("width", "least", "most"), [(24, 150, 260), (96, 700, 1000), (2400, 100, 500)])
-def test_a_logo_begins_the_first_line(report: Report, tmp_path: Path, width: int, least: int, most: int) -> None:
-    """As tall as the line, and of a very wide one no wider than a third of the page; it is tagged with its text."""
-    (tmp_path / "logo.svg").write_text(SQUARE.format(width=width))
-    path = tmp_path / "branded.pdf"
-    path.write_bytes(pdf.render(report, tmp_path))
-    assert least <= _count_pixels(path, (0, 255, 0)) <= most
-    assert pdf_reading.text(path, 1).split()[0] == "baseline"
-    assert "UA-1" in pdf_reading.metadata(path) or "pdfuaid" in pdf_reading.metadata(path)
-
-
-@needs_poppler
-def test_the_colours_of_the_page_are_those_of_the_pdf(report: Report, tmp_path: Path) -> None:
-    """A style sheet is all it needs: links and gains in the one, the curve of use in the other."""
-    style = "{% include 'shipped/report.css' %}\n:root { --link: #ff00ff; --busy: #0f0 }"
-    (tmp_path / "report.css").write_text(style)
-    path = tmp_path / "branded.pdf"
-    path.write_bytes(pdf.render(report, tmp_path))
-    assert _count_pixels(path, (255, 0, 255)) > 50
-    assert _count_pixels(path, (0, 255, 0)) > 500
-    assert pdf_reading.text(path, 1).startswith("gpureport")
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("logo.svg", "<svg broken", r"logo\.svg: cannot be set as PDF \(failed to parse SVG .*\); save it again"),
-        ("logo.png", "no picture", r"logo\.png: cannot be set as PDF \(.*\); save it again as SVG or PNG"),
-        ("report.css", "{{ colour }}", r"report\.css:1: 'colour' is undefined; mend it, or take it out"),
-    ],
-)
-def test_a_broken_logo_or_style_is_one_line(report: Report, tmp_path: Path, name: str, text: str, said: str) -> None:
-    """The file of the theme is named, and not the template that uses it."""
-    (tmp_path / name).write_text(text)
-    with pytest.raises(RenderError, match=said) as raised:
-        pdf.render(report, tmp_path)
-    assert "\n" not in str(raised.value)
-    assert str(raised.value).startswith(str(tmp_path / name))
-
-
-def test_a_logo_stays_in_the_folder_and_small(report: Report, tmp_path: Path) -> None:
-    """A link to another file of the machine and a file too large to send are refused, in PDF and page alike."""
-    outside, theme = tmp_path / "secret.svg", tmp_path / "theme"
-    outside.write_text(SQUARE.format(width=24))
-    theme.mkdir()
-    (theme / "logo.svg").symlink_to(outside)
-    for check in (lambda: pdf.render(report, theme), lambda: html.render(report, theme), lambda: check_theme(theme)):
-        with pytest.raises(RenderError, match="leads out of the folder of the theme"):
-            check()
-    (theme / "logo.svg").unlink()
-    (theme / "logo.svg").write_bytes(b" " * (8 * 2**20 + 1))
-    with pytest.raises(RenderError, match="is larger than 8 MiB"):
-        pdf.render(report, theme)
-
-
-def test_a_template_reads_nothing_outside_its_folder(report: Report, tmp_path: Path) -> None:
-    """A theme cannot pull other files of the machine into a report."""
-    (tmp_path / "report.typ").write_text('#set document(title: "x")\n#read("/../../../../../etc/passwd")')
-    with pytest.raises(RenderError, match="cannot be set as PDF"):
-        pdf.render(report, tmp_path)
 
 
 def test_fonts_hold_what_reports_are_written_with() -> None:

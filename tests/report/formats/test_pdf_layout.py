@@ -126,18 +126,3 @@ def test_the_result_of_five_steps_stands_on_the_first_pages(tmp_path: Path) -> N
     assert "Findings" in second
     assert int(pdf_reading.info(path)["Pages"]) <= 6
     assert pdf_reading.overlaps(path) == []
-
-
-@needs_poppler
-def test_text_on_text_is_noticed(tmp_path: Path) -> None:
-    """Two words at one place are reported, two lines of a paragraph are not."""
-    report = _gpus(1)
-    (tmp_path / "report.typ").write_text(
-        '#set document(title: "x")\nOne line of words \\ and another\n#place(dx: 2pt, dy: -9pt)[collision]'
-    )
-    path = tmp_path / "theirs.pdf"
-    path.write_bytes(pdf.render(report, tmp_path))
-    assert {word for pair in pdf_reading.overlaps(path) for word in pair} >= {"collision"}
-    (tmp_path / "report.typ").write_text('#set document(title: "x")\nOne line of words \\ and another')
-    path.write_bytes(pdf.render(report, tmp_path))
-    assert pdf_reading.overlaps(path) == []
