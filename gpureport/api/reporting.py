@@ -32,8 +32,8 @@ def report(
 
     Args:
         results: an analysis, several in the order of their steps, or a comparison. A recording is analysed first.
-        path: file to write, or URL of an object of a bucket. Its suffix names the format: html, pdf, md, json, txt, xml
-            (JUnit), prom, svg or png.
+        path: file to write, or URL of an object of a bucket. Its suffix names the format: html, pdf, md, json, txt, svg
+            or png.
         format: format of the text to return, such as `"md"`, instead of a file.
         title: title of the report; the names of the runs when None.
 

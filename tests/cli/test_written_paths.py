@@ -131,7 +131,7 @@ def test_what_is_not_ours_is_refused_before_any_work(
 def test_what_is_ours_is_written_again(gpureport: Program, home: Path) -> None:
     """Each output of a command may be written over by the next, beside its source as anywhere."""
     (home / "pipe.html").unlink()
-    names = ("r.json", "r.txt", "r.prom")
+    names = ("r.json", "r.txt")
     report = ("report", "logs", *(word for name in names for word in ("-o", f"logs/{name}")))
     forms = ("benchmark-smaller", "bencher", "openmetrics")
     exports = [word for form in forms for word in ("--export", f"{form}=logs/{form}.json")]

@@ -29,9 +29,9 @@ from gpureport.report.sections.comparison import comparison_content
 from gpureport.testing import Analysis, Recording, analyze
 from tests.fuzz.recordings import recording
 
-ONE_IN = {".json": 1, ".md": 1, ".prom": 1, ".xml": 1, ".txt": 3, ".svg": 10, ".html": 20, ".png": 200, ".pdf": 200}
+ONE_IN = {".json": 1, ".md": 1, ".txt": 3, ".svg": 10, ".html": 20, ".png": 200, ".pdf": 200}
 """In which formats one of so many recordings is written: what draws takes ten times as long as all the rest."""
-OF_SEVERAL = {**ONE_IN, ".json": 4, ".md": 4, ".prom": 4, ".xml": 4, ".txt": 8}
+OF_SEVERAL = {**ONE_IN, ".json": 4, ".md": 4, ".txt": 8}
 """The same for reports on two or three recordings, which are long."""
 GROUP = 3
 """Recordings that are compared with each other: the numbers from a multiple of it on."""

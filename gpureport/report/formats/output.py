@@ -23,15 +23,17 @@ FORMATS = {
     ".md": "gpureport.report.formats.text.markdown",
     ".pdf": "gpureport.report.formats.pdf",
     ".png": "gpureport.report.formats.picture_png",
-    ".prom": "gpureport.report.formats.openmetrics",
     ".svg": "gpureport.report.formats.picture_svg",
     ".txt": "gpureport.report.formats.text.terminal",
-    ".xml": "gpureport.report.formats.junit",
 }
 """Module that renders each format, by the extension of the file; imported when it is needed."""
 
-_FILE_NAMES = {"metrics.txt": ".prom"}
-"""File names that CI servers require and whose extension belongs to another format."""
+_GONE = {
+    ".xml": "gpureport check --junit",
+    ".prom": "gpureport check --export openmetrics=",
+    "metrics.txt": "gpureport check --export openmetrics=",
+}
+"""Extensions and file names whose formats went, and what writes such files."""
 
 _WITH_SAMPLES = ".html"
 """The format that holds samples."""
@@ -62,7 +64,10 @@ def check_path(path: Place, formats: Collection[str] = tuple(FORMATS)) -> None:
     """
     if str(path) == "-":
         return
-    if path.suffix.lower() not in formats:
+    kind = path.suffix.lower()
+    if instead := _GONE.get(path.name.lower(), _GONE.get(kind)):
+        raise RenderError(str(path), "no report has this format", f"write it with {instead}", code="unknown_format")
+    if kind not in formats:
         raise RenderError(str(path), "no report format has this extension", f"use one of {', '.join(formats)}")
     if isinstance(path, RemotePath):
         path.check_bucket()
@@ -109,7 +114,7 @@ def check_detail(paths: Sequence[Place], detail: int) -> None:
 
 def _format_extension(path: Place) -> str:
     """Return the extension of the format that a file of this name is written in."""
-    return _FILE_NAMES.get(path.name.lower(), path.suffix.lower())
+    return path.suffix.lower()
 
 
 def render(report: "Report", extension: str, brand: "Brand | None" = None, detail: int | None = None) -> bytes:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from gpureport.report import build
-from gpureport.report.formats import openmetrics
 from gpureport.report.formats.json import analysis_json
 from gpureport.report.formats.text import terminal
 from gpureport.report.model.report_content import Report
@@ -60,8 +59,8 @@ def test_every_format_says_what_no_job_held() -> None:
     assert content.gpu_time_table is not None
     assert content.gpu_time_table.columns[-1] == "no job"
     assert "not counted: 1.00 GPU-h without a job" in _plain(terminal.render(content))
-    (line,) = [each for each in openmetrics.render(content).splitlines() if 'of="all GPUs",class="no_job"' in each]
-    assert float(line.split()[-1]) == pytest.approx(3600, abs=2)
+    (seconds,) = [bar.no_job_seconds for bar in content.gpu_time if bar.label == "all GPUs"]
+    assert seconds == pytest.approx(3600, abs=2)
 
 
 def test_the_data_quality_lists_the_jobs() -> None:
