@@ -118,9 +118,7 @@ def limited(number: int) -> None:
     )
     assert all(figure.value is None or isfinite(figure.value) for figure in capture.capture_run("log.csv", run).figures)
     _strict(check_json.render(Verdict(checks=checks)))
-    for form, render_one in figure_exports.FORMATS.items():
-        text = render_one(figure_exports.export_figures([run]), checks)
-        _sound(".prom" if form == "openmetrics" else ".json", text.encode())
+    _sound(".prom", figure_exports.render_openmetrics([run], checks).encode())
 
 
 STAGES: tuple[Stage, ...] = (judged, told, limited, compared)

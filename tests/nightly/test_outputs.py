@@ -150,39 +150,10 @@ def test_json_holds_every_field() -> None:
     assert sum(document["counts"].values()) == len(CHECKS)
 
 
-def figures() -> tuple[figure_exports.ExportedFigure, ...]:
-    """Return the figures of two runs that share a name."""
-    first, second = (sampled(f"{seed}", util=level(85, seed=seed), power=200.0) for seed in (1, 2))
-    return figure_exports.export_figures([first, second])
-
-
-def rendered(form: str) -> str:
-    """Return an export."""
-    return figure_exports.FORMATS[form](figures(), CHECKS)
-
-
-def test_bencher_gets_intervals() -> None:
-    """Benchmark, measure, value and its ends; the value lies between them, shares between 0 and 1."""
-    document = json.loads(rendered("bencher"))
-    assert list(document) == ["1", "2"]
-    measure = document["1"]["gpu_utilization_ratio"]
-    assert 0 <= measure["lower_value"] < measure["value"] < measure["upper_value"] <= 1
-    assert document["1"]["idle_ratio"]["lower_value"] >= 0
-    assert all("value" in each for benchmark in document.values() for each in benchmark.values())
-
-
-def test_benchmarks_are_sorted_by_what_is_better() -> None:
-    """Of github-action-benchmark one file holds what should be small, one what should be large."""
-    smaller, bigger = (json.loads(rendered(f"benchmark-{which}")) for which in ("smaller", "bigger"))
-    assert {entry["name"].partition(": ")[2] for entry in smaller} == {"gpu_seconds", "energy_joules", "idle_ratio"}
-    assert [entry["name"] for entry in bigger] == ["1: gpu_utilization_ratio", "2: gpu_utilization_ratio"]
-    assert all({"name", "unit", "value"} <= entry.keys() for entry in smaller + bigger)
-    assert bigger[0]["range"].startswith("± 0.0")
-
-
 def test_openmetrics_is_well_formed() -> None:
     """Each sample follows the type of its family, and the text ends as the format demands."""
-    *lines, end, empty = rendered("openmetrics").split("\n")
+    runs = [sampled(f"{seed}", util=level(85, seed=seed), power=200.0) for seed in (1, 2)]
+    *lines, end, empty = figure_exports.render_openmetrics(runs, CHECKS).split("\n")
     assert (end, empty) == ("# EOF", "")
     families: list[str] = []
     for line in lines:

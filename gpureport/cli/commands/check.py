@@ -128,9 +128,8 @@ def _export(
     from gpureport.nightly.site import figure_exports  # noqa: PLC0415 - loads numpy
 
     runs = run_sampling.sample_runs(analysed.runs, throughput) if analysed.runs else []
-    figures = figure_exports.export_figures(runs)
-    for form, path in exports:
-        gates.write_file(path, figure_exports.FORMATS[form](figures, verdict.checks))
+    for _, path in exports:
+        gates.write_file(path, figure_exports.render_openmetrics(runs, verdict.checks))
 
 
 def _show(verdict: "Verdict", form: str, *, notify: bool) -> None:

@@ -62,13 +62,16 @@ class Export(ParamType[tuple[str, Place]]):
     """`FORMAT=FILE`, whose file is to be written."""
 
     name = "format=file"
-    formats = ("benchmark-smaller", "benchmark-bigger", "bencher", "openmetrics")
+    formats = ("openmetrics",)
+    gone = ("benchmark-smaller", "benchmark-bigger", "bencher")
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Place]:  # noqa: ANN401 - click's signature
         """Take format and file apart."""
         if isinstance(value, tuple):
             return value
         form, _, file = str(value).partition("=")
+        if form in self.gone:
+            self.fail(f"the format {form} went; take its figures from gpureport analyze --format json", param, ctx)
         if form not in self.formats or not file:
             self.fail(f"{value!r} is not FORMAT=FILE with one of {', '.join(self.formats)}", param, ctx)
         return form, parse_place(file)
