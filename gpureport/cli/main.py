@@ -131,8 +131,8 @@ def main(args: list[str] | None = None) -> None:
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context else _called(rest)
-        instead = GONE.get(getattr(error, "option_name", ""))
-        said = f"{error.option_name} went; {instead}" if instead else error.format_message().rstrip(".")
+        option = getattr(error, "option_name", None) or ""
+        said = f"{option} went; {GONE[option]}" if option in GONE else error.format_message().rstrip(".")
         _fail(f"{said} (see '{path} --help')", _USAGE)
     except (click.Abort, KeyboardInterrupt):
         _fail("interrupted", _INTERRUPTED)

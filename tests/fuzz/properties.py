@@ -24,8 +24,6 @@ from gpureport.nightly.history import capture
 from gpureport.nightly.site import figure_exports
 from gpureport.report import FORMATS, build, render
 from gpureport.report.formats.json import analysis_json, comparison_json
-from gpureport.report.formats.text import terminal_comparison
-from gpureport.report.sections.comparison import comparison_content
 from gpureport.testing import Analysis, Recording, analyze
 from tests.fuzz.recordings import recording
 
@@ -102,10 +100,6 @@ def compared(number: int) -> None:
     comparison = compare(sampled)
     _strict(comparison_json.render(comparison, None))
     _strict(analysis_json.render([analysis for _, analysis in runs], tuple(build_steps(sampled))))
-    if len(comparison.steps) > 1:
-        # runs of one step are repetitions, which the command refuses to compare
-        view = comparison_content.build_comparison_view(runs, sampled, None)
-        assert terminal_comparison.render(view, width=100, colour=False)
     _written(runs, number // GROUP, OF_SEVERAL)
 
 

@@ -1,17 +1,13 @@
 """One label on one step or GPU has one figure, in every section of every format, of every sample log."""
 
-import json
 import re
-from dataclasses import asdict
 
 import pytest
 
 import gpureport
 from gpureport.report import build, render
 from gpureport.report.explain.explained_classes import KINDS_BY_CLASS
-from gpureport.report.formats.text import terminal_comparison
 from gpureport.report.model.report_content import Report
-from gpureport.report.sections.comparison import comparison_content
 from gpureport.report.wording import terms
 from gpureport.report.wording.display import GAP
 from tests.quick_share import keep_quick
@@ -96,12 +92,8 @@ def test_one_label_has_one_figure_in_a_chain(name: str) -> None:
     content = _report(runs)
     steps = list(dict.fromkeys(recording.run.step or recording.run.name for recording, _ in runs))
     found = _figures(content, steps)
-    view = comparison_content.build_comparison_view(runs)
-    found += labelled.sentences(terminal_comparison.render(view, width=400), "compare", steps[-1])
-    document = json.dumps(asdict(view))
-    found += labelled.figures(document, ".json", steps)
     labels = {each.label for each in found}
-    texts = [*(shown(content, extension) for extension in _EXTENSIONS), terminal_comparison.render(view, width=400)]
+    texts = [*(shown(content, extension) for extension in _EXTENSIONS)]
     ends = (steps[0], steps[-1])
     told = [each for text in texts for each in labelled.changes(text, "headline", labels, ends)]
     assert told or name != "three steps of three runs"

@@ -14,9 +14,8 @@ import gpureport
 from gpureport.comparison.study.factors import group_runs, parse_factors
 from gpureport.comparison.training.training_goals import QualityTarget, TrainingGoals
 from gpureport.report import build, render
-from gpureport.report.formats.text import markdown, terminal_comparison
+from gpureport.report.formats.text import markdown
 from gpureport.report.model.report_content import Report
-from gpureport.report.sections.comparison.comparison_content import build_comparison_view
 from gpureport.testing import Recording
 from tests.report import content_leaves, pdf_reading, sample_reports
 from tests.report.test_agreement import strings
@@ -280,31 +279,6 @@ def test_reasons_left_out_of_a_kind_are_given_once(content: Report) -> None:
     # in how many runs stands beside a kind that some could judge
     assert open_kinds <= {kind.partition(" (")[0] for line in content.judgement.lines for kind in line.kinds}
     assert {line.reason != "" for line in content.judgement.lines} <= {True}
-
-
-def test_a_comparison_in_a_terminal_says_what_the_report_says() -> None:
-    """`compare` shows every text of its content, and of the report's part on steps."""
-    recordings = recorded_steps()
-    view = build_comparison_view([(recording, gpureport.analyze(recording)) for recording in recordings])
-    text = terminal_comparison.render(view)
-    allowed = {path.removeprefix("comparison."): why for path, why in (_KEYS | _NO_DRAWING).items()}
-    assert content_leaves.missing(view, text, allowed) == []
-    part = _report(recordings).comparison
-    assert part is not None
-    # findings have no ids in a comparison
-    assert content_leaves.missing(part, text, allowed | {"remaining.text": "names a finding of the report"}) == []
-
-
-def test_a_comparison_in_full_gives_every_advice_of_the_screen() -> None:
-    """With its reason, which the screen has no room for."""
-    recordings = recorded_steps()
-    view = build_comparison_view([(recording, gpureport.analyze(recording)) for recording in recordings])
-    report = _report(recordings)
-    text = " ".join(terminal_comparison.render(view, report=report).split())
-    assert report.actions
-    for action in report.actions:
-        for words in (action.title, action.gain, action.text, action.certainty, action.command):
-            assert " ".join(words.split()) in text
 
 
 def test_what_a_format_lacks_is_noticed() -> None:

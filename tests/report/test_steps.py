@@ -15,13 +15,12 @@ from gpureport.report import build, render
 from gpureport.report.formats.text import markdown, terminal
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.report_content import Report
-from gpureport.report.model.shapes import Fact, Table
-from gpureport.report.sections.comparison import comparison_content, figure_formats, step_table
+from gpureport.report.model.shapes import Table
+from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.wording import display
 from gpureport.report.wording.display import GAP
 from gpureport.series_table import METRIC_TYPES
 from gpureport.testing import Work
-from tests.comparison.runs import sampled
 from tests.report import examples
 
 STEPS = (("old", 0.6), ("mid", 0.5), ("new", 0.9))
@@ -115,24 +114,6 @@ def test_two_shares_have_the_same_decimals(before: float, after: float | None, e
     """Their difference, which has a decimal, is the one that a reader reckons from them."""
     shown = figure_formats.choose_format("gpu_utilization_ratio", None)
     assert tuple(map(plain, shown.format_pair(before, after))) == expected
-
-
-def test_shares_below_each_other_have_the_same_decimals() -> None:
-    """In the table of steps, in that of groups, and beside a share below 10%."""
-    levels = (("old", 0.978), ("mid", 0.991), ("new", 0.95))
-    runs = []
-    for step, level in levels:
-        for run in range(2):
-            recording, analysis = busy(f"{step}{run}", level, step)
-            found = tuple(examples.statistics(gpu.id, gpu_utilization_ratio=level) for gpu in recording.run.gpus)
-            runs.append((recording, replace(analysis, statistics=found)))
-    made = build(runs, title=None, command="gpureport report", gpu_hour_price=None, version="0.1.0")
-    assert made.comparison is not None
-    overview = step_table.build_overview(compare(examples.sampled(*(analysis for _, analysis in runs))))
-    for table in (made.comparison.estimates, overview):
-        place = next(number for number, name in enumerate(table.columns) if name.startswith("GPU utilisation")) - 1
-        texts = [plain(row.cells[place].text) for row in table.rows]
-        assert [text for text in texts if "." not in text] == []
 
 
 @pytest.mark.parametrize(("whole", "shown"), [(1.0, "+20.0 points"), (0.5, None)])
@@ -263,9 +244,6 @@ def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
     assert per_work.rows[0].value == pytest.approx(30.05, abs=0.01)
     assert [link.effects.rows[0].head.text for link in compared(content).links] == ["Whole-job throughput"] * 2
     assert all(title in [row.head.text for row in link.effects.rows] for link in compared(content).links)
-    view = comparison_content.build_comparison_view(runs)
-    assert view.steps is not None
-    assert title in view.steps.columns
     assert "GPU-hours per" not in terminal.render(content) + markdown.render(content)
 
 
@@ -291,40 +269,6 @@ def test_a_mean_per_unit_of_work_is_told_from_logarithms() -> None:
     assert alone is not None
     assert alone.interval is None
     assert alone.value == pytest.approx(lone.value(PER_WORK)) == 800
-
-
-def test_a_figure_per_unit_of_work_is_one_mean_everywhere() -> None:
-    """Runs of 400 and 1600 s on two GPUs: the table, the tile and the verdict have the mean that is compared."""
-    runs = [busy(f"{step}{run}", 0.6, step, 400 * 4**run) for step in ("a", "b") for run in range(2)]
-    comparison = compare(examples.sampled(*(analysis for _, analysis in runs)))
-    (delta,) = [each for each in comparison.deltas if each.metric == PER_WORK]
-    assert comparison.steps[0].value(PER_WORK) == pytest.approx(1600)
-    assert delta.before == pytest.approx(1600)
-    assert "are the geometric mean of the runs" in step_table.build_overview(comparison).note
-    single = compare(examples.sampled(*(analysis for _, analysis in runs[::2])))
-    assert step_table.build_overview(single).note == ""
-
-
-def test_what_a_step_counter_tells_stands_in_the_table_of_steps() -> None:
-    """Two steps a second were logged: GPU time of the whole job for 1000 of them, and the rate of training alone."""
-    runs = [
-        sampled(
-            name,
-            util=np.random.default_rng(seed).integers(85, 95, 1200),
-            power=300.0,
-            training=[(float(t), 2 * t, "loss", 2.0) for t in range(1, 1200, 5)],
-        )
-        for seed, name in enumerate(("before", "after"))
-    ]
-    comparison = compare(runs)
-    table = step_table.build_overview(comparison)
-    place = table.columns.index("GPU time per 1,000 steps") - 1
-    assert [plain(row.cells[place].text) for row in table.rows] == ["0.139 GPU-h", "0.139 GPU-h"]
-    place = table.columns.index("Training throughput") - 1
-    assert [plain(row.cells[place].text) for row in table.rows] == ["2.00 steps/s", "2.00 steps/s"]
-    assert table.note == ""
-    source = figure_formats.describe_training_source(comparison.steps)
-    assert source == "Training alone: by the step counter of the training loop."
 
 
 @pytest.mark.parametrize("extension", [".txt", ".html"])
@@ -383,19 +327,6 @@ def test_what_is_still_lost_and_what_costs_most(repeated: Report) -> None:
     assert "still lost" in text.lower()
     assert "Idle gaps, GPU 0: up to 40.3" in " ".join(plain(text).split())
     assert "Persisting" in text
-
-
-def test_losses_and_advice_are_of_the_best_group() -> None:
-    """Wherever it stands among the groups, and named."""
-    named = [
-        busy(f"{step}{run}", level + run / 200, f"framework={step}", SECONDS[step] + 3 * run)
-        for step, level in reversed(STEPS)
-        for run in range(3)
-    ]
-    view = comparison_content.build_comparison_view(named, by=(Factor(kind="param", key="framework"),))
-    assert view.advice[0] == Fact(name="Group", text="framework=new")
-    lost = next(fact.text for fact in view.remaining if fact.name == "Still lost")
-    assert plain(lost) == "Up to 10% of 13.4 GPU-min a run in framework=new: all of it idle."
 
 
 def test_the_largest_is_no_consequence_of_another() -> None:

@@ -19,7 +19,7 @@ from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import build_sampled_run
 from gpureport.comparison.steps.step_figures import TRAINING_RATE
 from gpureport.comparison.steps.training_rate import TrainingBasis, TrainingSource
-from gpureport.report.sections.comparison import comparison_content
+from gpureport.report import build
 from gpureport.report.sections.head import lead
 from gpureport.report.sections.head.headlines import step_headline
 from gpureport.report.wording.display import GAP
@@ -285,11 +285,14 @@ def percent(delta: Delta | None) -> tuple[int, int, int]:
 
 def test_what_differs_by_less_than_is_printed_is_not_told_beside() -> None:
     """Pinned memory takes 2 MiB of 10.2 GiB: the table says so, and the sentence above it does not say `still`."""
-    view = comparison_content.build_comparison_view([run for run in chain() if run[0].run.step in {STEPS[0], STEPS[2]}])
-    (better,) = (line for line in view.notes if line.startswith("Also better"))
+    runs = [run for run in chain() if run[0].run.step in {STEPS[0], STEPS[2]}]
+    content = build(runs, title=None, command="", gpu_hour_price=None, version="")
+    notes = (*content.verdict.details, *content.verdict.notes)
+    (better,) = (line for line in notes if line.startswith("Also better"))
     assert "energy" in better
-    assert not any("memory" in line for line in view.notes if line.startswith("Also changed"))
-    (memory,) = (row for row in view.links[0].figures.rows if row.head.text == "Peak memory")
+    assert not any("memory" in line for line in notes if line.startswith("Also changed"))
+    assert content.comparison is not None
+    (memory,) = (row for row in content.comparison.links[0].figures.rows if row.head.text == "Peak memory")
     assert any("+2" in cell.text.replace(GAP, " ") for cell in memory.cells)
 
 

@@ -13,7 +13,6 @@ import gpureport
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import build_sampled_run
 from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE
-from gpureport.report.sections.comparison.comparison_content import build_comparison_view
 from gpureport.testing import Analysis, Comparison, Recording, Verdict
 from tests.samples.archives import unpack
 
@@ -84,16 +83,6 @@ def test_the_gain_of_the_whole_job_is_that_of_the_loop(tracker: str) -> None:
     took = figures(tracker, PER_WORK)
     gains = {step: took[STEPS[0]] / took[step] for step in STEPS}
     assert gains == {step: pytest.approx(seconds(STEPS[0]) / seconds(step), rel=0.06) for step in STEPS}
-
-
-@EACH_TRACKER
-def test_what_is_read_counts_by_the_same_work(tracker: str) -> None:
-    """The command line samples runs before they get their short names, and their work was lost on the way."""
-    found = runs(tracker)
-    views = [build_comparison_view(found, sampled) for sampled in (None, [build_sampled_run(*run) for run in found])]
-    assert views[0] == views[1]
-    assert views[0].steps is not None
-    assert any("per 1,000 samples" in column for column in views[0].steps.columns)
 
 
 @EACH_TRACKER

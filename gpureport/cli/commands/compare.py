@@ -108,10 +108,7 @@ def _show(  # noqa: PLR0913 - each by name
         click.echo(comparison_json.render(comparison, noise, by), nl=False)
     else:
         content = report_output.build_report(analysed, by=by, throughput=throughput, noise=noise)
-        if full:
-            report_output.print_comparison(content, analysed, measured, noise, by)
-        else:
-            report_output.print_report(content)
+        report_output.print_report(content, full=full)
     return _code(analysed, comparison)
 
 

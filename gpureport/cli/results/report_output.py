@@ -18,7 +18,6 @@ from gpureport.redaction import hide_secrets
 
 if TYPE_CHECKING:
     from gpureport.cli.runs.analyses import AnalysedRuns
-    from gpureport.comparison.steps.sampled_run import SampledRun
     from gpureport.comparison.study.factors import Factor
     from gpureport.comparison.verdicts.repetition_noise import Noise
     from gpureport.findings import Check
@@ -84,22 +83,6 @@ def print_report(content: "Report", *, full: bool = False) -> None:
 
     width, colour = measure_output()
     click.echo(text.render(content, width=width, colour=colour, full=full), nl=False)
-
-
-def print_comparison(
-    content: "Report",
-    analysed: "AnalysedRuns",
-    measured: "Sequence[SampledRun]",
-    noise: "Noise | None",
-    by: "Sequence[Factor]" = (),
-) -> None:
-    """Print the whole of a comparison for people, below the head of its report."""
-    from gpureport.report.formats.text import terminal_comparison  # noqa: PLC0415 - loads the report
-    from gpureport.report.sections.comparison import comparison_content  # noqa: PLC0415 - loads the report
-
-    width, colour = measure_output()
-    view = comparison_content.build_comparison_view(analysed.runs, measured, noise, by, analysed.goals)
-    click.echo(terminal_comparison.render(view, width=width, colour=colour, report=content), nl=False)
 
 
 def print_explanation(content: "Explanation") -> None:

@@ -11,7 +11,6 @@ from gpureport.comparison.verdicts.finding_changes import (
     summarize_by_kind,
 )
 from gpureport.report import build
-from gpureport.report.sections.comparison import comparison_content
 from gpureport.report.wording.differences.comparison_reasons import describe_unknown_change
 from gpureport.testing import Analysis, Finding, NotJudged
 from tests.report import examples
@@ -101,12 +100,12 @@ def test_repetitions_that_could_be_judged_tell_and_are_counted() -> None:
     runs = [analysis("a", GAP), *(analysis(name, step="s") for name in "bc"), analysis("d", step="s", missing=missing)]
     (entry,) = compare_analyses(*runs)
     assert (entry.change, entry.unknown, entry.judged) == (ChangeKind.RESOLVED, None, (2, 3))
-    view = comparison_content.build_comparison_view([(examples.recording(each.run), each) for each in runs])
-    (line,) = (fact.text for link in view.links for fact in link.findings)
-    assert line.endswith("; only 2 of 3 runs of s could be judged")
     content = build(
         [(examples.recording(each.run), each) for each in runs], title=None, command="", gpu_hour_price=None, version=""
     )
+    assert content.comparison is not None
+    (line,) = (fact.text for link in content.comparison.links for fact in link.findings)
+    assert line.endswith("; only 2 of 3 runs of s could be judged")
     assert content.findings[0].status == "not found in the 2 of 3 runs of the last step that could be judged"
 
 

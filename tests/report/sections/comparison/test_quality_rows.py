@@ -12,7 +12,6 @@ from gpureport.comparison.steps.sampled_run import build_sampled_run
 from gpureport.comparison.training.training_goals import NO_GOALS, QualityTarget, TrainingGoals
 from gpureport.report import build, render
 from gpureport.report.model.report_content import Report
-from gpureport.report.sections.comparison.comparison_content import build_comparison_view
 from gpureport.report.sections.comparison.quality_rows import format_values, warn_of_quality
 from gpureport.report.wording.display import headline, plain
 from gpureport.testing import Analysis, Comparison, Recording, Work, recording, with_training
@@ -96,7 +95,9 @@ def test_a_run_that_went_wrong_is_named() -> None:
     good, bad = {"val_accuracy": GOOD}, {"val_accuracy": [0.1] * 5}
     runs = [run(step, bad if step == "b" and k == 2 else good, k) for step in "ab" for k in range(3)]
     assert warn_of_quality(compared(runs)) == "quality fell: val_accuracy to 0.1 in 1 of 3 runs"
-    (link,) = build_comparison_view(runs).links
+    part = report(runs).comparison
+    assert part is not None
+    (link,) = part.links
     assert "b: 1 of 3 runs ended at 0.1" in plain(link.training[0].text)
 
 
@@ -128,8 +129,9 @@ def test_the_table_of_steps_has_the_metric_beside_the_verdict() -> None:
 def test_a_pair_has_a_row_of_each_metric() -> None:
     """Both values, the difference with its interval, the verdict, and where each was best."""
     sides = {"val_accuracy": GOOD, "loss": (2.0, 1.0)}, {"val_accuracy": BAD, "loss": (2.0, 1.0)}
-    view = build_comparison_view(steps(*sides, runs=3))
-    (link,) = view.links
+    part = report(steps(*sides, runs=3)).comparison
+    assert part is not None
+    (link,) = part.links
     rows = {row.head.text: [plain(cell.text) for cell in row.cells] for row in link.effects.rows}
     assert rows["val_accuracy at the end"] == ["0.791", "0.611", "−0.180", "worse"]
     assert rows["loss at the end"] == ["1.5", "1.5", "none", "no clear change"]
@@ -137,14 +139,6 @@ def test_a_pair_has_a_row_of_each_metric() -> None:
     facts = {fact.name: plain(fact.text) for fact in link.training}
     assert facts["val_accuracy"] == "0.791, then 0.611; best 0.791 after 3 min, then 0.611 after 3 min"
     assert {fact.name: fact.text for fact in link.verdicts}["val_accuracy at the end"] == "Worse."
-
-
-def test_the_table_of_a_terminal_has_the_metric_of_each_run() -> None:
-    """Below the mean of its step."""
-    table = build_comparison_view(steps({"val_accuracy": GOOD}, {"val_accuracy": BAD}, runs=2)).steps
-    assert table is not None
-    assert table.columns[-1] == "val_accuracy at the end"
-    assert [row.cells[-1].text for row in table.rows] == ["0.790", "0.790", "0.791", "0.611", "0.610", "0.611"]
 
 
 def test_time_to_a_target_is_told_of_each_step() -> None:

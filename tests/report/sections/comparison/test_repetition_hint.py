@@ -8,8 +8,8 @@ import pytest
 from gpureport.data_quality import CLOCK_SET_BACK
 from gpureport.report import build
 from gpureport.report.formats import html
-from gpureport.report.formats.text import markdown, terminal, terminal_comparison
-from gpureport.report.sections.comparison import comparison_content, repetition_hint
+from gpureport.report.formats.text import markdown, terminal
+from gpureport.report.sections.comparison import repetition_hint
 from gpureport.report.wording import display
 from gpureport.testing import ClockStep, Run, Source
 from tests.report import examples
@@ -107,11 +107,10 @@ def test_the_hint_is_printed_once() -> None:
     named = with_params(*({"workers": workers} for workers in "2288"))
     pairs = [(examples.recording(run), examples.analysis(run, idle=60.0)) for run in named]
     content = build(pairs, title=None, command="", gpu_hour_price=None, version="0")
-    view = comparison_content.build_comparison_view(pairs)
     hint = repetition_hint.suggest_repetitions(named)
     assert hint in content.verdict.details
     texts = (html.render(content), markdown.render(content), terminal.render(content, 200))
-    for text in (*texts, terminal_comparison.render(view, 200, report=content)):
+    for text in texts:
         assert text.replace(display.GAP, " ").count("have equal params: if they repeat a step") == 1
     assert not [action for action in content.actions if "epeat" in action.title]
 
