@@ -307,7 +307,6 @@ class FleetReport:
         without_gpu: runs that hold no GPU.
         overlaps: runs that overlap on one GPU, the longest first, at most twenty.
         overlapping_gpu_seconds: GPU time by which runs that overlap on one GPU exceed the time that passed.
-        copied_runs: runs that look like one read twice, each group in the order of time.
         unassessed: kinds that could not be judged, on most GPU time first.
     """
 
@@ -335,5 +334,4 @@ class FleetReport:
     without_gpu: tuple[RunName, ...]
     overlaps: tuple[Overlap, ...]
     overlapping_gpu_seconds: float
-    copied_runs: tuple[tuple[RunName, ...], ...]
     unassessed: tuple[UnassessedCheck, ...]

@@ -43,7 +43,6 @@ def anonymise_fleet_report(report: FleetReport) -> FleetReport:
         failed=tuple(map(_replace_in_failed_run, report.failed)),
         without_gpu=tuple(map(_hide_run, report.without_gpu)),
         overlaps=tuple(map(_replace_in_overlap, report.overlaps)),
-        copied_runs=tuple(tuple(map(_hide_run, group)) for group in report.copied_runs),
     )
 
 

@@ -200,7 +200,6 @@ def month() -> FleetReport:
         without_gpu=(run_name(50),),
         overlaps=(Overlap(card="GPU-00000017", runs=(run_name(1), run_name(2)), seconds=4 * HOUR),),
         overlapping_gpu_seconds=4 * HOUR,
-        copied_runs=(),
         pausing_runs=(),
         unassessed=(
             UnassessedCheck(kind="cpu_bound", runs=700, gpu_seconds=9_000 * HOUR),
@@ -264,7 +263,6 @@ def bare() -> FleetReport:
         without_gpu=(),
         overlaps=(),
         overlapping_gpu_seconds=0.0,
-        copied_runs=(),
         pausing_runs=(),
         unassessed=(),
     )
