@@ -11,7 +11,7 @@ import click
 
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_note
-from gpureport.cli.options.completion import complete_baselines, complete_sources
+from gpureport.cli.options.completion import complete_files
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results.baseline_state import describe_baseline
 from gpureport.cli.runs.chosen_store import open_store, store_option
@@ -45,8 +45,8 @@ def baseline(ctx: click.Context, *, store: "Place | None") -> None:
 
 
 @baseline.command("set")
-@click.argument("baseline_name", metavar="NAME", shell_complete=complete_baselines)
-@click.argument("source", nargs=-1, required=True, shell_complete=complete_sources)
+@click.argument("baseline_name", metavar="NAME")
+@click.argument("source", nargs=-1, required=True, shell_complete=complete_files)
 @source_options
 @click.pass_context
 def set_baseline(ctx: click.Context, *, baseline_name: str, source: tuple[str, ...], options: SourceOptions) -> None:
@@ -110,7 +110,7 @@ def list_baselines(*, store: "Place | None") -> None:
 
 
 @baseline.command()
-@click.argument("name", nargs=-1, required=True, shell_complete=complete_baselines)
+@click.argument("name", nargs=-1, required=True)
 @store_option
 def rm(*, store: "Place | None", name: tuple[str, ...]) -> None:
     """Remove baselines, but not the runs they were copied from."""

@@ -11,7 +11,7 @@ from gpureport.cli.messages.internal_errors import InternalError, report_interna
 from gpureport.cli.messages.line_account import summarise_run
 from gpureport.cli.messages.verbosity import print_details
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
-from gpureport.cli.options.completion import complete_sources
+from gpureport.cli.options.completion import complete_files
 from gpureport.cli.options.gate_options import GateOptions, gate_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.options.written_paths import Export, WritingCommand
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=WritingCommand)
-@click.argument("source", nargs=-1, required=True, shell_complete=complete_sources)
+@click.argument("source", nargs=-1, required=True, shell_complete=complete_files)
 @gate_options
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
 @click.option("--notify", is_flag=True, help="Print the result on one line, for a chat.")

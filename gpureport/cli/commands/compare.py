@@ -7,7 +7,7 @@ import click
 
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
-from gpureport.cli.options.completion import complete_baseline_sources
+from gpureport.cli.options.completion import complete_files
 from gpureport.cli.options.selection_options import selection_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import report_output
@@ -30,7 +30,7 @@ _SIDES = 2
 
 
 @click.command()
-@click.argument("source", metavar="[BASE NEXT...]", nargs=-1, shell_complete=complete_baseline_sources)
+@click.argument("source", metavar="[BASE NEXT...]", nargs=-1, shell_complete=complete_files)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
 @report_output.text_detail_option
 @click.option(

@@ -11,7 +11,7 @@ from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.options import night_date
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
-from gpureport.cli.options.completion import complete_sources
+from gpureport.cli.options.completion import complete_files
 from gpureport.cli.options.gate_options import GateOptions, gate_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.options.written_paths import OutputType, WritingCommand
@@ -43,7 +43,7 @@ _SITE = OutputType(
 
 
 @click.command(cls=WritingCommand)
-@click.argument("source", nargs=-1, shell_complete=complete_sources)
+@click.argument("source", nargs=-1, shell_complete=complete_files)
 @click.option("--site", type=_SITE, required=True, metavar="DIR", help="Folder for the pages.")
 @click.option("--label", default="", metavar="NAME", help="Another name for the night, such as a commit or a build.")
 @click.option("--date", "night", metavar="DATE", help="Date of the night, such as 2026-03-14 (default: today).")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpureport.cli.options.completion import complete_gpu_models
 from gpureport.cli.options.option_groups import NO_OPTION, refuse_repetition
 from gpureport.cli.options.option_values import Amount, GpuModel, Pair
 from gpureport.cli.options.place_type import FETCHED_FILE
@@ -43,7 +42,6 @@ LABEL_OPTIONS = (
         "--gpu-model",
         type=GpuModel(),
         metavar="NAME",
-        shell_complete=complete_gpu_models,
         help="Model of GPUs that the log does not name, such as 'A100 80GB'.",
     ),
 )
