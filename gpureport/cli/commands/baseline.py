@@ -57,7 +57,12 @@ def set_baseline(ctx: click.Context, *, baseline_name: str, source: tuple[str, .
     from gpureport.nightly.history.baselines import set_baseline  # noqa: PLC0415 - loads pyarrow
 
     if options.anonymise:
-        raise SettingsError("--anonymise", "a baseline keeps the names of runs", "give runs other names with --name")
+        raise SettingsError(
+            "--anonymise",
+            "a baseline keeps the names of runs",
+            "give runs other names with --name",
+            code="names_are_kept",
+        )
     own = replace(options, store=options.store or (ctx.parent.params.get("store") if ctx.parent else None))
     place = source_names.find_store(own)
     entries = {entry.run.id: entry for entry in _find_entries(place, source, own)}

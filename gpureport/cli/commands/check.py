@@ -60,7 +60,7 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
     rules = gates.read_rules(gate, analysis.config)
     if not rules.policy.entries:
         hint = "write [[policy]] limit = 'problem', or --fail-on problem"
-        raise SettingsError(rules.stated_at, "no rule is set", hint)
+        raise SettingsError(rules.stated_at, "no rule is set", hint, code="no_rule")
     found, missing = _read(source, options)
     baseline = gates.read_baseline(rules.baseline if found and rules.policy.needs_baseline else None, options)
     stated = [recording.run for recording in (*found, *baseline.recordings)]
@@ -93,7 +93,9 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
             else:
                 found.append(each)
     if options.labels.name and len(found) > 1:
-        raise SettingsError("--name", f"one name for {len(found)} runs", "name one source at a time")
+        raise SettingsError(
+            "--name", f"one name for {len(found)} runs", "name one source at a time", code="wrong_count"
+        )
     return found, missing
 
 

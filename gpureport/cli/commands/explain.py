@@ -9,9 +9,7 @@ from gpureport.cli.results import report_output
 
 
 @click.command()
-@click.argument(
-    "name", metavar="[CHECK|CLASS|METRIC|FIGURE|recording]", required=False
-)
+@click.argument("name", metavar="[CHECK|CLASS|METRIC|FIGURE|recording]", required=False)
 @click.option(
     "--detail",
     type=click.Choice(["short", "full"]),

@@ -78,7 +78,12 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     from gpureport.nightly.history.night_history import History  # noqa: PLC0415 - loads pyarrow
 
     if options.anonymise:
-        raise SettingsError("--anonymise", "a history keeps the names of runs", "give runs other names with --name")
+        raise SettingsError(
+            "--anonymise",
+            "a history keeps the names of runs",
+            "give runs other names with --name",
+            code="names_are_kept",
+        )
     if not source:
         _refuse_gate_without_source(gate, fail_on_change=fail_on_change)
     date, now = night_date.parse_night(night), night_date.now()
@@ -143,7 +148,7 @@ def _refuse_gate_without_source(gate: GateOptions, *, fail_on_change: bool) -> N
     }
     for option, value in typed.items():
         if value:
-            raise SettingsError(option, "no run is checked without a SOURCE", "name tonight's log")
+            raise SettingsError(option, "no run is checked without a SOURCE", "name tonight's log", code="needs_source")
 
 
 def _check_changes(earlier: "Sequence[NightlyRecord]", draft: "NightlyRecord") -> "tuple[Check, ...]":

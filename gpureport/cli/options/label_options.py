@@ -75,10 +75,10 @@ class LabelOptions:
         """
         for option, pairs in (("--param", self.param), ("--tag", self.tag)):
             if len(dict(pairs)) < len(pairs):
-                raise SettingsError(option, "a key is given twice", "give each key once")
+                raise SettingsError(option, "a key is given twice", "give each key once", code="repeated_key")
         for option, values, noun in (("--step", self.step, "labels"), ("--work", self.work, "amounts")):
             if len(values) > 1:
-                raise SettingsError(option, f"{len(values)} {noun} for one run", "give one")
+                raise SettingsError(option, f"{len(values)} {noun} for one run", "give one", code="wrong_count")
         from gpureport.importers import Labels  # noqa: PLC0415 - importers load pyarrow
         from gpureport.recording import Work  # noqa: PLC0415 - loads pyarrow
 
