@@ -59,7 +59,7 @@ def report(
     try:
         return render(content, f".{format}".replace("..", ".")).decode()
     except UnicodeDecodeError as error:
-        raise RenderError(str(format), "this format is not text", "write it to a file") from error
+        raise RenderError(str(format), "this format is not text", "write it to a file", code="not_text") from error
 
 
 def _analyses(results: Run | Sequence[Run]) -> tuple[Analysis, ...]:

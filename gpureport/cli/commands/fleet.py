@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport.cli.options.analysis_options import config_option, price_option
-from gpureport.cli.options.completion import complete_sources
+from gpureport.cli.options.completion import complete_files
 from gpureport.cli.options.option_values import GpuHourPrice, LabelNames
 from gpureport.cli.options.selection_options import selection_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=WritingCommand)
-@click.argument("source", nargs=-1, shell_complete=complete_sources)
+@click.argument("source", nargs=-1, shell_complete=complete_files)
 @click.option("--by", "labels", type=LabelNames(), help="Group by these labels (default: user,project,job,node).")
 @click.option(
     "--engine", type=click.Choice(["local", "dask"]), default="local", help="Where runs are analysed (default: local)."

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
-from gpureport.cli.options.completion import complete_baseline_sources
+from gpureport.cli.options.completion import complete_files
 from gpureport.cli.options.gate_options import fail_on_option
 from gpureport.cli.options.option_values import Detail
 from gpureport.cli.options.selection_options import selection_options
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=WritingCommand)
-@click.argument("source", nargs=-1, shell_complete=complete_baseline_sources)
+@click.argument("source", nargs=-1, shell_complete=complete_files)
 @click.option(
     "-o",
     "--output",

@@ -9,6 +9,7 @@ import click
 
 from gpureport.cli.options.param_type import ParamType
 from gpureport.cli.options.place_type import PlaceType
+from gpureport.cli.options.usage_errors import refuse
 from gpureport.errors import SettingsError
 from gpureport.fetched_copies import name_by_url
 from gpureport.places import Place, parse_place
@@ -73,7 +74,7 @@ class Export(ParamType[tuple[str, Place]]):
         if form in self.gone:
             self.fail(f"the format {form} went; take its figures from gpureport analyze --format json", param, ctx)
         if form not in self.formats or not file:
-            self.fail(f"{value!r} is not FORMAT=FILE with one of {', '.join(self.formats)}", param, ctx)
+            refuse("not_an_export", f"{value!r} is not FORMAT=FILE with one of {', '.join(self.formats)}", param, ctx)
         return form, parse_place(file)
 
 
@@ -181,5 +182,5 @@ def _holds_data(path: Path) -> bool:
             head = file.read(_HEAD)
     except OSError as error:
         what = f"it cannot be read to see whose it is ({error.strerror})"
-        raise SettingsError(str(path), what, "name another file, or check its disk") from error
+        raise SettingsError(str(path), what, "name another file, or check its disk", code="cannot_read") from error
     return not any(words in head for words in _OWN) and is_readable(path)

@@ -99,7 +99,7 @@ def _read_stored(store: "Store", options: SourceOptions, name: str) -> "list[Rec
     except UnknownRunError as error:
         # the pages of a night are read by people who typed no command
         what = "no recording at this path, nor a stored run of this name"
-        raise StoreError(name, what, "see what gpureport record said") from error
+        raise StoreError(name, what, "see what gpureport record said", code="unknown_run") from error
 
 
 def _store_and_read(store: "Store", reading: "Reading | TrackedReading | CutReading") -> "Recording":

@@ -168,7 +168,7 @@ def check_openable(paths: "Sequence[Place]") -> None:
         RenderError: naming the option.
     """
     if _find_page(paths) is None:
-        raise RenderError("--open", "no page and no PDF is written", "add -o report.html")
+        raise RenderError("--open", "no page and no PDF is written", "add -o report.html", code="nothing_to_open")
 
 
 def _find_page(paths: "Sequence[Place]") -> Path | None:

@@ -13,7 +13,6 @@ from gpureport.fleet.fleet_report import (
     FleetReport,
     Group,
     Grouping,
-    Improvement,
     Overlap,
     RunName,
     RunUse,
@@ -141,22 +140,6 @@ SAVINGS = (
     replace(saving("mixed_precision", "Mixed precision", 0, 61, "full_precision"), cost=None),
 )
 
-IMPROVEMENT = Improvement(
-    job="resnet-imagenet",
-    user="user004",
-    kind="cpu_bound_single",
-    cause=None,
-    step="loader_workers",
-    setting="num_workers 2 → 8",
-    before=(run_name(1), run_name(2)),
-    after=(run_name(3),),
-    lost_before=0.49,
-    lost_after=0.12,
-    gpu_seconds_per_work_before=0.052,
-    gpu_seconds_per_work_after=0.031,
-    work_unit="samples",
-)
-
 
 def weeks(count: int = 5, first: date = date(2026, 9, 28)) -> tuple[Week, ...]:
     """Return weeks that lose less and less, the first and the last in part."""
@@ -213,12 +196,10 @@ def month() -> FleetReport:
         health=HEALTH,
         weeks=weeks(),
         undated_gpu_seconds=30 * HOUR,
-        improvements=(IMPROVEMENT, replace(IMPROVEMENT, job="bert", setting=None, gpu_seconds_per_work_after=None)),
         failed=tuple(FailedRun(run=run_name(n), error=f"{n}.csv: no GPU log; first line: a,b") for n in range(3)),
         without_gpu=(run_name(50),),
         overlaps=(Overlap(card="GPU-00000017", runs=(run_name(1), run_name(2)), seconds=4 * HOUR),),
         overlapping_gpu_seconds=4 * HOUR,
-        copied_runs=(),
         pausing_runs=(),
         unassessed=(
             UnassessedCheck(kind="cpu_bound", runs=700, gpu_seconds=9_000 * HOUR),
@@ -244,7 +225,6 @@ def hostile() -> FleetReport:
         health=replace(
             HEALTH, cards=(replace(HEALTH.cards[0], uuid=HOSTILE, node=HOSTILE, device=HOSTILE, model=HOSTILE),)
         ),
-        improvements=(replace(IMPROVEMENT, job=HOSTILE, user=HOSTILE, setting=HOSTILE),),
         failed=(FailedRun(run=run, error=HOSTILE),),
         without_gpu=(run,),
         overlaps=(Overlap(card=HOSTILE, runs=(run, run), seconds=60.0),),
@@ -279,12 +259,10 @@ def bare() -> FleetReport:
         health=health,
         weeks=(),
         undated_gpu_seconds=0.0,
-        improvements=(),
         failed=(),
         without_gpu=(),
         overlaps=(),
         overlapping_gpu_seconds=0.0,
-        copied_runs=(),
         pausing_runs=(),
         unassessed=(),
     )

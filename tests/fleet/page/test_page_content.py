@@ -143,19 +143,6 @@ def test_gpus_that_are_not_known_are_not_counted() -> None:
     assert "half in" not in write_headline(two, choose_amounts(two))
 
 
-def test_copies_are_named() -> None:
-    """In the lead and in a part of their own, with what to do."""
-    copies = tuple((fleets.run_name(number), fleets.run_name(number)) for number in range(2))
-    month = replace(fleets.month(), copied_runs=copies)
-    assert (
-        page(month)
-        .verdict.details[0]
-        .replace(GAP, " ")
-        .endswith("; 4 runs look like 2 (train-0000, train-0001), read more than once.")
-    )
-    assert part(month, "copies").line == "4 runs look like 2"
-
-
 def test_labels_that_no_run_has_share_a_part() -> None:
     """It says what to do; the first label that some run has is open, and the worst runs are in any case."""
     month = fleets.month()

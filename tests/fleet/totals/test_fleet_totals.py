@@ -169,24 +169,6 @@ def test_an_overlap_of_several_counts_what_is_too_much() -> None:
     assert report.gpus == 3
 
 
-def test_runs_that_look_like_one_read_twice() -> None:
-    """One name from one moment to one other; another name, moment, count of GPUs, node or card is another run."""
-    gpus = [
-        make_gpu("a", job_name="base"),
-        make_gpu("b", job_name="base", node="n1"),
-        make_gpu("c", job_name="base", node="n2", ended="2026-10-05T14:01"),
-        make_gpu("d", job_name="dali"),
-        make_gpu("e", job_name="array", node="n1"),
-        make_gpu("f", job_name="array", node="n2"),
-        make_gpu("g", job_name="array", node="n1", uuid="GPU-1", device="gpu:1"),
-        make_gpu("h", job_name="array", node="n1", uuid="GPU-2", device="gpu:1"),
-        make_gpu("i", job_name="array", uuid="GPU-3"),
-        make_gpu("i", job_name="array", uuid="GPU-4", device="gpu:1"),
-    ]
-    report = build_fleet_report(gpus, Prices())
-    assert [[run.id for run in group] for group in report.copied_runs] == [["a", "b"], ["e", "g"]]
-
-
 def test_gpus_that_no_run_names_are_not_counted() -> None:
     """Two runs on cards without a name may be on one; a single run counts its own."""
     assert build_fleet_report([make_gpu("a"), make_gpu("b")], Prices()).gpus is None
