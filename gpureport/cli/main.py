@@ -20,7 +20,6 @@ from gpureport.cli.messages import internal_errors
 from gpureport.cli.messages.internal_errors import InternalError
 from gpureport.cli.messages.styled_text import make_printable, print_error
 from gpureport.cli.messages.verbosity import FLAGS, Session, Verbosity
-from gpureport.cli.options.gone import GONE
 from gpureport.cli.options.own_secrets_option import use_secrets_of_settings
 from gpureport.cli.options.usage_errors import UsageError, describe_error
 from gpureport.errors import GoneKeyWarning, GpureportError, PlaceError, SourceError, StoreError, describe_shortage
