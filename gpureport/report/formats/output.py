@@ -66,14 +66,19 @@ def check_path(path: Place, formats: Collection[str] = tuple(FORMATS)) -> None:
         return
     kind = path.suffix.lower()
     if instead := _GONE.get(path.name.lower(), _GONE.get(kind)):
-        raise RenderError(str(path), "no report has this format", f"write it with {instead}", code="unknown_format")
+        raise RenderError(str(path), "no report has this format", f"write it with {instead}", code="unknown_file_type")
     if kind not in formats:
-        raise RenderError(str(path), "no report format has this extension", f"use one of {', '.join(formats)}")
+        raise RenderError(
+            str(path),
+            "no report format has this extension",
+            f"use one of {', '.join(formats)}",
+            code="unknown_file_type",
+        )
     if isinstance(path, RemotePath):
         path.check_bucket()
         return
     if why := find_folder_obstacle(path):
-        raise RenderError(str(path), f"cannot be written ({why})", _ELSEWHERE)
+        raise RenderError(str(path), f"cannot be written ({why})", _ELSEWHERE, code="cannot_write")
 
 
 def refuse_sources(paths: Sequence[Place], sources: Iterable[str]) -> None:
@@ -103,12 +108,15 @@ def check_detail(paths: Sequence[Place], detail: int) -> None:
     formats = {_TEXT if str(path) == "-" else _format_extension(path) for path in paths}
     if detail == 0 and not formats & _WITH_FULL:
         kinds = ", ".join(sorted(_WITH_FULL))
-        raise RenderError("--detail full", "no file to be written has a longer form", f"write one of {kinds}")
+        raise RenderError(
+            "--detail full", "no file to be written has a longer form", f"write one of {kinds}", code="nothing_to_show"
+        )
     if detail and _WITH_SAMPLES not in formats:
         raise RenderError(
             f"--detail {detail}",
             "no file to be written holds samples",
             f"write one of {_WITH_SAMPLES}, or leave it out",
+            code="nothing_to_show",
         )
 
 
@@ -182,7 +190,9 @@ def write_whole(target: Place, content: bytes) -> None:
     try:
         _replace(target, content)
     except OSError as error:
-        raise RenderError(str(target), f"cannot be written ({error.strerror})", _ELSEWHERE) from error
+        raise RenderError(
+            str(target), f"cannot be written ({error.strerror})", _ELSEWHERE, code="cannot_write"
+        ) from error
 
 
 def _replace(target: Path, content: bytes) -> None:

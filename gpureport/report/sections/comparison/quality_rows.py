@@ -232,6 +232,11 @@ def describe_quality_fall(comparison: Comparison) -> str:
     return f"{text}{where}"
 
 
+def has_several_falls(comparison: Comparison) -> bool:
+    """Return whether more than one quality fell."""
+    return len(_find_falls(comparison)[1]) > 1
+
+
 def is_fall_unconfirmed(comparison: Comparison) -> bool:
     """Return whether a repetition has yet to confirm that quality fell."""
     _, fallen = _find_falls(comparison)
