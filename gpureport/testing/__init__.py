@@ -50,7 +50,7 @@ from gpureport.testing.recordings import (
     with_quality,
     with_training,
 )
-from gpureport.testing.stages import TODAY, build_page, check
+from gpureport.testing.stages import TODAY, build_file, build_page, check
 
 __all__ = [
     "GIB",
@@ -96,6 +96,7 @@ __all__ = [
     "Work",
     "analyze",
     "at",
+    "build_file",
     "build_page",
     "check",
     "compare",

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import Any, TypeAlias
 
 from gpureport.analysis import RULES
-from gpureport.api import Analysis, Comparison, analyze, report
+from gpureport.api import Analysis, Comparison, analyze
+from gpureport.api.notebook_results import comparison_content, report_content
 from gpureport.checks.baseline_changes import compare_with_baseline
 from gpureport.checks.policy_evaluation import CheckInput, evaluate_policy, step_name
 from gpureport.checks.policy_settings import read_policy
@@ -14,6 +15,7 @@ from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
 from gpureport.comparison.training.training_goals import make_goals
 from gpureport.findings import Check
 from gpureport.recording import Recording
+from gpureport.report import render
 from gpureport.settings import Settings, check_sections
 
 TODAY = date(2026, 11, 21)
@@ -63,14 +65,27 @@ def _sampled(run: Recording | Analysis) -> SampledRun:
     return build_sampled_run(analysis.recording, analysis)
 
 
-def build_page(
-    results: Recording | Analysis | Comparison | Sequence[Recording | Analysis], form: str = "txt", title: str = ""
-) -> str:
-    """Return the page of one run, of several as steps, or of a comparison.
+Results: TypeAlias = Recording | Analysis | Comparison | Sequence[Recording | Analysis]
+"""What a page shows; recordings are analysed first."""
+
+
+def build_page(results: Results, form: str = "txt", title: str = "", *, full: bool = False) -> str:
+    """Return the page of one run, of several as steps, or of a comparison, in a form that is text."""
+    return build_file(results, form, title, full=full).decode()
+
+
+def build_file(results: Results, form: str, title: str = "", *, full: bool = False) -> bytes:
+    """Return the page as the file that a report writes.
 
     Args:
-        results: what the page shows; recordings are analysed first.
-        form: `txt` (a terminal), `md`, `html` or `json`.
+        results: what the page shows.
+        form: `txt` (a terminal), `md`, `html`, `json`, `svg`, `png` or `pdf`.
         title: title of the page; the names of the runs when empty.
+        full: whether a terminal and a PDF show everything.
     """
-    return report(results, format=form, title=title or None)
+    if isinstance(results, Comparison):
+        content = comparison_content(results, title or None)
+    else:
+        several = results if isinstance(results, Sequence) else (results,)
+        content = report_content([run if isinstance(run, Analysis) else analyze(run) for run in several], title or None)
+    return render(content, f".{form}", detail=0 if full else None)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.importers.written_logs import log
-from tests.report.pdf_reading import needs_poppler, text
+from tests.support.pdf_reading import needs_poppler, text
 
 
 @pytest.mark.parametrize("command", ["analyze", "report"])

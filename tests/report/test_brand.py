@@ -6,7 +6,7 @@ import matplotlib as mpl
 import pytest
 
 from gpureport.cli.main import main
-from tests.report import pdf_reading
+from tests.support import pdf_reading
 
 SAMPLE = str(Path(__file__).parents[2] / "sample_logs/healthy")
 LOGO = (

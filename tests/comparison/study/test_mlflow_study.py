@@ -19,7 +19,7 @@ from gpureport.report.wording.display import GAP
 from tests.cli.program import Program, program
 from tests.comparison.study.write_study import GAIN, SPEED
 from tests.importers.trackers.mlflow import real
-from tests.report import pdf_reading
+from tests.support import pdf_reading
 
 pytestmark = pytest.mark.tracker
 BY = "param:framework,param:batch_size"

@@ -16,7 +16,7 @@ from gpureport.fleet.page.page_building import build_page
 from gpureport.fleet.page.page_model import FleetPage
 from gpureport.report.wording.display import GAP
 from tests.fleet.page import fleets
-from tests.report import pdf_reading
+from tests.support import pdf_reading
 
 COMMAND = "gpureport fleet --since 30d"
 
