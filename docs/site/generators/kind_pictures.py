@@ -1,0 +1,132 @@
+"""The pictures of docs/reference/kinds.md, from the sample logs: python docs/site/make_pages.py pictures draws them."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+import gpureport
+from generators.kind_signs import SIGNS
+from gpureport.metrics import METRICS
+
+ROOT = Path(__file__).parents[3]
+PICTURES = ROOT / "docs" / "images" / "kinds"
+_SAMPLES = ROOT / "sample_logs"
+_WIDTH, _LEFT, _PANEL, _GAP, _POINTS = 640, 8, 56, 24, 240
+_SCALES = {
+    "1": (100, "%"),
+    "By": (2**-30, " GiB"),
+    "Hz": (1e-6, " MHz"),
+    "By/s": (1e-9, " GB/s"),
+    "Cel": (1, " °C"),
+    "W": (1, " W"),
+}
+_STYLE = (
+    "text{font:12px system-ui,sans-serif;fill:#59626f}.a{stroke:#0072b2}.b{stroke:#aab4bf}"
+    "path{fill:none;stroke-width:1.5}"
+    ".s{fill:#d55e00;opacity:.16}.g{stroke:#c9d0d8;stroke-width:1}"
+    "@media(prefers-color-scheme:dark){text{fill:#a0aab7}.a{stroke:#56b4e9}.b{stroke:#59626f}"
+    ".s{fill:#ff7a3d;opacity:.28}.g{stroke:#2a3039}}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sample:
+    """A sample log and the finding in it.
+
+    Attributes:
+        series: its rows, times in seconds since the first.
+        gpu: the device of the finding.
+        spans: beginning and end of the finding, in seconds.
+        length: seconds from the first row to the last, or to the end of the finding.
+    """
+
+    series: pd.DataFrame
+    gpu: str
+    spans: list[list[float]]
+    length: float
+
+    def place(self, seconds: float) -> float:
+        """Return where a time lies in the picture."""
+        return _LEFT + (_WIDTH - 2 * _LEFT) * min(max(seconds / self.length, 0), 1)
+
+
+def draw_kind(kind: str) -> str:
+    """Return the picture of a kind: series of its sample, with the time of the finding marked."""
+    sample = _read_sample(kind)
+    recorded = [name for name in SIGNS[kind].metrics if name in sample.series and sample.series[name].notna().any()]
+    height = len(recorded) * (_PANEL + _GAP)
+    drawn = [line for row, metric in enumerate(recorded) for line in _draw_metric(sample, metric, row)]
+    title = f"{kind}: {', '.join(map(_title, recorded))} over {sample.length / 60:.0f} min"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{title}">'
+        f"<style>{_STYLE}</style>{''.join(drawn)}</svg>\n"
+    )
+
+
+def _read_sample(kind: str) -> _Sample:
+    series = gpureport.read(_SAMPLES / kind)[0].series.to_pandas()
+    start = series["timestamp"].min()
+    series = series.assign(timestamp=(series["timestamp"] - start).dt.total_seconds())
+    findings = json.loads((_SAMPLES / kind / "expected.json").read_text(encoding="utf-8"))["findings"]
+    own = [each for each in findings if each["kind"] == kind]
+    spans = [[_seconds(each[edge], start) for edge in ("start", "end")] for each in own if each["start"]]
+    return _Sample(
+        series=series,
+        gpu=next((f"gpu:{each['gpu']}" for each in own if each["gpu"] is not None), "gpu:0"),
+        spans=spans,
+        length=max([series["timestamp"].max(), *(end for _, end in spans)]),
+    )
+
+
+def _draw_metric(sample: _Sample, metric: str, row: int) -> Iterator[str]:
+    """Yield one metric: the GPU of the finding in colour, the others in grey."""
+    top = row * (_PANEL + _GAP) + _GAP
+    known = sample.series[sample.series[metric].notna()]
+    unit = next((each.unit for each in METRICS if each.name == metric), "")
+    scale, suffix = _SCALES.get(unit, (1, ""))
+    most = 1.0 if unit == "1" else float(known[metric].max()) * 1.05 or 1.0
+    for first, last in sample.spans:
+        left, right = sample.place(first), sample.place(last)
+        yield f'<rect class="s" x="{left:.0f}" y="{top}" width="{max(right - left, 2):.0f}" height="{_PANEL}"/>'
+    yield f'<path class="g" d="M{_LEFT} {top + _PANEL}.5H{_WIDTH - _LEFT}"/>'
+    yield f'<text x="{_LEFT}" y="{top - 7}">{_title(metric)}, 0 to {most * scale:,.0f}{suffix}</text>'
+    devices = sorted(known["device"].unique(), key=lambda device: device == sample.gpu)
+    for device in devices:
+        shade = "a" if device in {sample.gpu, "host"} or len(devices) == 1 else "b"
+        line = _line(sample, known[known["device"] == device], known[metric] / most)
+        path = "".join(f"{step}{x:.0f} {top + _PANEL * (1 - min(share, 1)):.1f}" for step, x, share in line)
+        yield f'<path class="{shade}" d="{path}"/>'
+
+
+def _line(sample: _Sample, rows: pd.DataFrame, shares: "pd.Series[float]") -> Iterator[tuple[str, float, float]]:
+    """Yield the points of a series, means where rows are closer than points; time without samples stays empty."""
+    step = max(sample.length / _POINTS, 1e-9)
+    means = shares[rows.index].astype(float).groupby((rows["timestamp"] // step).astype(int)).mean()
+    pause = max(rows["timestamp"].diff().median() * 4 / step, 2)
+    last = -pause - 1
+    for point, share in zip(means.index.tolist(), means.tolist(), strict=True):
+        yield "M" if point - last > pause else "L", sample.place(point * step), share
+        last = point
+
+
+def _title(metric: str) -> str:
+    """Return the name of a metric in words, without its unit."""
+    words = re.sub("_(ratio|bytes|celsius|watts|hertz)(?=_|$)|_per_second", "", metric).replace("_", " ")
+    for written in ("GPU", "CPU", "PCIe", "SM", "ECC"):
+        words = re.sub(rf"\b{written.lower()}\b", written, words)
+    return words[0].upper() + words[1:]
+
+
+def _seconds(moment: str, start: pd.Timestamp) -> float:
+    at = pd.Timestamp(moment)
+    return float((at.tz_localize(start.tz) if at.tz is None and start.tz else at).timestamp() - start.timestamp())
+
+
+if __name__ == "__main__":
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    for name in SIGNS:
+        (PICTURES / f"{name}.svg").write_text(draw_kind(name), encoding="utf-8", newline="\n")

@@ -1,0 +1,231 @@
+"""Every wording that stands beside a code, read from the places that make it: errors, reasons and notes."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, reduce
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+from types import ModuleType
+
+import gpureport
+
+PACKAGE = Path(gpureport.__file__).parent
+UNKNOWN = "…"
+"""Stands for what is only known when the program runs."""
+_ERRORS = (
+    "SourceError",
+    "MissingError",
+    "InvalidRequestError",
+    "PlaceError",
+    "StoreError",
+    "UnknownRunError",
+    "SettingsError",
+    "RenderError",
+    "wrong",
+)
+_ARGUMENTS = dict.fromkeys(_ERRORS, (1, 2)) | {
+    "LimitError": (0, 1),
+    "UsageError": (0,),
+    "BadParameter": (0,),
+    "fail": (0,),
+}
+"""Which arguments of a call say what is wrong and what to do; click's errors have one text for both."""
+_PROBLEM = "Problem"
+"""The type of what a function returns, or a constant holds, for an error that another function raises."""
+
+Branches = frozenset[tuple[int, str]]
+"""The branches of conditions that a line is in: the place of the condition, and which of its branches."""
+
+
+_Assigned = dict[str, list[list[ast.expr]]]
+"""What is assigned to each name, one entry an assignment: one value, or those of a column of constants."""
+
+
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
+class Message:
+    """What an error says.
+
+    Attributes:
+        module: the module that makes it, relative to the package.
+        code: its code; empty where it has none, or where only a run of the program knows it.
+        what: what is said, with … for what is only known when the program runs.
+        hint: what to do about it; empty where `what` says it.
+    """
+
+    module: str
+    code: str
+    what: str
+    hint: str
+
+    @property
+    def room(self) -> str:
+        """The folder of the package, or the module at its top."""
+        return self.module.partition("/")[0].removesuffix(".py")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Text:
+    """A text that an expression can be, and the branches in which it is."""
+
+    text: str
+    branches: Branches
+
+    def join(self, other: "_Text") -> "_Text":
+        """Return the two texts as one."""
+        return _Text(text=self.text + other.text, branches=self.branches | other.branches)
+
+    def is_possible(self, branches: Branches = frozenset()) -> bool:
+        """Return whether no two of its branches exclude each other."""
+        together = self.branches | branches
+        return len({place for place, _ in together}) == len(together)
+
+
+@cache
+def list_messages() -> list[Message]:
+    """Return every message, each once a module, in the order of modules and lines."""
+    found: dict[Message, None] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        code = path.read_text(encoding="utf-8")
+        if any(name in code for name in (*_ARGUMENTS, _PROBLEM)):
+            found |= dict.fromkeys(_Module(path.relative_to(PACKAGE).as_posix(), code).messages())
+    return list(found)
+
+
+class _Module:
+    """The syntax of a module, with the texts its names stand for."""
+
+    def __init__(self, name: str, code: str) -> None:
+        """Parse the module."""
+        self._name = name
+        self._branches: dict[ast.AST, Branches] = {}
+        self._names: _Assigned = {}
+        self._tree = ast.parse(code)
+        self._constants: _Assigned = {}
+        self._constants = self._read_block(self._tree, frozenset(), functions=False)
+        self._imports = dict(_import_texts(self._tree))
+
+    def messages(self) -> Iterator[Message]:
+        """Yield the messages of the module, in the order of its lines."""
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.AnnAssign) and node.value and _PROBLEM in ast.unparse(node.annotation):
+                yield from self._read_pairs(node.value)
+            elif isinstance(node, ast.FunctionDef):
+                self._names = self._constants | self._read_block(node, frozenset())
+                yield from self._read_function(node)
+
+    def _read_block(self, parent: ast.AST, branches: Branches, *, functions: bool = True) -> _Assigned:
+        """Note the branches of everything below a node, and return what is assigned to each name there."""
+        assigned: _Assigned = {}
+        for field, content in ast.iter_fields(parent):
+            inside = branches | {(id(parent), field)} if isinstance(parent, ast.If) and field != "test" else branches
+            for node in content if isinstance(content, list) else [content]:
+                if not isinstance(node, ast.AST) or (isinstance(node, ast.FunctionDef) and not functions):
+                    continue
+                self._branches[node] = inside
+                for name, values in [
+                    *self._assignments(node),
+                    *self._read_block(node, inside, functions=functions).items(),
+                ]:
+                    assigned.setdefault(name, []).extend(values)
+        return assigned
+
+    def _assignments(self, node: ast.AST) -> Iterator[tuple[str, list[list[ast.expr]]]]:
+        """Yield what a line assigns to a name; going through rows of constants assigns a column of them."""
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                yield name, [[value]]
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                yield name, [[value]]
+            case ast.For(target=ast.Tuple(elts=names), iter=ast.Name(id=rows)) if rows in self._constants:
+                table = [row for (value,) in self._constants[rows] for row in getattr(value, "elts", ())]
+                for place, target in enumerate(names):
+                    cells = [row.elts[place] for row in table if isinstance(row, ast.Tuple)]
+                    if isinstance(target, ast.Name):
+                        yield target.id, [cells]
+
+    def _read_function(self, function: ast.FunctionDef) -> Iterator[Message]:
+        returns_problem = function.returns is not None and _PROBLEM in ast.unparse(function.returns)
+        for node in ast.walk(function):
+            if isinstance(node, ast.Return) and node.value is not None and returns_problem:
+                yield from self._read_pairs(node.value)
+            elif isinstance(node, ast.Call):
+                places = _ARGUMENTS.get(getattr(node.func, "attr", getattr(node.func, "id", "")), ())
+                named = {each.arg: each.value for each in node.keywords}
+                code = named.get("code", named.get("reason_code"))
+                if places and len(node.args) > places[-1]:
+                    what, *hint = (node.args[place] for place in places)
+                    yield from self._pair(node, what, hint[0] if hint else None, code)
+                elif code is not None and (text := named.get("template", named.get("reason", named.get("text")))):
+                    yield from self._pair(node, text, code=code)
+
+    def _read_pairs(self, value: ast.expr) -> Iterator[Message]:
+        """Yield the pairs of what is wrong and what to do in an expression."""
+        for node in ast.walk(value):
+            if isinstance(node, ast.Tuple) and len(node.elts) == 2:
+                what, hint = node.elts
+                yield from self._pair(node, what, hint)
+
+    def _pair(
+        self, node: ast.expr, what: ast.expr, hint: ast.expr | None = None, code: ast.expr | None = None
+    ) -> Iterator[Message]:
+        hints = self._resolve(hint) if hint else [_Text(text="", branches=frozenset())]
+        codes = [text.text for text in self._resolve(code)] if code else [""]
+        named = " or ".join(sorted(set(codes) - {UNKNOWN}))
+        for first, second in product(self._resolve(what), hints):
+            both = first.join(second)
+            if re.search("[A-Za-z]{2}", first.text) and both.is_possible(self._branches.get(node, frozenset())):
+                yield Message(module=self._name, code=named, what=first.text, hint=second.text)
+
+    def _resolve(  # noqa: PLR0911 - a case for each form of an expression
+        self, value: ast.expr, above: tuple[str, ...] = ()
+    ) -> list[_Text]:
+        """Return the texts that an expression can be; `above` are the names that led to it."""
+        unknown = _Text(text=UNKNOWN, branches=self._branches.get(value, frozenset()))
+        match value:
+            case ast.Constant(value=str(text)):
+                return [_Text(text=text, branches=self._branches.get(value, frozenset()))]
+            case ast.JoinedStr(values=parts):
+                return self._join(parts, above)
+            case ast.BinOp(left=left, right=right):
+                return self._join([left, right], above)
+            case ast.IfExp(body=body, orelse=orelse):
+                return self._resolve(body, above) + self._resolve(orelse, above)
+            case ast.BoolOp(values=values):
+                return [text for each in values for text in self._resolve(each, above)]
+            case ast.FormattedValue(value=ast.Name() | ast.Attribute() as constant):
+                return self._resolve(constant, above)
+            case ast.Name(id=name) if name in self._names and name not in above:
+                texts = [text for each in self._list_values(value) for text in self._resolve(each, (*above, name))]
+                return texts or [unknown]
+            case ast.Name() | ast.Attribute() if ast.unparse(value) in self._imports:
+                return [_Text(text=self._imports[ast.unparse(value)], branches=frozenset())]
+            case _:
+                return [unknown]
+
+    def _list_values(self, name: ast.Name) -> list[ast.expr]:
+        """Return what a name can stand for: what was assigned last on the way to it, or in a branch after that."""
+        constants = self._constants.get(name.id, [])
+        assigned = [each for each in self._names[name.id] if each in constants or each[0].lineno < name.lineno]
+        certain = [n for n, values in enumerate(assigned) if self._branches[values[0]] <= self._branches[name]]
+        return [value for values in assigned[certain[-1] if certain else 0 :] for value in values]
+
+    def _join(self, parts: list[ast.expr], above: tuple[str, ...]) -> list[_Text]:
+        """Return the texts that parts one after the other can be."""
+        texts = [reduce(_Text.join, each) for each in product(*(self._resolve(part, above) for part in parts))]
+        return [text for text in texts if text.is_possible()]
+
+
+def _import_texts(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the texts that a module takes from others, by the names it has for them."""
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gpureport"):
+            source = import_module(node.module or "")
+            for each in node.names:
+                known = hasattr(source, each.name)
+                value = getattr(source, each.name) if known else import_module(f"{node.module}.{each.name}")
+                constants = vars(value).items() if isinstance(value, ModuleType) else ()
+                texts = [(f"{each.name}.{name}", text) for name, text in constants if name.isupper()]
+                yield from ((name, text) for name, text in [*texts, (each.name, value)] if isinstance(text, str))

@@ -1,0 +1,353 @@
+"""The reference pages, made from the code."""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import click
+
+import gpureport as api
+from gpureport.analysis.advice.catalogue import CHAPTERS, STEPS
+from gpureport.analysis.advice.checklist import ITEMS
+from gpureport.analysis.advice.step import Step
+from gpureport.analysis.advice.steps_by_loss import PATHS
+from gpureport.cli.main import gpureport
+from gpureport.importers.protocol.importer import DescribedSource
+from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
+from gpureport.importers.reading.oddities import ODDITIES, Oddity
+from gpureport.limits import LIMITS
+from gpureport.metrics import METRICS, Metric, Scope
+from gpureport.report.sections.findings.advice_steps import name_frameworks
+
+MADE = "This page is made from the code by `python docs/site/make_pages.py`.\n"
+
+
+def row(*cells: str) -> str:
+    """Return a row of a Markdown table."""
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """Return a Markdown table."""
+    return "\n".join([row(*header), row(*("---" for _ in header)), *(row(*cells) for cells in rows)]) + "\n"
+
+
+def _metric_row(metric: Metric) -> tuple[str, ...]:
+    otel = f"`{metric.otel}`" if metric.otel else ""
+    recorded_by = f"`{metric.recorded_by}`"
+    return (f"`{metric.name}`", metric.unit, metric.kind.value, recorded_by, metric.covers, metric.brief, otel)
+
+
+def metrics_page() -> str:
+    """Return docs/reference/metrics.md."""
+    header = ("column", "unit", "kind", "recorded by", "one value covers", "meaning", "OpenTelemetry")
+    parts = ["# Metrics\n", MADE, "A cell without a value was not recorded; it is never 0. Ratios run from 0 to 1.\n"]
+    for scope, title in ((Scope.GPU, "Of a GPU"), (Scope.HOST, "Of the host")):
+        rows = [_metric_row(metric) for metric in METRICS if metric.scope is scope]
+        parts += [f"## {title}\n", table(header, rows)]
+    return "\n".join(parts)
+
+
+_SOURCES = f"""# Sources
+
+{MADE}
+A source is recognised by its content, never by its name. `--source-kind` names the kind of a log that is not
+recognised. [Read logs of any form](../how-to/read-logs.md) tells more of each.
+"""
+
+
+def sources_page() -> str:
+    """Return docs/reference/sources.md."""
+    header = ("kind", "source", "recognised by", "sample")
+    parts = [_SOURCES]
+    for title, importers in (
+        ("Logs of GPUs", IMPORTERS),
+        ("Logs of the machine, given with `--host` or found beside a log", HOST_IMPORTERS),
+        ("Training metrics, given with `--training` or found beside a log", TRAINING_IMPORTERS),
+        ("Experiment trackers", TRACKERS),
+    ):
+        parts += [f"## {title}\n", table(header, [_source_row(each) for each in importers])]
+    return "\n".join(parts)
+
+
+def _source_row(source: DescribedSource) -> tuple[str, ...]:
+    sample = f"[{source.sample}](../../sample_logs/{source.sample})" if source.sample else ""
+    return (f"`{source.kind}`", source.title, source.recognised_by, sample)
+
+
+_ODDITIES = f"""# Oddities of logs
+
+{MADE}
+A clean log of `nvidia-smi --query-gpu=timestamp,index,uuid,... --format=csv` is read without any of this. Each row
+below is a stage of reading that a log enters only where its sign is met; what a stage leaves out is counted, with the
+reason. [Rows out of order](../explanation/rows-out-of-order.md) tells how rows are placed whose stamps run backwards.
+"""
+
+
+_LIMITS = f"""# Limits
+
+{MADE}
+What is read is bounded, so that a broken or hostile file costs little. Each limit lies far above what a recording
+needs. An error is one line that says the limit and what to do.
+"""
+
+_MEMORY = """## How little memory will do
+
+Where a job may map only so much memory (`ulimit -v`), `ingest` and `analyze` of a log of 1,000 rows take 600 MB, and
+the other commands 800 MB, a report as PDF included; measured on two cores, and each core more may take some more.
+Below, a command ends with a line that says so, or a library of others ends it: OpenBLAS and Arrow abort where they get
+no memory, and Python may wait for a thread that cannot start. Nothing half stored is listed then. What lies half
+written in the store has a hidden name and is removed by the first `ingest` after a day: before, another process may
+still be writing it. Set `OPENBLAS_NUM_THREADS` to 1, as gpureport does where it is not set; with 16, a PDF takes
+1,000 MB.
+"""
+
+
+def limits_page() -> str:
+    """Return docs/reference/limits.md."""
+    rows = [(each.what, each.most, each.beyond) for each in LIMITS]
+    return "\n".join([_LIMITS, table(("what", "at most", "beyond it"), rows), _MEMORY])
+
+
+def oddities_page() -> str:
+    """Return docs/reference/oddities.md."""
+    rows = [(each.sign, each.effect, f"`{_one_line(each)}`", f"`{each.stage}`") for each in ODDITIES]
+    return "\n".join([_ODDITIES, table(("sign", "what gpureport does", "example", "module"), rows)])
+
+
+def _one_line(oddity: Oddity) -> str:
+    """Return an example in printable letters, with the header above it where it stands below one of its own."""
+    header = f"{oddity.header} ⏎ " if oddity.header else ""
+    return (header + oddity.example).replace("\0", "\\0")
+
+
+_ADVICE = f"""# Advice
+
+{MADE}
+What practitioners are told to do about GPU time that is lost, as a catalogue of steps. A finding points to those of
+its kind and cause, the most promising first: beneath it in the HTML report and in the text of
+`gpureport analyze --detail full`, as `steps` in the JSON, and for any kind with `gpureport explain KIND --detail full`.
+
+Each step says what to do, when it helps, what it risks and how to see that it worked. What it needs is looked up in
+the recording: a step whose need is known not to be met is left out; one whose need is not known says so and comes after
+those that are known to fit. Params and tags of the run are read too, whatever a tracker or script calls them (workers,
+cores, pinned memory, persistent workers, prefetching, compilation, batch, precision): a step that was taken is left
+out, one that was not comes first, and the advice begins with what they say. Without a tracker, give them:
+`gpureport analyze gpu.csv --param num_workers=2 --param cpu_count=16`.
+
+With more loader workers stands how many to try: twice as many, at most one a core for each process. Where workers,
+cores and the use of the GPU are known, it is the number at which a loader whose speed grows with its workers would keep
+the GPU busy: 2 workers that keep it busy for 47% of the time make 5. Where the host log shows that the job itself kept
+less than half a core busy, cores are no limit: workers that wait for storage or the network do not compete for them.
+PyTorch warns of more workers than cores all the same. No gain is promised: the GPU may wait for other things.
+
+Where they name the framework (`torch_version`, `framework=jax` ...), a step that is for another one is left out, and of
+the input pipelines only that of the framework is given.
+
+Change one thing at a time, and let `gpureport compare` judge it by the work done per GPU-hour: utilisation alone can
+rise while the job gets slower.
+The [table of gains](../how-to/compare-steps.md#read-the-table-of-gains) names a step that was taken after a finding had
+advised it, with what came of it: more workers, pinned memory turned on, a larger batch are seen in the params.
+"""
+
+_CHECKLIST = """## The checklist
+
+Every run is asked these questions of the practice. Each answer is done, worth trying or not assessed, with what it
+rests on and what to record.
+"""
+
+
+def _step_section(step: Step, kinds: Sequence[str]) -> Iterator[str]:
+    yield f"### {step.title}\n"
+    yield f"{step.do}\n"
+    needs = "; ".join(condition.words for condition in step.conditions)
+    framework = name_frameworks(step) if step.frameworks else ""
+    said = [("When", step.when), ("Needs", needs), ("Framework", framework), ("Risk", step.risk)]
+    said += [("Check", step.check), ("Source", step.source)]
+    said.append(("For", ", ".join(f"[{kind}](../reference/kinds.md#{kind})" for kind in kinds)))
+    yield "\n".join(f"- {name}: {text}" for name, text in said if text) + "\n"
+
+
+def advice_page() -> str:
+    """Return docs/explanation/advice.md."""
+    rows = [
+        (f"`{kind}`", ", ".join(path.causes), "; ".join(STEPS[name].title for name in path.steps))
+        for kind, paths in PATHS.items()
+        for path in paths
+    ]
+    parts = [_ADVICE, "## Which steps for which kind\n", table(("kind", "cause", "steps, in order"), rows), _CHECKLIST]
+    parts.append("\n".join(f"- {title}" for title in ITEMS.values()) + "\n")
+    for chapter, steps in CHAPTERS:
+        parts.append(f"## {chapter}\n")
+        for step in steps:
+            kinds = [kind for kind, paths in PATHS.items() if any(step.name in path.steps for path in paths)]
+            parts += _step_section(step, kinds)
+    return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def commands(group: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    """Yield a command and all below it, with the words that call each."""
+    yield name, group
+    if isinstance(group, click.Group):
+        context = click.Context(group, info_name=name)
+        for each in group.list_commands(context):
+            command = group.get_command(context, each)
+            if command is not None and not command.hidden:
+                yield from commands(command, f"{name} {each}")
+
+
+def _option_row(parameter: click.Parameter) -> tuple[str, str]:
+    """Return an option as it is typed, and its help; the wording does not depend on the version of click."""
+    typed = ", ".join(f"`{name}`" for name in [*parameter.opts, *parameter.secondary_opts])
+    takes_value = isinstance(parameter, click.Option) and not parameter.is_flag
+    choices = "|".join(map(str, parameter.type.choices)) if isinstance(parameter.type, click.Choice) else None
+    value = f" {parameter.metavar or choices or parameter.type.name.upper()}" if takes_value else ""
+    return typed + value, (getattr(parameter, "help", None) or "") + (" Required." if parameter.required else "")
+
+
+def _usage(name: str, command: click.Command) -> str:
+    arguments = [parameter for parameter in command.params if isinstance(parameter, click.Argument)]
+    names = [each.metavar or (each.name or "").upper() for each in arguments]
+    words = [
+        (name if each.required or each.metavar else f"[{name}]")
+        + ("..." if each.nargs == -1 and each.metavar is None else "")
+        for name, each in zip(names, arguments, strict=True)
+    ]
+    tail = ["COMMAND"] if isinstance(command, click.Group) else words
+    return " ".join([name, "[OPTIONS]", *tail])
+
+
+_CLI = """Every command takes `--help`. `gpureport` alone says which recordings and logs this folder holds, and what
+to do next.
+
+One line lets Tab complete commands, options, checks, stored runs, baselines and files:
+
+```
+echo 'command -v gpureport > /dev/null && eval "$(gpureport completion bash)"' >> ~/.bashrc   # bash
+echo 'command -v gpureport > /dev/null && eval "$(gpureport completion zsh)"' >> ~/.zshrc     # zsh
+gpureport completion fish > ~/.config/fish/completions/gpureport.fish                         # fish
+```
+"""
+
+
+def cli_page() -> str:
+    """Return docs/reference/cli.md."""
+    parts = ["# Command line\n", MADE, _CLI]
+    for name, command in commands(gpureport, "gpureport"):
+        options = [_option_row(each) for each in command.params if isinstance(each, click.Option)]
+        parts += [f"## {name}\n", f"`{_usage(name, command)}`\n", inspect.cleandoc(command.help or "") + "\n"]
+        parts += [table(("option", "meaning"), options)] if options else []
+    return "\n".join(parts)
+
+
+_PYTHON = f"""# Python
+
+{MADE}
+`import gpureport` loads no library. NumPy and pyarrow are loaded by the first call, pandas where a frame is made.
+
+```python
+import gpureport
+
+runs = gpureport.read("sample_logs/input_starved", labels={{"work": "1000:steps"}})
+analysis = gpureport.analyze(runs[0])
+print(analysis)
+print(analysis.findings_frame()[["kind", "severity", "lost_gpu_seconds"]])
+print(analysis.gpu_time_frame())
+```
+
+In a notebook, an analysis or a comparison as the last line of a cell shows its headline, where the GPU time went, and
+the findings. Steps are compared in the order given, or by name:
+
+```python
+import gpureport
+
+runs = gpureport.read("sample_logs/input_starved", labels={{"work": "1000:steps"}})
+baseline, more_workers, mixed_precision = runs
+comparison = gpureport.compare({{"before": baseline, "after": [more_workers, mixed_precision]}})
+print(comparison.deltas_frame()[["metric", "before", "after", "verdict"]])
+print(comparison.gains_frame()[["step", "figure", "ratio", "verdict"]])
+print(gpureport.report(comparison, format="md"))
+gpureport.report(comparison, "steps.html")
+```
+
+Every sample is a row of `Recording.to_pandas()`; the same without pandas is `recording.series`, an Arrow table:
+
+```python
+import gpureport
+
+(recording,) = gpureport.read("sample_logs/thermal_throttle", gpus=2)
+frame = recording.to_pandas().set_index("timestamp")
+print(frame["gpu_temperature_celsius"].resample("1min").max())
+```
+
+A file that is missing or cannot be used, or a wrong option or setting, raises `gpureport.errors.GpureportError`, whose
+message is the line that the command line prints. A call that is wrong in itself raises `TypeError` or `ValueError`:
+with a key of `labels` that does not exist, a comparison of one run, or a report with neither `path` nor `format`. Each
+function lists what it raises.
+"""
+_FIELDS = {
+    api.Analysis: ("run", "findings", "not_judged", "statistics", "gpu_time", "cost", "jobs", "phases", "stages"),
+    api.Comparison: ("steps", "deltas", "primary", "analyses"),
+    api.Recording: ("run", "series", "training"),
+}
+"""The attributes that a caller reads most."""
+
+
+def python_page() -> str:
+    """Return docs/reference/python.md."""
+    parts = [_PYTHON]
+    for function in (api.read, api.analyze, api.compare, api.report):
+        parts += [f"## {function.__name__}\n", _signature(function), _described(inspect.getdoc(function) or "")]
+    for kind, names in _FIELDS.items():
+        first = (inspect.getdoc(kind) or "").partition("\n\nAttributes:")[0]
+        parts += [f"## {kind.__name__}\n", f"{first}\n"]
+        texts = _attributes(kind)
+        parts.append(table(("attribute", "meaning"), [(f"`{name}`", texts[name]) for name in names]))
+        methods = [(name, getattr(kind, name)) for name in vars(kind) if name == "to_pandas" or name.endswith("_frame")]
+        parts.append(table(("method", "returns"), [(f"`{name}()`", _sentence(method)) for name, method in methods]))
+    return "\n".join(parts)
+
+
+def _signature(function: Callable[..., Any]) -> str:
+    """Return how a function is called, one parameter a line."""
+    signature = inspect.signature(function)
+    lines: list[str] = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and "    *," not in lines:
+            lines.append("    *,")
+        lines.append(f"    {parameter},")
+    lines = [f"gpureport.{function.__name__}(", *lines, f") -> {inspect.formatannotation(signature.return_annotation)}"]
+    # a type by its own name, without the modules it is in
+    return "\n".join(["```", *(re.sub(r"\b(?:\w+\.)+(?=[A-Z])", "", line) for line in lines), "```\n"])
+
+
+def _described(text: str) -> str:
+    """Return a docstring as Markdown: its sections as paragraphs, their entries as a list."""
+    lines = []
+    for block in text.split("\n\n"):
+        heading, _, entries = block.partition(":\n")
+        if not entries.startswith("    "):
+            lines.append(f"{block}\n")
+            continue
+        joined = re.sub(r"\n {8,}", " ", entries)
+        items = [line.strip().partition(": ") for line in joined.splitlines()]
+        lines.append(f"**{heading}**\n")
+        lines.append("\n".join(f"- `{name}`: {what}" if what else f"- {name}" for name, _, what in items) + "\n")
+    return "\n".join(lines)
+
+
+def _attributes(kind: type) -> dict[str, str]:
+    """Return what the docstrings of a class and its bases say of attributes."""
+    found: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        block = (inspect.cleandoc(each.__doc__ or "")).partition("Attributes:\n")[2]
+        joined = re.sub(r"\n {8,}", " ", block)
+        found |= {name: what for name, _, what in (line.strip().partition(": ") for line in joined.splitlines())}
+    return found
+
+
+def _sentence(function: Callable[..., Any]) -> str:
+    """Return the first paragraph of a docstring, without its first word."""
+    text = " ".join((inspect.getdoc(function) or "").partition("\n\n")[0].split()).removeprefix("Return ")
+    return text[:1].upper() + text[1:]
