@@ -16,7 +16,7 @@ from tests.publishing.contents import refuse, state
 
 NAMES = ("base", "workers", "amp")
 PER_WORK = "gpu_seconds_per_1000_work"
-TAGS = "gpureport."
+OURS = "gpureport"
 FIGURES = ("comparison.json", "--to")
 Store = Callable[[Path], AbstractContextManager[tuple[str, str]]]
 
@@ -94,17 +94,19 @@ def test_every_run_gets_the_figures_of_the_comparison(kind: Store, gpureport: Pr
         after = oracle(uri)
         runs = {run["name"]: run for step in document["steps"] for run in step["runs"]}
         for run in after.values():
-            own = {key: points for key, points in run["metrics"].items() if key.startswith(TAGS)}
+            own = {key: points for key, points in run["metrics"].items() if key.startswith(f"{OURS}.")}
             expected = runs[run["name"]]["measures"] | {"lost_ratio": runs[run["name"]]["lost_ratio"]}
             assert {key: [float(point[2]) for point in points] for key, points in own.items()} == {
-                f"{TAGS}{name}": [value] for name, value in expected.items() if value is not None
+                f"{OURS}.{name}": [value] for name, value in expected.items() if value is not None
             }
         tags = {run["name"]: dict(run["tags"]) for run in after.values()}
-        assert [tags[name][f"{TAGS}step"] for name in NAMES] == list(NAMES)
-        assert [tags[name].get(f"{TAGS}compared_with") for name in NAMES] == [None, "base", "workers"]
+        assert [tags[name][f"{OURS}.step"] for name in NAMES] == list(NAMES)
+        assert [tags[name].get(f"{OURS}.compared_with") for name in NAMES] == [None, "base", "workers"]
         for run in after.values():
-            run["metrics"] = {name: points for name, points in run["metrics"].items() if not name.startswith(TAGS)}
-            run["tags"] = [pair for pair in run["tags"] if not pair[0].startswith(TAGS)]
+            run["metrics"] = {
+                name: points for name, points in run["metrics"].items() if not name.startswith(f"{OURS}.")
+            }
+            run["tags"] = [pair for pair in run["tags"] if not pair[0].startswith(f"{OURS}.")]
         assert after == before
         assert "0 of 3 runs changed" in gpureport(*put).err
         # what was published is no measurement: the comparison stays the same
@@ -113,8 +115,8 @@ def test_every_run_gets_the_figures_of_the_comparison(kind: Store, gpureport: Pr
 
 def read_tags(store: Path, number: int) -> dict[str, str]:
     """Return the tags that a run of a folder got."""
-    files = next(store.glob(f"*/{run_id(number)}")).glob(f"tags/{TAGS}*")
-    return {path.name.removeprefix(TAGS): path.read_text(encoding="utf-8") for path in files}
+    files = next(store.glob(f"*/{run_id(number)}")).glob(f"tags/{OURS}.*")
+    return {path.name.removeprefix(f"{OURS}."): path.read_text(encoding="utf-8") for path in files}
 
 
 def test_what_no_longer_holds_is_replaced_or_removed(gpureport: Program, tmp_path: Path) -> None:
@@ -127,9 +129,9 @@ def test_what_no_longer_holds_is_replaced_or_removed(gpureport: Program, tmp_pat
     written(document)
     assert gpureport("publish", *FIGURES, f"mlflow:{store}").code == 0
     assert set(read_tags(store, 2)) == {"step", "judged_by"}
-    points = next(store.glob(f"*/{run_id(3)}/metrics/{TAGS}gpu_seconds")).read_text(encoding="utf-8").splitlines()
+    points = next(store.glob(f"*/{run_id(3)}/metrics/{OURS}.gpu_seconds")).read_text(encoding="utf-8").splitlines()
     assert [float(line.split()[1]) for line in points][1:] == [1.25]
-    assert len(next(store.glob(f"*/{run_id(3)}/metrics/{TAGS}idle_ratio")).read_text().splitlines()) == 1
+    assert len(next(store.glob(f"*/{run_id(3)}/metrics/{OURS}.idle_ratio")).read_text().splitlines()) == 1
 
 
 def test_changes_are_tags_in_per_cent_or_points(gpureport: Program, tmp_path: Path) -> None:
