@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.logs import HEADER, log
 from tests.cli.program import Program
-from tests.importers.written_logs import HEADER, log
 
 
 def prepare(folder: Path) -> None:
@@ -105,7 +105,6 @@ CASES = {
 def test_one_line_and_a_code(
     gpureport: Program, tmp_path: Path, arguments: tuple[str, ...], expected: tuple[int, str]
 ) -> None:
-    """An error is one printable line on standard error, nothing on standard output, and leaves no file."""
     prepare(tmp_path)
     before = sorted(tmp_path.rglob("*"))
     outcome = gpureport(*arguments)
@@ -118,7 +117,6 @@ def test_one_line_and_a_code(
 
 
 def test_debug_shows_the_traceback(gpureport: Program) -> None:
-    """With --debug, wherever it stands, an error comes with its traceback and keeps its code."""
     for arguments in (("--debug", "analyze", "absent.csv"), ("analyze", "absent.csv", "--debug")):
         outcome = gpureport(*arguments)
         assert outcome.code == 3
@@ -127,7 +125,6 @@ def test_debug_shows_the_traceback(gpureport: Program) -> None:
 
 
 def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
-    """What cannot be written is said in one line."""
     (tmp_path / "good.csv").write_text(log(60))
     command = [sys.executable, "-m", "gpureport", "analyze", "good.csv", "--format", "json"]
     with Path("/dev/full").open("w") as full:
@@ -137,7 +134,6 @@ def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_request_to_end_leaves_nothing(tmp_path: Path) -> None:
-    """SIGTERM in the middle of an ingest is like Ctrl-C: no half-written run stays."""
     os.mkfifo(tmp_path / "pipe")
     process = subprocess.Popen([sys.executable, "-m", "gpureport", "ingest", "pipe"], cwd=tmp_path)
     with (tmp_path / "pipe").open("w") as pipe:
@@ -149,7 +145,6 @@ def test_a_request_to_end_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_read_without_the_log_that_cannot_be(gpureport: Program, tmp_path: Path) -> None:
-    """What cannot be read is named with its reason; a gate, and a folder with nothing else, still fail."""
     folder = tmp_path / "logs"
     folder.mkdir()
     (folder / "headonly.csv").write_text(f"{HEADER}\n")
@@ -168,7 +163,6 @@ def test_a_folder_is_read_without_the_log_that_cannot_be(gpureport: Program, tmp
 
 
 def test_a_place_that_cannot_be_written_is_told_before_any_work(gpureport: Program, tmp_path: Path) -> None:
-    """In one line, with nothing printed before it."""
     (tmp_path / "file").write_text("")
     told = gpureport("demo", "-o", "file/out.html")
     assert (told.code, told.out, told.err.count("\n")) == (2, "", 1)

@@ -6,15 +6,14 @@ from pathlib import Path
 import click
 import pytest
 
+from tests.cli.logs import SAMPLE
 from tests.cli.program import Program
-from tests.test_startup import SAMPLE
 
 
 @pytest.mark.parametrize("name", ["a.html", "a.pdf"])
 def test_a_page_or_pdf_is_opened(
     gpureport: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
-    """The system is asked to open the file that was written."""
     opened: list[str] = []
 
     def launch(path: str) -> int:
@@ -33,7 +32,6 @@ def test_a_page_or_pdf_is_opened(
 def test_a_machine_without_a_browser_says_so(
     gpureport: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, display: str
 ) -> None:
-    """The report is written, and the note says where it is."""
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setattr(click, "launch", lambda _: 1)
     for name in ("WAYLAND_DISPLAY", "BROWSER"):
@@ -47,7 +45,6 @@ def test_a_machine_without_a_browser_says_so(
 
 @pytest.mark.parametrize("command", [("demo",), ("report", "gpu.csv")])
 def test_nothing_to_open_is_refused(gpureport: Program, command: tuple[str, ...]) -> None:
-    """A page or PDF must be written, before any work is done."""
     done = gpureport(*command, "-o", "a.md", "--open")
     assert done.code == 2
     assert "--open: no page and no PDF is written; add -o report.html" in done.err

@@ -33,7 +33,6 @@ def source(tmp_path: Path) -> Path:
 
 
 def test_a_listing_is_a_line_a_run(gpureport: Program, source: Path) -> None:
-    """With id, name, status, start, and what it holds."""
     done = gpureport("ingest", "--list", f"mlflow:{source}")
     assert done.code == 0
     assert done.out.splitlines()[0] == f"{run_id(3)}  on  RUNNING  2026-11-21T00:41:13.409+00:00  1 GPU, host"
@@ -41,7 +40,6 @@ def test_a_listing_is_a_line_a_run(gpureport: Program, source: Path) -> None:
 
 
 def test_a_deleted_run_is_named_beside_the_listing(gpureport: Program, tmp_path: Path) -> None:
-    """It is no line of it, since only its id reads it; not where a part of the store was asked for."""
     made = [*RUNS, Made(id=run_id(9), name="gone", series=monitored(_TICKS), deleted=True)]
     path = database(tmp_path / "deleted.db", made)
     done = gpureport("ingest", "--list", f"mlflow:{path}")
@@ -54,14 +52,12 @@ def test_a_deleted_run_is_named_beside_the_listing(gpureport: Program, tmp_path:
 
 
 def test_a_folder_with_a_store_has_no_listing(gpureport: Program, source: Path) -> None:
-    """The store is named."""
     done = gpureport("ingest", "--list", str(source.parent))
     assert (done.code, done.out) == (3, "")
     assert done.err == f"gpureport: {source.parent}: not the store of a tracker; give {source}, one of MLflow\n"
 
 
 def test_runs_that_are_left_out_are_named(gpureport: Program, source: Path) -> None:
-    """With the reason of each and how to read one; a run that is named leaves out none."""
     done = gpureport("ingest", str(source))
     said = f"gpureport: {source}: 2 runs skipped (1 still RUNNING: on; 1 without hardware series: bare)"
     assert done.err == f"{said}; --run NAME reads one\n"
@@ -69,7 +65,6 @@ def test_runs_that_are_left_out_are_named(gpureport: Program, source: Path) -> N
 
 
 def test_a_run_is_stored_once_and_read_again_when_it_has_grown(gpureport: Program, source: Path) -> None:
-    """The account adds up and counts points."""
     done = gpureport("ingest", str(source))
     assert done.code == 0
     assert "Stored baseline: 1 GPU, 9 min 53 s, no point lost. Id " in done.out
@@ -89,7 +84,6 @@ def test_a_run_is_stored_once_and_read_again_when_it_has_grown(gpureport: Progra
 def test_points_of_an_unchanged_run_are_read_once(
     gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path, list[Made]], Path]
 ) -> None:
-    """A run that ended is read again when any point, label or state is another, and each time while it goes on."""
     read = Mock()
     for store in (SqliteStore, FileStore):
         series = store.series
@@ -120,7 +114,6 @@ def test_points_of_an_unchanged_run_are_read_once(
 
 
 def test_a_run_of_a_path_needs_no_prefix(gpureport: Program, source: Path, tmp_path: Path) -> None:
-    """A path before `#` that is a store names one as a locator does, also without any slash."""
 
     def text(locator: str) -> str:
         return gpureport("analyze", locator).out.partition("Details: ")[0]
@@ -132,7 +125,6 @@ def test_a_run_of_a_path_needs_no_prefix(gpureport: Program, source: Path, tmp_p
 
 
 def test_a_group_says_what_it_makes_one_run(gpureport: Program, tmp_path: Path) -> None:
-    """Its name is the run's and selects nothing, so what is merged is named, and where nothing can be that is said."""
     starts = (START * 1000, START * 1000 + 3_600_000_000)
     for place, start in enumerate(starts):
         schedule = Schedule(utilization=[[50.0] * 60], start=start)
@@ -150,7 +142,6 @@ def test_a_group_says_what_it_makes_one_run(gpureport: Program, tmp_path: Path) 
 
 
 def test_runs_that_lie_in_two_folders_are_named_once(gpureport: Program, tmp_path: Path) -> None:
-    """One line for all of them, whichever command reads them; the others are read."""
     schedule = Schedule(utilization=[[50.0] * 60])
     for place in ("a", "b"):
         for name in ("OPT-1", "OPT-2", "OPT-3"):
@@ -164,7 +155,6 @@ def test_runs_that_lie_in_two_folders_are_named_once(gpureport: Program, tmp_pat
 
 
 def test_a_damaged_run_is_named_beside_those_that_are_read(gpureport: Program, tmp_path: Path) -> None:
-    """Storing goes on with the others, and its code says that not all went well; an analysis leaves it out."""
     runs = [Made(id=run_id(n), name=f"r{n}", series=monitored(_TICKS), end=START + 610_000) for n in (1, 2, 3)]
     source = folder(tmp_path / "mlruns", runs)
     next(source.rglob(f"{run_id(2)}/meta.yaml")).write_text("")
@@ -184,7 +174,6 @@ def test_a_damaged_run_is_named_beside_those_that_are_read(gpureport: Program, t
 
 
 def test_a_night_goes_on_without_the_run_that_is_damaged(gpureport: Program, tmp_path: Path) -> None:
-    """It keeps the others, names the damaged one with its reason, and does not succeed."""
     runs = [Made(id=run_id(n), name=f"r{n}", series=monitored(_TICKS), end=START + 610_000) for n in (1, 2, 3)]
     source = folder(tmp_path / "mlruns", runs)
     next(source.rglob(f"{run_id(2)}/meta.yaml")).write_text("")
@@ -196,7 +185,6 @@ def test_a_night_goes_on_without_the_run_that_is_damaged(gpureport: Program, tmp
 
 
 def test_an_interrupted_export_is_named_beside_the_runs_that_are_read(gpureport: Program, tmp_path: Path) -> None:
-    """As a damaged run of MLflow is: the others are stored, or judged without it."""
     for run in ("OPT-1", "OPT-2"):
         part = dumps.write(tmp_path, dumps.run(Schedule(utilization=[[50.0] * 3]), run_id=run))
     part.rename(part.with_name(f"{part.name}.tmp"))
@@ -210,7 +198,6 @@ def test_an_interrupted_export_is_named_beside_the_runs_that_are_read(gpureport:
 
 
 def test_what_mlflow_does_not_record_is_not_judged(gpureport: Program, source: Path) -> None:
-    """Neither heat nor clocks nor the busiest core: each with what records it."""
     done = gpureport("analyze", f"mlflow:{source}#baseline", "--format", "json")
     run = json.loads(done.out)["runs"][0]
     told = {entry["kind"]: entry["recording"] for entry in run["not_judged"]}
@@ -224,7 +211,6 @@ def test_what_mlflow_does_not_record_is_not_judged(gpureport: Program, source: P
 
 
 def test_a_run_without_hardware_is_read_unless_it_is_required(gpureport: Program, source: Path) -> None:
-    """With what to do about it."""
     done = gpureport("ingest", f"mlflow:{source}#bare")
     assert done.code == 0
     assert "No system metrics in this run" in done.out
@@ -251,7 +237,6 @@ def test_a_run_without_hardware_is_read_unless_it_is_required(gpureport: Program
 def test_errors_are_one_line_with_their_code(
     arguments: tuple[str, ...], code: int, said: str, gpureport: Program, source: Path
 ) -> None:
-    """2 for what was asked, 3 for what is not there."""
     assert source.exists()
     done = gpureport("ingest", *arguments)
     assert done.code == code
@@ -260,7 +245,6 @@ def test_errors_are_one_line_with_their_code(
 
 
 def test_runs_are_compared_by_the_work_they_did(gpureport: Program, tmp_path: Path) -> None:
-    """A throughput that was logged makes figures count per thousand samples."""
     speeds = {"slow": 100.0, "fast": 200.0}
     runs = [
         Made(
@@ -280,7 +264,6 @@ def test_runs_are_compared_by_the_work_they_did(gpureport: Program, tmp_path: Pa
 
 
 def test_runs_without_the_param_of_the_groups_are_left_out(gpureport: Program, tmp_path: Path) -> None:
-    """And named with their number; unless two groups are left, the first of them is refused instead."""
     rates = ("", "0.1", "0.2", "")
     runs = [
         Made(
@@ -303,7 +286,6 @@ def test_runs_without_the_param_of_the_groups_are_left_out(gpureport: Program, t
 
 
 def test_a_run_of_the_cpu_alone_is_no_step(gpureport: Program, tmp_path: Path) -> None:
-    """It would be the first one, which leaves the others without a comparison; alone with one other it stays."""
     cpu = {"cpu_utilization_percentage": 30.0}
     runs = [
         Made(id=run_id(1), name="prepare", series=monitored(_TICKS, cpu), start=START - 20_000, end=START + 610_000),
@@ -320,7 +302,6 @@ def test_a_run_of_the_cpu_alone_is_no_step(gpureport: Program, tmp_path: Path) -
 
 @pytest.mark.parametrize("command", ["ingest", "analyze"])
 def test_reading_a_database_loads_neither_mlflow_nor_pandas(command: str, source: Path, tmp_path: Path) -> None:
-    """An environment without them will do."""
     options = ("--store", str(tmp_path / "store")) if command == "ingest" else ("--format", "json")
     assert (
         loaded(command, f"mlflow:{source}#baseline", *options) & {"mlflow", "pandas", "matplotlib", "neptune"} == set()

@@ -10,8 +10,8 @@ import pytest
 
 from gpureport.record_folder import format_run_file, read_run_file
 from gpureport.report.wording.display import GAP
+from tests.cli.logs import HEADER, log, row, write_recording
 from tests.cli.program import Program
-from tests.importers.written_logs import HEADER, log, row, write_recording
 
 DELTA = {
     "metric",
@@ -62,7 +62,6 @@ def alike(tmp_path: Path) -> list[str]:
 
 
 def test_logs_that_are_called_alike_are_told_apart(gpureport: Program, alike: list[str]) -> None:
-    """By the folder above, in every command; a name that was given is as it was."""
     names = ["c1/slow", "c1/fast", "c2/slow", "c2/fast"]
     steps = [part for each in alike for part in (each, "--step", each.split("/")[1])]
     text = gpureport("compare", *steps, "--detail", "full").out
@@ -76,7 +75,6 @@ def test_logs_that_are_called_alike_are_told_apart(gpureport: Program, alike: li
 def test_stored_logs_are_told_apart_and_found_by_their_names(
     gpureport: Program, tmp_path: Path, alike: list[str]
 ) -> None:
-    """Those stored with one command are called apart; those stored one by one are when they are shown together."""
     assert gpureport("ingest", *alike[:2], alike[2]).code == 0
     (tmp_path / alike[0]).unlink()
     (tmp_path / alike[0]).parent.rmdir()
@@ -103,7 +101,6 @@ def long(level: int, seconds: int = 700, power: int = 250) -> str:
 
 
 def test_json_follows_its_schema(gpureport: Program, two: Path) -> None:
-    """The document holds what the contract names; five minutes of one run have a wide interval."""
     del two
     outcome = gpureport("compare", "before.csv", "after.csv", "--format", "json")
     document = json.loads(outcome.out)
@@ -127,7 +124,6 @@ def test_json_follows_its_schema(gpureport: Program, two: Path) -> None:
 
 
 def test_one_run_against_one_differs_in_this_pair_at_most(gpureport: Program, two: Path) -> None:
-    """An interval from what lies within the runs, at a level of 0.95, with what it would take to narrow it."""
     (two / "low.csv").write_text(long(60))
     (two / "high.csv").write_text(long(90))
     document = json.loads(gpureport("compare", "low.csv", "high.csv", "--format", "json").out)
@@ -144,7 +140,6 @@ def test_one_run_against_one_differs_in_this_pair_at_most(gpureport: Program, tw
 
 
 def test_steps_from_a_file(gpureport: Program, two: Path) -> None:
-    """A file says which runs make which step; logs beside it are found wherever the program runs."""
     (two / "more").mkdir()
     for name, level in (("a1", 60), ("a2", 61), ("b1", 80), ("b2", 82)):
         (two / "more" / f"{name}.csv").write_text(long(level, 120, power=level))
@@ -178,7 +173,6 @@ def works(document: Any) -> list[list[float]]:  # noqa: ANN401 - JSON
 
 
 def test_each_run_of_a_file_of_steps_did_its_own_work(gpureport: Program, two: Path) -> None:
-    """One text for all runs of a step, or one for each; --work speaks for the steps that state none."""
     for name in ("a1", "a2", "b1", "b2", "c1"):
         (two / f"{name}.csv").write_text(long(60, 120))
     (two / "steps.toml").write_text(
@@ -191,7 +185,6 @@ def test_each_run_of_a_file_of_steps_did_its_own_work(gpureport: Program, two: P
 
 
 def test_each_source_has_its_own_work(gpureport: Program, two: Path) -> None:
-    """As many amounts as sources, in their order; any other number is refused."""
     del two
     given = ("--work", "1000:steps", "--work", "2000:steps")
     outcome = gpureport("compare", "before.csv", "after.csv", *given, "--format", "json")
@@ -205,7 +198,6 @@ def test_each_source_has_its_own_work(gpureport: Program, two: Path) -> None:
 def test_one_amount_for_runs_of_other_lengths_is_doubted(
     gpureport: Program, tmp_path: Path, *, is_stored: bool
 ) -> None:
-    """Their params say how many steps each did; the first screen says so, and nothing per image is judged."""
     for name, steps in (("base", 200), ("more", 700)):
         for place in range(3):
             folder = tmp_path / "runs" / name / str(place)
@@ -230,7 +222,6 @@ def test_one_amount_for_runs_of_other_lengths_is_doubted(
 
 
 def test_work_that_is_stated_of_a_stored_run_alone_is_believed(gpureport: Program, two: Path) -> None:
-    """It was said of several when the run was stored; the amount is the same."""
     for name, steps in (("before", "200"), ("after", "700")):
         assert gpureport("ingest", f"{name}.csv", "--param", f"steps={steps}").code == 0
     work = ("--work", "5000:images")
@@ -253,7 +244,6 @@ def test_work_that_is_stated_of_a_stored_run_alone_is_believed(gpureport: Progra
     ],
 )
 def test_a_file_that_names_no_steps_is_refused(gpureport: Program, two: Path, content: str) -> None:
-    """One line says what it should look like."""
     (two / "steps.toml").write_text(content)
     outcome = gpureport("compare", "--steps", "steps.toml")
     assert (outcome.code, outcome.out) == (2, "")
@@ -264,7 +254,6 @@ def test_a_file_that_names_no_steps_is_refused(gpureport: Program, two: Path, co
 
 
 def test_the_noise_of_a_store_is_what_pairs_are_held_against(gpureport: Program, two: Path) -> None:
-    """Repetitions that differ by ten points make a pair that differs by six no difference."""
     for name, level in (("n1", 60), ("n2", 70), ("p", 60), ("q", 66)):
         (two / f"{name}.csv").write_text(long(level, 700 + ord(name[0])))
         gpureport("ingest", f"{name}.csv", "--step", "same" if name[0] == "n" else name, "--name", name)
@@ -283,7 +272,6 @@ def test_the_noise_of_a_store_is_what_pairs_are_held_against(gpureport: Program,
 
 
 def test_params_and_tags_that_changed_are_listed(gpureport: Program, two: Path) -> None:
-    """What is the same is not."""
     del two
     gpureport("ingest", "before.csv", "--name", "a", "--param", "lr=1", "--param", "workers=2", "--tag", "node=x")
     gpureport("ingest", "after.csv", "--name", "b", "--param", "lr=1", "--param", "workers=8", "--tag", "node=y")
@@ -294,7 +282,6 @@ def test_params_and_tags_that_changed_are_listed(gpureport: Program, two: Path) 
 
 
 def test_findings_that_went_are_resolved(gpureport: Program, two: Path) -> None:
-    """The gap of the first log is gone in the second, and new the other way round."""
     del two
 
     def kinds(*sources: str) -> dict[str, list[str]]:
@@ -309,7 +296,6 @@ def test_findings_that_went_are_resolved(gpureport: Program, two: Path) -> None:
 
 
 def test_a_run_against_itself_changes_nothing(gpureport: Program, two: Path) -> None:
-    """No difference, no finding new or gone; and it is said that both sides are one recording."""
     del two
     document = json.loads(gpureport("compare", "before.csv", "before.csv", "--format", "json").out)
     assert {delta["difference"] for delta in document["deltas"]} == {0.0, None}
@@ -318,7 +304,6 @@ def test_a_run_against_itself_changes_nothing(gpureport: Program, two: Path) -> 
 
 
 def test_text_says_what_may_be_doubted(gpureport: Program, two: Path) -> None:
-    """Power that is read in another way is a warning beside both values; text fits 80 columns."""
     other = gapped().replace("power.draw [W]", "power.draw.instant [W]")
     (two / "other.csv").write_text(other)
     outcome = gpureport("compare", "before.csv", "other.csv", "--detail", "full")
@@ -332,7 +317,6 @@ def test_text_says_what_may_be_doubted(gpureport: Program, two: Path) -> None:
 
 
 def test_findings_can_be_narrowed(gpureport: Program, two: Path) -> None:
-    """--select leaves other kinds out."""
     del two
     document = json.loads(
         gpureport("compare", "before.csv", "after.csv", "--select", "log_gap", "--format", "json").out
@@ -341,7 +325,6 @@ def test_findings_can_be_narrowed(gpureport: Program, two: Path) -> None:
 
 
 def test_repetitions_of_a_step_are_shown(gpureport: Program, two: Path) -> None:
-    """Runs of one label are one step, with the figures of each under it."""
     (two / "again.csv").write_text(gapped(320))
     for name, step in (("before", "slow"), ("again", "slow"), ("after", "fast")):
         gpureport("ingest", f"{name}.csv", "--step", step, "--param", f"workers={step}", "--name", name)
@@ -353,7 +336,6 @@ def test_repetitions_of_a_step_are_shown(gpureport: Program, two: Path) -> None:
 
 
 def test_steps_by_param_and_tag(gpureport: Program, two: Path) -> None:
-    """--by makes steps of what runs were configured or labelled with."""
     del two
     gpureport("ingest", "before.csv", "--name", "a", "--param", "workers=2", "--tag", "node=x")
     gpureport("ingest", "after.csv", "--name", "b", "--param", "workers=8", "--tag", "node=x")
@@ -365,7 +347,6 @@ def test_steps_by_param_and_tag(gpureport: Program, two: Path) -> None:
 
 
 def test_steps_by_folder(gpureport: Program, two: Path) -> None:
-    """--by folder makes a chain of the folders below what the logs share; a log in none is named."""
     for name in ("slow/1", "slow/2", "fast/1"):
         (two / "experiments" / name).mkdir(parents=True)
         shutil.copy(two / "before.csv", two / "experiments" / name / "nvidia-smi.csv")
@@ -380,7 +361,6 @@ def test_steps_by_folder(gpureport: Program, two: Path) -> None:
 
 
 def test_folders_stand_by_the_time_they_were_recorded(gpureport: Program, two: Path) -> None:
-    """A name says nothing of the order: what was recorded first is the base. The order is said."""
     for name, first in (("base", 0), ("8-workers", 400)):
         (two / "runs" / name).mkdir(parents=True)
         rows = [row(second, util=90) for second in range(first, first + 300)]
@@ -391,7 +371,6 @@ def test_folders_stand_by_the_time_they_were_recorded(gpureport: Program, two: P
 
 
 def test_nothing_to_compare_is_four_and_still_shown(gpureport: Program, two: Path) -> None:
-    """Logs of a few seconds are read and shown, and the exit code says that nothing was judged."""
     (two / "short.csv").write_text(log(20))
     outcome = gpureport("compare", "short.csv", "before.csv")
     assert outcome.code == 4
@@ -424,7 +403,6 @@ def test_nothing_to_compare_is_four_and_still_shown(gpureport: Program, two: Pat
 def test_what_cannot_be_compared_is_one_line(
     gpureport: Program, two: Path, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
-    """Too few runs and bad options are usage, a missing source is a source."""
     del two
     outcome = gpureport("compare", *arguments)
     assert (outcome.code, outcome.out) == (code, "")
@@ -433,7 +411,6 @@ def test_what_cannot_be_compared_is_one_line(
 
 
 def test_the_order_of_repetitions_and_of_files_changes_nothing(gpureport: Program, two: Path) -> None:
-    """Three and three logs, named in every other order: all but the list of runs is the same to the byte."""
     for name, level in (("a1", 60), ("a2", 62), ("a3", 61), ("b1", 80), ("b2", 83), ("b3", 81)):
         (two / f"{name}.csv").write_text(long(level, 200, power=level))
     documents = []
@@ -453,7 +430,6 @@ def test_the_order_of_repetitions_and_of_files_changes_nothing(gpureport: Progra
 
 
 def test_a_log_against_itself(gpureport: Program, two: Path) -> None:
-    """Nothing differs, and every interval lies around zero."""
     (two / "one.csv").write_text(long(60))
     outcome = gpureport("compare", "one.csv", "one.csv", "--format", "json")
     recorded = [each for each in json.loads(outcome.out)["deltas"] if each["difference"] is not None]
@@ -465,7 +441,6 @@ def test_a_log_against_itself(gpureport: Program, two: Path) -> None:
 
 
 def test_roots_and_steps_are_in_text_and_json(gpureport: Program) -> None:
-    """What a finding follows from and what to do about it, as the report of the same runs has them."""
     samples = Path(__file__).parents[3] / "sample_logs" / "input_starved"
     runs = [str(samples / name) for name in ("3-mixed-precision", "1-baseline")]
     document = json.loads(gpureport("compare", *runs, "--format", "json").out)
@@ -482,7 +457,6 @@ def test_roots_and_steps_are_in_text_and_json(gpureport: Program) -> None:
 
 
 def test_every_cost_has_its_currency_and_its_prices_their_date(gpureport: Program, two: Path) -> None:
-    """In the tables of text, HTML and Markdown, per million units of work there, and as fields of the JSON."""
     (two / "after.csv").write_text(log(400))
     (two / "prices.toml").write_text('[prices]\ncurrency = "EUR"\ndate = 2026-03-01\ngpu_hour = 3.00\n')
     asked = ("before.csv", "after.csv", "--config", "prices.toml", "--work", "1000:steps")
@@ -502,7 +476,6 @@ def test_every_cost_has_its_currency_and_its_prices_their_date(gpureport: Progra
 
 @pytest.mark.parametrize("command", [("compare",), ("report", "-o", "steps.html")], ids=["compare", "report"])
 def test_steps_of_another_batch_are_one_chain(gpureport: Program, tmp_path: Path, command: tuple[str, ...]) -> None:
-    """Their work is counted in samples, by which the runs are still those that were read, in the order of steps."""
     for place, (name, batch, steps) in enumerate((("small", 64, 512), ("large", 256, 128))):
         (tmp_path / f"{name}.csv").write_text(log(300 + place))
         labels = ("--param", f"batch_size={batch}", "--work", f"{steps}:steps", "--step", name)
@@ -514,7 +487,6 @@ def test_steps_of_another_batch_are_one_chain(gpureport: Program, tmp_path: Path
 
 
 def test_an_unfinished_recording_is_said_in_every_format(gpureport: Program, two: Path) -> None:
-    """It counts, and one line says that it may be a part of its job; a finished one is said nothing of."""
     for name, ended in (("base", 300_000_000), ("workers", None)):
         write_recording(two / name, log(300), ended=ended)
     warning = (
@@ -532,7 +504,6 @@ def test_an_unfinished_recording_is_said_in_every_format(gpureport: Program, two
 
 
 def test_work_that_the_training_log_contradicts_is_said_in_every_format(gpureport: Program, two: Path) -> None:
-    """As that of the whole job, stated of short runs; work that the log counts is believed."""
     rows = [f"{_NINE + second},{second},100.0" for second in range(5, 300, 5)]
     (two / "metrics.csv").write_text("\n".join(["time,step,images_per_s", *rows, ""]))
     runs = ("before.csv", "after.csv", "--tz", "UTC", *("--training", "metrics.csv") * 2)

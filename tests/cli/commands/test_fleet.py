@@ -52,7 +52,6 @@ def test_runs_left_out_for_one_reason_are_named_on_one_line(gpureport: Program, 
 
 
 def test_a_folder_of_many_runs_is_pointed_to_fleet(gpureport: Program, tmp_path: Path) -> None:
-    """More runs than a chain can hold are no steps, in a folder or selected; up to that, and with steps, they are."""
     (tmp_path / "jobs").mkdir()
     for place in range(41):
         (tmp_path / "jobs" / f"{place}.csv").write_text(
@@ -72,7 +71,6 @@ def test_a_folder_of_many_runs_is_pointed_to_fleet(gpureport: Program, tmp_path:
 
 @pytest.mark.slow
 def test_the_truth_of_a_fleet_is_recovered(gpureport: Program, tmp_path: Path) -> None:
-    """Hours by class and by user, and the two sick cards with their runs."""
     truth = generate_fleet(tmp_path / "logs", 96)
     report = json.loads(gpureport("fleet", "logs", "--format", "json").out)
     classes = {each["name"]: each["gpu_seconds"] for each in report["classes"]}

@@ -12,8 +12,8 @@ from gpureport.cli.results import night_reports
 from gpureport.nightly.history import record_file
 from gpureport.nightly.history.night_history import History
 from gpureport.store import Store, run_files
+from tests.cli.logs import HEADER, log, row
 from tests.cli.program import Outcome, Program
-from tests.importers.written_logs import HEADER, log, row
 from tests.nightly.made import night, part
 
 UTILISATION = "gpu_utilization_ratio"
@@ -45,7 +45,6 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_two_nights(nightly: Program, tmp_path: Path) -> None:
-    """Each night is recorded with its label, has its report, and the run is in the store."""
     assert nightly("0.csv", "--date", "2026-03-01", "--label", "abc", "--work", "500:steps").code == 0
     done = nightly("1.csv", "--date", "2026-03-02", "--param", "workers=4")
     unsaid = "GPU time per 1,000 steps; Whole-job throughput; Energy per 1,000 steps"
@@ -63,7 +62,6 @@ def test_two_nights(nightly: Program, tmp_path: Path) -> None:
 
 
 def test_again_in_the_same_night(nightly: Program, tmp_path: Path) -> None:
-    """A retry of the same night adds nothing and changes no page."""
     nightly("0.csv", "--date", "2026-03-01")
     before = files(tmp_path / "site")
     assert nightly("0.csv", "--date", "2026-03-01").code == 0
@@ -72,7 +70,6 @@ def test_again_in_the_same_night(nightly: Program, tmp_path: Path) -> None:
 
 
 def test_a_missing_log(nightly: Program, tmp_path: Path) -> None:
-    """A missing log exits with 4, is said, and is a night without data; the others of the night are recorded."""
     done = nightly("gone.csv", "1.csv", "--date", "2026-03-01", "--step", "a", "--step", "b")
     assert done.code == 4
     assert done.err.startswith("gpureport: gone.csv: no such file")
@@ -87,7 +84,6 @@ def test_a_missing_log(nightly: Program, tmp_path: Path) -> None:
 
 
 def test_a_missing_log_is_called_the_same_everywhere(nightly: Program, tmp_path: Path) -> None:
-    """By the source as it was typed, with one reason; each rule is an error in JUnit."""
     written = "--junit", "junit.xml", "--summary", "summary.md", "--fail-on", "idle_ratio <= 5%"
     done = nightly("nights/2026-11-25", "--date", "2026-11-25", *written)
     assert (done.code, done.out.splitlines()[0]) == (4, "25 Nov: no data from nights/2026-11-25.")
@@ -102,7 +98,6 @@ def test_a_missing_log_is_called_the_same_everywhere(nightly: Program, tmp_path:
 
 
 def test_the_headline_is_of_this_call(nightly: Program, tmp_path: Path) -> None:
-    """Neither a later night nor another call of the same night speaks in it: summary and verdict agree."""
     assert nightly("0.csv", "--date", "2026-03-09", "--fail-on", "gpu_utilization_ratio >= 100%").code == 1
     for date, headline in (("2026-03-08", "8 Mar: "), ("2026-03-09", "9 Mar: ")):
         done = nightly("1.csv", "--date", date, "--fail-on", "idle_ratio <= 100%", "--summary", "summary.md")
@@ -116,7 +111,6 @@ def test_the_headline_is_of_this_call(nightly: Program, tmp_path: Path) -> None:
 
 
 def test_a_log_that_cannot_be_read(nightly: Program, tmp_path: Path) -> None:
-    """A log that holds nothing exits with 4, and is a night without data."""
     (tmp_path / "bad.csv").write_text("nothing,of,this\n1,2,3\n")
     assert nightly("bad.csv", "--date", "2026-03-01").code == 4
     assert nightly("bad.csv", "gone.csv", "--date", "2026-03-02").code == 4
@@ -124,7 +118,6 @@ def test_a_log_that_cannot_be_read(nightly: Program, tmp_path: Path) -> None:
 
 
 def test_the_log_of_an_earlier_night(nightly: Program, tmp_path: Path) -> None:
-    """A log that was left over is not counted again: the night has no data, and the exit code is 4."""
     nightly("0.csv", "--date", "2026-03-01")
     done = nightly("0.csv", "--date", "2026-03-02")
     assert done.code == 4
@@ -133,7 +126,6 @@ def test_the_log_of_an_earlier_night(nightly: Program, tmp_path: Path) -> None:
 
 
 def test_a_gap_is_filled_by_a_retry(nightly: Program, tmp_path: Path) -> None:
-    """Once the log is there, the same command in the same night takes the gap's place."""
     assert nightly("late.csv", "--date", "2026-03-01").code == 4
     (tmp_path / "late.csv").write_text(log(125))
     assert nightly("late.csv", "--date", "2026-03-01").code == 0
@@ -141,7 +133,6 @@ def test_a_gap_is_filled_by_a_retry(nightly: Program, tmp_path: Path) -> None:
 
 
 def test_pages_from_the_store_alone(nightly: Program, tmp_path: Path, gpureport: Program) -> None:
-    """Without a source all pages are made again, reports included, byte for byte."""
     nightly("0.csv", "1.csv", "--date", "2026-03-01", "--label", "both")
     nightly("gone.csv", "--date", "2026-03-02")
     assert gpureport("nightly", "--site", "again").code == 0
@@ -152,7 +143,6 @@ def test_pages_from_the_store_alone(nightly: Program, tmp_path: Path, gpureport:
 def test_a_lost_site_gets_the_reports_of_the_newest_dates(
     nightly: Program, tmp_path: Path, gpureport: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rest of it is whole; those of older nights are counted and made on demand, to the byte."""
     monkeypatch.setattr(night_reports, "_NEWEST", 1)
     for number in range(2):
         nightly(f"{number}.csv", "--date", f"2026-03-0{number + 1}")
@@ -167,7 +157,6 @@ def test_a_lost_site_gets_the_reports_of_the_newest_dates(
 
 
 def test_each_night_of_the_history_is_read_once(nightly: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before tonight is added, for its changes, and for the pages."""
     for number in range(3):
         nightly(f"gone-{number}.csv", "--date", f"2026-03-0{number + 1}")
     load = Mock(wraps=record_file.load_record)
@@ -177,14 +166,12 @@ def test_each_night_of_the_history_is_read_once(nightly: Program, monkeypatch: p
 
 
 def test_a_run_of_the_store(nightly: Program, gpureport: Program, tmp_path: Path) -> None:
-    """A run that was ingested before is recorded by its name."""
     gpureport("ingest", "0.csv", "--name", "bert")
     assert nightly("bert", "--date", "2026-03-01").code == 0
     assert [each[2] for each in shown(tmp_path)] == [1]
 
 
 def test_rotated_logs_are_one_run(nightly: Program, tmp_path: Path) -> None:
-    """Several logs taken together are one run of the night; where one is missing, there are no data."""
     lines = (tmp_path / "0.csv").read_text().splitlines(keepends=True)
     (tmp_path / "a.csv").write_text("".join(lines[:60]))
     (tmp_path / "b.csv").write_text("".join([lines[0], *lines[60:]]))
@@ -208,14 +195,12 @@ def gate(nightly: Program, folder: Path, before: list[float]) -> list[int]:
 
 
 def test_gate(nightly: Program, tmp_path: Path) -> None:
-    """Worse than it was for long breaks the gate on the night that shows it, and not on the night after."""
     # the logs of the four nights differ little among each other, and are far below what was before
     codes = gate(nightly, tmp_path, [1.0 - 0.001 * (number % 3) for number in range(20)])
     assert codes == [0, 1, 0]
 
 
 def test_gate_cannot_judge_few_nights(nightly: Program) -> None:
-    """Too few nights cannot be judged, which a gate says with 4."""
     done = nightly("0.csv", "--date", "2026-03-01", "--fail-on-change")
     needed = "9 more nights needed before changes show"
     said = f"1 Mar: {needed}.\nNOT ASSESSED: no change for the worse (NVIDIA L4): {needed}.\n"
@@ -223,7 +208,6 @@ def test_gate_cannot_judge_few_nights(nightly: Program) -> None:
 
 
 def test_gate_cannot_judge_a_figure_that_is_gone(nightly: Program, tmp_path: Path) -> None:
-    """A log without a column that those before had is said and exits with 4, though nothing else changed."""
     (tmp_path / "n.csv").write_text(log(130))
     nightly("n.csv", "--date", "2027-01-30")
     (kept,) = History(tmp_path / ".gpureport").read_latest()
@@ -246,7 +230,6 @@ def test_gate_cannot_judge_a_figure_that_is_gone(nightly: Program, tmp_path: Pat
 
 
 def test_a_missing_log_beside_one_of_the_same_name(nightly: Program, tmp_path: Path) -> None:
-    """The log of one node tells nothing of that of another of the same name: its gap is shown until it is there."""
     for number in range(3):
         (tmp_path / f"node{number}").mkdir()
     (tmp_path / "node0" / "gpu.csv").write_text(log(120))
@@ -263,7 +246,6 @@ def test_a_missing_log_beside_one_of_the_same_name(nightly: Program, tmp_path: P
 
 
 def test_better_breaks_no_gate(nightly: Program, tmp_path: Path) -> None:
-    """A change for the better is told and exits with 0."""
     assert gate(nightly, tmp_path, [0.02 + 0.001 * (number % 3) for number in range(20)]) == [0, 0, 0]
 
 
@@ -277,7 +259,6 @@ def test_better_breaks_no_gate(nightly: Program, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_use(nightly: Program, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
-    """What is wrong is said with 2, and nothing is recorded."""
     done = nightly(*arguments)
     assert done.code == 2
     assert said in done.err
@@ -285,7 +266,6 @@ def test_wrong_use(nightly: Program, tmp_path: Path, arguments: tuple[str, ...],
 
 
 def test_the_date_of_a_reproducible_build(nightly: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SOURCE_DATE_EPOCH gives the date; one that is no number is refused."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1773400000")
     assert nightly("0.csv").code == 0
     assert [each[0] for each in shown(tmp_path)] == ["2026-03-13"]
@@ -303,7 +283,6 @@ def test_the_date_of_a_reproducible_build(nightly: Program, tmp_path: Path, monk
 
 
 def test_a_damaged_night_stops_it(nightly: Program, tmp_path: Path) -> None:
-    """A night that cannot be read is an error with 3, not a night less."""
     nightly("0.csv", "--date", "2026-03-01")
     (path,) = (tmp_path / ".gpureport" / "history").iterdir()
     path.write_bytes(path.read_bytes()[:-20])
@@ -315,7 +294,6 @@ def test_a_damaged_night_stops_it(nightly: Program, tmp_path: Path) -> None:
 def test_a_baseline_that_cannot_be_read_stops_it(
     nightly: Program, gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A disk that fails is no missing baseline: the report of the night would say so for good. Nothing is recorded."""
     nightly("0.csv", "--date", "2026-03-01")
     gpureport("baseline", "set", "main", "0")
     before, read = files(tmp_path), run_files.read_stored_file
@@ -334,7 +312,6 @@ def test_a_baseline_that_cannot_be_read_stops_it(
 
 
 def test_a_history_that_is_no_folder_stops_it(nightly: Program, tmp_path: Path) -> None:
-    """A history that cannot be listed is an error with 3, not one without nights, also where no night is added."""
     (tmp_path / ".gpureport").mkdir()
     (tmp_path / ".gpureport" / "history").write_text("")
     for sources in ((), ("0.csv",)):
@@ -343,7 +320,6 @@ def test_a_history_that_is_no_folder_stops_it(nightly: Program, tmp_path: Path) 
 
 
 def test_limits_hold_each_night(nightly: Program, gpureport: Program, tmp_path: Path) -> None:
-    """They are those of the settings and the command line; the night is recorded whatever becomes of them."""
     (tmp_path / "gpureport.toml").write_text('[[policy]]\nlimit = "gpu_utilization_ratio mean >= 10%"\n')
     kept = nightly("0.csv", "--date", "2026-03-01")
     assert (kept.code, "Passed: gpu_utilization_ratio mean >= 10%" in kept.out) == (0, True)
@@ -366,7 +342,6 @@ def test_limits_hold_each_night(nightly: Program, gpureport: Program, tmp_path: 
 
 
 def test_rules_on_changes_hold_against_a_baseline(nightly: Program, gpureport: Program, tmp_path: Path) -> None:
-    """They are assessed as `check` does; without a baseline they are not, and that is said everywhere."""
     for number, util in enumerate((90, 90, 70)):
         rows = [row(second, util=util + (second * 7 + number) % 5 - 2) for second in range(600)]
         (tmp_path / f"{number}.csv").write_text("\n".join([HEADER, *rows, ""]))
@@ -401,7 +376,6 @@ def test_rules_on_changes_hold_against_a_baseline(nightly: Program, gpureport: P
 
 
 def test_runs_of_the_same_name_have_rules_of_their_own(nightly: Program, gpureport: Program, tmp_path: Path) -> None:
-    """Logs of two nodes are told apart in every row, and the one that fails is the one that is red."""
     for number, util in enumerate((90, 40)):
         (tmp_path / f"node{number}").mkdir()
         lines = [row(second, util=util) for second in range(120)]
