@@ -17,6 +17,7 @@ def wrapper(tmp_path: Path) -> Path:
 
 
 def test_an_unknown_table_is_refused_with_a_map(wrapper: Path, gpureport: Program) -> None:
+    """One line says what to do; below it stands a map that reads the table once it is saved."""
     del wrapper
     done = gpureport("analyze", "power.csv")
     first, *rest = done.err.splitlines()
@@ -30,6 +31,7 @@ def test_an_unknown_table_is_refused_with_a_map(wrapper: Path, gpureport: Progra
 
 
 def test_other_time_stamps_are_refused_with_the_way_to_a_map(wrapper: Path, gpureport: Program) -> None:
+    """A query whose stamps a spreadsheet wrote: each message says what to type, and it works."""
     rows = (f"03/14/2026 09:26:{tick:02d} AM,0,{50 + tick % 9}" for tick in range(30))
     (wrapper / "sheet.csv").write_text("\n".join(("timestamp,index,utilization.gpu [%]", *rows, "")))
     refused = gpureport("analyze", "sheet.csv")
@@ -51,6 +53,7 @@ def test_other_time_stamps_are_refused_with_the_way_to_a_map(wrapper: Path, gpur
 
 
 def test_a_map_works_on_every_command_of_a_source(wrapper: Path, gpureport: Program) -> None:
+    """ingest, analyze and report take it; what is stored was placed by it."""
     del wrapper
     assert gpureport("ingest", "power.csv", "--map", "map.toml").code == 0
     assert gpureport("analyze", "power.csv", "--map", "map.toml", "--format", "json").code == 0
@@ -63,6 +66,7 @@ def test_a_map_works_on_every_command_of_a_source(wrapper: Path, gpureport: Prog
 
 
 def test_a_zone_in_the_map_is_that_of_the_run(wrapper: Path, gpureport: Program) -> None:
+    """`zone` is what --tz would say, and --tz wins."""
     text = other_tools.wrapper_csv(3)
     for second in range(3):
         text = text.replace(f"{other_tools.EPOCH + second},", f"{other_tools.stamp(second)},")
@@ -85,6 +89,7 @@ def test_a_zone_in_the_map_is_that_of_the_run(wrapper: Path, gpureport: Program)
     ],
 )
 def test_a_bad_map_is_a_mistake_of_use(wrapper: Path, gpureport: Program, text: str, message: str) -> None:
+    """Exit code 2 and one line."""
     (wrapper / "bad.toml").write_text(text)
     done = gpureport("analyze", "power.csv", "--map", "bad.toml")
     assert (done.code, done.err.startswith(message), done.err.count("\n")) == (2, True, 1)
