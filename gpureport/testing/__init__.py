@@ -50,7 +50,7 @@ from gpureport.testing.recordings import (
     with_quality,
     with_training,
 )
-from gpureport.testing.stages import TODAY, build_file, build_page, check
+from gpureport.testing.stages import TODAY, build_file, build_page, check, fault
 
 __all__ = [
     "GIB",
@@ -101,6 +101,7 @@ __all__ = [
     "check",
     "compare",
     "event",
+    "fault",
     "finding",
     "found",
     "read",

@@ -1,8 +1,10 @@
 """One call per stage after reading: check runs against rules, and build the page of results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from typing import Any, TypeAlias
+from unittest.mock import patch
 
 from gpureport.analysis import RULES
 from gpureport.api import Analysis, Comparison, analyze
@@ -14,9 +16,11 @@ from gpureport.checks.training_figures import TrainedRun
 from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
 from gpureport.comparison.training.training_goals import make_goals
 from gpureport.findings import Check
+from gpureport.importers import Reading
 from gpureport.recording import Recording
 from gpureport.report import render
 from gpureport.settings import Settings, check_sections
+from gpureport.store import Store
 
 TODAY = date(2026, 11, 21)
 """The day on which checks are made, which decides whether an acknowledgement still applies."""
@@ -89,3 +93,32 @@ def build_file(results: Results, form: str, title: str = "", *, full: bool = Fal
         several = results if isinstance(results, Sequence) else (results,)
         content = report_content([run if isinstance(run, Analysis) else analyze(run) for run in several], title or None)
     return render(content, f".{form}", detail=0 if full else None)
+
+
+_STAGES: dict[str, tuple[type[Any], str, Callable[..., str]]] = {
+    "reading": (Reading, "recording", lambda reading: str(reading.locator)),
+    "analysis": (type(RULES[0]), "find", lambda _, context: str(context.recording.run.name)),
+    "storing": (Store, "write", lambda _, reading, *__: str(reading.locator)),
+}
+"""By stage: what does it, and the name of the run that it is done for."""
+
+
+@contextmanager
+def fault(stage: str, error: Exception, run: str = "") -> Iterator[None]:
+    """Let gpureport itself fail, so that a test sees what becomes of the other runs.
+
+    Args:
+        stage: `reading`, `analysis` or `storing`.
+        error: what is raised, as a bug would.
+        run: end of the name of the run, or of the path of its log, that fails; all runs when empty.
+    """
+    owner, name, find_run = _STAGES[stage]
+    whole = getattr(owner, name)
+
+    def failing(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - as what it stands for
+        if find_run(*arguments).endswith(run):
+            raise error
+        return whole(*arguments, **named)
+
+    with patch.object(owner, name, failing):
+        yield

@@ -72,10 +72,14 @@ def steps_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def fleet_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the page on a month of a thousand GPUs, with everything that such a page can have."""
-    from gpureport.fleet.formats.fleet_output import write_fleet_report  # noqa: PLC0415 - only when a browser is there
-    from tests.fleet.page import fleets  # noqa: PLC0415 - as above
+    """Write the page on a hundred jobs of many users, two sick GPUs among theirs."""
+    from gpureport.cli import main  # noqa: PLC0415 - only when a browser is there
+    from tests.fleet.generated_fleet import generate_fleet  # noqa: PLC0415 - as above
 
-    path = tmp_path_factory.mktemp("fleet") / "fleet.html"
-    write_fleet_report(fleets.month(), [path], command="gpureport fleet", version="0.1.0")
-    return path
+    folder = tmp_path_factory.mktemp("fleet")
+    generate_fleet(folder / "jobs", 100)
+    written = ("-o", str(folder / "fleet.html"), "--gpu-hour-price", "2 USD")
+    with pytest.raises(SystemExit) as ended:
+        main(["-q", "fleet", str(folder / "jobs"), "--store", str(folder / "store"), *written])
+    assert not ended.value.code
+    return folder / "fleet.html"

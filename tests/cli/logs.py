@@ -52,17 +52,12 @@ def record(  # noqa: PLR0913 - each argument is something a test varies
     """Write what `gpureport record` leaves behind; without `ended` as where its recorder was killed."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "gpu.csv").write_text(content, encoding="utf-8")
-    run = {
+    run: dict[str, object] = {
         "schema": "gpureport.record/1",
         "command": [],
         "host": "",
         "timezone": zone,
         "started": started,
-        "ended": ended,
-        "exit_code": None,
-        "interval": 1.0,
-        "params": params or {},
-        "tags": {},
-        "notes": [],
     }
+    run |= {"ended": ended, "exit_code": None, "interval": 1.0, "params": params or {}, "tags": {}, "notes": []}
     (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")

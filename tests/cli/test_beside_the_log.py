@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.logs import log
 from tests.cli.program import Program
-from tests.importers.written_logs import log
 
 SAMPLE = Path(__file__).parents[2] / "sample_logs" / "no_progress"
 
@@ -28,7 +28,6 @@ def kinds(text: str) -> list[str]:
 
 
 def test_a_training_log_beside_the_log_is_joined(job: Path, gpureport: Program) -> None:
-    """A folder with both needs no --training, whatever the command; nothing of it is said to be left out."""
     done = gpureport("analyze", "job", "--format", "json")
     assert ("no_progress" in kinds(done.out), done.err) == (True, "")
     assert "no_progress" not in kinds(gpureport("analyze", "job/nvidia-smi.csv.gz", "--format", "json").out)
@@ -42,7 +41,6 @@ def test_a_training_log_beside_the_log_is_joined(job: Path, gpureport: Program) 
 
 
 def test_a_training_log_that_is_named_wins(job: Path, gpureport: Program) -> None:
-    """As a host log that is named does."""
     (job / "other.csv").write_text("timestamp,step,val_loss\n2026-07-01T09:00:33,1,2.0\n2026-07-01T09:00:43,2,1.0\n")
     done = gpureport("analyze", "job", "--training", "other.csv", "--format", "json")
     assert "no_progress" not in kinds(done.out)
@@ -64,7 +62,6 @@ def test_a_training_log_that_is_named_wins(job: Path, gpureport: Program) -> Non
 def test_training_logs_are_told_by_content(
     tmp_path: Path, gpureport: Program, name: str, text: str, *, used: bool
 ) -> None:
-    """A table or objects with a step or a time, and a metric that only a training loop has."""
     folder = tmp_path / "job"
     folder.mkdir()
     (folder / "gpu.csv").write_text(log(60))
@@ -75,7 +72,6 @@ def test_training_logs_are_told_by_content(
 
 
 def test_a_training_log_that_cannot_be_placed_is_left_out(tmp_path: Path, gpureport: Program) -> None:
-    """Beside a log without a zone, one in UTC has no known place: nobody asked for it, so the run does without."""
     folder = tmp_path / "job"
     folder.mkdir()
     (folder / "gpu.csv").write_text(log(60))
@@ -90,7 +86,6 @@ def test_a_training_log_that_cannot_be_placed_is_left_out(tmp_path: Path, gpurep
 
 
 def test_a_path_with_the_name_of_a_stored_run(job: Path, gpureport: Program) -> None:
-    """The path is read, as before; which it is, and how to name the run, is said."""
     gpureport("ingest", "job", "--name", "elsewhere")
     assert gpureport("analyze", "job").err == ""
     (job / "elsewhere").mkdir()

@@ -68,7 +68,6 @@ def test_bash_offers_what_fits(folder: Path) -> None:
 
 @pytest.mark.parametrize("words", ["ana", "runs show b", "report b"])
 def test_a_tab_loads_nothing_heavy(folder: Path, words: str) -> None:
-    """Runs and checks are offered without NumPy and Arrow."""
     code = (
         "import sys\nfrom gpureport.cli import main\ntry: main()\nexcept SystemExit: pass\n"
         f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
@@ -89,12 +88,10 @@ def test_a_tab_loads_nothing_heavy(folder: Path, words: str) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_gets_a_script(gpureport: Program, shell: str) -> None:
-    """The script asks gpureport for the words of its own shell."""
     assert f"{shell}_complete" in gpureport("completion", shell).out
 
 
 def test_the_line_that_installs_it_is_printed(gpureport: Program) -> None:
-    """Without a shell, one line for each is printed."""
     done = gpureport("completion")
     assert len(done.out.splitlines()) == 4
     assert done.out.count(">> ~/.") == 2
@@ -102,7 +99,6 @@ def test_the_line_that_installs_it_is_printed(gpureport: Program) -> None:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
 def test_a_new_shell_without_gpureport_on_its_path_stays_quiet(gpureport: Program, tmp_path: Path) -> None:
-    """As in a terminal in which the virtual environment has not been activated."""
     (line,) = (each for each in gpureport("completion").out.splitlines() if ".bashrc" in each)
     bash = str(shutil.which("bash"))
     home = {"HOME": str(tmp_path), "PATH": ""}

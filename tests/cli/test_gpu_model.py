@@ -26,7 +26,6 @@ def read_run(gpureport: Program, *arguments: str) -> dict[str, object]:
 
 
 def test_a_log_without_a_name_gets_the_model(gpureport: Program, tmp_path: Path) -> None:
-    """The model holds for the GPU, and the run says who named it."""
     write_log(tmp_path / "gpu.csv")
     text = json.dumps(read_run(gpureport, "gpu.csv", "--gpu-model", "A100 80GB"))
     assert '"model": "A100 80GB"' in text
@@ -34,7 +33,6 @@ def test_a_log_without_a_name_gets_the_model(gpureport: Program, tmp_path: Path)
 
 
 def test_the_log_wins(gpureport: Program, tmp_path: Path) -> None:
-    """A name in the log is kept, and the difference is noted."""
     write_log(tmp_path / "gpu.csv", "Tesla T4")
     text = json.dumps(read_run(gpureport, "gpu.csv", "--gpu-model", "A10"))
     assert '"model": "Tesla T4"' in text
@@ -42,20 +40,17 @@ def test_the_log_wins(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_the_same_model_needs_no_note(gpureport: Program, tmp_path: Path) -> None:
-    """Another spelling of the model in the log is no difference."""
     write_log(tmp_path / "gpu.csv", "Tesla T4")
     assert "--gpu-model" not in json.dumps(read_run(gpureport, "gpu.csv", "--gpu-model", "t4"))
 
 
 def test_a_stored_run_can_be_named_later(gpureport: Program, tmp_path: Path) -> None:
-    """The model is no part of a run's identity: a stored run takes it when it is analysed."""
     write_log(tmp_path / "gpu.csv")
     gpureport("ingest", "gpu.csv", "--name", "base")
     assert '"model": "T4"' in json.dumps(read_run(gpureport, "base", "--gpu-model", "T4"))
 
 
 def test_a_price_of_the_model_holds(gpureport: Program, tmp_path: Path) -> None:
-    """A rate of the settings that names a model fits a GPU that only the option names."""
     write_log(tmp_path / "gpu.csv")
     rates = '[prices]\ncurrency = "EUR"\ndate = 2026-03-01\n[[prices.rate]]\nmodel = "T4"\ngpu_hour = 0.5\n'
     (tmp_path / "gpureport.toml").write_text(rates, encoding="utf-8")
@@ -65,7 +60,6 @@ def test_a_price_of_the_model_holds(gpureport: Program, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("typed", "hint"), [("H10O", "did you mean 'H100"), ("Radeon", "known are ")])
 def test_a_mistyped_model_is_refused(gpureport: Program, tmp_path: Path, typed: str, hint: str) -> None:
-    """A model that nobody knows would change nothing in silence."""
     write_log(tmp_path / "gpu.csv")
     done = gpureport("analyze", "gpu.csv", "--gpu-model", typed)
     assert done.code == 2
@@ -74,7 +68,6 @@ def test_a_mistyped_model_is_refused(gpureport: Program, tmp_path: Path, typed: 
 
 @pytest.mark.parametrize("price", ["2.49 EUR", "EUR 2.49", "2.49EUR", "€2.49"])
 def test_a_price_names_its_currency(gpureport: Program, tmp_path: Path, price: str) -> None:
-    """The currency stands before or after the amount."""
     write_log(tmp_path / "gpu.csv")
     cost = read_run(gpureport, "gpu.csv", "--gpu-hour-price", price)["cost"]
     assert isinstance(cost, dict)
@@ -82,7 +75,6 @@ def test_a_price_names_its_currency(gpureport: Program, tmp_path: Path, price: s
 
 
 def test_a_cost_without_currency_says_so_once(gpureport: Program, tmp_path: Path) -> None:
-    """Nobody takes a bare number for money of a kind they know."""
     write_log(tmp_path / "gpu.csv")
     out = gpureport("analyze", "gpu.csv", "--gpu-hour-price", "2.49", "--detail", "full").out
     assert " ".join(out.split()).count("no currency given") == 1

@@ -8,8 +8,8 @@ from typing import Any
 import click
 import pytest
 
+from tests.cli.logs import log
 from tests.cli.program import Program
-from tests.importers.written_logs import log
 
 NAMES = ("old-1", "old-2", "new-1", "new-2")
 FILES = tuple(f"{name}.csv" for name in NAMES)
@@ -30,7 +30,6 @@ def labels(folder: Path) -> list[tuple[str, str]]:
 
 
 def test_repetitions_given_as_files(gpureport: Program, four: Path) -> None:
-    """--step once a source labels each in order; once in all it labels every one."""
     steps = [word for step in ("old", "old", "new", "new") for word in ("--step", step)]
     assert gpureport("report", *FILES, *steps, "-o", "report.json").code == 0
     assert labels(four) == [("old", ""), ("new", "")]
@@ -44,7 +43,6 @@ def test_repetitions_given_as_files(gpureport: Program, four: Path) -> None:
 
 
 def test_a_label_a_source_when_ingesting(gpureport: Program, four: Path) -> None:
-    """The store keeps each with its own."""
     del four
     assert gpureport("ingest", "old-1.csv", "new-1.csv", "--step", "old", "--step", "new").code == 0
     shown = [json.loads(gpureport("runs", "show", name).out)["run"]["step"] for name in ("old-1", "new-1")]
@@ -52,7 +50,6 @@ def test_a_label_a_source_when_ingesting(gpureport: Program, four: Path) -> None
 
 
 def test_a_file_of_steps(gpureport: Program, four: Path) -> None:
-    """--steps says which files are which step; a label beside it is a contradiction."""
     (four / "steps.toml").write_text(
         '[[step]]\nlabel = "old"\nruns = ["old-1.csv", "old-2.csv"]\n[[step]]\nlabel = "new"\nruns = ["new-1.csv"]\n'
     )
@@ -64,7 +61,6 @@ def test_a_file_of_steps(gpureport: Program, four: Path) -> None:
 
 
 def test_groups_by_kind_of_gpu(gpureport: Program, four: Path) -> None:
-    """The model tells runs apart, with what a unit of work costs on each where prices are stated."""
     for name in NAMES[1:3]:
         content = (four / f"{name}.csv").read_text()
         (four / f"{name}-h100.csv").write_text(re.sub(r"NVIDIA [^,]*", "NVIDIA H100 80GB HBM3", content))
@@ -80,7 +76,6 @@ def test_groups_by_kind_of_gpu(gpureport: Program, four: Path) -> None:
 
 
 def test_groups_by_param(gpureport: Program, four: Path) -> None:
-    """--by makes groups of what runs were configured with, and the page says by what."""
     for name in NAMES:
         gpureport("ingest", f"{name}.csv", "--name", name, "--param", f"framework={name[:3]}", "--work", "1000:steps")
     outcome = gpureport("report", *NAMES, "--by", "param:framework", "-o", "report.json", "-o", "report.html")
@@ -98,21 +93,18 @@ def test_groups_by_param(gpureport: Program, four: Path) -> None:
     [("full", "The charts hold every sample"), ("20", "The charts hold, as asked, smallest, mean and largest value")],
 )
 def test_detail_of_the_charts(gpureport: Program, four: Path, detail: str, said: str) -> None:
-    """All samples or buckets, as asked for; the page says which."""
     assert gpureport("report", FILES[0], "--detail", detail, "-o", "report.html").code == 0
     assert said in (four / "report.html").read_text()
 
 
 @pytest.mark.parametrize("detail", ["0", "-5", "2.5", "fine", "86401"])
 def test_a_detail_must_be_one(gpureport: Program, four: Path, detail: str) -> None:
-    """Anything else is refused before any work."""
     outcome = gpureport("report", FILES[0], "--detail", detail, "-o", "report.html")
     assert (outcome.code, (four / "report.html").exists()) == (2, False)
     assert f"'{detail}' is neither full nor auto nor whole seconds" in outcome.err
 
 
 def test_a_detail_nothing_shows(gpureport: Program, four: Path) -> None:
-    """Of a file without samples the option is refused, as it would change nothing."""
     del four
     outcome = gpureport("report", FILES[0], "--detail", "full", "-o", "report.md")
     assert outcome.code != 0
@@ -123,7 +115,6 @@ def test_a_detail_nothing_shows(gpureport: Program, four: Path) -> None:
 
 
 def test_groups_by_kind_of_gpu_and_param(gpureport: Program, four: Path) -> None:
-    """Pairs of a model and a precision: a panel a model, and what each setting did."""
     for place, name in enumerate(NAMES):
         content = (four / f"{name}.csv").read_text()
         model = "NVIDIA H100 80GB HBM3" if place < 2 else "NVIDIA A10"
@@ -148,7 +139,6 @@ def test_groups_by_kind_of_gpu_and_param(gpureport: Program, four: Path) -> None
 
 
 def test_what_was_written_is_opened_when_asked(gpureport: Program, four: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """--open shows the page with the system's own program; without a page it is refused before any work."""
     del four
     shown: list[str] = []
     monkeypatch.setattr(click, "launch", shown.append)

@@ -7,8 +7,8 @@ import pytest
 
 from gpureport import api
 from gpureport.testing import Work
+from tests.cli.logs import log, write_recording
 from tests.cli.program import Program
-from tests.importers.written_logs import log, write_recording
 
 ALL = Work(amount=10_000, unit="images")
 STATED = ("--work", "10000:images")
@@ -37,14 +37,12 @@ def work_of(gpureport: Program, *words: str) -> list[object]:
 
 @pytest.mark.parametrize("sources", [("runs/base", "runs/cut"), ("runs",)], ids=["two", "folder"])
 def test_it_takes_none_of_what_is_said_of_all(gpureport: Program, runs: Path, sources: tuple[str, ...]) -> None:
-    """However the runs are named; the finished one takes it."""
     assert runs.is_dir()
     assert work_of(gpureport, "analyze", *sources, *STATED) == [{"amount": 10_000.0, "unit": "images"}, None]
 
 
 @pytest.mark.parametrize(("file", "stated"), [("steps.toml", STATED), ("repeated.toml", ())])
 def test_nor_of_what_a_file_of_steps_says(gpureport: Program, runs: Path, file: str, stated: tuple[str, ...]) -> None:
-    """By the command line for all steps, or by the file for all runs of a step."""
     assert runs.is_dir()
     document = json.loads(gpureport("compare", "--steps", file, *stated, "--format", "json").out)
     found = {run["name"]: run["measures"] for step in document["steps"] for run in step["runs"]}
@@ -52,7 +50,6 @@ def test_nor_of_what_a_file_of_steps_says(gpureport: Program, runs: Path, file: 
 
 
 def test_what_is_said_of_it_alone_counts(gpureport: Program, runs: Path) -> None:
-    """As one of several amounts, or of the only source."""
     assert runs.is_dir()
     own = work_of(gpureport, "analyze", "runs/base", "runs/cut", *STATED, "--work", "6000:images")
     assert own == [{"amount": 10_000.0, "unit": "images"}, {"amount": 6_000.0, "unit": "images"}]
@@ -60,7 +57,6 @@ def test_what_is_said_of_it_alone_counts(gpureport: Program, runs: Path) -> None
 
 
 def test_a_comparison_says_what_to_do(gpureport: Program, runs: Path) -> None:
-    """The figures per unit of work are not given, with the reason, and the warning names the way out."""
     assert runs.is_dir()
     document = json.loads(gpureport("compare", "runs/base", "runs/cut", *STATED, "--format", "json").out)
     assert [text.endswith(REMEDY) for text in document["warnings"]] == [True]
@@ -72,7 +68,6 @@ def test_a_comparison_says_what_to_do(gpureport: Program, runs: Path) -> None:
 
 
 def test_stored_runs_are_told_apart_as_well(gpureport: Program, runs: Path) -> None:
-    """What the store knows of the recorder decides, when they are stored and when work is stated later."""
     assert runs.is_dir()
     assert gpureport("ingest", "runs", *STATED).code == 0
     assert work_of(gpureport, "analyze", "base", "cut") == [{"amount": 10_000.0, "unit": "images"}, None]
@@ -80,6 +75,5 @@ def test_stored_runs_are_told_apart_as_well(gpureport: Program, runs: Path) -> N
 
 
 def test_a_notebook_reads_a_folder_alike(runs: Path) -> None:
-    """Its labels are said of every run of the folder."""
     found = api.read(runs / "runs", labels={"work": "10000:images"})
     assert {one.run.name.rpartition("/")[2]: one.run.work for one in found} == {"base": ALL, "cut": None}

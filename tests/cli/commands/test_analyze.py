@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.logs import HEADER, log, row, stamp
 from tests.cli.program import Program
-from tests.importers.written_logs import HEADER, log, row, stamp
 
 
 def with_gap(zone: str = "") -> str:
@@ -17,7 +17,6 @@ def with_gap(zone: str = "") -> str:
 
 
 def test_json_follows_its_schema(gpureport: Program, tmp_path: Path) -> None:
-    """The document holds what the contract names, in base units, and its lines add up."""
     (tmp_path / "gpu.csv").write_text(with_gap())
     document = json.loads(gpureport("analyze", "gpu.csv", "--format", "json").out)
     (run,) = document["runs"]
@@ -37,7 +36,6 @@ def test_json_follows_its_schema(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_times_carry_an_offset_only_when_the_zone_is_known(gpureport: Program, tmp_path: Path) -> None:
-    """Without --tz times are as written; with it they name their offset and the moment is placed."""
     (tmp_path / "gpu.csv").write_text(with_gap())
     naive = json.loads(gpureport("analyze", "gpu.csv", "--format", "json").out)["runs"][0]["run"]
     zoned = json.loads(gpureport("analyze", "gpu.csv", "--tz", "Asia/Kolkata", "--format", "json").out)
@@ -46,7 +44,6 @@ def test_times_carry_an_offset_only_when_the_zone_is_known(gpureport: Program, t
 
 
 def test_kinds_are_selected_and_ignored(gpureport: Program, tmp_path: Path) -> None:
-    """--select keeps only what it names, --ignore leaves it out."""
     (tmp_path / "gpu.csv").write_text(with_gap())
 
     def kinds(*options: str) -> set[str]:
@@ -58,7 +55,6 @@ def test_kinds_are_selected_and_ignored(gpureport: Program, tmp_path: Path) -> N
 
 
 def test_settings_change_a_threshold_and_say_so(gpureport: Program, tmp_path: Path) -> None:
-    """A threshold from gpureport.toml is used and its provenance is the file."""
     (tmp_path / "gpu.csv").write_text(with_gap())
     (tmp_path / "gpureport.toml").write_text("[rules.idle_gap]\nshortest = 45\n")
     findings = json.loads(gpureport("analyze", "gpu.csv", "--format", "json").out)["runs"][0]["findings"]
@@ -66,7 +62,6 @@ def test_settings_change_a_threshold_and_say_so(gpureport: Program, tmp_path: Pa
 
 
 def test_a_setting_that_is_gone_is_ignored_and_named(gpureport: Program, tmp_path: Path) -> None:
-    """A settings file of an earlier version still works: the limit keeps its default, in one line on standard error."""
     (tmp_path / "gpu.csv").write_text(with_gap())
     plain = gpureport("analyze", "gpu.csv", "--format", "json")
     (tmp_path / "gpureport.toml").write_text("[rules.idle_gap]\nbridge = 45\nhang = 5\n")
@@ -76,7 +71,6 @@ def test_a_setting_that_is_gone_is_ignored_and_named(gpureport: Program, tmp_pat
 
 
 def test_a_price_gives_a_cost(gpureport: Program, tmp_path: Path) -> None:
-    """With a price the run has a cost, for all its time and for its idle time."""
     (tmp_path / "gpu.csv").write_text(with_gap())
     document = json.loads(gpureport("analyze", "gpu.csv", "--gpu-hour-price", "3.6", "--format", "json").out)
     cost = document["runs"][0]["cost"]
@@ -91,7 +85,6 @@ def test_a_price_gives_a_cost(gpureport: Program, tmp_path: Path) -> None:
 def test_a_price_names_its_currency_or_takes_that_of_the_settings(
     gpureport: Program, tmp_path: Path, price: str, named: str
 ) -> None:
-    """A table of costs is handed over with it; the option wins over the settings."""
     (tmp_path / "gpu.csv").write_text(with_gap())
     (tmp_path / "gpureport.toml").write_text('[prices]\ncurrency = "CHF"\ndate = 2026-03-01\n')
     document = json.loads(gpureport("analyze", "gpu.csv", "--gpu-hour-price", price, "--format", "json").out)
@@ -100,7 +93,6 @@ def test_a_price_names_its_currency_or_takes_that_of_the_settings(
 
 
 def test_counters_of_a_log_are_counted(gpureport: Program, tmp_path: Path) -> None:
-    """At 30 s and without a bit in any row, 12 s of heat that the driver counted are found and in the ledger."""
     header = (
         "timestamp, index, utilization.gpu [%], clocks_event_reasons.active, "
         "clocks_event_reasons_counters.sw_thermal_slowdown [us]"
@@ -118,7 +110,6 @@ def test_counters_of_a_log_are_counted(gpureport: Program, tmp_path: Path) -> No
 
 
 def test_prices_of_the_settings_give_a_cost(gpureport: Program, tmp_path: Path) -> None:
-    """A rate that fits a label of the run, with its currency, in text and JSON; without one, a line how to state it."""
     (tmp_path / "gpu.csv").write_text(with_gap())
     assert "no price is stated: give --gpu-hour-price" in " ".join(
         gpureport("analyze", "gpu.csv", "--detail", "full").out.split()
@@ -135,7 +126,6 @@ def test_prices_of_the_settings_give_a_cost(gpureport: Program, tmp_path: Path) 
 
 
 def test_a_price_that_is_none_is_named_with_its_line(gpureport: Program, tmp_path: Path) -> None:
-    """Settings are checked before anything is shown."""
     (tmp_path / "gpu.csv").write_text(with_gap())
     (tmp_path / "gpureport.toml").write_text('[prices]\ncurrency = "EUR"\ndate = 2026-03-01\ngpu_hour = "cheap"\n')
     outcome = gpureport("analyze", "gpu.csv")
@@ -144,7 +134,6 @@ def test_a_price_that_is_none_is_named_with_its_line(gpureport: Program, tmp_pat
 
 
 def test_text_is_plain_when_piped(gpureport: Program, tmp_path: Path) -> None:
-    """Text for people fits 80 columns and holds no escape codes; a command to be copied is never broken."""
     (tmp_path / "gpu.csv").write_text(with_gap())
     outcome = gpureport("analyze", "gpu.csv", "--detail", "full")
     assert (outcome.code, outcome.err) == (0, "")
@@ -159,7 +148,6 @@ def test_text_is_plain_when_piped(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_detail_adds_steps_and_answers(gpureport: Program, tmp_path: Path) -> None:
-    """Short text is one screen, full text has the steps and the answer of every kind; both fit 80 columns."""
     (tmp_path / "gpu.csv").write_text(with_gap())
     brief, full = gpureport("analyze", "gpu.csv"), gpureport("analyze", "gpu.csv", "--detail", "full")
     assert (brief.code, full.code) == (0, 0)
@@ -175,7 +163,6 @@ def test_detail_adds_steps_and_answers(gpureport: Program, tmp_path: Path) -> No
 
 
 def test_several_files_from_one_analysis(gpureport: Program, tmp_path: Path) -> None:
-    """Each -o writes one file by its extension, folders included."""
     (tmp_path / "a.csv").write_text(with_gap())
     (tmp_path / "b.csv").write_text(log(300))
     outcome = gpureport("report", "a.csv", "b.csv", "-o", "out/r.html", "-o", "out/r.json", "-o", "out/r.txt")
@@ -187,7 +174,6 @@ def test_several_files_from_one_analysis(gpureport: Program, tmp_path: Path) -> 
 
 
 def test_the_report_does_not_name_its_output(gpureport: Program, tmp_path: Path) -> None:
-    """The same input gives the same bytes, wherever they are written."""
     (tmp_path / "a.csv").write_text(with_gap())
     gpureport("report", "a.csv", "-o", "one.html")
     gpureport("report", "a.csv", "-o", "two.html")
@@ -195,7 +181,6 @@ def test_the_report_does_not_name_its_output(gpureport: Program, tmp_path: Path)
 
 
 def test_standard_output_is_a_place_too(gpureport: Program, tmp_path: Path) -> None:
-    """`-o -` is text on standard output."""
     (tmp_path / "a.csv").write_text(with_gap())
     outcome = gpureport("report", "a.csv", "-o", "-")
     assert outcome.code == 0
@@ -203,7 +188,6 @@ def test_standard_output_is_a_place_too(gpureport: Program, tmp_path: Path) -> N
 
 
 def test_the_demo_needs_nothing(gpureport: Program, tmp_path: Path) -> None:
-    """The demo runs in an empty folder, tells a story, and writes its report when asked."""
     outcome = gpureport("demo", "-o", "report.html")
     assert outcome.code == 0
     lines = outcome.out.splitlines()
@@ -219,7 +203,6 @@ def test_the_demo_needs_nothing(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_the_python_interface(tmp_path: Path) -> None:
-    """`read` and `analyze` do from Python what the command does."""
     import gpureport  # noqa: PLC0415 - the fixture of this name is not wanted here
 
     (tmp_path / "gpu.csv").write_text(with_gap())
@@ -229,7 +212,6 @@ def test_the_python_interface(tmp_path: Path) -> None:
 
 
 def test_a_part_of_a_log_and_of_a_stored_run_are_judged_alike(gpureport: Program, tmp_path: Path) -> None:
-    """--from and --to leave out the idle half minute, whether the log is read or was stored."""
     (tmp_path / "gpu.csv").write_text(with_gap())
     gpureport("ingest", "gpu.csv", "--name", "whole")
     for source in ("gpu.csv", "whole"):
@@ -241,7 +223,6 @@ def test_a_part_of_a_log_and_of_a_stored_run_are_judged_alike(gpureport: Program
 
 
 def test_several_runs_say_more_together(gpureport: Program, tmp_path: Path) -> None:
-    """Findings over several runs stand beside those of each; a single run has none."""
     fields = ("timestamp", "index", "name", "utilization.gpu [%]", "memory.used [MiB]", "memory.total [MiB]")
     for size, peak in ((8, 9), (16, 12), (32, 18)):
         held = [min(second, 100) * peak * 10 for second in range(300)]

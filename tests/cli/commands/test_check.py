@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.cli.logs import HEADER, row
 from tests.cli.program import Program
-from tests.importers.written_logs import HEADER, row
 
 EPOCH = "1793145600"
 """A moment in October 2026."""
@@ -32,7 +32,6 @@ def logs(tmp_path: Path) -> Path:
 
 
 def test_a_gate_against_a_baseline(gpureport: Program, logs: Path) -> None:
-    """The night that is as ever passes, the slow one breaks the limit, and without a baseline nothing passes."""
     gpureport("ingest", "base.csv")
     assert gpureport("baseline", "set", "main", "base").code == 0
     assert [gpureport("check", f"{name}.csv", "--baseline", "main").code for name in ("same", "slow")] == [0, 1]
@@ -54,7 +53,6 @@ def test_a_gate_against_a_baseline(gpureport: Program, logs: Path) -> None:
 
 
 def test_what_a_baseline_can_hold_is_said_when_it_is_set(gpureport: Program, tmp_path: Path) -> None:
-    """By the interval that `check` gives one new run against it; nothing is said on standard error."""
     for number, rows in enumerate((300, 303, 298, 302)):
         write(tmp_path / f"run-{number}.csv", rows=rows, start=number)
     done = gpureport("baseline", "set", "main", "run-0.csv", "run-1.csv", "run-2.csv", "--work", "600:steps")
@@ -69,7 +67,6 @@ def test_what_a_baseline_can_hold_is_said_when_it_is_set(gpureport: Program, tmp
 
 @pytest.mark.usefixtures("logs")
 def test_a_run_of_the_store_is_a_baseline(gpureport: Program) -> None:
-    """A name that no baseline has may be that of a stored run; the checked run itself is no baseline."""
     gpureport("ingest", "base.csv")
     assert gpureport("check", "same.csv", "--baseline", "base").code == 0
     same = gpureport("check", "base.csv", "--baseline", "base")
@@ -78,7 +75,6 @@ def test_a_run_of_the_store_is_a_baseline(gpureport: Program) -> None:
 
 @pytest.mark.usefixtures("logs")
 def test_repetitions_of_the_store_tell_the_noise(gpureport: Program) -> None:
-    """Where the store holds repetitions of the step, what they differ by decides."""
     for name in ("base", "same"):
         gpureport("ingest", f"{name}.csv", "--step", "nightly")
     gpureport("baseline", "set", "main", "base")
@@ -88,7 +84,6 @@ def test_repetitions_of_the_store_tell_the_noise(gpureport: Program) -> None:
 
 @pytest.mark.usefixtures("logs")
 def test_hidden_names_change_no_verdict(gpureport: Program) -> None:
-    """Repetitions are told by their steps and params, whatever is shown of these; the baseline stays hidden too."""
     labels = ["--step", "nightly on clara01", "--param", "data=/scratch/anna/x", "--tag", "host=clara01"]
     for name in ("base", "same"):
         gpureport("ingest", f"{name}.csv", *labels)
@@ -100,7 +95,6 @@ def test_hidden_names_change_no_verdict(gpureport: Program) -> None:
 
 
 def test_a_machine_has_one_hidden_name_on_both_sides(gpureport: Program, tmp_path: Path) -> None:
-    """A node that idled before as it does now is not new, though another node came first before."""
     for folder, nodes in (("before", ("clara01", "dora9")), ("after", ("dora9", "emil5"))):
         (tmp_path / folder).mkdir()
         for node in nodes:
@@ -113,7 +107,6 @@ def test_a_machine_has_one_hidden_name_on_both_sides(gpureport: Program, tmp_pat
 
 
 def test_damage_in_the_store_is_not_green(gpureport: Program, logs: Path) -> None:
-    """A baseline, or a repetition that noise is told from, that cannot be read lets no change be judged."""
     for name in ("base", "same"):
         gpureport("ingest", f"{name}.csv", "--step", "nightly")
     gpureport("baseline", "set", "main", "base")
@@ -130,7 +123,6 @@ def test_damage_in_the_store_is_not_green(gpureport: Program, logs: Path) -> Non
 
 @pytest.mark.usefixtures("logs")
 def test_a_missing_source_is_not_green(gpureport: Program) -> None:
-    """What cannot be read is a check of its own, beside those of what could; a broken limit still wins."""
     done = gpureport("check", "same.csv", "gone.csv", "--fail-on", "idle_ratio <= 5%")
     assert done.code == 4
     assert "NOT ASSESSED: the run has data (gone.csv): " in done.out
@@ -140,7 +132,6 @@ def test_a_missing_source_is_not_green(gpureport: Program) -> None:
 
 
 def test_an_unreadable_source_is_not_green(gpureport: Program, logs: Path) -> None:
-    """A file that is no log, an empty folder and an empty file cannot be judged."""
     (logs / "empty").mkdir()
     (logs / "nothing.csv").write_text("")
     (logs / "text.csv").write_text("hello\n" * 50)
@@ -159,13 +150,11 @@ def test_an_unreadable_source_is_not_green(gpureport: Program, logs: Path) -> No
     ],
 )
 def test_a_wrong_policy_is_wrong_usage(gpureport: Program, arguments: tuple[str, ...], said: str) -> None:
-    """A policy or option that is none ends with 2 before anything is read."""
     done = gpureport("check", *arguments)
     assert (done.code, said in done.err) == (2, True)
 
 
 def test_no_limit_is_no_gate(gpureport: Program, tmp_path: Path) -> None:
-    """Without any limit nothing would ever fail, so that is refused."""
     write(tmp_path / "gpu.csv")
     done = gpureport("check", "gpu.csv")
     assert (done.code, "gpureport.toml: no rule is set" in done.err) == (2, True)
@@ -173,7 +162,6 @@ def test_no_limit_is_no_gate(gpureport: Program, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("logs")
 def test_a_policy_of_its_own(gpureport: Program, tmp_path: Path) -> None:
-    """--policy names the file with the limits, instead of the settings."""
     (tmp_path / "gate.toml").write_text('[[policy]]\nlimit = "duration >= 1 min"\n')
     done = json.loads(gpureport("check", "same.csv", "--policy", "gate.toml", "--format", "json").out)
     assert [check["limit"] for check in done["checks"]] == ["duration >= 1 min"]
@@ -181,7 +169,6 @@ def test_a_policy_of_its_own(gpureport: Program, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("logs")
 def test_files_for_machines(gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """JUnit, summary and exports are written, whole also when the gate is red; a job's summary is added to."""
     job = tmp_path / "job.md"
     job.write_text("before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(job))
@@ -197,7 +184,6 @@ def test_files_for_machines(gpureport: Program, tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.usefixtures("logs")
 def test_one_line_for_a_chat(gpureport: Program) -> None:
-    """--notify prints the first line of the summary and nothing else."""
     line = gpureport("check", "same.csv", "--baseline", "base.csv", "--notify").out
     assert line == "gpureport check PASSED (2 passed)\n"
 
@@ -205,7 +191,6 @@ def test_one_line_for_a_chat(gpureport: Program) -> None:
 def test_acknowledged_by_the_date_that_is_stated(
     gpureport: Program, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SOURCE_DATE_EPOCH says which day it is."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", EPOCH)
     text = '[[policy]]\nlimit = "gpu_utilization_ratio >= 95%"\n[[acknowledge]]\n'
     text += 'limit = "gpu_utilization_ratio >= 95%"\nreason = "new model"\nuntil = {until}\n'
@@ -230,14 +215,12 @@ def test_acknowledged_by_the_date_that_is_stated(
     ],
 )
 def test_other_commands_fail_on_a_limit(gpureport: Program, limit: str, code: int, said: str) -> None:
-    """Analyze and report end with 1 on a broken limit; what they cannot judge they say."""
     for command in (("analyze",), ("analyze", "--format", "json"), ("report", "-o", "r.html")):
         done = gpureport(*command, "same.csv", "--fail-on", limit)
         assert (done.code, said in done.err.replace("\N{NO-BREAK SPACE}", " ")) == (code, True)
 
 
 def test_reports_print_the_policy(gpureport: Program, logs: Path) -> None:
-    """Every format shows each limit of the settings with what became of it, and a broken one fails nothing there."""
     (logs / "gpureport.toml").write_text('[[policy]]\nlimit = "gpu_utilization_ratio >= 95%"\n')
     formats = ("html", "md", "json", "txt")
     outputs = [word for form in formats for word in ("-o", f"r.{form}")]
@@ -258,7 +241,6 @@ def test_reports_print_the_policy(gpureport: Program, logs: Path) -> None:
 
 
 def test_the_policy_of_the_docs_is_green_on_one_gpu(gpureport: Program, tmp_path: Path) -> None:
-    """The example of docs/how-to/gates.md as written, on a job of 15 minutes and on one of 89 s, both with one GPU."""
     page = (Path(__file__).parents[3] / "docs/how-to/gates.md").read_text()
     (tmp_path / "gpureport.toml").write_text(page.split("```toml\n")[1].split("```")[0])
     header = f"{HEADER}, clocks_event_reasons.active"
@@ -278,7 +260,6 @@ def test_the_policy_of_the_docs_is_green_on_one_gpu(gpureport: Program, tmp_path
 
 @pytest.mark.usefixtures("logs")
 def test_compare_and_report_know_baselines_by_name(gpureport: Program, tmp_path: Path) -> None:
-    """A file is ingested as a baseline; its name is its step; a stored run of the same name wins and is named."""
     assert gpureport("baseline", "set", "main", "base.csv", "--work", "100:steps").code == 0
     found = gpureport("compare", "main", "slow.csv")
     assert (found.code, "main" in found.out, "slow" in found.out) == (0, True, True)
@@ -296,7 +277,6 @@ def test_compare_and_report_know_baselines_by_name(gpureport: Program, tmp_path:
 
 @pytest.mark.usefixtures("logs")
 def test_the_settings_name_the_baseline(gpureport: Program, tmp_path: Path) -> None:
-    """`[baseline]` needs no option; a mistake in it is named with its line."""
     gpureport("baseline", "set", "main", "base.csv")
     policy = (tmp_path / "gpureport.toml").read_text()
     (tmp_path / "gpureport.toml").write_text(f'{policy}\n[baseline]\nname = "main"\n')
@@ -312,7 +292,6 @@ def test_the_settings_name_the_baseline(gpureport: Program, tmp_path: Path) -> N
 
 
 def test_a_baseline_that_git_ignores_is_said(gpureport: Program, logs: Path) -> None:
-    """A line for recordings, `runs/`, takes half of a baseline with it; outside a work tree nothing is said."""
     git = ("git", "-C", str(logs))
     assert "git ignores" not in gpureport("baseline", "set", "main", "base.csv").err
     subprocess.run([*git, "init", "-q"], check=True)

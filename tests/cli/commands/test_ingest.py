@@ -12,8 +12,8 @@ import pytest
 
 from gpureport.cli.messages.line_account import summarise_run
 from gpureport.testing import event, recording, with_quality
+from tests.cli.logs import HEADER, log, row
 from tests.cli.program import Program
-from tests.importers.written_logs import HEADER, log, row
 
 
 def dirty() -> str:
@@ -23,7 +23,6 @@ def dirty() -> str:
 
 
 def test_the_summary_accounts_for_every_line(gpureport: Program, tmp_path: Path) -> None:
-    """What was read, kept, rejected and why, is printed."""
     (tmp_path / "gpu.csv").write_text(dirty())
     outcome = gpureport("ingest", "gpu.csv", "--name", "first")
     sentence, _, rest = outcome.out.partition("\n")
@@ -44,7 +43,6 @@ def test_the_summary_accounts_for_every_line(gpureport: Program, tmp_path: Path)
 
 
 def test_the_summary_tells_what_happened() -> None:
-    """Events with their time, the telling ones first; that there were no time stamps."""
     told = [event("driver_message", place, f"message {place}", line=place) for place in range(12)]
     told.append(event("gpu_lost", 100, "GPU is lost", line=102, device="gpu:1"))
     made = with_quality(recording(util=[50.0] * 200), log_events=tuple(told), synthetic_time=True)
@@ -58,7 +56,6 @@ def test_the_summary_tells_what_happened() -> None:
 
 
 def test_the_same_log_is_read_once(gpureport: Program, tmp_path: Path) -> None:
-    """A second ingest says the run is there; other labels are taken over without reading it again."""
     (tmp_path / "gpu.csv").write_text(log())
     gpureport("ingest", "gpu.csv", "--name", "g", "--step", "a", "--param", "lr=1")
     parquet = next((tmp_path / ".gpureport").rglob("hardware.parquet"))
@@ -74,7 +71,6 @@ def test_the_same_log_is_read_once(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_the_source_is_not_touched(gpureport: Program, tmp_path: Path) -> None:
-    """A log is byte-identical after it was read."""
     path = tmp_path / "gpu.csv"
     path.write_text(dirty())
     before = (path.read_bytes(), path.stat().st_mtime_ns)
@@ -83,7 +79,6 @@ def test_the_source_is_not_touched(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_strict_fails_on_a_rejected_line(gpureport: Program, tmp_path: Path) -> None:
-    """With --strict one line that was not understood is an error, and no run is left in the store."""
     (tmp_path / "gpu.csv").write_text(dirty())
     outcome = gpureport("ingest", "gpu.csv", "--strict")
     assert outcome.code == 3
@@ -92,7 +87,6 @@ def test_strict_fails_on_a_rejected_line(gpureport: Program, tmp_path: Path) -> 
 
 
 def test_runs_are_shown_labelled_exported_and_removed(gpureport: Program, tmp_path: Path) -> None:
-    """The life of a run in the store."""
     (tmp_path / "gpu.csv").write_text(log(5))
     gpureport("ingest", "gpu.csv", "--name", "a", "--param", "lr=0.1", "--tag", "team=x", "--work", "100:steps")
     gpureport("runs", "step", "a", "baseline")
@@ -107,7 +101,6 @@ def test_runs_are_shown_labelled_exported_and_removed(gpureport: Program, tmp_pa
 
 
 def test_a_stored_run_is_a_source(gpureport: Program, tmp_path: Path) -> None:
-    """Every command that takes a log takes the name of a stored run."""
     (tmp_path / "gpu.csv").write_text(log(60))
     gpureport("ingest", "gpu.csv", "--name", "kept")
     stored = json.loads(gpureport("analyze", "kept", "--format", "json").out)["runs"][0]
@@ -116,7 +109,6 @@ def test_a_stored_run_is_a_source(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_a_stored_run_takes_labels_but_no_placement(gpureport: Program, tmp_path: Path) -> None:
-    """A step given with a stored run counts for this report; a zone does not fit what was already placed."""
     (tmp_path / "gpu.csv").write_text(log(60))
     gpureport("ingest", "gpu.csv", "--name", "kept")
     run = json.loads(gpureport("analyze", "kept", "--step", "b", "--format", "json").out)["runs"][0]["run"]
@@ -126,7 +118,6 @@ def test_a_stored_run_takes_labels_but_no_placement(gpureport: Program, tmp_path
 
 
 def test_one_bad_log_does_not_keep_the_others_out(gpureport: Program, tmp_path: Path) -> None:
-    """Of a folder every log that can be read is stored; the other is named, and so is what is no log."""
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "a.csv").write_text("timestamp, uuid\n2026/03/14 09:00:00.000, x\n")
     (tmp_path / "logs" / "b.csv").write_text(log(5))
@@ -140,7 +131,6 @@ def test_one_bad_log_does_not_keep_the_others_out(gpureport: Program, tmp_path: 
 
 
 def test_hostile_names_do_not_steer_the_terminal(gpureport: Program, tmp_path: Path) -> None:
-    """Escape codes in a name or a message are not printed."""
     (tmp_path / "gpu.csv").write_text(log(3) + "No devices were found \x1b]0;owned\x07\n")
     outcome = gpureport("ingest", "gpu.csv", "--name", "a\x1b[31m\nb")
     assert "\x1b" not in outcome.out
@@ -149,7 +139,6 @@ def test_hostile_names_do_not_steer_the_terminal(gpureport: Program, tmp_path: P
 
 
 def test_strict_does_not_mind_gpus_left_out(gpureport: Program, tmp_path: Path) -> None:
-    """Rows of GPUs that were not asked for are no fault of the log; a GPU that is not there is named."""
     (tmp_path / "gpu.csv").write_text(log(5, gpus=2))
     assert gpureport("ingest", "gpu.csv", "--strict", "--gpus", "0").code == 0
     outcome = gpureport("ingest", "gpu.csv", "--gpus", "7")
@@ -157,7 +146,6 @@ def test_strict_does_not_mind_gpus_left_out(gpureport: Program, tmp_path: Path) 
 
 
 def test_standard_input_and_pipes(tmp_path: Path) -> None:
-    """`-` and a pipe are read like a file, in one go."""
     text = log(60)
     command = [sys.executable, "-m", "gpureport", "analyze", "-", "--format", "json"]
     done = subprocess.run(command, input=text, cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -180,7 +168,6 @@ def test_standard_input_and_pipes(tmp_path: Path) -> None:
 def test_a_large_log_is_not_hashed_for_a_store_without_it(
     gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether a large log is stored is asked only where a run of its size is; the outcome is the same."""
     monkeypatch.setattr("gpureport.cli.runs.run_storing._SMALL", 0)
     (tmp_path / "gpu.csv").write_text(log())
     assert "already" not in gpureport("ingest", "gpu.csv").out
@@ -193,7 +180,6 @@ def test_a_large_log_is_not_hashed_for_a_store_without_it(
 
 
 def test_several_logs_as_one_run(gpureport: Program, tmp_path: Path) -> None:
-    """--as-one-run makes one run of several logs, for every command that reads logs; a stored run is no part of one."""
     lines = log(40, gpus=2).splitlines(keepends=True)
     (tmp_path / "gpu.csv.1").write_text("".join(lines[:41]))
     (tmp_path / "gpu.csv").write_text(lines[0] + "".join(lines[41:]))
@@ -208,7 +194,6 @@ def test_several_logs_as_one_run(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_a_compressed_log(gpureport: Program, tmp_path: Path) -> None:
-    """A cut compressed log is read as far as it goes, and that is said."""
     content = gzip.compress(log(4000).encode())
     (tmp_path / "a.csv.gz").write_bytes(content[: len(content) // 2])
     out = gpureport("ingest", "a.csv.gz").out
@@ -226,7 +211,6 @@ def test_progress_is_shown_on_a_terminal_only(  # noqa: PLR0913 - one argument a
     patience: float,
     shown: bool,
 ) -> None:
-    """A read that takes over a second shows a bar on standard error of a terminal, and nowhere else."""
     (tmp_path / "gpu.csv").write_text(log())
     monkeypatch.setattr("gpureport.cli.messages.progress._PATIENCE", patience)
     monkeypatch.setattr(type(sys.stderr), "isatty", lambda _: terminal, raising=False)
@@ -237,7 +221,6 @@ def test_progress_is_shown_on_a_terminal_only(  # noqa: PLR0913 - one argument a
 
 
 def test_notes_fit_the_terminal(gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A note goes on below its beginning on a terminal, tables stay as they are; in a pipe a note is a line."""
     (tmp_path / "gpu.csv").write_text(log().replace("utilization.gpu [%]", "utilization.gpu").replace("90 %", "0.9"))
     monkeypatch.setenv("COLUMNS", "60")
     piped = gpureport("ingest", "gpu.csv", "--explain").out.splitlines()
@@ -253,7 +236,6 @@ def test_notes_fit_the_terminal(gpureport: Program, tmp_path: Path, monkeypatch:
 
 
 def test_one_of_a_thing_is_said_as_one(gpureport: Program, tmp_path: Path) -> None:
-    """Counts go with their nouns."""
     (tmp_path / "gpu.csv").write_text("\n".join([HEADER, row(0), row(0), "No devices were found", ""]))
     assert "  1 row shares the time stamp of the row before (kept)\n" in gpureport("ingest", "gpu.csv").out
     (tmp_path / "one.csv").write_text("\n".join([HEADER, row(0), ""]))
@@ -267,7 +249,6 @@ def test_one_of_a_thing_is_said_as_one(gpureport: Program, tmp_path: Path) -> No
 
 
 def test_what_several_logs_say_of_each_other(gpureport: Program, tmp_path: Path) -> None:
-    """--explain tells what was made of logs that share time."""
     for name, util in (("a", 90), ("b", 10)):
         (tmp_path / f"{name}.csv").write_text(
             "\n".join([HEADER, *(row(second, util=util) for second in range(20)), ""])
@@ -277,7 +258,6 @@ def test_what_several_logs_say_of_each_other(gpureport: Program, tmp_path: Path)
 
 
 def test_known_bytes_under_another_name_are_told(gpureport: Program, tmp_path: Path) -> None:
-    """With the name under which commands find them; one that is given renames the run."""
     for name in ("eobo.csv", "last-good.csv"):
         (tmp_path / name).write_text(log(20))
     gpureport("ingest", "eobo.csv")

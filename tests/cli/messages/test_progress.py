@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_startup import SAMPLE
+from tests.cli.logs import SAMPLE
 
 pty = pytest.importorskip("pty", reason="pseudo-terminals are a matter of Unix")
 
@@ -60,7 +60,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_every_long_stage_is_named_on_a_terminal(folder: Path) -> None:
-    """Reading, analysing and writing each show a line, on standard error alone."""
     seen, out = watch(folder, "report", "gpu.csv.gz", "-o", "a.html")
     for stage in ("Reading gpu.csv.gz", "Analysing", "Writing a.html"):
         assert stage in seen
@@ -69,14 +68,12 @@ def test_every_long_stage_is_named_on_a_terminal(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_night_shows_its_stages(folder: Path) -> None:
-    """So do the pages of a night."""
     seen, _ = watch(folder, "nightly", "gpu.csv.gz", "--site", "site", "--date", "2026-03-14")
     assert "Reading gpu.csv.gz" in seen
     assert "Writing the pages in site" in seen
 
 
 def test_short_work_shows_nothing(folder: Path) -> None:
-    """Work of less than the patience leaves only what the command says."""
     seen, _ = watch(folder, "report", "gpu.csv.gz", "-o", "a.html", patience=3600.0)
     assert "Reading" not in seen
     assert "Analysing" not in seen
@@ -84,5 +81,4 @@ def test_short_work_shows_nothing(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_quiet_shows_nothing(folder: Path) -> None:
-    """With -q nothing but errors is on the terminal."""
     assert watch(folder, "-q", "report", "gpu.csv.gz", "-o", "a.html")[0] == ""

@@ -11,7 +11,6 @@ LOG = str(Path(__file__).parents[3] / "sample_logs" / "healthy")
 
 @pytest.mark.parametrize("flag", ["-q", "--quiet"])
 def test_a_quiet_command_says_nothing_but_its_answer(gpureport: Program, tmp_path: Path, flag: str) -> None:
-    """Wherever the flag stands; an error is said all the same."""
     usual = gpureport("report", LOG, "-o", str(tmp_path / "r.html"))
     assert usual.err.endswith("r.html\n")
     assert gpureport("report", LOG, "-o", str(tmp_path / "r.html"), flag).err == ""
@@ -21,7 +20,6 @@ def test_a_quiet_command_says_nothing_but_its_answer(gpureport: Program, tmp_pat
 
 
 def test_a_quiet_ingest_says_nothing_but_errors(gpureport: Program, tmp_path: Path) -> None:
-    """Neither that a run was stored nor what became of its lines; how a log was understood was asked for."""
     store = ("--store", str(tmp_path / "one"))
     quiet = gpureport("-q", "ingest", LOG, *store)
     assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
@@ -35,7 +33,6 @@ def test_a_quiet_ingest_says_nothing_but_errors(gpureport: Program, tmp_path: Pa
 
 @pytest.mark.parametrize("flag", ["-v", "--verbose"])
 def test_a_verbose_command_accounts_for_every_line_it_read(gpureport: Program, flag: str) -> None:
-    """On standard error, so that the answer stays as it was."""
     usual, verbose = gpureport("analyze", LOG), gpureport("analyze", LOG, flag)
     assert (verbose.out, usual.err) == (usual.out, "")
     assert "lines = " in verbose.err

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.logs import HEADER, stamp
 from tests.cli.program import Program
-from tests.importers.written_logs import HEADER, stamp
 
 _OTHERS = "outside the job of --job"
 
@@ -29,7 +29,6 @@ def _runs(gpureport: Program, *arguments: str) -> list[dict[str, Any]]:
 
 
 def test_one_job_is_read_alone(gpureport: Program) -> None:
-    """Its rows, and the others with the reason why they are left out; by whatever way the log is named."""
     gpureport("ingest", "night.csv")
     for source in ("night.csv", "night"):
         (run,) = _runs(gpureport, source, "--job", "2")
@@ -39,26 +38,22 @@ def test_one_job_is_read_alone(gpureport: Program) -> None:
 
 
 def test_each_job_is_a_run_on_request(gpureport: Program) -> None:
-    """Together they hold what belongs to jobs, in analyses and in the store."""
     assert [run["run"]["name"] for run in _runs(gpureport, "night.csv", "--job", "each")] == ["night #1", "night #2"]
     gpureport("ingest", "night.csv", "--job", "each")
     assert [run["run"]["name"] for run in _runs(gpureport, "night #1", "night #2")] == ["night #1", "night #2"]
 
 
 def test_jobs_are_compared(gpureport: Program) -> None:
-    """Each is a step."""
     assert "night #1 → night #2" in " ".join(gpureport("compare", "night.csv", "--job", "each").out.split())
 
 
 def test_a_part_of_a_log_has_its_own_jobs(gpureport: Program) -> None:
-    """They are counted in what --from and --to leave."""
     (run,) = _runs(gpureport, "night.csv", "--from", "600s", "--job", "1")
     assert run["run"]["name"] == "night #1"
     assert run["run"]["started"] == "2026-03-14T09:10:00.000"
 
 
 def test_a_job_that_is_not_there_is_an_error_that_lists_them(gpureport: Program) -> None:
-    """In one line."""
     result = gpureport("analyze", "night.csv", "--job", "3")
     assert result.code == 2
     assert result.err.startswith("gpureport: --job: night has no job 3; it holds 2 jobs: job 1, 2026-03-14 09:00:00 to")
@@ -66,14 +61,12 @@ def test_a_job_that_is_not_there_is_an_error_that_lists_them(gpureport: Program)
 
 
 def test_what_is_no_number_of_a_job_is_refused(gpureport: Program) -> None:
-    """As any value of an option is."""
     assert (
         "'0' is neither the number of a job, such as 2, nor each" in gpureport("analyze", "night.csv", "--job", "0").err
     )
 
 
 def test_a_log_without_work_has_no_job(gpureport: Program, tmp_path: Path) -> None:
-    """It says so."""
     rows = [f"{stamp(second)}, 0, NVIDIA L4, 0 %, 3 MiB, 20.00 W" for second in range(300)]
     (tmp_path / "idle.csv").write_text("\n".join([HEADER, *rows, ""]))
     assert "idle holds no job: no GPU worked" in gpureport("analyze", "idle.csv", "--job", "1").err

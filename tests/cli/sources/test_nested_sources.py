@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.logs import HEADER, row, write_recording
 from tests.cli.program import Program
-from tests.importers.written_logs import HEADER, row, write_recording
 
 PLACES = ("base", "base/2", "base/3", "8-workers", "8-workers/2", "8-workers/3")
 
@@ -34,7 +34,6 @@ def steps(gpureport: Program, *arguments: str) -> dict[str, int]:
 
 
 def test_each_folder_of_recordings_is_a_step(gpureport: Program, runs: Path) -> None:
-    """Its recordings are repetitions, in the order named; the report says the same."""
     assert list(steps(gpureport, "runs/base", "runs/8-workers").items()) == [("base", 3), ("8-workers", 3)]
     assert list(steps(gpureport, "runs/8-workers/", "runs/base").items()) == [("8-workers", 3), ("base", 3)]
     gpureport("report", "runs/base", "runs/8-workers", "-o", "out.json")
@@ -42,19 +41,16 @@ def test_each_folder_of_recordings_is_a_step(gpureport: Program, runs: Path) -> 
 
 
 def test_a_folder_with_one_recording_stands_beside_one_with_several(gpureport: Program, runs: Path) -> None:
-    """It keeps the name of its run."""
     record(runs / "runs" / "pinned", 400)
     assert steps(gpureport, "runs/base", "runs/pinned") == {"base": 3, "pinned": 1}
 
 
 def test_a_folder_alone_is_no_step(gpureport: Program, runs: Path) -> None:
-    """Its recordings are the steps then, as there would be nothing to compare."""
     del runs
     assert list(steps(gpureport, "runs/base").values()) == [1, 1, 1]
 
 
 def test_folders_of_one_name_are_told_apart(gpureport: Program, runs: Path) -> None:
-    """By their whole paths; names of folders are not told where they must be hidden."""
     for place in (1, 2):
         record(runs / "other" / "base" / str(place), place)
     assert steps(gpureport, "runs/base", "other/base") == {"runs/base": 3, "other/base": 2}
@@ -62,21 +58,18 @@ def test_folders_of_one_name_are_told_apart(gpureport: Program, runs: Path) -> N
 
 
 def test_a_label_that_was_given_stays(gpureport: Program, runs: Path) -> None:
-    """With --step, and in a file beside the recording."""
     assert steps(gpureport, "runs/base", "runs/8-workers", "--step", "a", "--step", "b") == {"a": 3, "b": 3}
     (runs / "runs" / "base" / "2" / "labels.json").write_text('{"step": "second"}')
     assert steps(gpureport, "runs/base", "runs/8-workers") == {"base": 2, "second": 1, "8-workers": 3}
 
 
 def test_logs_of_other_recorders_are_no_repetitions(gpureport: Program, runs: Path) -> None:
-    """A folder may hold logs of any kind; only recordings are runs by themselves."""
     for name in PLACES:
         (runs / "runs" / name / "run.json").unlink()
     assert len(steps(gpureport, "runs/base", "runs/8-workers")) == len(PLACES)
 
 
 def test_a_run_below_a_folder_that_is_named_too_counts_once(gpureport: Program, runs: Path) -> None:
-    """As what names it more closely, whatever the order; one line says so."""
     del runs
     for named in (("runs/base", "runs/base/2"), ("runs/base/2", "runs/base")):
         assert steps(gpureport, *named, "runs/8-workers") == {"base": 2, "base/2": 1, "8-workers": 3}
@@ -88,7 +81,6 @@ def test_a_run_below_a_folder_that_is_named_too_counts_once(gpureport: Program, 
 
 
 def test_a_folder_of_which_nothing_is_left_is_refused(gpureport: Program, runs: Path) -> None:
-    """One line says what to leave out."""
     del runs
     done = gpureport("report", "runs/base/2", "runs/base/2/gpu.csv", "-o", "out.json")
     assert done.code == 3
@@ -97,7 +89,6 @@ def test_a_folder_of_which_nothing_is_left_is_refused(gpureport: Program, runs: 
 
 
 def test_a_file_of_steps_counts_each_run_once(gpureport: Program, runs: Path) -> None:
-    """Within a step and between steps: a run belongs to the step that names it most closely."""
     (runs / "steps.toml").write_text(
         '[[step]]\nlabel = "base"\nruns = ["runs/base", "runs/base/2", "runs/base/2"]\n'
         '[[step]]\nlabel = "third"\nruns = ["runs/base/3"]\n'
@@ -111,7 +102,6 @@ def test_a_file_of_steps_counts_each_run_once(gpureport: Program, runs: Path) ->
 
 
 def test_a_folder_that_is_named_twice_counts_once(gpureport: Program, runs: Path) -> None:
-    """However it is written; one line says so."""
     for again in ("runs/base/", str(runs / "runs/base"), "runs/8-workers/../base"):
         named = ("runs/base", again, "runs/8-workers")
         assert steps(gpureport, *named) == {"base": 3, "8-workers": 3}
@@ -125,14 +115,12 @@ def test_a_folder_that_is_named_twice_counts_once(gpureport: Program, runs: Path
 
 
 def test_a_run_may_be_compared_with_itself(gpureport: Program, runs: Path) -> None:
-    """Beside another it counts once."""
     record(runs / "runs" / "pinned", 400)
     assert len(json.loads(gpureport("compare", "runs/pinned", "runs/pinned/", "--format", "json").out)["steps"]) == 2
     assert len(steps(gpureport, "runs/pinned", "runs/pinned/", "runs/8-workers/2")) == 2
 
 
 def test_copies_of_a_log_are_runs_of_their_own(gpureport: Program, runs: Path) -> None:
-    """Also where their names are hidden; a copy may be what a repetition of a replayed log is."""
     shutil.copytree(runs / "runs" / "base" / "2", runs / "runs" / "base" / "copy")
     for options in ([], ["--anonymise"]):
         assert list(steps(gpureport, "runs/base", "runs/8-workers", *options).values()) == [4, 3]
@@ -147,7 +135,6 @@ def test_copies_of_a_log_are_runs_of_their_own(gpureport: Program, runs: Path) -
 @pytest.mark.parametrize("name", ["x" * 300, f"{'x' * 300}.csv", f"runs/{'x' * 300}"])
 @pytest.mark.parametrize("command", ["compare", "analyze"])
 def test_a_name_too_long_for_a_file_is_no_file(gpureport: Program, runs: Path, command: str, name: str) -> None:
-    """It is looked up as any other name, and no permission is to blame."""
     del runs
     done = gpureport(command, "runs/base", name)
     assert (done.code, len(done.err.splitlines())) == (3, 1)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.logs import stamp
 from tests.cli.program import Program
 from tests.importers.reading.test_run_sources import dmon, query, write
-from tests.importers.written_logs import stamp
 
 HOST = "timestamp,cpu_percent\n" + "".join(f"{stamp(at).replace('/', '-')},50\n" for at in range(60))
 TRAINING = "timestamp,loss\n" + "".join(f"{stamp(at).replace('/', '-')},{9 - at / 60}\n" for at in range(60))
@@ -30,7 +30,6 @@ def runs(gpureport: Program, *words: str) -> list[tuple[str, str, list[str]]]:
 
 
 def test_sources_of_one_job_are_one_run_in_any_order(gpureport: Program) -> None:
-    """GPU, copies, host and training logs make one run, named in any order, or with options."""
     everything = ("a.log", "copies.log", "host.log", "loss.log")
     found = {str(runs(gpureport, *order)) for order in list(permutations(everything))[::4]}
     options = ("--host", "host.log", "--training", "loss.log")
@@ -41,7 +40,6 @@ def test_sources_of_one_job_are_one_run_in_any_order(gpureport: Program) -> None
 
 
 def test_companions_join_the_step_whose_time_they_share(gpureport: Program) -> None:
-    """A comparison keeps its steps; logs beside them join one each."""
     outcome = gpureport("compare", "copies.log", "a.log", "b.log", "host.log", "--format", "json")
     assert [step["label"] for step in json.loads(outcome.out)["steps"]] == ["a", "b"]
     assert "gpureport: read as one run: a.log, copies.log" in outcome.err

@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.record_folder import RecordedRun, format_run_file
-from gpureport.redaction import HIDDEN
-from tests.cli.planted_secrets import Exits, Planter
+from tests.cli.logs import log, stamp
 from tests.cli.program import Program
 from tests.importers.trackers.neptune import dumps, folders
 from tests.importers.trackers.neptune.schedule import START, Schedule, loss, square
-from tests.importers.written_logs import log, stamp
 from tests.recorder.recorded import run_record
+from tests.secrets.planted_secrets import HIDDEN, Exits, Planter
 
 _REPORTS = tuple(f"--output=r.{end}" for end in ("html", "md", "json", "pdf"))
 
@@ -107,23 +105,21 @@ def _write_recording(folder: Path, planter: Planter, seconds: int) -> None:
         f"timestamp,step,loss {planter.plant_shaped('training metric')}\n"
         + "".join(f"2026-03-14T09:00:{second:02d},{second},{1 / (second + 1)}\n" for second in range(50))
     )
-    run = RecordedRun(
-        command=(
-            "python",
-            "train.py",
-            "--hf-token",
-            planter.plant("command line"),
-            planter.plant_shaped("command line"),
-        ),
-        host=f"node {planter.plant_shaped('host of a recording')}",
-        timezone="UTC",
-        started=1_773_478_800_000_000,
-        ended=1_773_478_800_000_000 + seconds * 1_000_000,
-        params=(("db_password", planter.plant("recorded param")), ("opt", planter.plant_shaped("recorded param"))),
-        tags=(("user", planter.plant_shaped("recorded user")), ("secret", planter.plant("recorded tag"))),
-        notes=(f"It fetched {planter.plant_shaped('recorded note')}.",),
-    )
-    (folder / "run.json").write_text(format_run_file(run))
+    secret, shaped = planter.plant, planter.plant_shaped
+    run = {
+        "schema": "gpureport.record/1",
+        "command": ["python", "train.py", "--hf-token", secret("command line"), shaped("command line")],
+        "host": f"node {shaped('host of a recording')}",
+        "timezone": "UTC",
+        "started": 1_773_478_800_000_000,
+        "ended": 1_773_478_800_000_000 + seconds * 1_000_000,
+        "exit_code": 0,
+        "interval": 1.0,
+        "params": {"db_password": secret("recorded param"), "opt": shaped("recorded param")},
+        "tags": {"user": shaped("recorded user"), "secret": secret("recorded tag")},
+        "notes": [f"It fetched {shaped('recorded note')}."],
+    }
+    (folder / "run.json").write_text(json.dumps(run))
     labels = {"params": {"key": planter.plant("label of a folder")}, "tags": {"by": planter.plant_shaped("label")}}
     (folder / "labels.json").write_text(json.dumps(labels))
 

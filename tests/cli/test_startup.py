@@ -3,11 +3,11 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-SAMPLE = Path(__file__).parents[1] / "sample_logs" / "mem_pressure" / "nvidia-smi.csv.gz"
+from tests.cli.logs import SAMPLE
+
 HEAVY = ("pandas", "pyarrow", "scipy", "matplotlib", "jinja2", "mlflow", "neptune", "numpy", "typst")
 NOT_FOR_ANALYSIS = ("pandas", "matplotlib", "mlflow", "neptune", "typst")
 
@@ -38,19 +38,16 @@ def loaded(*arguments: str) -> set[str]:
     ids=["import", "help", "version", "compare", "explain"],
 )
 def test_start_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
-    """Importing the command line, its help and its version load no numerical, drawing or tracker library."""
     assert loaded(*arguments) & set(HEAVY) == set()
 
 
 def test_analyze_loads_no_frames_and_no_charts() -> None:
-    """Findings as JSON need neither pandas nor matplotlib nor a tracker."""
     assert loaded("analyze", str(SAMPLE), "--format", "json") & set(NOT_FOR_ANALYSIS) == set()
 
 
 @pytest.mark.parametrize(("name", "ours"), [("OPENBLAS_NUM_THREADS", "1"), ("MIMALLOC_ALLOW_THP", "0")])
 @pytest.mark.parametrize("given", [None, "3"])
 def test_libraries_are_told_what_suits_small_work(name: str, ours: str, given: str | None) -> None:
-    """NumPy multiplies with one thread and Arrow takes small pages, unless whoever calls the program says otherwise."""
     code = "import os, sys; sys.argv = ['gpureport', '--version']\nfrom gpureport.cli import main\ntry: main()\n"
     code += f"finally: print(os.environ[{name!r}])"
     environment = {other: value for other, value in os.environ.items() if other != name}

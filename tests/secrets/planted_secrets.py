@@ -18,6 +18,8 @@ SHAPES = (
     *("api_key={}", "password: {}", "--hf-token {}", "me:{}@host"),
 )
 """Forms that show a secret, whatever name it has."""
+HIDDEN = "***"
+"""What stands in the place of a secret."""
 
 
 @dataclass

@@ -1,14 +1,14 @@
 """Secrets planted in every text a source can hold: no output of any command shows one."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from gpureport.redaction import HIDDEN, redact_pairs
-from tests.cli.planted_secrets import SHAPES, Exits, Planter
+from tests.cli.logs import log
 from tests.cli.program import Program
 from tests.importers.trackers.mlflow.stores import START, Made, database, monitored, run_id
-from tests.importers.written_logs import log
+from tests.secrets.planted_secrets import HIDDEN, SHAPES, Exits, Planter
 
 _NAMES = ("api_key", "wandb.api_key", "HF_TOKEN", "db.password", "aws_secret_access_key", "neptune_api_token", "passwd")
 
@@ -98,20 +98,22 @@ def test_no_exit_shows_a_secret(gpureport: Program, tmp_path: Path, tracker: Pat
     assert exits.find_leaks(Planter({_secret(place): str(place) for place in range(60)})) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("max_tokens", "512"), ("tokenizer", "bert"), ("num_tokens_per_batch", "4e5"), ("key_padding", "same")),
-        *(("primary_metric", "loss"), ("pad_token", "[PAD]"), ("eos_token", "</s>"), ("stop_tokens", "</s>")),
-        *(("sort_key", "length"), ("bucket_key", "size"), ("monitor_metric", "auth"), ("label_key", "y")),
-        *(("num_key_value_heads", "8"), ("key_dim", "64"), ("passes", "3"), ("author", "ann"), ("patience", "5")),
-        *(("image_token", "<image>"), ("token_embedding", "learned"), ("lr", "3e-4"), ("optimizer", "adamw")),
-        *(("tokenizer_path", "bert-base"), ("dataset", "s3://bucket/a/b"), ("schedule", "basic training")),
-        *(("mlflow.source.git.commit", "0123456789abcdef0123456789abcdef01234567"), ("mlflow.parentRunId", "a1" * 16)),
-        *(("query_key_norm", "rms"), ("tokens_per_step", "2M"), ("mask_token", "[MASK]"), ("group_key", "host")),
-        *(("output_keys", "logits,hidden"), ("vocab_size", "50257"), ("token_dropout", "none"), ("key_type", "fp8")),
-    ],
+_SETTINGS = (
+    *(("max_tokens", "512"), ("tokenizer", "bert"), ("num_tokens_per_batch", "4e5"), ("key_padding", "same")),
+    *(("primary_metric", "loss"), ("pad_token", "[PAD]"), ("eos_token", "</s>"), ("stop_tokens", "</s>")),
+    *(("sort_key", "length"), ("bucket_key", "size"), ("monitor_metric", "auth"), ("label_key", "y")),
+    *(("num_key_value_heads", "8"), ("key_dim", "64"), ("passes", "3"), ("author", "ann"), ("patience", "5")),
+    *(("image_token", "<image>"), ("token_embedding", "learned"), ("lr", "3e-4"), ("optimizer", "adamw")),
+    *(("tokenizer_path", "bert-base"), ("dataset", "s3://bucket/a/b"), ("schedule", "basic training")),
+    *(("mlflow.source.git.commit", "0123456789abcdef0123456789abcdef01234567"), ("mlflow.parentRunId", "a1" * 16)),
+    *(("query_key_norm", "rms"), ("tokens_per_step", "2M"), ("mask_token", "[MASK]"), ("group_key", "host")),
+    *(("output_keys", "logits,hidden"), ("vocab_size", "50257"), ("token_dropout", "none"), ("key_type", "fp8")),
 )
-def test_settings_stay(name: str, value: str) -> None:
-    """Words of machine learning that speak of tokens and keys."""
-    assert redact_pairs([(name, value)]) == ((name, value),)
+"""Words of machine learning that speak of tokens and keys."""
+
+
+def test_settings_stay(gpureport: Program, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(log())
+    params = [word for name, value in _SETTINGS for word in ("--param", f"{name}={value}")]
+    shown = gpureport("analyze", "log.csv", *params, "--format", "json").out
+    assert json.loads(shown)["runs"][0]["run"]["params"] == dict(_SETTINGS)

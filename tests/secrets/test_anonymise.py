@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.logs import log
 from tests.cli.program import Program
-from tests.importers.written_logs import log
 from tests.support.pdf_reading import needs_poppler, text
 
 
