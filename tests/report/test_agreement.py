@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import gpureport
-from gpureport.testing import Analysis, build_page
+from gpureport.testing import build_page
 from tests.support import runs
 from tests.support.runs import CHAIN, ReadPage, plain, strings
 
@@ -30,7 +30,7 @@ LETTERED = {"0", "100", "95", "5"}
 
 
 @pytest.fixture(scope="module", params=SETS)
-def analyses(request: pytest.FixtureRequest) -> tuple[Analysis, ...]:
+def analyses(request: pytest.FixtureRequest) -> tuple[gpureport.Analysis, ...]:
     settings = {"prices": {"gpu_hour": 2.0, "currency": "USD", "date": "2026-03-01"}}
     return tuple(gpureport.analyze(each.recording, settings=settings) for each in runs.sample(*SETS[request.param]))
 
@@ -67,7 +67,7 @@ def shown(results: Any, form: str) -> str:  # noqa: ANN401 - any results
     return " ".join(ReadPage(re.sub(r'<p class="note">The charts hold [^<]*</p>', "", text)).words)
 
 
-def test_no_format_has_a_number_of_its_own_or_lacks_a_key_figure(analyses: tuple[Analysis, ...]) -> None:
+def test_no_format_has_a_number_of_its_own_or_lacks_a_key_figure(analyses: tuple[gpureport.Analysis, ...]) -> None:
     content = json.loads(build_page(analyses, "json"))
     told = lengths(content).union(*map(numbers, strings(content)))
     tiles = [tile["value"] for tile in content["tiles"]]
@@ -82,7 +82,7 @@ def test_no_format_has_a_number_of_its_own_or_lacks_a_key_figure(analyses: tuple
         assert [each for each in wanted if plain(each) not in words] == [], form
 
 
-def test_words_are_the_values_rounded(analyses: tuple[Analysis, ...]) -> None:
+def test_words_are_the_values_rounded(analyses: tuple[gpureport.Analysis, ...]) -> None:
     content = json.loads(build_page(analyses, "json"))
     # classes too small to show are left out of the ratios, not of the whole
     hidden = 11 * 0.0005
@@ -109,7 +109,7 @@ def test_words_are_the_values_rounded(analyses: tuple[Analysis, ...]) -> None:
     assert [pair for pair in pairs if off(pair[0], pair[1]) > 0.5 + 1e-4 + pair[2]] == []
 
 
-def test_what_has_one_label_has_one_figure(analyses: tuple[Analysis, ...]) -> None:
+def test_what_has_one_label_has_one_figure(analyses: tuple[gpureport.Analysis, ...]) -> None:
     """Tiles, tables and bars that call a figure of a step the same print the same, to within their digits."""
     content = json.loads(build_page(analyses, "json"))
     found: dict[tuple[str, str], list[str]] = {}
@@ -138,7 +138,7 @@ def test_what_has_one_label_has_one_figure(analyses: tuple[Analysis, ...]) -> No
     assert wrong == {}
 
 
-def recorded(folder: Path) -> Analysis:
+def recorded(folder: Path) -> gpureport.Analysis:
     """Return a log of two GPUs whose every sample is known: 1200 s, a second apart."""
     rows = ["timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB], power.draw [W]"]
     for second in range(1201):

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,7 +80,7 @@ def test_json_is_valid_by_its_schema_and_holds_no_samples() -> None:
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads((SAMPLES.parent / "docs/reference/report-1.schema.json").read_text())
     validator = jsonschema.Draft202012Validator(strict(schema))
-    made = [run(), run(gpus=1, seconds=0), steps_with(TEXTS["script"]), runs.recorded_steps()]
+    made: list[Any] = [run(), run(gpus=1, seconds=0), steps_with(TEXTS["script"]), runs.recorded_steps()]
     for results in (*made, *map(runs.sample, runs.FOLDERS)):
         content = json.loads(gpureport.report(results, format="json"))
         assert [error.message for error in validator.iter_errors(content)] == []

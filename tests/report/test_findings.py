@@ -104,7 +104,8 @@ def advised(*findings: Finding) -> list[tuple[str, str, str]]:
     ]
 
 
-INFO, GRAVE = {"severity": Severity.INFO}, {"severity": Severity.PROBLEM}
+INFO: dict[str, Any] = {"severity": Severity.INFO}
+GRAVE: dict[str, Any] = {"severity": Severity.PROBLEM}
 ADVISED: dict[str, tuple[tuple[Finding, ...], list[str]]] = {
     "the gravest, then the largest certain saving": (
         (gap("tail_idle", 500, 560), gap("cpu_bound", 200, 280, confidence=Confidence.LOW), gap("mem_leak", **GRAVE)),

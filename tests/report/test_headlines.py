@@ -13,11 +13,11 @@ import pytest
 import gpureport
 from gpureport import testing
 from gpureport.cli.main import main
-from gpureport.testing import Analysis, Confidence, Recording, build_page, with_params, with_training
+from gpureport.testing import Confidence, Recording, build_page, with_params, with_training
 from tests.support import runs
 from tests.support.runs import divided, page_of, plain, run, step
 
-Made = Recording | Analysis | Sequence[Recording | Analysis]
+Made = Recording | gpureport.Analysis | Sequence[Recording | gpureport.Analysis]
 
 OF_SAMPLES = {
     "clocks_locked": ("healthy", "", "92%"),
@@ -111,7 +111,7 @@ def test_what_a_lead_says_was_lost_is_the_sum_of_the_classes() -> None:
 
 def without_gpu() -> Recording:
     made = run()
-    return replace(runs.with_run(made, devices=()), series=made.series.slice(0, 0))
+    return gpureport.Recording(run=replace(made.run, devices=()), series=made.series.slice(0, 0))
 
 
 def trained(label: str, accuracy: float, work: float, count: int = 3) -> list[Recording]:

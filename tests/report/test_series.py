@@ -15,7 +15,7 @@ import pytest
 import gpureport
 from gpureport import testing
 from gpureport.cli.main import main
-from gpureport.testing import Analysis, Recording, analyze, build_page, finding
+from gpureport.testing import Recording, analyze, build_page, finding
 from tests.support.runs import SAMPLES, run, with_run
 
 Floats = npt.NDArray[np.float64]
@@ -33,12 +33,12 @@ class Decoded(NamedTuple):
 class Packed(NamedTuple):
     """What a page holds for its charts."""
 
-    index: dict[str, Any]
+    contents: dict[str, Any]
     blobs: dict[str, bytes]
     characters: int
 
 
-def unpack_page(results: Recording | Analysis) -> Packed:
+def unpack_page(results: Recording | gpureport.Analysis) -> Packed:
     return unpack_text(build_page(results, "html"))
 
 
@@ -63,7 +63,7 @@ def numbers(raw: bytes) -> list[int]:
 
 def decode(packed: Packed) -> list[dict[str, Decoded]]:
     """Return the metrics of each device by title, read apart from the code that packs them."""
-    (index,) = packed.index["runs"]
+    (index,) = packed.contents["runs"]
     times: list[Floats] = []
     devices = []
     for device in index["devices"]:
@@ -124,7 +124,7 @@ def test_two_hours_of_eight_gpus_take_a_third_of_a_megabyte() -> None:
         )
     )
     assert packed.characters <= 333_000
-    assert packed.index["runs"][0]["bucket"] == 0
+    assert packed.contents["runs"][0]["bucket"] == 0
 
 
 @pytest.mark.parametrize(("detail", "bucket"), [("30", 30), ("3", 0), ("full", 0), ("auto", 0)])
@@ -134,7 +134,7 @@ def test_buckets_hold_their_smallest_mean_and_largest_value(tmp_path: Path, deta
     with pytest.raises(SystemExit):
         main(["report", str(source), "-o", str(page), "--detail", detail])
     packed = unpack_text(page.read_text())
-    assert packed.index["runs"][0]["bucket"] == bucket
+    assert packed.contents["runs"][0]["bucket"] == bucket
     (recording,) = gpureport.read(source)
     rows = [row for row in recording.series.to_pylist() if row["device"] == "gpu:2"]
     power = decode(packed)[2]["Power"]
@@ -151,6 +151,6 @@ def test_buckets_hold_their_smallest_mean_and_largest_value(tmp_path: Path, deta
 def test_marks_are_those_of_the_findings_and_names_cannot_end_the_element() -> None:
     made = analyze(with_run(run(), name="</script><b>"))
     page = replace(made, findings=(finding("idle_gap", (100, 130), devices=("gpu:1",), lost=30.0),))
-    index = unpack_page(page).index
+    index = unpack_page(page).contents
     assert [strip["marks"] for strip in index["runs"][0]["strips"]] == [[], [["F1", "note", 100.0, 130.0, 0]]]
     assert index["runs"][0]["label"] == "</script><b>"

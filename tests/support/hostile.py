@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import gpureport
 from gpureport import testing
-from gpureport.testing import AbsentCells, Analysis, LogEvent, NotJudged, Rejected, Work
+from gpureport.testing import AbsentCells, LogEvent, NotJudged, Rejected, Work
 from tests.support.runs import run, with_run
 
 TEXTS = {
@@ -40,7 +40,7 @@ STEERING = {"Cc", "Cf", "Cs", "Co"}
 """Categories of characters that steer a terminal or the direction of text, or are none."""
 
 
-def steps_with(text: str, *, ours: bool = True) -> list[Analysis]:
+def steps_with(text: str, *, ours: bool = True) -> list[gpureport.Analysis]:
     """Return two runs in which every name, param and message is a text.
 
     Args:
@@ -50,7 +50,7 @@ def steps_with(text: str, *, ours: bool = True) -> list[Analysis]:
     return [_analysis(text, place, gpus, ours=ours) for place, gpus in enumerate((2, 1))]
 
 
-def _analysis(text: str, place: int, gpus: int, *, ours: bool) -> Analysis:
+def _analysis(text: str, place: int, gpus: int, *, ours: bool) -> gpureport.Analysis:
     made = run(f"run {place}", gpus=gpus)
     said = text if ours else "words of our own"
     quality = replace(

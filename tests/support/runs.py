@@ -11,7 +11,7 @@ from typing import Any
 
 import gpureport
 from gpureport import testing
-from gpureport.testing import Analysis, Quality, Recording, Source, Work, build_page
+from gpureport.testing import Quality, Recording, Source, Work, build_page
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 CHAIN = tuple(f"input_starved/{step}" for step in ("1-baseline", "2-more-workers", "3-mixed-precision"))
@@ -25,13 +25,13 @@ GAP = "\N{NO-BREAK SPACE}"
 
 
 @cache
-def sample(*folders: str) -> tuple[Analysis, ...]:
+def sample(*folders: str) -> tuple[gpureport.Analysis, ...]:
     """Return every run of some folders of sample logs, analysed."""
     return tuple(gpureport.analyze(run) for folder in folders for run in gpureport.read(SAMPLES / folder))
 
 
 @cache
-def recorded_steps(*, repetitions: int = 3) -> tuple[Analysis, ...]:
+def recorded_steps(*, repetitions: int = 3) -> tuple[gpureport.Analysis, ...]:
     """Return the recorded training steps, as steps of so many runs."""
     made = []
     for step in STEPS:
@@ -44,7 +44,7 @@ def recorded_steps(*, repetitions: int = 3) -> tuple[Analysis, ...]:
 def run(name: str = "baseline", *, gpus: int = 2, seconds: int = 600, util: Any = 97.0, **series: Any) -> Recording:  # noqa: ANN401 - as `recording` takes them
     """Return a run of GPUs that work throughout, sampled each second, from a log of its name."""
     shaped = {"util": util, "power": 350.0, "temperature": 60.0, "clock": 1980.0, "memory": 40.0, **series}
-    columns = {
+    columns: dict[str, Any] = {
         key: [value if isinstance(value, Iterable) else [value] * (seconds + 1)] * gpus for key, value in shaped.items()
     }
     made = testing.recording(model="NVIDIA H100 80GB HBM3", **columns)
@@ -64,12 +64,12 @@ def with_run(recording: Recording, **fields: Any) -> Recording:  # noqa: ANN401 
     return replace(recording, run=replace(recording.run, **fields))
 
 
-def with_findings(analysis: Analysis, *findings: testing.Finding, **fields: Any) -> Analysis:  # noqa: ANN401 - any field
+def with_findings(analysis: gpureport.Analysis, *findings: testing.Finding, **fields: Any) -> gpureport.Analysis:  # noqa: ANN401 - any field
     """Return an analysis with findings made by hand, and other fields."""
     return replace(analysis, findings=findings, **fields)
 
 
-def divided(gpus: int = 2, **seconds: float) -> Analysis:
+def divided(gpus: int = 2, **seconds: float) -> gpureport.Analysis:
     """Return a run of GPUs of ten minutes each, whose time is divided as given, without a finding."""
     found = gpureport.analyze(run(gpus=gpus))
     times = tuple(replace(time, seconds=tuple(seconds.items()), parts=()) for time in found.gpu_time)
@@ -89,7 +89,7 @@ def step(
     return made
 
 
-def page_of(*results: Recording | Analysis) -> dict[str, Any]:
+def page_of(*results: Recording | gpureport.Analysis) -> dict[str, Any]:
     """Return the page of one run, or of several as steps, as JSON."""
     found: dict[str, Any] = json.loads(build_page(results, "json"))
     return found
