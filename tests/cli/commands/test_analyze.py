@@ -72,7 +72,12 @@ def test_a_price_gives_a_cost_and_names_its_currency(gpureport: Program, tmp_pat
     assert " ".join(full.split()).count("no currency given") == 1
     (tmp_path / "gpureport.toml").write_text('[prices]\ncurrency = "CHF"\ndate = 2026-03-01\n')
     for price, currency in {
-        "3.6 EUR": "EUR", "EUR 3.6": "EUR", "3.6EUR": "EUR", "€3.6": "€", "3.6 $": "$", "3.6": "CHF"
+        "3.6 EUR": "EUR",
+        "EUR 3.6": "EUR",
+        "3.6EUR": "EUR",
+        "€3.6": "€",
+        "3.6 $": "$",
+        "3.6": "CHF",
     }.items():
         cost = analyze(gpureport, "gpu.csv", "--gpu-hour-price", price)["cost"]
         assert (cost["price"], cost["currency"]) == (3.6, currency), price
