@@ -71,7 +71,9 @@ class Export(ParamType[tuple[str, Place]]):
             return value
         form, _, file = str(value).partition("=")
         if form not in self.formats or not file:
-            refuse("not_an_export", f"{value!r} is not FORMAT=FILE with one of {', '.join(self.formats)}", param, ctx)
+            refuse(
+                f"{value!r} is not FORMAT=FILE with one of {', '.join(self.formats)}", param, ctx, code="not_an_export"
+            )
         return form, parse_place(file)
 
 
