@@ -108,9 +108,9 @@ def test_what_cannot_be_read_is_not_green(gpureport: Program, logs: Path) -> Non
     (logs / "text.csv").write_text("hello\n" * 50)
     for source in ("gone.csv", "nobody", "empty", "nothing.csv", "text.csv"):
         assert gpureport("check", source).code == 4, source
-    for words in (("same.csv", "gone.csv"), ("gone.csv", "same.csv")):
-        assert gpureport("check", *words, "--fail-on", IDLE).code == 4
-        assert gpureport("check", *words, "--fail-on", "idle_ratio >= 5%").code == 1
+    for sources in (("same.csv", "gone.csv"), ("gone.csv", "same.csv")):
+        assert gpureport("check", *sources, "--fail-on", IDLE).code == 4
+        assert gpureport("check", *sources, "--fail-on", "idle_ratio >= 5%").code == 1
     found = json.loads(gpureport("check", "same.csv", "gone.csv", "--fail-on", IDLE, "--format", "json").out)["checks"]
     assert [each["outcome"] for each in found if each["run"] == "gone.csv"] == ["cannot judge"]
 
