@@ -48,27 +48,23 @@ def test_a_training_log_that_is_named_wins(job: Path, gpureport: Program) -> Non
     assert sources == ["job/nvidia-smi.csv.gz", "other.csv"]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "used"),
-    [
+def test_training_logs_are_told_by_content(tmp_path: Path, gpureport: Program) -> None:
+    """A table or objects with a step or a time, and a metric that only a training loop has."""
+    for name, text, used in (
         ("metrics.csv", "epoch,step,train_loss\n0,10,1.0\n0,20,0.9\n", True),
         ("state.json", '{"log_history": [{"loss": 1.0, "step": 10}]}', True),
         ("train.jsonl", '{"step": 10, "loss": 1.0}\n{"step": 20, "loss": 0.9}\n', True),
         ("config.json", '{"lr": 0.1, "epochs": 3}', False),
         ("results.csv", "step,place\n1,2\n", False),
         ("notes.txt", "loss 0.5 at step 3\n", False),
-    ],
-)
-def test_training_logs_are_told_by_content(
-    tmp_path: Path, gpureport: Program, name: str, text: str, *, used: bool
-) -> None:
-    folder = tmp_path / "job"
-    folder.mkdir()
-    (folder / "gpu.csv").write_text(log(60))
-    (folder / name).write_text(text)
-    done = gpureport("analyze", "job", "--format", "json")
-    sources = [source["locator"] for source in json.loads(done.out)["runs"][0]["run"]["sources"]]
-    assert sources == ["job/gpu.csv", f"job/{name}"] if used else ["job/gpu.csv"]
+    ):
+        folder = tmp_path / name.replace(".", "-")
+        folder.mkdir()
+        (folder / "gpu.csv").write_text(log(60))
+        (folder / name).write_text(text)
+        done = gpureport("analyze", folder.name, "--format", "json")
+        sources = [Path(source["locator"]).name for source in json.loads(done.out)["runs"][0]["run"]["sources"]]
+        assert sources == (["gpu.csv", name] if used else ["gpu.csv"])
 
 
 def test_a_training_log_that_cannot_be_placed_is_left_out(tmp_path: Path, gpureport: Program) -> None:
@@ -79,9 +75,7 @@ def test_a_training_log_that_cannot_be_placed_is_left_out(tmp_path: Path, gpurep
     done = gpureport("analyze", "job", "--format", "json")
     (run,) = json.loads(done.out)["runs"]
     assert [source["locator"] for source in run["run"]["sources"]] == ["job/gpu.csv"]
-    assert any(
-        note.startswith("job/training.csv lies beside the log, but is not used: ") for note in run["quality"]["notes"]
-    )
+    assert len([note for note in run["quality"]["notes"] if "job/training.csv" in note]) == 1
     assert gpureport("analyze", "job", "--training", "job/training.csv").code == 3
 
 
@@ -91,10 +85,9 @@ def test_a_path_with_the_name_of_a_stored_run(job: Path, gpureport: Program) -> 
     (job / "elsewhere").mkdir()
     (job / "elsewhere" / "gpu.csv").write_text(log(60))
     done = gpureport("analyze", "elsewhere", "--format", "json")
-    said = "gpureport: elsewhere: reading the folder, not the stored run of the same name; its id is "
-    assert done.err.startswith(said)
+    assert (done.err.startswith("gpureport: elsewhere: "), done.err.count("\n")) == (True, 1)
     assert "no_progress" not in kinds(done.out)
-    run = done.err.removeprefix(said).split()[0]
+    run = done.err.split()[-1]
     stored = gpureport("analyze", run, "--format", "json")
     assert ("no_progress" in kinds(stored.out), stored.err) == (True, "")
     assert gpureport("analyze", "./elsewhere").err == ""

@@ -162,11 +162,11 @@ def test_the_other_runs_are_served(gpureport: Program, logs: Path) -> None:
         strict = gpureport("analyze", "logs", *KEPT)
         assert (strict.code, strict.out, strict.err.count("\n")) == (5, "", 1)
     with fault("storing", IndexError(3), "c.csv"):
-        for words in (("ingest", "--store", "one"), ("nightly", "--site", "site", "--store", "two")):
-            done = gpureport(*words, "logs")
-            assert (done.code, done.err.count("left out: logs/c.csv: ")) == (5, 1), words
-            names = [line.split()[3] for line in gpureport("runs", "--store", words[-1]).out.splitlines()]
-            assert sorted(names) == ["a", "b"], words
+        for store, storing in (("one", ("ingest",)), ("two", ("nightly", "--site", "site"))):
+            done = gpureport(*storing, "logs", "--store", store)
+            assert (done.code, done.err.count("left out: logs/c.csv: ")) == (5, 1), storing
+            names = [line.split()[3] for line in gpureport("runs", "--store", store).out.splitlines()]
+            assert sorted(names) == ["a", "b"], storing
 
 
 @pytest.mark.usefixtures("logs")

@@ -48,9 +48,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def month(made: Path, gpureport: Program, monkeypatch: pytest.MonkeyPatch) -> Path:
+def month(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same, as the current folder of the program."""
-    assert gpureport
     monkeypatch.chdir(made)
     return made
 

@@ -51,5 +51,5 @@ def refuse_repetition(_: click.Context, param: click.Parameter, values: tuple[An
             "this option may be given only once, as it applies to all sources. To use different values, run "
             "`gpureport ingest` for each log, then pass the names of the stored runs"
         )
-        refuse("given_twice", msg, param, None)
+        refuse(msg, param, None, code="given_twice")
     return values[0] if values else None

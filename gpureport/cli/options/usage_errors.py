@@ -31,7 +31,7 @@ class RefusedValueError(click.BadParameter):
     code = ""
 
 
-def refuse(code: str, message: str, param: click.Parameter | None, ctx: click.Context | None) -> NoReturn:
+def refuse(message: str, param: click.Parameter | None, ctx: click.Context | None, *, code: str) -> NoReturn:
     """Refuse a value that was typed for an option.
 
     Raises:

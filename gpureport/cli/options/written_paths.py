@@ -74,7 +74,9 @@ class Export(ParamType[tuple[str, Place]]):
         if form in self.gone:
             self.fail(f"the format {form} went; take its figures from gpureport analyze --format json", param, ctx)
         if form not in self.formats or not file:
-            refuse("not_an_export", f"{value!r} is not FORMAT=FILE with one of {', '.join(self.formats)}", param, ctx)
+            refuse(
+                f"{value!r} is not FORMAT=FILE with one of {', '.join(self.formats)}", param, ctx, code="not_an_export"
+            )
         return form, parse_place(file)
 
 

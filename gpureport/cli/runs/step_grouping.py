@@ -48,7 +48,7 @@ class By(ParamType[tuple[Factor, ...]]):
         try:
             return parse_factors(str(value))
         except ValueError as error:
-            refuse("not_a_grouping", str(error), param, ctx)
+            refuse(str(error), param, ctx, code="not_a_grouping")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

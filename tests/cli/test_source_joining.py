@@ -6,18 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.logs import stamp
+from tests.cli.logs import row, stamp, table
 from tests.cli.program import Program
-from tests.importers.reading.test_run_sources import dmon, query, write
 
 HOST = "timestamp,cpu_percent\n" + "".join(f"{stamp(at).replace('/', '-')},50\n" for at in range(60))
 TRAINING = "timestamp,loss\n" + "".join(f"{stamp(at).replace('/', '-')},{9 - at / 60}\n" for at in range(60))
+COPIES = "#Date       Time        gpu rxpci txpci\n#YYYYMMDD   HH:MM:SS    Idx  MB/s  MB/s\n" + "".join(
+    f" 20260314   09:00:{at:02}     0   {500 + at}    20\n" for at in range(60)
+)
 
 
 @pytest.fixture(autouse=True)
 def logs(tmp_path: Path) -> None:
     """Four logs of a job, and one of the job after it."""
-    write(tmp_path, a=query(range(60)), copies=dmon(range(60)), host=HOST, loss=TRAINING, b=query(range(100, 160)))
+    texts = {"host": HOST, "loss": TRAINING, "copies": COPIES}
+    texts |= {name: table(*map(row, seconds)) for name, seconds in (("a", range(60)), ("b", range(100, 160)))}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.log").write_text(text)
 
 
 def runs(gpureport: Program, *words: str) -> list[tuple[str, str, list[str]]]:
@@ -42,6 +47,6 @@ def test_sources_of_one_job_are_one_run_in_any_order(gpureport: Program) -> None
 def test_companions_join_the_step_whose_time_they_share(gpureport: Program) -> None:
     outcome = gpureport("compare", "copies.log", "a.log", "b.log", "host.log", "--format", "json")
     assert [step["label"] for step in json.loads(outcome.out)["steps"]] == ["a", "b"]
-    assert "gpureport: read as one run: a.log, copies.log" in outcome.err
+    assert "a.log, copies.log" in outcome.err
     alone = gpureport("compare", "a.log", "copies.log", "--format", "json")
     assert len(json.loads(alone.out)["steps"]) == 2

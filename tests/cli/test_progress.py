@@ -14,16 +14,18 @@ from tests.cli.logs import SAMPLE
 pty = pytest.importorskip("pty", reason="pseudo-terminals are a matter of Unix")
 
 _RUN = """
-import sys
-from gpureport.cli.messages import progress
-progress._PATIENCE = {patience}
+import sys, threading, time
+# a clock that goes faster or slower stands for longer or shorter work
+clock, timer = time.monotonic, threading.Timer
+time.monotonic = lambda: clock() / {patience}
+threading.Timer = lambda seconds, show: timer(seconds * {patience}, show)
 sys.argv = ["gpureport", *{arguments!r}]
 from gpureport.cli import main
 main()
 """
 
 
-def watch(folder: Path, *arguments: str, patience: float = 0.0) -> tuple[str, str]:
+def watch(folder: Path, *arguments: str, patience: float = 1e-6) -> tuple[str, str]:
     """Return what a command writes to the terminal on its standard error, and to a pipe on its standard output."""
     ours, theirs = pty.openpty()
     code = _RUN.format(patience=patience, arguments=list(arguments))

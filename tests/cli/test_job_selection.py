@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.logs import HEADER, stamp
+from tests.cli.logs import stamp, table
 from tests.cli.program import Program
-
-_OTHERS = "outside the job of --job"
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +18,7 @@ def _two_jobs(tmp_path: Path) -> None:
         for second in range(1500)
         for at_work in [second < 300 or second >= 900]
     ]
-    (tmp_path / "night.csv").write_text("\n".join([HEADER, *rows, ""]))
+    (tmp_path / "night.csv").write_text(table(*rows))
 
 
 def _runs(gpureport: Program, *arguments: str) -> list[dict[str, Any]]:
@@ -33,7 +31,7 @@ def test_one_job_is_read_alone(gpureport: Program) -> None:
     for source in ("night.csv", "night"):
         (run,) = _runs(gpureport, source, "--job", "2")
         assert (run["run"]["name"], run["run"]["started"]) == ("night #2", "2026-03-14T09:15:00.000")
-        assert run["quality"]["rejected"] == [{"reason": _OTHERS, "rows": 900, "first_line": None}]
+        assert [each["rows"] for each in run["quality"]["rejected"]] == [900]
         assert run["no_job"] == {}
 
 
@@ -51,22 +49,3 @@ def test_a_part_of_a_log_has_its_own_jobs(gpureport: Program) -> None:
     (run,) = _runs(gpureport, "night.csv", "--from", "600s", "--job", "1")
     assert run["run"]["name"] == "night #1"
     assert run["run"]["started"] == "2026-03-14T09:10:00.000"
-
-
-def test_a_job_that_is_not_there_is_an_error_that_lists_them(gpureport: Program) -> None:
-    result = gpureport("analyze", "night.csv", "--job", "3")
-    assert result.code == 2
-    assert result.err.startswith("gpureport: --job: night has no job 3; it holds 2 jobs: job 1, 2026-03-14 09:00:00 to")
-    assert result.err.count("\n") == 1
-
-
-def test_what_is_no_number_of_a_job_is_refused(gpureport: Program) -> None:
-    assert (
-        "'0' is neither the number of a job, such as 2, nor each" in gpureport("analyze", "night.csv", "--job", "0").err
-    )
-
-
-def test_a_log_without_work_has_no_job(gpureport: Program, tmp_path: Path) -> None:
-    rows = [f"{stamp(second)}, 0, NVIDIA L4, 0 %, 3 MiB, 20.00 W" for second in range(300)]
-    (tmp_path / "idle.csv").write_text("\n".join([HEADER, *rows, ""]))
-    assert "idle holds no job: no GPU worked" in gpureport("analyze", "idle.csv", "--job", "1").err
