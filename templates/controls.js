@@ -1,5 +1,5 @@
 // Folds that links open, the button for light and dark, and tables sorted by a column. Without this script a page is
-// whole; a template of one's own may have no button.
+// whole.
 'use strict';
 const $ = selector => document.querySelector(selector);
 const all = selector => document.querySelectorAll(selector);

@@ -32,8 +32,8 @@ def report(
 
     Args:
         results: an analysis, several in the order of their steps, or a comparison. A recording is analysed first.
-        path: file to write, or URL of an object of a bucket. Its suffix names the format: html, pdf, md, json, txt, xml
-            (JUnit), prom, svg or png.
+        path: file to write, or URL of an object of a bucket. Its suffix names the format: html, pdf, md, json, txt, svg
+            or png.
         format: format of the text to return, such as `"md"`, instead of a file.
         title: title of the report; the names of the runs when None.
 
@@ -59,7 +59,7 @@ def report(
     try:
         return render(content, f".{format}".replace("..", ".")).decode()
     except UnicodeDecodeError as error:
-        raise RenderError(str(format), "this format is not text", "write it to a file") from error
+        raise RenderError(str(format), "this format is not text", "write it to a file", code="not_text") from error
 
 
 def _analyses(results: Run | Sequence[Run]) -> tuple[Analysis, ...]:

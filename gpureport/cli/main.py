@@ -6,9 +6,6 @@ import io
 import os
 import signal
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -22,7 +19,7 @@ from gpureport.cli.messages.styled_text import make_printable, print_error
 from gpureport.cli.messages.verbosity import FLAGS, Session, Verbosity
 from gpureport.cli.options.own_secrets_option import use_secrets_of_settings
 from gpureport.cli.options.usage_errors import UsageError, describe_error
-from gpureport.errors import GoneKeyWarning, GpureportError, PlaceError, SourceError, StoreError, describe_shortage
+from gpureport.errors import GpureportError, PlaceError, SourceError, StoreError, describe_shortage
 from gpureport.redaction import redact_text
 from gpureport.regular_files import UnsafeFileError
 
@@ -129,9 +126,8 @@ def main(args: list[str] | None = None) -> None:
     rest += arguments[len(own) :]
     _prepare()
     try:
-        with _noted_warnings(session):
-            use_secrets_of_settings(own)
-            result: Any = gpureport.main(args=rest, prog_name="gpureport", standalone_mode=False, obj=session)
+        use_secrets_of_settings(own)
+        result: Any = gpureport.main(args=rest, prog_name="gpureport", standalone_mode=False, obj=session)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context else _called(rest)
@@ -168,24 +164,6 @@ def main(args: list[str] | None = None) -> None:
     code = result if isinstance(result, int) else 0
     # a limit that one run breaks stays broken, whatever became of a run left out because of a bug
     sys.exit(internal_errors.EXIT_CODE if session.failed and code not in {_BROKEN, _USAGE, _SOURCE} else code)
-
-
-@contextmanager
-def _noted_warnings(session: Session) -> Iterator[None]:
-    """Say on standard error once what the settings hold that nothing reads any more."""
-    noted: set[str] = set()
-
-    def note(message: Warning | str, category: type[Warning], *others: object, **named: object) -> None:
-        if not issubclass(category, GoneKeyWarning):
-            usual(message, category, *others, **named)  # type: ignore[arg-type]  # as Python itself calls it
-        elif str(message) not in noted and session.level > Verbosity.QUIET:
-            noted.add(str(message))
-            click.echo(make_printable(f"gpureport: {message}"), err=True)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", GoneKeyWarning)
-        usual, warnings.showwarning = warnings.showwarning, note
-        yield
 
 
 def _called(arguments: list[str]) -> str:

@@ -230,41 +230,6 @@ class Week:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Improvement:
-    """A job that got better after an advised step: the finding is gone in its later runs, and less is lost.
-
-    Attributes:
-        job: name that its runs share.
-        user: whose it is.
-        kind: kind of the finding that is gone.
-        cause: its cause, where known.
-        step: the advised step; the first one where nothing shows which of them was taken.
-        setting: the setting that shows that it was taken; None where none does.
-        before: the runs with the finding, in the order of time.
-        after: the later runs without it.
-        lost_before: share of GPU time lost in the runs before.
-        lost_after: the same in the runs after.
-        gpu_seconds_per_work_before: GPU time a unit of work took; None where the work of a run is not known.
-        gpu_seconds_per_work_after: the same in the runs after.
-        work_unit: steps, samples, tokens or epochs; None without figures of work.
-    """
-
-    job: str
-    user: str | None
-    kind: str
-    cause: str | None
-    step: str
-    setting: str | None
-    before: tuple[RunName, ...]
-    after: tuple[RunName, ...]
-    lost_before: float
-    lost_after: float
-    gpu_seconds_per_work_before: float | None = None
-    gpu_seconds_per_work_after: float | None = None
-    work_unit: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FailedRun:
     """A run that could not be summarised, and why."""
 
@@ -338,12 +303,10 @@ class FleetReport:
         health: which GPU is sick.
         weeks: the trend, oldest first, weeks without a run included.
         undated_gpu_seconds: GPU time of jobs of runs whose logs have no dates, which are part of no week.
-        improvements: who got better after which advice, the largest gain first.
         failed: runs that could not be summarised.
         without_gpu: runs that hold no GPU.
         overlaps: runs that overlap on one GPU, the longest first, at most twenty.
         overlapping_gpu_seconds: GPU time by which runs that overlap on one GPU exceed the time that passed.
-        copied_runs: runs that look like one read twice, each group in the order of time.
         unassessed: kinds that could not be judged, on most GPU time first.
     """
 
@@ -367,10 +330,8 @@ class FleetReport:
     health: FleetHealth
     weeks: tuple[Week, ...]
     undated_gpu_seconds: float
-    improvements: tuple[Improvement, ...]
     failed: tuple[FailedRun, ...]
     without_gpu: tuple[RunName, ...]
     overlaps: tuple[Overlap, ...]
     overlapping_gpu_seconds: float
-    copied_runs: tuple[tuple[RunName, ...], ...]
     unassessed: tuple[UnassessedCheck, ...]

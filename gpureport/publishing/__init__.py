@@ -56,7 +56,12 @@ def _fetch_files(files: Sequence[Place]) -> Iterator[Path]:
     for file in files:
         copy = fetch(file) if isinstance(file, RemotePath) else file
         if not copy.is_file():
-            raise SourceError(str(copy), "no such file", "write a report first: gpureport report RUN -o report.html")
+            raise SourceError(
+                str(copy),
+                "no such file",
+                "write a report first: gpureport report RUN -o report.html",
+                code="no_such_file",
+            )
         yield copy
 
 

@@ -19,13 +19,13 @@ def check_copies(files: Sequence[Place], folders: Sequence[Place]) -> None:
     copies = [(file, folder / file.name) for folder in folders for file in files]
     for file, copy in copies:
         if isinstance(file, Path) and isinstance(copy, Path) and copy.exists() and copy.samefile(file):
-            raise SourceError(str(file), "it is there already", "name another folder")
+            raise SourceError(str(file), "it is there already", "name another folder", code="file_taken")
     try:
         refuse_taken_paths(
             [WrittenPath(place=copy) for _, copy in copies], [ReadPath(place=each, name="published") for each in files]
         )
     except RenderError as error:
-        raise SourceError(error.where, error.what, error.hint) from error
+        raise SourceError(error.where, error.what, error.hint, code=error.code) from error
 
 
 def copy_to_folder(file: Path, folder: Place) -> str:
@@ -47,5 +47,7 @@ def copy_to_folder(file: Path, folder: Place) -> str:
             shutil.copyfile(file, part)
             part.chmod(0o644)
     except OSError as error:
-        raise SourceError(str(folder), error.strerror or "cannot be written", "check permissions and space") from error
+        raise SourceError(
+            str(folder), error.strerror or "cannot be written", "check permissions and space", code="cannot_write"
+        ) from error
     return str(target)

@@ -28,10 +28,17 @@ def parse_folder(target: str) -> Place:
         raise _build_neptune_error(target)
     refuse_database_server(scheme, target)
     if is_store_scheme(scheme):
-        raise SettingsError(target, f"{scheme}: names no folder", f"write mlflow:{target} for a store of MLflow")
+        raise SettingsError(
+            target,
+            f"{scheme}: names no folder",
+            f"write mlflow:{target} for a store of MLflow",
+            code="not_a_publish_target",
+        )
     if not target[match.end() :].startswith("//"):
         hint = f"write ./{target} for a folder of that name, or give a folder, s3://BUCKET/FOLDER or mlflow:STORE#RUN"
-        raise SettingsError(target, f"{match[0]} is not known as the beginning of a target", hint)
+        raise SettingsError(
+            target, f"{match[0]} is not known as the beginning of a target", hint, code="not_a_publish_target"
+        )
     return parse_place(target)
 
 
@@ -44,4 +51,6 @@ def _refuse_run(target: str) -> None:
 
 
 def _build_neptune_error(target: str) -> SourceError:
-    return SourceError(target, "nothing can be published to Neptune", "give a folder, or mlflow:STORE#RUN")
+    return SourceError(
+        target, "nothing can be published to Neptune", "give a folder, or mlflow:STORE#RUN", code="read_only_store"
+    )

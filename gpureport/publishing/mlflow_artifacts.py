@@ -49,7 +49,9 @@ def prepare_artifact(
 
 def _build_outside_error(where: str, folder: Path) -> SourceError:
     what = f"it keeps artifacts outside its own folder, in {folder.parent}"
-    return SourceError(where, what, "add --follow-artifact-uri if you trust it to name that folder")
+    return SourceError(
+        where, what, "add --follow-artifact-uri if you trust it to name that folder", code="foreign_artifacts"
+    )
 
 
 def _explain_moved(run: RunInfo, folder: Path) -> str:
@@ -73,7 +75,12 @@ def _artifact_folder(store: SqliteStore | FileStore, run: RunInfo) -> Path:
         return beside[0]
     if folder is None and isinstance(store, SqliteStore):
         where = urlsplit(run.artifact_uri).scheme or "nowhere"
-        raise SourceError(store.where, f"the artifacts of its runs lie in {where}", "give the URL of its server")
+        raise SourceError(
+            store.where,
+            f"the artifacts of its runs lie in {where}",
+            "give the URL of its server",
+            code="foreign_artifacts",
+        )
     return store.home(run) / "artifacts"
 
 
@@ -86,12 +93,20 @@ def _prepare_upload(store: RunStore, run: RunInfo, file: Path, *, follow_artifac
         if not follow_artifact_uri:
             what = f"the server keeps artifacts in a folder of this machine, {here / ARTIFACT_FOLDER}"
             raise SourceError(
-                store.where, what, "add --follow-artifact-uri if it runs on this machine and you trust it"
+                store.where,
+                what,
+                "add --follow-artifact-uri if it runs on this machine and you trust it",
+                code="foreign_artifacts",
             )
         return partial(_copy_for_server, store, run, file, here / ARTIFACT_FOLDER)
     if not parts.scheme:
         what = f"the artifacts of its runs lie in a folder of the server, {run.artifact_uri}"
-        raise SourceError(store.where, what, "give its database on that machine, or start it with --serve-artifacts")
+        raise SourceError(
+            store.where,
+            what,
+            "give its database on that machine, or start it with --serve-artifacts",
+            code="foreign_artifacts",
+        )
     # where artifacts lie in a bucket, MLflow's own client knows how to reach it
     client = store if isinstance(store, ClientStore) else ClientStore(store.where, store.where)
     return partial(_send_by_client, client, run, file)

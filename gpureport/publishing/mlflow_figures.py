@@ -50,7 +50,10 @@ class FolderWriter:
         folder = self._store.home(run) / part
         if not (folder / key).resolve().is_relative_to(self._store.root.resolve()):
             raise SourceError(
-                str(folder / key), "a link leads out of the store", "replace the link by what it leads to"
+                str(folder / key),
+                "a link leads out of the store",
+                "replace the link by what it leads to",
+                code="link_out_of_folder",
             )
         folder.mkdir(exist_ok=True)
         return folder / key
@@ -65,7 +68,9 @@ class FolderWriter:
             yield
         except OSError as error:
             what = error.strerror or "cannot be written"
-            raise SourceError(str(self._store.home(run)), what, "check permissions and space") from error
+            raise SourceError(
+                str(self._store.home(run)), what, "check permissions and space", code="cannot_write"
+            ) from error
 
 
 Writer = RestStore | ClientStore | FolderWriter
@@ -91,12 +96,15 @@ def prepare_figures(
     found, missing = _find_runs(store, read_run_figures(comparison))
     if not found:
         what = "none of the runs of this comparison is in the store"
-        raise SourceError(store.where, what, "compare runs that MLflow recorded: mlflow:STORE#RUN")
+        raise SourceError(
+            store.where, what, "compare runs that MLflow recorded: mlflow:STORE#RUN", code="not_a_tracked_run"
+        )
     if missing and not skip_missing:
         raise SourceError(
             store.where,
             f"not every run of the comparison is in the store, and nothing was written; missing: {', '.join(missing)}",
             "write to the others with --skip-missing",
+            code="unknown_run",
         )
     writer = _open_writer(store)
 
@@ -146,7 +154,9 @@ def _open_writer(store: RunStore) -> Writer:
         return ClientStore(f"sqlite:///{store.path.resolve()}", store.where)
     if isinstance(store, FileStore):
         return FolderWriter(store)
-    raise SourceError(store.where, "figures cannot be written to this store", "give the URL of its server")
+    raise SourceError(
+        store.where, "figures cannot be written to this store", "give the URL of its server", code="read_only_store"
+    )
 
 
 def _refuse_migration(store: SqliteStore) -> None:
@@ -160,9 +170,11 @@ def _refuse_migration(store: SqliteStore) -> None:
         from alembic.script import ScriptDirectory  # noqa: PLC0415 - comes with it
     except ImportError as error:
         hint = "pip install 'gpureport[mlflow]', or give the URL of its server"
-        raise SourceError(store.where, "writing figures to a database needs MLflow's own client", hint) from error
+        raise SourceError(
+            store.where, "writing figures to a database needs MLflow's own client", hint, code="not_installed"
+        ) from error
     current = ScriptDirectory(str(Path(mlflow.__file__).parent / "store" / "db_migrations")).get_current_head()
     if store.version != f"schema {current}":
         what = f"its {store.version or 'schema'} is not that of MLflow {mlflow.__version__}, which would migrate it"
         hint = "give the URL of a server of its version, or migrate it yourself: mlflow db upgrade"
-        raise SourceError(store.where, what, hint)
+        raise SourceError(store.where, what, hint, code="other_schema")

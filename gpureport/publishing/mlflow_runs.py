@@ -71,7 +71,7 @@ def _prepare_comparison(
     if len(comparisons) != 1:
         what = "it names no run" if not comparisons else "two comparisons, of which a run gets one"
         hint = "give mlflow:STORE#RUN, or the JSON of one comparison: gpureport compare BASE NEXT --format json"
-        raise SourceError(target, what, hint)
+        raise SourceError(target, what, hint, code="unknown_run")
     runs, write_figures = prepare_figures(store, comparisons[0], skip_missing=skip_missing)
     artifacts = [
         prepare_artifact(store, run, file, follow_artifact_uri=follow_artifact_uri)

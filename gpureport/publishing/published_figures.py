@@ -71,9 +71,11 @@ def read_run_figures(file: Path) -> tuple[RunFigures, ...]:
         document = json.loads(file.read_text(encoding="utf-8"))
         return tuple(_read_runs(document))
     except (OSError, ValueError, RecursionError) as error:
-        raise SourceError(str(file), "cannot be read as JSON", _HINT) from error
+        raise SourceError(str(file), "cannot be read as JSON", _HINT, code="not_json") from error
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise SourceError(str(file), "not the JSON of a comparison by this version", _HINT) from error
+        raise SourceError(
+            str(file), "not the JSON of a comparison by this version", _HINT, code="not_a_comparison_document"
+        ) from error
 
 
 def _read_runs(document: Mapping[str, Any]) -> Iterator[RunFigures]:

@@ -1,18 +1,16 @@
 """Reads `gpureport.toml`. Each rule, policy and price list validates its own section."""
 
-import warnings
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from gpureport.errors import GoneKeyWarning, SettingsError
-from gpureport.settings.gone_keys import GONE_KEYS
+from gpureport.errors import SettingsError
 from gpureport.settings.toml_files import read_toml
 
 FILE = "gpureport.toml"
 
-SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "rules", "secrets", "training")
+SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "report", "rules", "secrets", "training")
 """Sections that exist. Any other is refused, since a mistyped `[[polcy]]` would silently check nothing."""
 
 
@@ -86,7 +84,7 @@ class Section:
         return f"{self.file}:{self.lines.get(key, 1)}" if self.lines else self.file
 
     def only(self, known: set[str]) -> None:
-        """Refuse keys that are not known, and warn of those that were once.
+        """Refuse keys that are not known.
 
         Raises:
             SettingsError: naming the first such key.

@@ -52,7 +52,7 @@ from gpureport.testing.recordings import (
     with_quality,
     with_training,
 )
-from gpureport.testing.stages import TODAY, build_page, check, comparison_document
+from gpureport.testing.stages import TODAY, build_file, build_page, check, comparison_document, fault
 
 __all__ = [
     "GIB",
@@ -99,11 +99,13 @@ __all__ = [
     "Work",
     "analyze",
     "at",
+    "build_file",
     "build_page",
     "check",
     "compare",
     "comparison_document",
     "event",
+    "fault",
     "find_note_code",
     "find_reject_code",
     "finding",

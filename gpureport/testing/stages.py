@@ -1,12 +1,16 @@
 """One call per stage after reading: compare runs, check them against rules, and build the page of results."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+from unittest.mock import patch
 
-from gpureport.api import Analysis, Comparison, analyze, report
+from gpureport.analysis import RULES
+from gpureport.api import Analysis, Comparison, analyze
+from gpureport.api.notebook_results import comparison_content, report_content
 from gpureport.checks.baseline_changes import compare_with_baseline
 from gpureport.checks.policy_evaluation import CheckInput, evaluate_policy, step_name
 from gpureport.checks.policy_settings import read_policy
@@ -14,9 +18,12 @@ from gpureport.checks.training_figures import TrainedRun
 from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
 from gpureport.comparison.training.training_goals import parse_target, read_goals
 from gpureport.findings import Check
+from gpureport.importers import Reading
 from gpureport.recording import Recording
+from gpureport.report import render
 from gpureport.report.formats.json import comparison_json
 from gpureport.settings import Settings, check_sections, read_settings
+from gpureport.store import Store
 
 TODAY = date(2026, 11, 21)
 """The day on which checks are made, which decides whether an acknowledgement still applies."""
@@ -80,14 +87,56 @@ def _sampled(analysis: Analysis) -> SampledRun:
     return build_sampled_run(analysis.recording, analysis)
 
 
-def build_page(
-    results: Recording | Analysis | Comparison | Sequence[Recording | Analysis], form: str = "txt", title: str = ""
-) -> str:
-    """Return the page of one run, of several as steps, or of a comparison.
+Results: TypeAlias = Recording | Analysis | Comparison | Sequence[Recording | Analysis]
+"""What a page shows; recordings are analysed first."""
+
+
+def build_page(results: Results, form: str = "txt", title: str = "", *, full: bool = False) -> str:
+    """Return the page of one run, of several as steps, or of a comparison, in a form that is text."""
+    return build_file(results, form, title, full=full).decode()
+
+
+def build_file(results: Results, form: str, title: str = "", *, full: bool = False) -> bytes:
+    """Return the page as the file that a report writes.
 
     Args:
-        results: what the page shows; recordings are analysed first.
-        form: `txt` (a terminal), `md`, `html` or `json`.
+        results: what the page shows.
+        form: `txt` (a terminal), `md`, `html`, `json`, `svg`, `png` or `pdf`.
         title: title of the page; the names of the runs when empty.
+        full: whether a terminal and a PDF show everything.
     """
-    return report(results, format=form, title=title or None)
+    if isinstance(results, Comparison):
+        content = comparison_content(results, title or None)
+    else:
+        several = results if isinstance(results, Sequence) else (results,)
+        content = report_content([run if isinstance(run, Analysis) else analyze(run) for run in several], title or None)
+    return render(content, f".{form}", detail=0 if full else None)
+
+
+_STAGES: dict[str, tuple[type[Any], str, Callable[..., str]]] = {
+    "reading": (Reading, "recording", lambda reading: str(reading.locator)),
+    "analysis": (type(RULES[0]), "find", lambda _, context: str(context.recording.run.name)),
+    "storing": (Store, "write", lambda _, reading, *__: str(reading.locator)),
+}
+"""By stage: what does it, and the name of the run that it is done for."""
+
+
+@contextmanager
+def fault(stage: str, error: Exception, run: str = "") -> Iterator[None]:
+    """Let gpureport itself fail, so that a test sees what becomes of the other runs.
+
+    Args:
+        stage: `reading`, `analysis` or `storing`.
+        error: what is raised, as a bug would.
+        run: end of the name of the run, or of the path of its log, that fails; all runs when empty.
+    """
+    owner, name, find_run = _STAGES[stage]
+    whole = getattr(owner, name)
+
+    def failing(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - as what it stands for
+        if find_run(*arguments).endswith(run):
+            raise error
+        return whole(*arguments, **named)
+
+    with patch.object(owner, name, failing):
+        yield

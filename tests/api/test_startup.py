@@ -3,11 +3,15 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+<<<<<<<< HEAD:tests/api/test_startup.py
 SAMPLE = Path(__file__).parents[2] / "sample_logs" / "mem_pressure" / "nvidia-smi.csv.gz"
+========
+from tests.cli.logs import SAMPLE
+
+>>>>>>>> telling:tests/cli/test_startup.py
 HEAVY = ("pandas", "pyarrow", "scipy", "matplotlib", "jinja2", "mlflow", "neptune", "numpy", "typst")
 NOT_FOR_ANALYSIS = ("pandas", "matplotlib", "mlflow", "neptune", "typst")
 
@@ -38,12 +42,10 @@ def loaded(*arguments: str) -> set[str]:
     ids=["import", "help", "version", "compare", "explain"],
 )
 def test_start_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
-    """Importing the command line, its help and its version load no numerical, drawing or tracker library."""
     assert loaded(*arguments) & set(HEAVY) == set()
 
 
 def test_analyze_loads_no_frames_and_no_charts() -> None:
-    """Findings as JSON need neither pandas nor matplotlib nor a tracker."""
     assert loaded("analyze", str(SAMPLE), "--format", "json") & set(NOT_FOR_ANALYSIS) == set()
 
 

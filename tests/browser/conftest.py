@@ -1,14 +1,24 @@
-"""A headless browser that may load nothing but the report."""
+"""A headless browser that may load nothing but the page, and the pages that it looks at."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import gpureport
+from gpureport.cli.main import main
+from gpureport.testing import finding
+from tests.support import runs
+from tests.support.hostile import steps_with
+
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
+
+    Open = Callable[..., AbstractContextManager[Page]]
 
 _FLAGS = (
     "--no-sandbox",
@@ -19,6 +29,7 @@ _FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+UNFOLD = "for (const folded of document.querySelectorAll('details')) folded.open = true"
 
 
 @pytest.fixture(scope="session")
@@ -35,47 +46,127 @@ def browser() -> Iterator["Browser"]:
 
 
 @pytest.fixture(scope="session")
-def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a report of two steps with findings, a gap in the log and a long name."""
-    from gpureport.report import build, write  # noqa: PLC0415 - only when a browser is there
-    from tests.report import examples  # noqa: PLC0415 - as above
+def open_page(browser: "Browser") -> "Open":
+    """Return what opens a page, and fails where it asks for anything else or complains."""
 
-    gaps = tuple(examples.idle_gap(f"gpu:{gpu}", at, at + 20) for gpu in (0, 1) for at in (100, 200, 300))
-    name = "a_run_with_a_name_that_is_much_longer_than_any_column_of_a_telephone_can_hold"
-    runs = [
-        examples.pair(examples.with_gap(examples.run(name)), (*gaps, examples.throttling("gpu:1", 400, 500))),
-        examples.pair(examples.run("<b>second</b>"), gaps[:2], examples.NOT_JUDGED),
-    ]
-    path = tmp_path_factory.mktemp("report") / "report.html"
-    write(build(runs, title=None, command="gpureport report a b", gpu_hour_price=None, version="0.1.0"), path)
+    @contextmanager
+    def opened(
+        file: Path,
+        width: int = 1280,
+        *,
+        unfolded: bool = False,
+        anchor: str = "",
+        **options: Any,  # noqa: ANN401 - those of a browser's page
+    ) -> Iterator["Page"]:
+        page = browser.new_page(viewport={"width": width, "height": 900}, **options)
+        requests: list[str] = []
+        complaints: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
+        # Chromium advises tests that read canvases, not readers
+        page.on("console", lambda said: None if "willReadFrequently" in said.text else complaints.append(said.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(f"{file.as_uri()}{anchor}")
+        if unfolded:
+            page.evaluate(UNFOLD)
+            if page.locator("#shown").count():
+                page.wait_for_selector("#shown:not(:empty)", state="attached")
+        yield page
+        page.close()
+        assert ({each.partition("#")[0] for each in requests}, complaints) == ({file.as_uri()}, [])
+
+    return opened
+
+
+@pytest.fixture(scope="session")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a page of two runs of ten minutes with findings, a gap in the log and a name that is long."""
+    long = "a_run_with_a_name_that_is_much_longer_than_any_column_of_a_telephone_can_hold"
+    made = []
+    for name in (long, "<b>second</b>"):
+        analysis = gpureport.analyze(runs.run(name, util=90.0))
+        gaps = [
+            finding("idle_gap", *((at, at + 20) for at in (100, 200, 300)), devices=(f"gpu:{gpu}",), lost=60.0)
+            for gpu in (0, 1)
+        ]
+        heat = finding("thermal_throttle", (400, 500), devices=("gpu:1",), lost=20.0)
+        made.append(replace(analysis, findings=(*gaps, heat)))
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    gpureport.report(made, path)
     return path
 
 
 @pytest.fixture(scope="session")
 def steps_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a report of three steps with all figures a table can have, one name long."""
-    from gpureport.report import build, write  # noqa: PLC0415 - as above
-    from gpureport.testing import Work  # noqa: PLC0415 - only when a browser is there
-    from tests.report import examples  # noqa: PLC0415 - as above
-
-    work = Work(amount=1000, unit="samples")
-    names = ("baseline", "mixed_precision_and_channels_last", "8 workers")
-    runs = [
-        examples.pair(examples.run(f"{name} {run}", step=name, work=work), (examples.idle_gap("gpu:0", 100, 160),))
-        for name in names
-        for run in range(3)
-    ]
+    """Write the page of the recorded steps, three runs of each."""
     path = tmp_path_factory.mktemp("steps") / "steps.html"
-    write(build(runs, title=None, command="gpureport report a b", gpu_hour_price=None, version="0.1.0"), path)
+    gpureport.report(runs.recorded_steps(), path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def heat_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the page of a run whose bars have a label in a short segment."""
+    path = tmp_path_factory.mktemp("heat") / "heat.html"
+    gpureport.report(runs.sample("thermal_throttle"), path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def gpus_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the page of six runs of eight GPUs."""
+    path = tmp_path_factory.mktemp("gpus") / "gpus.html"
+    gpureport.report([runs.run(name, gpus=8, seconds=120) for name in "abcdef"], path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def hostile_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a page whose every name would run a script."""
+    path = tmp_path_factory.mktemp("hostile") / "hostile.html"
+    gpureport.report(steps_with("</script></title><script>alert(1)</script><img src=x onerror=alert(1)>"), path)
     return path
 
 
 @pytest.fixture(scope="session")
 def fleet_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the page on a month of a thousand GPUs, with everything that such a page can have."""
-    from gpureport.fleet.formats.fleet_output import write_fleet_report  # noqa: PLC0415 - only when a browser is there
-    from tests.fleet.page import fleets  # noqa: PLC0415 - as above
+    """Write the page on a hundred jobs of many users, two sick GPUs among theirs."""
+    from tests.fleet.generated_fleet import generate_fleet  # noqa: PLC0415 - only when a browser is there
 
-    path = tmp_path_factory.mktemp("fleet") / "fleet.html"
-    write_fleet_report(fleets.month(), [path], command="gpureport fleet", version="0.1.0")
-    return path
+    folder = tmp_path_factory.mktemp("fleet")
+    generate_fleet(folder / "jobs", 100)
+    written = ("-o", str(folder / "fleet.html"), "--gpu-hour-price", "2 USD")
+    call("fleet", str(folder / "jobs"), "--store", str(folder / "store"), *written)
+    return folder / "fleet.html"
+
+
+@pytest.fixture(scope="session")
+def site_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the pages of nights, the last of which broke a rule, and one of which had no log."""
+    folder = tmp_path_factory.mktemp("nights")
+    for night in range(8):
+        rows = [
+            f"2026/03/{night + 1:02d} 01:{second // 60:02d}:{second % 60:02d}.000, 0, "
+            f"{(60 if night > 5 else 90) + (second * 7 + night) % 5} %, 4096 MiB"
+            for second in range(240)
+        ]
+        log = folder / f"{night}.csv"
+        if night != 3:
+            log.write_text("\n".join(["timestamp, index, utilization.gpu [%], memory.used [MiB]", *rows]))
+        named = ("--step", "bert", "--date", f"2026-03-{night + 1:02d}", "--fail-on", "gpu_utilization_ratio >= 80%")
+        call(
+            "nightly",
+            str(log),
+            "--site",
+            str(folder / "site"),
+            "--store",
+            str(folder / "store"),
+            *named,
+            codes=(0, 1, 4),
+        )
+    return folder / "site"
+
+
+def call(*arguments: str, codes: tuple[int, ...] = (0,)) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["-q", *arguments])
+    assert (ended.value.code or 0) in codes

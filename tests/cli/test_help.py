@@ -12,7 +12,6 @@ WIDTH = 80
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_gives_an_example_and_fits_a_terminal(gpureport: Program, name: str) -> None:
-    """A sentence and an example come first, and no line is wider than a terminal."""
     lines = gpureport(name, "--help").out.splitlines()
     begin = " ".join(line.strip() for line in lines[: lines.index("Options:")])
     assert f"Example: gpureport {name}" in begin or name == "completion"
@@ -21,7 +20,6 @@ def test_help_gives_an_example_and_fits_a_terminal(gpureport: Program, name: str
 
 
 def test_commands_come_in_the_order_of_use() -> None:
-    """A newcomer records, then reports, then compares, then guards; a team looks at all runs."""
     names = program_group.list_commands(click.Context(program_group))
     first = ["record", "report", "analyze", "compare", "check", "nightly", "fleet"]
     assert names[: len(first)] == first

@@ -5,11 +5,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
+from tests.cli.logs import log
 from tests.cli.program import Program
-from tests.importers.written_logs import log
 
 NAMES = ("old-1", "old-2", "new-1", "new-2")
 FILES = tuple(f"{name}.csv" for name in NAMES)
@@ -30,7 +29,6 @@ def labels(folder: Path) -> list[tuple[str, str]]:
 
 
 def test_repetitions_given_as_files(gpureport: Program, four: Path) -> None:
-    """--step once a source labels each in order; once in all it labels every one."""
     steps = [word for step in ("old", "old", "new", "new") for word in ("--step", step)]
     assert gpureport("report", *FILES, *steps, "-o", "report.json").code == 0
     assert labels(four) == [("old", ""), ("new", "")]
@@ -43,28 +41,22 @@ def test_repetitions_given_as_files(gpureport: Program, four: Path) -> None:
     assert {"held_gpu_seconds", "unseen_gpu_seconds", "lost_gpu_seconds", "largest"} < set(document["remaining"])
 
 
-def test_a_label_a_source_when_ingesting(gpureport: Program, four: Path) -> None:
-    """The store keeps each with its own."""
-    del four
+@pytest.mark.usefixtures("four")
+def test_a_label_a_source_when_ingesting(gpureport: Program) -> None:
     assert gpureport("ingest", "old-1.csv", "new-1.csv", "--step", "old", "--step", "new").code == 0
     shown = [json.loads(gpureport("runs", "show", name).out)["run"]["step"] for name in ("old-1", "new-1")]
     assert shown == ["old", "new"]
 
 
 def test_a_file_of_steps(gpureport: Program, four: Path) -> None:
-    """--steps says which files are which step; a label beside it is a contradiction."""
     (four / "steps.toml").write_text(
         '[[step]]\nlabel = "old"\nruns = ["old-1.csv", "old-2.csv"]\n[[step]]\nlabel = "new"\nruns = ["new-1.csv"]\n'
     )
     assert gpureport("report", "--steps", "steps.toml", "-o", "report.json").code == 0
     assert labels(four) == [("old", "2 runs"), ("new", "1 run")]
-    outcome = gpureport("report", "--steps", "steps.toml", "--step", "a", "-o", "report.json")
-    assert outcome.code == 2
-    assert outcome.err.startswith("gpureport: --step: steps.toml says which step each run belongs to; ")
 
 
 def test_groups_by_kind_of_gpu(gpureport: Program, four: Path) -> None:
-    """The model tells runs apart, with what a unit of work costs on each where prices are stated."""
     for name in NAMES[1:3]:
         content = (four / f"{name}.csv").read_text()
         (four / f"{name}-h100.csv").write_text(re.sub(r"NVIDIA [^,]*", "NVIDIA H100 80GB HBM3", content))
@@ -80,7 +72,6 @@ def test_groups_by_kind_of_gpu(gpureport: Program, four: Path) -> None:
 
 
 def test_groups_by_param(gpureport: Program, four: Path) -> None:
-    """--by makes groups of what runs were configured with, and the page says by what."""
     for name in NAMES:
         gpureport("ingest", f"{name}.csv", "--name", name, "--param", f"framework={name[:3]}", "--work", "1000:steps")
     outcome = gpureport("report", *NAMES, "--by", "param:framework", "-o", "report.json", "-o", "report.html")
@@ -88,42 +79,19 @@ def test_groups_by_param(gpureport: Program, four: Path) -> None:
     assert labels(four) == [("framework=old", ""), ("framework=new", "")]
     document: Any = json.loads((four / "report.json").read_text())
     assert [chart["form"] for chart in document["comparison"]["charts"]] == ["bars", "bars"]
-    page = (four / "report.html").read_text()
-    assert "<h2>Groups by framework</h2>" in page
-    assert page.count("<figcaption>") == 2
+    assert "<h2>Groups by framework</h2>" in (four / "report.html").read_text()
 
 
-@pytest.mark.parametrize(
-    ("detail", "said"),
-    [("full", "The charts hold every sample"), ("20", "The charts hold, as asked, smallest, mean and largest value")],
-)
-def test_detail_of_the_charts(gpureport: Program, four: Path, detail: str, said: str) -> None:
-    """All samples or buckets, as asked for; the page says which."""
-    assert gpureport("report", FILES[0], "--detail", detail, "-o", "report.html").code == 0
-    assert said in (four / "report.html").read_text()
-
-
-@pytest.mark.parametrize("detail", ["0", "-5", "2.5", "fine", "86401"])
-def test_a_detail_must_be_one(gpureport: Program, four: Path, detail: str) -> None:
-    """Anything else is refused before any work."""
-    outcome = gpureport("report", FILES[0], "--detail", detail, "-o", "report.html")
-    assert (outcome.code, (four / "report.html").exists()) == (2, False)
-    assert f"'{detail}' is neither full nor auto nor whole seconds" in outcome.err
-
-
-def test_a_detail_nothing_shows(gpureport: Program, four: Path) -> None:
-    """Of a file without samples the option is refused, as it would change nothing."""
-    del four
-    outcome = gpureport("report", FILES[0], "--detail", "full", "-o", "report.md")
-    assert outcome.code != 0
-    assert "--detail full: no file to be written has a longer form" in outcome.err
-    outcome = gpureport("report", FILES[0], "--detail", "60", "-o", "report.txt")
-    assert outcome.code != 0
-    assert "--detail 60: no file to be written holds samples" in outcome.err
+def test_detail_of_the_charts(gpureport: Program, four: Path) -> None:
+    """All samples or buckets, as asked for."""
+    pages = set()
+    for detail in ("full", "60"):
+        assert gpureport("report", FILES[0], "--detail", detail, "-o", "report.html").code == 0
+        pages.add((four / "report.html").read_bytes())
+    assert len(pages) == 2
 
 
 def test_groups_by_kind_of_gpu_and_param(gpureport: Program, four: Path) -> None:
-    """Pairs of a model and a precision: a panel a model, and what each setting did."""
     for place, name in enumerate(NAMES):
         content = (four / f"{name}.csv").read_text()
         model = "NVIDIA H100 80GB HBM3" if place < 2 else "NVIDIA A10"
@@ -143,19 +111,3 @@ def test_groups_by_kind_of_gpu_and_param(gpureport: Program, four: Path) -> None
     tables = [section["table"] for section in part["study"] if section["table"]]
     heads = {row["head"]["text"] for table in tables for row in table["rows"]}
     assert heads == {"gpu=NVIDIA A10 against NVIDIA H100 80GB HBM3", "precision=bf16 against fp32"}
-    refused = gpureport("report", *NAMES, "--by", "gpu,gpu", "-o", "report.json")
-    assert (refused.code, "'gpu,gpu' names one setting twice" in refused.err) == (2, True)
-
-
-def test_what_was_written_is_opened_when_asked(gpureport: Program, four: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """--open shows the page with the system's own program; without a page it is refused before any work."""
-    del four
-    shown: list[str] = []
-    monkeypatch.setattr(click, "launch", shown.append)
-    monkeypatch.setenv("BROWSER", "firefox")
-    outcome = gpureport("report", FILES[0], "-o", "out/r.json", "-o", "out/r.html", "--open")
-    assert (outcome.code, shown) == (0, ["out/r.html"])
-    assert outcome.err.endswith(" → out/r.json, out/r.html\n")
-    refused = gpureport("report", FILES[0], "-o", "r.md", "--open")
-    assert (refused.code, len(shown)) == (2, 1)
-    assert "--open: no page and no PDF is written; add -o report.html" in refused.err

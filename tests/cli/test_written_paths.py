@@ -8,9 +8,8 @@ import click
 import pytest
 
 from gpureport.cli.main import COMMANDS, Commands
-from gpureport.cli.options.written_paths import Export, OutputType, WritingCommand
+from tests.cli.logs import log
 from tests.cli.program import Program
-from tests.importers.written_logs import log
 
 RULE = ("--fail-on", "problem")
 
@@ -66,7 +65,7 @@ REFUSED = {
     # a source, by any name
     (*CHECK, "--junit", "gpu.csv"): "gpu.csv: this is a source",
     (*CHECK, "--summary", "gpu.csv"): "gpu.csv: this is a source",
-    (*CHECK, "--export", "openmetrics=gpu.csv"): "gpu.csv: this is a source",
+    (*CHECK, "--export", "bencher=gpu.csv"): "gpu.csv: this is a source",
     (*CHECK, "--junit", "logs/../gpu.csv"): "logs/../gpu.csv: this is a source",
     (*NIGHTLY, "--junit", "gpu.csv"): "gpu.csv: this is a source",
     (*NIGHTLY, "--summary", "./gpu.csv"): "gpu.csv: this is a source",
@@ -99,7 +98,7 @@ REFUSED = {
     ("demo", "-o", "kept/fleet/demo.html"): "kept/fleet/demo.html: it lies in a store of gpureport",
     # two outputs, one file
     (*CHECK, "--junit", "a.xml", "--summary", "a.xml"): "a.xml: two outputs of this command",
-    (*CHECK, "--junit", "a.xml", "--export", "openmetrics=logs/../a.xml"): "logs/../a.xml: two outputs of this command",
+    (*CHECK, "--junit", "a.xml", "--export", "bencher=logs/../a.xml"): "logs/../a.xml: two outputs of this command",
     (*REPORT, "-o", "new.html", "-o", "./new.html"): "new.html: two outputs of this command",
     (*REPORT, "-o", "new.html", "-o", "New.html"): "New.html: two outputs of this command",
     (*NIGHTLY, "--junit", "site/index.html"): "site/index.html: two outputs of this command",
@@ -120,7 +119,6 @@ REFUSED = {
 def test_what_is_not_ours_is_refused_before_any_work(
     gpureport: Program, shared_home: Path, arguments: tuple[str, ...], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One line, exit code 2, and everything stays as it was."""
     monkeypatch.chdir(shared_home)
     before = state(shared_home)
     done = gpureport(*arguments)
@@ -130,11 +128,11 @@ def test_what_is_not_ours_is_refused_before_any_work(
 
 
 def test_what_is_ours_is_written_again(gpureport: Program, home: Path) -> None:
-    """Each output of a command may be written over by the next, beside its source as anywhere."""
     (home / "pipe.html").unlink()
     names = ("r.json", "r.txt", "r.prom")
     report = ("report", "logs", *(word for name in names for word in ("-o", f"logs/{name}")))
-    exports = ("--export", "openmetrics=logs/m.prom")
+    forms = ("benchmark-smaller", "bencher", "openmetrics")
+    exports = [word for form in forms for word in ("--export", f"{form}=logs/{form}.json")]
     check = (
         "check",
         "logs/gpu.csv",
@@ -152,7 +150,6 @@ def test_what_is_ours_is_written_again(gpureport: Program, home: Path) -> None:
 
 
 def test_a_link_is_replaced_and_what_it_leads_to_stays(gpureport: Program, home: Path) -> None:
-    """A report never goes through a link into a file of another name."""
     (home / "foreign.html").write_text("mine")
     assert gpureport("report", "gpu.csv", "-o", "old.md").code == 0
     assert (home / "foreign.html").read_text() == "mine"
@@ -162,7 +159,6 @@ def test_a_link_is_replaced_and_what_it_leads_to_stays(gpureport: Program, home:
 def test_a_folder_without_permission_is_named_first(
     gpureport: Program, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before a log is read, and nothing is left behind."""
     before = state(home)
     monkeypatch.setattr("os.access", lambda *_: False)
     for words in ((*CHECK, "--junit", "new/j.xml"), NIGHTLY, (*REPORT, "-o", "r.html"), ("demo", "-o", "d.html")):
@@ -180,27 +176,13 @@ def commands(group: click.Group, context: click.Context) -> list[click.Command]:
     ]
 
 
-def test_every_command_that_writes_passes_the_one_check() -> None:
-    """An option that names something to write is of the type that is checked, in a command that checks it."""
+def test_every_option_that_writes_is_refused_what_is_not_ours() -> None:
+    """The table above has a row for each of them."""
     group = Commands("gpureport")
-    every = commands(group, click.Context(group))
-    writing = [each for each in every if any(isinstance(param.type, Export | OutputType) for param in each.params)]
-    assert {each.name for each in every} >= set(COMMANDS)
-    assert sorted(str(each.name) for each in writing) == [
-        "check",
-        "demo",
-        "export",
-        "fleet",
-        "nightly",
-        "record",
-        "report",
-    ]
-    assert all(isinstance(each, WritingCommand) for each in writing)
+    every = {str(each.name): each for each in commands(group, click.Context(group))}
+    assert set(every) >= set(COMMANDS) - {"runs", "baseline"}
     names = {"-o", "--junit", "--summary", "--export", "--site"}
-    plain = [
-        (each.name, param.name)
-        for each in every
-        for param in each.params
-        if names & {*param.opts} and not isinstance(param.type, Export | OutputType)
-    ]
-    assert plain == []
+    writing = {(name, opt) for name, each in every.items() for param in each.params for opt in names & {*param.opts}}
+    assert {name for name, _ in writing} == {"check", "demo", "export", "fleet", "nightly", "record", "report"}
+    refused = {(word, opt) for words in REFUSED for word in words[:2] for opt in names & {*words}}
+    assert writing - refused == set()

@@ -25,7 +25,6 @@ ELSEWHERE = {
     "docs/how-to/publish.md": "tests/docs/test_put_reports.py",
     "docs/how-to/nightly.md": "tests/docs/test_ci.py",
     "docs/how-to/record.md": "tests/docs/test_record_guide.py",
-    "docs/how-to/themes.md": "tests/report/formats/test_themes.py",
     "docs/explanation/thresholds.md": "tests/docs/test_pages.py",
     "docs/reference/python.md": "tests/docs/test_pages.py",
 }
@@ -54,7 +53,7 @@ NOT_RUN = {
     "CREATE SECRET": "a bucket",
     "gpureport runs list --since": "a store of large runs: tests/store and tests/cli/commands/test_runs.py",
     "gpureport compare baseline/ workers/ --by folder --target": "training logs that are not shipped: tests/cli",
-    "2-more-workers (3 runs)\n": "a part of a longer table: tests/report/sections/gains",
+    "2-more-workers (3 runs)\n": "a part of a longer table: tests/report/test_steps.py",
     "  column gpu_util%": "of a log with headings that a person wrote: tests/cli/commands/test_ingest.py",
     "gpureport: jobs.csv": "of 200 runs that are not shipped: tests/cli",
     "[[policy]]": "tests/docs/test_pages.py::test_policy_example_is_accepted",
@@ -70,6 +69,7 @@ NOT_RUN = {
 SHOWN = {
     "docs/how-to/compare-steps.md": {"[[step]]": "steps.toml", "[training]": "gpureport.toml"},
     "docs/how-to/fleet.md": {"run,team": "teams.csv"},
+    "docs/how-to/pdf.md": {"[report]": "gpureport.toml"},
     "docs/how-to/prices.md": {"[prices]": "gpureport.toml"},
     "docs/how-to/read-logs.md": {"[time]": "map.toml"},
     "docs/how-to/labels.md": {"run,user": "labels.csv", "{": "logs/labels.json"},
@@ -101,9 +101,10 @@ cp sample_logs/healthy/host.csv host.csv && cp host.csv after-host.csv
 cp sample_logs/input_starved/1-baseline/nvidia-smi.csv before.csv
 cp sample_logs/input_starved/1-baseline/host.csv before-host.csv
 """
-_FONT = """
-mkdir our-theme
-python -c 'import matplotlib, shutil; shutil.copy(matplotlib.get_data_path() + "/fonts/ttf/cmr10.ttf", "our-theme")'
+_BRAND = """
+mkdir brand
+echo '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>' > brand/logo.svg
+cp "$(python -c 'import matplotlib; print(matplotlib.get_data_path())')/fonts/ttf/cmr10.ttf" brand/font.otf
 """
 _FORMS = """
 gzip -k gpu.csv && cp gpu.csv gpu.csv.1 && cp gpu.csv.gz gpu.csv.2.gz
@@ -143,7 +144,7 @@ gpureport ingest logs && gpureport runs list --where param:batch_size=64 | grep 
 tar xzf sample_logs/recorded/training_steps/neptune.tar.gz
 gpureport analyze neptune:neptune --map map.toml
 """,
-    "docs/how-to/pdf.md": _PAIR + _FONT,
+    "docs/how-to/pdf.md": _PAIR + _BRAND,
     "docs/how-to/prices.md": _PAIR
     + """
 mkdir runs && ln -s ../sample_logs/recorded/training_steps/1-starved runs/base

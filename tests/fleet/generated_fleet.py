@@ -1,5 +1,6 @@
 """Generates logs of a fleet whose truth is known: who lost how much to what, and which two GPUs are sick."""
 
+import json
 import random
 from collections import Counter
 from dataclasses import dataclass, field
@@ -34,7 +35,6 @@ class FleetTruth:
     """What the logs hold.
 
     Attributes:
-        tags: of each log, by the name of its file.
         gpu_seconds: from first to last sample, over all GPUs.
         idle_seconds: GPU time in pauses of the idler.
         unused_seconds: time of GPUs that were never used.
@@ -42,7 +42,6 @@ class FleetTruth:
         sick_runs: names of the runs of each sick GPU.
     """
 
-    tags: dict[str, dict[str, str]] = field(default_factory=dict)
     gpu_seconds: float = 0.0
     idle_seconds: float = 0.0
     unused_seconds: float = 0.0
@@ -51,7 +50,7 @@ class FleetTruth:
 
 
 def generate_fleet(folder: Path, runs: int, first: int = 0, truth: FleetTruth | None = None) -> FleetTruth:
-    """Write the logs of some runs and return what they hold.
+    """Write the logs of some runs, each with its labels beside it, and return what they hold.
 
     Args:
         folder: where they are written, one file a run.
@@ -84,12 +83,8 @@ def _write_run(folder: Path, number: int, truth: FleetTruth) -> None:
             state = "unused" if index in unused else "pausing" if pausing else "working"
             lines.append(_write_row(stamp, name_gpu(node, index), state, tick / ticks, chance))
     (folder / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    truth.tags[f"{name}.csv"] = {
-        "user": user,
-        "project": f"p{_USERS.index(user) // 2}",
-        "job": str(number),
-        "node": f"n{node:02}",
-    }
+    tags = {"user": user, "project": f"p{_USERS.index(user) // 2}", "job": str(number), "node": f"n{node:02}"}
+    (folder / f"{name}.json").write_text(json.dumps({"tags": tags}), encoding="utf-8")
     seconds = INTERVAL * (ticks - 1)
     truth.gpu_seconds += seconds * gpus
     truth.seconds_by_user[user] += seconds * gpus

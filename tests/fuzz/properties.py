@@ -24,14 +24,12 @@ from gpureport.nightly.history import capture
 from gpureport.nightly.site import figure_exports
 from gpureport.report import FORMATS, build, render
 from gpureport.report.formats.json import analysis_json, comparison_json
-from gpureport.report.formats.text import terminal_comparison
-from gpureport.report.sections.comparison import comparison_content
 from gpureport.testing import Analysis, Recording, analyze
 from tests.fuzz.recordings import recording
 
-ONE_IN = {".json": 1, ".md": 1, ".prom": 1, ".xml": 1, ".txt": 3, ".svg": 10, ".html": 20, ".png": 200, ".pdf": 200}
+ONE_IN = {".json": 1, ".md": 1, ".txt": 3, ".svg": 10, ".html": 20, ".png": 200, ".pdf": 200}
 """In which formats one of so many recordings is written: what draws takes ten times as long as all the rest."""
-OF_SEVERAL = {**ONE_IN, ".json": 4, ".md": 4, ".prom": 4, ".xml": 4, ".txt": 8}
+OF_SEVERAL = {**ONE_IN, ".json": 4, ".md": 4, ".txt": 8}
 """The same for reports on two or three recordings, which are long."""
 GROUP = 3
 """Recordings that are compared with each other: the numbers from a multiple of it on."""
@@ -102,10 +100,6 @@ def compared(number: int) -> None:
     comparison = compare(sampled)
     _strict(comparison_json.render(comparison))
     _strict(analysis_json.render([analysis for _, analysis in runs], tuple(build_steps(sampled))))
-    if len(comparison.steps) > 1:
-        # runs of one step are repetitions, which the command refuses to compare
-        view = comparison_content.build_comparison_view(runs, sampled, None)
-        assert terminal_comparison.render(view, width=100, colour=False)
     _written(runs, number // GROUP, OF_SEVERAL)
 
 
@@ -118,7 +112,7 @@ def limited(number: int) -> None:
     )
     assert all(figure.value is None or isfinite(figure.value) for figure in capture.capture_run("log.csv", run).figures)
     _strict(check_json.render(Verdict(checks=checks)))
-    _sound(".prom", figure_exports.render_openmetrics(figure_exports.export_figures([run]), checks).encode())
+    _sound(".prom", figure_exports.render_openmetrics([run], checks).encode())
 
 
 STAGES: tuple[Stage, ...] = (judged, told, limited, compared)

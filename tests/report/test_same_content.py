@@ -1,31 +1,21 @@
-"""Every format shows the same content: each text of the model stands in each of them, or a reason why not is given."""
+"""Every format shows the same content: each text of the JSON stands in each of them, or a reason why not is given."""
 
 import html
 import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import gpureport
-from gpureport.comparison.study.factors import group_runs, parse_factors
-from gpureport.comparison.training.training_goals import QualityTarget, TrainingGoals
-from gpureport.report import build, render
-from gpureport.report.formats.text import markdown, terminal_comparison
-from gpureport.report.model.report_content import Report
-from gpureport.report.sections.comparison.comparison_content import build_comparison_view
-from gpureport.testing import Recording
-from tests.report import content_leaves, pdf_reading, sample_reports
-from tests.report.test_agreement import strings
+from gpureport.testing import build_file, build_page
 from tests.samples.archives import unpack
+from tests.support import pdf_reading, runs
 
-_RECORDED = sample_reports.SAMPLES / "recorded/training_steps"
-_TARGET = TrainingGoals(target=QualityTarget(name="loss", value=6.9))
-
-_KEYS = {
+KEYS = {
     "schema": "names the JSON",
     "findings.fingerprints": "identifies a finding for programs",
     "findings.kind": "the title is the kind in words",
@@ -56,6 +46,8 @@ _KEYS = {
     "comparison.charts.rows.runs": "each_run says all of them",
     "comparison.links.figures": "effects holds the same figures, with verdicts",
     "actions.finding": "leads to the row of findings",
+    "verdict.code": "the headline is the code in words",
+    "verdict.kind": "the headline tells of the finding",
     "rows.id": "leads from what to do to the row",
     "rows.cards": "lead from the row to its cards",
 }
@@ -105,13 +97,12 @@ _REFERENCE = dict.fromkeys(
 )
 
 ALLOWED: dict[str, dict[str, str]] = {
-    ".json": {},
-    ".html": _KEYS
+    ".html": KEYS
     | {
         "gpu_time.total": "the table of classes has it",
         "timeline.strips.limits": "drawn in the charts of one GPU, whose panels of findings name those that matter",
     },
-    ".pdf": _KEYS
+    ".pdf": KEYS
     | _ONCE_FOR_ALL
     | {
         "comparison.charts.rows.each_run": "drawn as dots; the alternative text of the figure says it",
@@ -124,7 +115,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     }
     | _DRAWN
     | _FOLDS,
-    "short .pdf": _KEYS
+    "short .pdf": KEYS
     | _DRAWN
     | _FOLDS
     | _REFERENCE
@@ -134,7 +125,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "quality.facts": "what differs from run to run comes with --detail full",
         "spending": "of several runs the tiles and the table of steps have it; --detail full has each",
     },
-    ".md": _KEYS
+    ".md": KEYS
     | _FOLDS
     | _REFERENCE
     | {
@@ -161,7 +152,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "rows.advice": "shortened to a cell",
         "rows.history": "a drawing; the page and PDF have it",
     },
-    ".txt": _KEYS
+    ".txt": KEYS
     | {
         "spent.legend.key": "the label is the class in words",
         "spent.bars.segments.key": "the label is the class in words",
@@ -188,143 +179,158 @@ ALLOWED: dict[str, dict[str, str]] = {
 """What each format leaves out, by path, and why."""
 
 
-def _report(recordings: Sequence[Recording], price: float | None = None, **asked: Any) -> Report:  # noqa: ANN401 - as `build` takes them
-    runs = [(recording, gpureport.analyze(recording)) for recording in recordings]
-    return build(runs, title=None, command="gpureport report", gpu_hour_price=price, version="0.1.0", **asked)
+@dataclass(frozen=True)
+class Leaf:
+    """A text of a page: the names that lead to it, and of a cell the heading of its row, beside which it must stand."""
+
+    path: str
+    text: str
+    head: str = ""
 
 
-def recorded_steps() -> list[Recording]:
-    """Return three runs of each recorded step."""
-    found: list[Recording] = []
-    for step in ("1-starved", "2-more-workers", "3-pinned-memory", "4-mixed-precision", "5-larger-batch"):
-        for run in (1, 2, 3):
-            labels = {"name": f"{step}/{run}", "step": step, "work": (32768, "images")}
-            found += gpureport.read(_RECORDED / step / str(run), labels=labels)
-    return found
+REPEATED = ("id", "severity", "lost", "run", "where")
+"""What formats show of a finding that another run has too."""
+REACH = 4000
+"""Characters after the heading of a row within which its cells must stand."""
 
 
-def mlflow_runs(folder: Path) -> Sequence[Recording]:
+def leaves(content: object, path: str = "") -> Iterator[Leaf]:
+    """Yield every text of a part of a page that is not empty, in order."""
+    if isinstance(content, str):
+        yield from [Leaf(path, content)] if content else []
+    elif isinstance(content, list):
+        for entry in content:
+            yield from leaves(entry, path)
+    elif isinstance(content, dict) and {"columns", "numeric", "rows"} <= content.keys():
+        yield from table_leaves(content, path)
+    elif isinstance(content, dict):
+        hidden = {name for name in content if content.get("repeats") and name not in REPEATED}
+        hidden |= {"same"} if content.get("outliers") else set()
+        for name in content.keys() - hidden:
+            found = leaves(content[name], f"{path}.{name}".lstrip("."))
+            head = content["head"]["text"] if name == "cells" and "facts" in content else ""
+            yield from (replace(leaf, head=leaf.head or head) for leaf in found)
+
+
+def table_leaves(table: Mapping[str, Any], path: str) -> Iterator[Leaf]:
+    yield from (Leaf(f"{path}.columns", name) for name in table["columns"] if name)
+    for row in table["rows"]:
+        head = row["head"]
+        yield from (Leaf(f"{path}.cells", text) for text in (head["text"], head["small"]) if text)
+        texts = (text for cell in row["cells"] for text in (cell["text"], cell["small"]) if text)
+        yield from (Leaf(f"{path}.cells", text, head["text"]) for text in texts)
+    yield from (Leaf(f"{path}.notes", note) for note in table["notes"])
+
+
+def missing(content: object, shown: str, allowed: Mapping[str, str]) -> list[Leaf]:
+    """Return the texts of a page that a format does not show; space and case don't count, so that wrapping doesn't.
+
+    Args:
+        content: the page as JSON.
+        shown: the words of the format.
+        allowed: why a format leaves out what lies under a path; `*` stands for one name.
+    """
+    words = squeeze(shown)
+    patterns = [re.compile(path.replace(".", r"\.").replace("*", r"\w+") + r"(\..*)?") for path in allowed]
+    wanted = [leaf for leaf in dict.fromkeys(leaves(content)) if not stands(leaf, words)]
+    return [leaf for leaf in wanted if not any(each.fullmatch(leaf.path) for each in patterns)]
+
+
+def squeeze(text: str) -> str:
+    return re.sub(r"[\s\u00ad\u200b]+", "", text).replace("\N{NON-BREAKING HYPHEN}", "-").casefold()
+
+
+def stands(leaf: Leaf, words: str) -> bool:
+    """Return whether a text stands among words, that of a cell after the heading of its row."""
+    text, head = squeeze(leaf.text), squeeze(leaf.head)
+    if leaf.path.endswith(".columns"):
+        # a terminal stacks titles over two lines
+        return all(squeeze(word.strip(",")) in words for word in leaf.text.split())
+    if not head:
+        # a headline is parted from the sentences after it
+        return text in words or all(squeeze(part) in words for part in re.split(r"(?<=\.) ", leaf.text))
+    # gains are wrapped within their columns, where other cells come between their words, and set before their heading
+    gain = re.search(r"\bgains\.rows\.cells\.", leaf.path)
+    wanted, before = ([squeeze(word) for word in leaf.text.split(" ")], 300) if gain else ([text], 0)
+    at = words.find(head)
+    while at >= 0:
+        near = words[max(at - before, 0) : at + REACH]
+        if all(word in near for word in wanted):
+            return True
+        at = words.find(head, at + 1)
+    return False
+
+
+def mlflow_runs(folder: Path) -> list[gpureport.Recording]:
     """Return the runs of the store of MLflow that the recorded steps wrote, one of each step."""
-    unpack(_RECORDED / "mlruns.tar.gz", folder)
+    unpack(runs.TRAINING_STEPS / "mlruns.tar.gz", folder)
     return sorted(gpureport.read(f"mlflow:{folder / 'mlruns'}"), key=lambda recording: recording.run.started)
 
 
-def mlflow_study(folder: Path) -> Report:
-    """Return the report of the runs of MLflow as groups by two params."""
-    found, by = mlflow_runs(folder), parse_factors("param:batch,param:workers")
-    order = group_runs([recording.run for recording in found], by)
-    return _report([replace(found[place], run=replace(found[place].run, step=label)) for place, label in order], by=by)
-
-
-CONTENTS: dict[str, Callable[[Path], Report]] = {
-    "five steps": lambda _: _report(recorded_steps(), price=2.5),
-    "steps of MLflow with a target": lambda folder: _report(mlflow_runs(folder), goals=_TARGET),
-    "a study of MLflow": mlflow_study,
-    "four GPUs": lambda _: sample_reports.report_on(["thermal_throttle"], price=2.0),
+PRICES = {"prices": {"gpu_hour": 2.5, "currency": "USD", "date": "2026-03-01"}}
+CONTENTS: dict[str, Callable[[Path], Any]] = {
+    "five steps": lambda _: [gpureport.analyze(each.recording, settings=PRICES) for each in runs.recorded_steps()],
+    "steps of MLflow with a target": lambda folder: gpureport.compare(mlflow_runs(folder), target="loss=6.9"),
+    "a study of MLflow": lambda folder: gpureport.compare(mlflow_runs(folder), by="param:batch,param:workers"),
+    "four GPUs": lambda _: [
+        gpureport.analyze(each.recording, settings=PRICES) for each in runs.sample("thermal_throttle")
+    ],
 }
 
 
 @pytest.fixture(scope="module", params=CONTENTS)
-def content(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """Return each content in turn."""
+def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: ANN401 - any results
     return CONTENTS[request.param](tmp_path_factory.mktemp("content"))
 
 
-def _read_page(text: str) -> str:
-    """Return the words of a page: its text, and the alternative text of its figures."""
-    plain = re.sub(r"<(style|script)\b.*?</\1>", "", text, flags=re.DOTALL)
-    labels = " ".join(re.findall(r'aria-label="([^"]*)"', plain))
-    return html.unescape(labels + re.sub(r"<[^>]+>", " ", plain))
-
-
-def _words(content: Report, extension: str, folder: Path) -> str:
+def read_words(results: Any, form: str, folder: Path) -> str:  # noqa: ANN401 - any results
     """Return what a reader of a format reads, in its long form unless it is called short."""
-    form, _, extension = extension.rpartition(" ")
-    found = render(content, extension, detail=0 if extension in {".txt", ".pdf"} and form != "short" else None)
-    if extension == ".pdf":
-        path = folder / "report.pdf"
-        path.write_bytes(found)
-        return pdf_reading.body(path)
+    short, _, kind = form.rpartition(".")
+    found = build_file(results, kind, full=not short)
+    if kind == "pdf":
+        (folder / "report.pdf").write_bytes(found)
+        return pdf_reading.body(folder / "report.pdf")
     text = found.decode()
-    if extension == ".json":
-        return " ".join(strings(json.loads(text)))
-    if extension == ".html":
-        return _read_page(text)
-    return html.unescape(text.replace("\\", "")).replace("<br>", " ") if extension == ".md" else text
-
-
-@pytest.mark.parametrize("extension", [".json", ".html", ".md", ".txt"])
-def test_every_text_of_the_content_stands_in_every_format(
-    content: Report, extension: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Labels, figures, verdicts, intervals, findings, reasons; Markdown before it is cut to its size."""
-    monkeypatch.setattr(markdown, "LIMIT", 10**7)
-    assert content_leaves.missing(content, _words(content, extension, tmp_path), ALLOWED[extension]) == []
-
-
-def test_every_text_of_a_chart_stands_in_a_picture_of_its_own(content: Report) -> None:
-    """In the vector file, as words or as alternative text."""
-    charts = content.comparison.charts if content.comparison else ()
-    allowed = {path.removeprefix("comparison.charts."): why for path, why in _KEYS.items()}
-    assert content_leaves.missing(charts, _read_page(render(content, ".svg").decode()), allowed) == []
+    if kind in {"html", "svg"}:
+        bare = re.sub(r"<(style|script)\b.*?</\1>", "", text, flags=re.DOTALL)
+        labels = " ".join(re.findall(r'aria-label="([^"]*)"', bare))
+        return html.unescape(labels + re.sub(r"<[^>]+>", " ", bare))
+    return html.unescape(text.replace("\\", "")).replace("<br>", " ") if kind == "md" else text
 
 
 @pdf_reading.needs_poppler
-@pytest.mark.parametrize("form", [".pdf", "short .pdf"])
-def test_every_text_of_the_content_stands_in_the_pdf(content: Report, form: str, tmp_path: Path) -> None:
-    """As in the other formats; in the short form what is not for reference."""
-    assert content_leaves.missing(content, _words(content, form, tmp_path), ALLOWED[form]) == []
+def test_every_text_of_a_page_stands_in_every_format(results: Any, tmp_path: Path) -> None:  # noqa: ANN401 - as above
+    content = json.loads(build_page(results, "json"))
+    lost = {form: missing(content, read_words(results, form, tmp_path), why) for form, why in ALLOWED.items()}
+    charts = content["comparison"]["charts"] if content["comparison"] else []
+    why = {path.removeprefix("comparison.charts."): reason for path, reason in KEYS.items()}
+    lost[".svg"] = missing(charts, read_words(results, ".svg", tmp_path), why)
+    assert lost == {form: [] for form in (*ALLOWED, ".svg")}
 
 
-def test_reasons_left_out_of_a_kind_are_given_once(content: Report) -> None:
-    """A kind that could not be judged has a line that says why, in every format."""
-    open_kinds = {line.title for run in content.answers for line in run.lines if line.outcome == "cannot judge"}
+def test_a_check_that_was_not_assessed_has_its_reason(results: Any) -> None:  # noqa: ANN401 - as above
+    content = json.loads(build_page(results, "json"))
+    lines = content["judgement"]["lines"]
+    answers = [line for run in content["answers"] for line in run["lines"]]
+    unknown = {line["title"] for line in answers if line["outcome"] == "cannot judge"}
     # in how many runs stands beside a kind that some could judge
-    assert open_kinds <= {kind.partition(" (")[0] for line in content.judgement.lines for kind in line.kinds}
-    assert {line.reason != "" for line in content.judgement.lines} <= {True}
+    assert unknown <= {kind.partition(" (")[0] for line in lines for kind in line["kinds"]}
+    assert [line for line in lines if not line["reason"]] == []
 
 
-def test_a_comparison_in_a_terminal_says_what_the_report_says() -> None:
-    """`compare` shows every text of its content, and of the report's part on steps."""
-    recordings = recorded_steps()
-    view = build_comparison_view([(recording, gpureport.analyze(recording)) for recording in recordings])
-    text = terminal_comparison.render(view)
-    allowed = {path.removeprefix("comparison."): why for path, why in (_KEYS | _NO_DRAWING).items()}
-    assert content_leaves.missing(view, text, allowed) == []
-    part = _report(recordings).comparison
-    assert part is not None
-    # findings have no ids in a comparison
-    assert content_leaves.missing(part, text, allowed | {"remaining.text": "names a finding of the report"}) == []
-
-
-def test_a_comparison_in_full_gives_every_advice_of_the_screen() -> None:
-    """With its reason, which the screen has no room for."""
-    recordings = recorded_steps()
-    view = build_comparison_view([(recording, gpureport.analyze(recording)) for recording in recordings])
-    report = _report(recordings)
-    text = " ".join(terminal_comparison.render(view, report=report).split())
-    assert report.actions
-    for action in report.actions:
-        for words in (action.title, action.gain, action.text, action.certainty, action.command):
-            assert " ".join(words.split()) in text
-
-
-def test_what_a_format_lacks_is_noticed() -> None:
-    """A text that is taken out of a format is reported with its place; a cell counts beside its heading only."""
-    content = sample_reports.report_on(["thermal_throttle"])
-    text = render(content, ".txt", detail=0).decode()
-    (card, *_) = content.findings
-    cut = text.replace(card.recommendations[0].split()[0], "")
-    assert "findings.recommendations" in {leaf.path for leaf in content_leaves.missing(content, cut, ALLOWED[".txt"])}
-    (row, *_) = content.gpus[0].table.rows
-    swapped = content_leaves.missing(content.gpus[0].table, f"{row.cells[0].text} {row.head.text}", {})
-    assert content_leaves.Leaf(".cells", row.cells[0].text, row.head.text) in swapped
+def test_what_a_format_lacks_is_noticed(tmp_path: Path) -> None:
+    analyses = runs.sample("thermal_throttle")
+    content = runs.sample_page("thermal_throttle")
+    text = read_words(analyses, ".txt", tmp_path)
+    cut = text.replace(content["findings"][0]["recommendations"][0].split()[0], "")
+    assert "findings.recommendations" in {leaf.path for leaf in missing(content, cut, ALLOWED[".txt"])}
+    row = content["gpus"][0]["table"]["rows"][0]
+    head, cell = row["head"]["text"], row["cells"][0]["text"]
+    assert Leaf(".cells", cell, head) in missing(content["gpus"][0]["table"], f"{cell} {head}", {})
 
 
 def test_no_reason_outlives_what_it_excuses() -> None:
-    """Each path that a format may leave out is one of a content."""
-    samples = [sample_reports.report_on([name]) for name in ("thermal_throttle", "faulty_hardware")]
-    made = [*samples, _report(recorded_steps())]
-    paths = {leaf.path for each in made for leaf in content_leaves.leaves(each)}
+    pages = [*map(runs.sample_page, ("thermal_throttle", "faulty_hardware")), runs.page_of(*runs.recorded_steps())]
+    paths = {leaf.path for page in pages for leaf in leaves(page)}
     stale = {path for kind in ALLOWED.values() for path in kind if not any(each.startswith(path) for each in paths)}
     assert stale == set()

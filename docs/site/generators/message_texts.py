@@ -30,7 +30,7 @@ _ARGUMENTS = dict.fromkeys(_ERRORS, (1, 2)) | {
     "LimitError": (0, 1),
     "UsageError": (0,),
     "BadParameter": (0,),
-    "fail": (0,),
+    "refuse": (0,),
 }
 """Which arguments of a call say what is wrong and what to do; click's errors have one text for both."""
 _PROBLEM = "Problem"

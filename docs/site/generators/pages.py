@@ -199,7 +199,7 @@ def _usage(name: str, command: click.Command) -> str:
 _CLI = """Every command takes `--help`. `gpureport` alone says which recordings and logs this folder holds, and what
 to do next.
 
-One line lets Tab complete commands, options, checks, stored runs, baselines and files:
+One line lets Tab complete commands, options, stored runs and files:
 
 ```
 echo 'command -v gpureport > /dev/null && eval "$(gpureport completion bash)"' >> ~/.bashrc   # bash

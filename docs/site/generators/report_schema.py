@@ -4,6 +4,7 @@ import inspect
 import json
 import re
 from dataclasses import fields, is_dataclass
+from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -51,8 +52,10 @@ def page() -> str:
 
 def _of(kind: Any, definitions: dict[str, Schema]) -> Schema:  # noqa: ANN401 - any annotation
     """Return the schema of an annotation; dataclasses are added to `definitions`."""
-    if kind in _PLAIN:
-        return {"type": _PLAIN[kind]}
+    is_code = isinstance(kind, type) and issubclass(kind, StrEnum)
+    if kind in _PLAIN or is_code:
+        # values of a code are added, so readers must allow for others
+        return {"type": "string" if is_code else _PLAIN[kind]}
     if is_dataclass(kind) and isinstance(kind, type):
         if kind.__name__ not in definitions:
             definitions[kind.__name__] = {}

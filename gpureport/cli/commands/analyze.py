@@ -3,7 +3,7 @@
 import click
 
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
-from gpureport.cli.options.completion import complete_sources
+from gpureport.cli.options.completion import complete_files
 from gpureport.cli.options.gate_options import fail_on_option
 from gpureport.cli.options.selection_options import selection_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
@@ -13,7 +13,7 @@ from gpureport.store.run_selection import RunSelection
 
 
 @click.command()
-@click.argument("source", nargs=-1, shell_complete=complete_sources)
+@click.argument("source", nargs=-1, shell_complete=complete_files)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
 @report_output.text_detail_option
 @fail_on_option

@@ -11,7 +11,7 @@ import click
 
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_note
-from gpureport.cli.options.completion import complete_baselines, complete_sources
+from gpureport.cli.options.completion import complete_files
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results.baseline_state import describe_baseline
 from gpureport.cli.runs.chosen_store import open_store, store_option
@@ -45,8 +45,8 @@ def baseline(ctx: click.Context, *, store: "Place | None") -> None:
 
 
 @baseline.command("set")
-@click.argument("baseline_name", metavar="NAME", shell_complete=complete_baselines)
-@click.argument("source", nargs=-1, required=True, shell_complete=complete_sources)
+@click.argument("baseline_name", metavar="NAME")
+@click.argument("source", nargs=-1, required=True, shell_complete=complete_files)
 @source_options
 @click.pass_context
 def set_baseline(ctx: click.Context, *, baseline_name: str, source: tuple[str, ...], options: SourceOptions) -> None:
@@ -57,7 +57,12 @@ def set_baseline(ctx: click.Context, *, baseline_name: str, source: tuple[str, .
     from gpureport.nightly.history.baselines import set_baseline  # noqa: PLC0415 - loads pyarrow
 
     if options.anonymise:
-        raise SettingsError("--anonymise", "a baseline keeps the names of runs", "give runs other names with --name")
+        raise SettingsError(
+            "--anonymise",
+            "a baseline keeps the names of runs",
+            "give runs other names with --name",
+            code="names_are_kept",
+        )
     own = replace(options, store=options.store or (ctx.parent.params.get("store") if ctx.parent else None))
     place = source_names.find_store(own)
     entries = {entry.run.id: entry for entry in _find_entries(place, source, own)}
@@ -110,7 +115,7 @@ def list_baselines(*, store: "Place | None") -> None:
 
 
 @baseline.command()
-@click.argument("name", nargs=-1, required=True, shell_complete=complete_baselines)
+@click.argument("name", nargs=-1, required=True)
 @store_option
 def rm(*, store: "Place | None", name: tuple[str, ...]) -> None:
     """Remove baselines, but not the runs they were copied from."""

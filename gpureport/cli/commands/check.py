@@ -11,7 +11,7 @@ from gpureport.cli.messages.internal_errors import InternalError, report_interna
 from gpureport.cli.messages.line_account import summarise_run
 from gpureport.cli.messages.verbosity import print_details
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
-from gpureport.cli.options.completion import complete_sources
+from gpureport.cli.options.completion import complete_files
 from gpureport.cli.options.gate_options import GateOptions, gate_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.options.written_paths import Export, WritingCommand
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=WritingCommand)
-@click.argument("source", nargs=-1, required=True, shell_complete=complete_sources)
+@click.argument("source", nargs=-1, required=True, shell_complete=complete_files)
 @gate_options
 @click.option(
     "--format",
@@ -64,7 +64,7 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
     rules = gates.read_rules(gate, analysis.config)
     if not rules.policy.entries:
         hint = "write [[policy]] limit = 'problem', or --fail-on problem"
-        raise SettingsError(rules.stated_at, "no rule is set", hint)
+        raise SettingsError(rules.stated_at, "no rule is set", hint, code="no_rule")
     found, missing = _read(source, options)
     baseline = gates.read_baseline(rules.baseline if found and rules.policy.needs_baseline else None, options)
     stated = [recording.run for recording in (*found, *baseline.recordings)]
@@ -97,7 +97,9 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
             else:
                 found.append(each)
     if options.labels.name and len(found) > 1:
-        raise SettingsError("--name", f"one name for {len(found)} runs", "name one source at a time")
+        raise SettingsError(
+            "--name", f"one name for {len(found)} runs", "name one source at a time", code="wrong_count"
+        )
     return found, missing
 
 
@@ -132,9 +134,8 @@ def _export(
     from gpureport.nightly.site import figure_exports  # noqa: PLC0415 - loads numpy
 
     runs = run_sampling.sample_runs(analysed.runs, throughput) if analysed.runs else []
-    figures = figure_exports.export_figures(runs)
     for _, path in exports:
-        gates.write_file(path, figure_exports.render_openmetrics(figures, verdict.checks))
+        gates.write_file(path, figure_exports.render_openmetrics(runs, verdict.checks))
 
 
 def _show(verdict: "Verdict", form: str) -> None:

@@ -7,9 +7,10 @@ import click
 
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
-from gpureport.cli.options.completion import complete_baseline_sources
+from gpureport.cli.options.completion import complete_files
 from gpureport.cli.options.selection_options import selection_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
+from gpureport.cli.options.usage_errors import UsageError
 from gpureport.cli.results import report_output
 from gpureport.cli.runs import run_sampling
 from gpureport.cli.runs.analyses import analyze_runs
@@ -29,7 +30,7 @@ _SIDES = 2
 
 
 @click.command()
-@click.argument("source", metavar="[BASE NEXT...]", nargs=-1, shell_complete=complete_baseline_sources)
+@click.argument("source", metavar="[BASE NEXT...]", nargs=-1, shell_complete=complete_files)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
 @report_output.text_detail_option
 @step_options
@@ -82,10 +83,7 @@ def _show(
         click.echo(comparison_json.render(comparison, by), nl=False)
     else:
         content = report_output.build_report(analysed, by=by, throughput=throughput)
-        if full:
-            report_output.print_comparison(content, analysed, measured, None, by)
-        else:
-            report_output.print_report(content)
+        report_output.print_report(content, full=full)
     return _code(analysed, comparison)
 
 
@@ -111,8 +109,8 @@ def _refuse_single_step(found: Sequence["Recording"], chain: StepOptions) -> Non
     """
     if len(found) < _SIDES:
         msg = f"a comparison needs at least two runs, and this is {len(found)}; name another"
-        raise click.UsageError(msg, click.get_current_context())
+        raise UsageError(msg, click.get_current_context(), code="too_few_runs")
     steps = {one.run.step for one in found}
     if len(steps) == 1 and None not in steps:
         msg = f"all {len(found)} runs are of one {chain.label} ({found[0].run.step}), which leaves nothing to compare"
-        raise click.UsageError(msg, click.get_current_context())
+        raise UsageError(msg, click.get_current_context(), code="one_step")

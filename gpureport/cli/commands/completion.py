@@ -1,26 +1,8 @@
-"""`gpureport completion`: the script with which a shell completes commands, options, checks, runs and files."""
+"""`gpureport completion`: the script with which a shell completes commands, options, stored runs and files."""
 
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
-_BASH = """\
-%(complete_func)s() {
-    local word="${COMP_WORDS[COMP_CWORD]}" kind value
-    local -a files
-    [[ $word == "=" ]] && word=
-    COMPREPLY=()
-    while IFS=, read -r kind value; do
-        case $kind in
-            plain) COMPREPLY+=("$value") ;;
-            file | dir)
-                compopt -o filenames
-                mapfile -t files < <(compgen -"${kind:0:1}" -- "$word")
-                COMPREPLY+=("${files[@]}") ;;
-        esac
-    done < <(env COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD="$COMP_CWORD" %(complete_var)s=bash_complete "$1" 2>/dev/null)
-}
-complete -o nosort -F %(complete_func)s %(prog_name)s
-"""
 _LINES = {
     "bash": """echo 'command -v gpureport > /dev/null && eval "$(gpureport completion bash)"' >> ~/.bashrc""",
     "zsh": """echo 'command -v gpureport > /dev/null && eval "$(gpureport completion zsh)"' >> ~/.zshrc""",
@@ -29,23 +11,13 @@ _LINES = {
 """The one line that installs completion in each shell; silent where gpureport is not on the PATH."""
 
 
-class _Bash(BashComplete):
-    """Bash, where files are offered beside runs; click's own script offers either."""
-
-    source_template = _BASH
-
-    def source(self) -> str:
-        """Return the script."""
-        return ShellComplete.source(self)
-
-
-_SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": ZshComplete, "fish": FishComplete}
+_SHELLS: dict[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 
 
 @click.command()
 @click.argument("shell", required=False, type=click.Choice(list(_SHELLS)))
 def completion(*, shell: str | None) -> None:
-    """Print the script that completes commands, options, checks, runs and files on Tab.
+    """Print the script that completes commands, options, stored runs and files on Tab.
 
     Without SHELL it prints the line that installs it.
 

@@ -5,14 +5,11 @@ from pathlib import Path
 import click
 
 from gpureport.cli.options.analysis_options import config_option
-from gpureport.cli.options.completion import complete_explained
 from gpureport.cli.results import report_output
 
 
 @click.command()
-@click.argument(
-    "name", metavar="[CHECK|CLASS|METRIC|FIGURE|recording]", required=False, shell_complete=complete_explained
-)
+@click.argument("name", metavar="[CHECK|CLASS|METRIC|FIGURE|recording]", required=False)
 @click.option(
     "--detail",
     type=click.Choice(["short", "full"]),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport.cli.options.analysis_options import config_option, price_option
-from gpureport.cli.options.completion import complete_sources
+from gpureport.cli.options.completion import complete_files
 from gpureport.cli.options.option_values import GpuHourPrice, LabelNames
 from gpureport.cli.options.selection_options import selection_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=WritingCommand)
-@click.argument("source", nargs=-1, shell_complete=complete_sources)
+@click.argument("source", nargs=-1, shell_complete=complete_files)
 @click.option("--by", "labels", type=LabelNames(), help="Group by these labels (default: user,project,job,node).")
 @click.option(
     "--engine", type=click.Choice(["local", "dask"]), default="local", help="Where runs are analysed (default: local)."
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 )
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
 @report_output.text_detail_option
-@click.option("--templates", type=click.Path(path_type=Path), metavar="DIR", help="Folder with your own templates.")
 @report_output.open_option
 @price_option
 @config_option
@@ -51,7 +50,6 @@ def fleet(  # noqa: PLR0913 - click hands over one argument an option
     outputs: "tuple[Place, ...]",
     form: str,
     detail: str,
-    templates: Path | None,
     opened: bool,
     gpu_hour_price: GpuHourPrice | None,
     config: Path | None,
@@ -72,11 +70,14 @@ def fleet(  # noqa: PLR0913 - click hands over one argument an option
     from gpureport.fleet.running.engines import open_engine  # noqa: PLC0415 - as above
     from gpureport.fleet.summaries.summary_key import read_summary_settings  # noqa: PLC0415 - as above
     from gpureport.fleet.totals.fleet_totals import LABELS, build_fleet_report  # noqa: PLC0415 - as above
+    from gpureport.report.formats.branding import read_brand  # noqa: PLC0415 - as above
     from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 
     full = detail == "full"
-    fleet_output.check_fleet_options(outputs, templates, full=full, opened=opened)
+    fleet_output.check_fleet_options(outputs, full=full, opened=opened)
     settings = read_settings(config)
+    brand = read_brand(settings)
+    report_output.check_outputs(outputs, [*map(str, brand.files)])
     prices, rules = read_run_prices(settings, gpu_hour_price), read_summary_settings(settings)
     executor = open_engine(engine, scheduler)
     found = fleet_runs.find_fleet_runs(source, options, selection, executor)
@@ -85,5 +86,5 @@ def fleet(  # noqa: PLR0913 - click hands over one argument an option
     report = build_fleet_report(done.summaries, prices, labels or LABELS, asked)
     if options.anonymise:
         report = anonymise_fleet_report(report)
-    fleet_output.write_fleet(report, outputs, form, templates=templates, full=full, opened=opened)
+    fleet_output.write_fleet(report, outputs, form, brand=brand, full=full, opened=opened)
     return fleet_output.report_failed_runs(report, done.traces)

@@ -33,7 +33,9 @@ def ingest(*, source: tuple[str, ...], force: bool, listing: bool, options: Sour
     its labels unless options give others.
     """
     if options.anonymise:
-        raise SettingsError("--anonymise", "it changes what is shown, not what is stored", "give it to analyze")
+        raise SettingsError(
+            "--anonymise", "it changes what is shown, not what is stored", "give it to analyze", code="names_are_kept"
+        )
     if listing:
         lines, unreadable = source_readings.list_tracked_runs(source, options)
         for line in lines:

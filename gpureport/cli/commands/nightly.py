@@ -11,7 +11,7 @@ from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.options import night_date
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
-from gpureport.cli.options.completion import complete_sources
+from gpureport.cli.options.completion import complete_files
 from gpureport.cli.options.gate_options import GateOptions, gate_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.options.written_paths import OutputType, WritingCommand
@@ -43,7 +43,7 @@ _SITE = OutputType(
 
 
 @click.command(cls=WritingCommand)
-@click.argument("source", nargs=-1, shell_complete=complete_sources)
+@click.argument("source", nargs=-1, shell_complete=complete_files)
 @click.option("--site", type=_SITE, required=True, metavar="DIR", help="Folder for the pages.")
 @click.option("--label", default="", metavar="NAME", help="Another name for the night, such as a commit or a build.")
 @click.option("--date", "night", metavar="DATE", help="Date of the night, such as 2026-03-14 (default: today).")
@@ -78,7 +78,12 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     from gpureport.nightly.history.night_history import History  # noqa: PLC0415 - loads pyarrow
 
     if options.anonymise:
-        raise SettingsError("--anonymise", "a history keeps the names of runs", "give runs other names with --name")
+        raise SettingsError(
+            "--anonymise",
+            "a history keeps the names of runs",
+            "give runs other names with --name",
+            code="names_are_kept",
+        )
     if not source:
         _refuse_gate_without_source(gate, fail_on_change=fail_on_change)
     date, now = night_date.parse_night(night), night_date.now()
@@ -143,7 +148,7 @@ def _refuse_gate_without_source(gate: GateOptions, *, fail_on_change: bool) -> N
     }
     for option, value in typed.items():
         if value:
-            raise SettingsError(option, "no run is checked without a SOURCE", "name tonight's log")
+            raise SettingsError(option, "no run is checked without a SOURCE", "name tonight's log", code="needs_source")
 
 
 def _check_changes(earlier: "Sequence[NightlyRecord]", draft: "NightlyRecord") -> "tuple[Check, ...]":

@@ -8,6 +8,7 @@ import click
 
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_note
+from gpureport.cli.options.usage_errors import UsageError
 from gpureport.cli.options.written_paths import OutputType, WritingCommand
 
 _FINEST, _COARSEST = 0.1, 60.0
@@ -23,7 +24,7 @@ class _RecordCommand(WritingCommand):
         job = ctx.params.get("command") or ()
         if job and typed[-len(job) - 1 : -len(job)] != ["--"]:
             msg = f"put -- before the command to run: gpureport record -- {shlex.join(job)}"
-            raise click.UsageError(msg, ctx)
+            raise UsageError(msg, ctx, code="missing_dashes")
         return rest
 
 

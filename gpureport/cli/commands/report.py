@@ -1,12 +1,11 @@
 """`gpureport report`."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
-from gpureport.cli.options.completion import complete_baseline_sources
+from gpureport.cli.options.completion import complete_files
 from gpureport.cli.options.gate_options import fail_on_option
 from gpureport.cli.options.option_values import Detail
 from gpureport.cli.options.selection_options import selection_options
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=WritingCommand)
-@click.argument("source", nargs=-1, shell_complete=complete_baseline_sources)
+@click.argument("source", nargs=-1, shell_complete=complete_files)
 @click.option(
     "-o",
     "--output",
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     help="File to write; its extension names the format (repeatable).",
 )
 @click.option("--title", help="Title (default: the names of the runs).")
-@click.option("--templates", type=click.Path(path_type=Path), metavar="DIR", help="Folder with your own templates.")
 @click.option(
     "--detail",
     type=Detail(),
@@ -52,7 +50,6 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     source: tuple[str, ...],
     outputs: "tuple[Place, ...]",
     title: str | None,
-    templates: Path | None,
     detail: int | None,
     opened: bool,
     fail_on: tuple[str, ...],
@@ -70,7 +67,11 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     step. The report shows whether the rules of the settings ([[policy]])
     hold. The exit code is 1 if a rule of --fail-on is broken. --where and --since select runs of the store instead.
     """
-    report_output.check_outputs(outputs, templates=templates, detail=detail)
+    from gpureport.report.formats.branding import read_brand  # noqa: PLC0415 - loads the report
+    from gpureport.settings import read_settings  # noqa: PLC0415 - only here
+
+    brand = read_brand(read_settings(analysis.config))
+    report_output.check_outputs(outputs, [*map(str, brand.files)], detail)
     if opened:
         report_output.check_openable(outputs)
     policy = limit_checks.read_policy_without_baseline(analysis.config, fail_on)
@@ -82,5 +83,5 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     content = report_output.build_report(
         analysed, title, by=chain.factors, throughput=options.tracker.throughput, checks=checks
     )
-    report_output.write_report(content, outputs, templates, detail, opened=opened)
+    report_output.write_report(content, outputs, brand, detail, opened=opened)
     return limit_checks.report_failed_limits(checks)

@@ -1,87 +1,73 @@
-"""What `gpureport` alone says of a folder: the recordings, logs and stored runs in it, and the next command.
+"""What `gpureport` alone says of a folder, in ten lines: its recordings, GPU logs and stored runs, and what to do next.
 
-Only names and the beginnings and ends of files are looked at. Nothing is analysed.
+Only names and beginnings of files are looked at.
 """
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
-from gpureport.cli.messages.found_runs import FoundRun, read_log, read_recording
-from gpureport.record_folder import COMPRESSED_SUFFIXES
+from gpureport.errors import GpureportError
+from gpureport.record_folder import COMPRESSED_SUFFIXES, read_run_file
 from gpureport.store.stored_names import StoredName, find_store_folder, list_stored_names
 
 _DEPTH = 3
-"""Levels of folders below this one that may be recordings: `runs/base/1`. Logs are looked for one level less deep."""
-_MOST_FILES, _MOST_FOLDERS, _MOST_LISTED, _MOST_COMPARED = 400, 4000, 8, 5
+"""Levels of folders below this one that may be recordings: `runs/base/1`."""
+_MOST_FILES, _MOST_FOLDERS, _MOST_LISTED = 400, 4000, 5
 _LOG_ENDINGS = {"", ".csv", ".log", ".txt", ".out", ".json", ".jsonl", *COMPRESSED_SUFFIXES}
 
 
-@dataclass(frozen=True, slots=True)
-class _Budget:
-    """How many files and folders may still be looked at."""
+@dataclass(slots=True)
+class _Found:
+    """What a folder holds.
 
-    files: Iterator[int]
-    folders: Iterator[int]
+    Attributes:
+        recordings: when each began, its path, and whether it ended.
+        logs: the files of this folder that are GPU logs, and the folders below it that hold such files.
+    """
+
+    recordings: list[tuple[int, str, bool]] = field(default_factory=list)
+    logs: list[str] = field(default_factory=list)
 
 
 def describe_folder(folder: Path) -> list[str]:
     """Return the lines that say what a folder holds, and the next command."""
-    budget = _Budget(iter(range(_MOST_FILES)), iter(range(_MOST_FOLDERS)))
-    runs = sorted(_find_runs(folder, folder, _DEPTH, budget), key=lambda run: run.started)
+    found = _look_through(folder)
     store = find_store_folder(folder)
     stored = list_stored_names(store)
-    if not runs and not stored:
+    if not (found.recordings or found.logs or stored):
         return [
             "No GPU logs in this folder.",
             "  Record a job:      gpureport record -- COMMAND",
             "  See an example:    gpureport demo",
             "  All commands:      gpureport --help",
         ]
-    lines = []
-    for group, one in (
-        ([run for run in runs if run.is_recording], "recording"),
-        ([run for run in runs if not run.is_recording], "GPU log"),
-    ):
-        if group:
-            lines += [f"{_count(len(group), one)} here:", *_list_runs(group)]
+    recordings = [path if has_ended else f"{path}  (no end written)" for _, path, has_ended in found.recordings]
+    counts = [_count(len(paths), one) for paths, one in ((recordings, "recording"), (found.logs, "GPU log")) if paths]
+    lines = [f"{' and '.join(counts)} here:"] if counts else []
+    named = [*recordings, *found.logs]
+    lines += [f"  {path}" for path in named[:_MOST_LISTED]]
+    if len(named) > _MOST_LISTED:
+        lines.append(f"  and {len(named) - _MOST_LISTED} more")
     if stored:
         lines.append(f"{_count(len(stored), 'run')} in the store {store}. List them: gpureport runs")
-    return [*lines, f"Next: {_choose_command(runs, stored)}", "All commands: gpureport --help"]
+    return [*lines, f"Next: {_choose_command(found, stored)}", "All commands: gpureport --help"]
 
 
-def _list_runs(runs: Sequence[FoundRun]) -> Iterator[str]:
-    newest = runs[-_MOST_LISTED:]
-    width = max(len(run.path) for run in newest)
-    if len(runs) > len(newest):
-        yield f"  {len(runs) - len(newest)} more, then"
-    for run in newest:
-        length = None if run.seconds is None else _format_length(run.seconds)
-        state = "still recording" if run.is_growing else "cut off: its recorder was killed" if run.is_cut else None
-        facts = ", ".join(filter(None, (length, _count(run.gpus, "GPU") if run.gpus else None, state)))
-        yield f"  {run.path:{width}}  {facts}".rstrip()
-
-
-def _choose_command(runs: Sequence[FoundRun], stored: Sequence[StoredName]) -> str:
+def _choose_command(found: _Found, stored: Sequence[StoredName]) -> str:
     """Return the command to go on with: a comparison of several runs, the report of one."""
-    # a log of dmon beside a log with a header is of the same run
-    headed = {Path(run.path).parent for run in runs if run.has_header}
-    logs = [run.path for run in runs if run.has_header or Path(run.path).parent not in headed]
     # recordings come first: they are whole, and a log may be a copy of a part
-    recordings = [run for run in runs if run.is_recording]
-    finished = [run for run in recordings if not run.is_growing]
-    whole = [run for run in finished if not run.is_cut]
-    paths = [run.path for run in whole or finished or recordings] or logs
+    ended = [path for _, path, has_ended in found.recordings if has_ended]
+    paths = ended or [path for _, path, _ in found.recordings] or found.logs
     if not paths:
         return f"gpureport report {shlex.quote(stored[-1].word)} -o report.html"
     if len(paths) == 1:
-        # what lies beside the log is read with it where the folder is named
-        source = paths[0] if len(logs) == len(runs) or paths[0] not in logs else str(Path(paths[0]).parent)
-        return f"gpureport report {shlex.quote(source)} -o report.html"
-    steps = list(dict.fromkeys(map(_name_step, paths))) if recordings else []
+        return f"gpureport report {shlex.quote(paths[0])} -o report.html"
+    steps = list(dict.fromkeys(map(_name_step, paths))) if found.recordings else []
     compared = steps if len(steps) > 1 else paths
-    if len(compared) <= _MOST_COMPARED:
+    if len(compared) <= _MOST_LISTED:
         return f"gpureport compare {shlex.join(compared)}"
     return "gpureport report . -o report.html"
 
@@ -92,44 +78,57 @@ def _name_step(path: str) -> str:
     return str(folder.parent) if folder.name.isdecimal() and folder.parent != Path() else path
 
 
-def _find_runs(folder: Path, top: Path, depth: int, budget: _Budget) -> Iterator[FoundRun]:
-    """Yield the runs of a folder and of those below it, until as much as the budget allows was looked at.
-
-    Below a recording only recordings are looked for, since its logs are its own.
-    """
-    if next(budget.folders, None) is None:
-        return
-    recording = read_recording(folder, top)
-    if recording is not None:
-        yield recording
-    if not depth:
-        return
-    try:
-        entries = sorted(folder.iterdir())
-    except OSError:
-        return
-    for path in entries:
-        if path.name.startswith(".") or path.is_symlink():
+def _look_through(top: Path) -> _Found:
+    """Return the recordings in the order of time, and the logs that belong to none of them."""
+    found = _Found()
+    files = iter(range(_MOST_FILES))
+    for folder in islice(_list_folders(top, _DEPTH), _MOST_FOLDERS):
+        name = str(folder.relative_to(top))
+        if run := read_run_file(folder):
+            found.recordings.append((run.started, name, run.ended is not None))
             continue
-        if path.is_dir():
-            yield from _find_runs(path, top, depth - 1, budget)
-        elif recording is None and _may_be_log(path) and next(budget.files, None) is not None:
-            found = read_log(path, top)
-            if found is not None:
-                yield found
+        logs = (path for path in _list_entries(folder) if _may_be_log(path) and next(files, None) is not None)
+        if folder == top:
+            found.logs += [path.name for path in logs if _is_gpu_log(path)]
+        elif any(map(_is_gpu_log, logs)):
+            found.logs.append(name)
+    found.recordings.sort()
+    return found
+
+
+def _list_folders(folder: Path, depth: int) -> Iterator[Path]:
+    """Yield a folder and those below it."""
+    yield folder
+    if depth:
+        for path in _list_entries(folder):
+            if path.is_dir():
+                yield from _list_folders(path, depth - 1)
+
+
+def _list_entries(folder: Path) -> list[Path]:
+    """Return what a folder holds, without what is hidden and without links; nothing of one that cannot be read."""
+    try:
+        return sorted(path for path in folder.iterdir() if not path.name.startswith(".") and not path.is_symlink())
+    except OSError:
+        return []
 
 
 def _may_be_log(path: Path) -> bool:
     return path.suffix.lower() in _LOG_ENDINGS and path.is_file()
 
 
+def _is_gpu_log(path: Path) -> bool:
+    """Return whether a file is a log of GPUs by the beginning of its content."""
+    from gpureport.importers.decoding.raw_file import RawFile  # noqa: PLC0415 - loads numpy
+    from gpureport.importers.protocol.registry import IMPORTERS  # noqa: PLC0415 - as above
+    from gpureport.importers.reading.sources import read_head  # noqa: PLC0415 - as above
+
+    try:
+        head = read_head(RawFile(path))
+    except (OSError, GpureportError):
+        return False
+    return bool(head) and any(each.identify(head) for each in IMPORTERS)
+
+
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _format_length(seconds: float) -> str:
-    minutes, left = divmod(round(seconds), 60)
-    hours, minutes_left = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes_left} min"
-    return f"{minutes} min {left} s" if minutes else f"{left} s"

@@ -31,7 +31,7 @@ def internal_errors(where: str) -> Iterator[None]:
         raise
     except Exception as error:
         if shortage := describe_shortage(error):
-            raise SourceError(where, *shortage) from error
+            raise SourceError(where, *shortage, code="too_little_memory") from error
         raise InternalError(where, error) from error
 
 

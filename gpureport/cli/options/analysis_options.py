@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from gpureport.cli.options.completion import complete_kinds
 from gpureport.cli.options.option_groups import FILE, Command, add_options, take_values
 from gpureport.cli.options.option_values import Direction, GpuHourPrice, MoneyPrice, Price, Target
 from gpureport.comparison.training.training_goals import QualityTarget
@@ -26,14 +25,12 @@ _OPTIONS = (
         "--select",
         multiple=True,
         metavar="CHECK",
-        shell_complete=complete_kinds,
         help="Make only this check, such as idle_gap (repeatable).",
     ),
     click.option(
         "--ignore",
         multiple=True,
         metavar="CHECK",
-        shell_complete=complete_kinds,
         help="Leave out this check (repeatable).",
     ),
     price_option,

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpureport.cli.options.completion import complete_baseline_sources, complete_limits
 from gpureport.cli.options.option_groups import Command, add_options, take_values
 from gpureport.cli.options.written_paths import OUTPUT
 
@@ -19,7 +18,6 @@ fail_on_option = click.option(
     "--fail-on",
     multiple=True,
     metavar="RULE",
-    shell_complete=complete_limits,
     help="Exit with 1 if this rule is broken, such as 'idle_ratio <= 5%' or thermal_throttle (repeatable).",
 )
 """The option that states a rule."""
@@ -28,7 +26,6 @@ _OPTIONS = (
     click.option(
         "--baseline",
         metavar="NAME|SOURCE",
-        shell_complete=complete_baseline_sources,
         help="Baseline to compare with (default: [baseline] of the settings).",
     ),
     click.option(

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpureport.cli.options.completion import complete_gpu_models
 from gpureport.cli.options.option_groups import NO_OPTION, refuse_repetition
 from gpureport.cli.options.option_values import Amount, GpuModel, Pair
 from gpureport.cli.options.place_type import FETCHED_FILE
@@ -43,7 +42,6 @@ LABEL_OPTIONS = (
         "--gpu-model",
         type=GpuModel(),
         metavar="NAME",
-        shell_complete=complete_gpu_models,
         help="Model of GPUs that the log does not name, such as 'A100 80GB'.",
     ),
 )
@@ -77,10 +75,10 @@ class LabelOptions:
         """
         for option, pairs in (("--param", self.param), ("--tag", self.tag)):
             if len(dict(pairs)) < len(pairs):
-                raise SettingsError(option, "a key is given twice", "give each key once")
+                raise SettingsError(option, "a key is given twice", "give each key once", code="repeated_key")
         for option, values, noun in (("--step", self.step, "labels"), ("--work", self.work, "amounts")):
             if len(values) > 1:
-                raise SettingsError(option, f"{len(values)} {noun} for one run", "give one")
+                raise SettingsError(option, f"{len(values)} {noun} for one run", "give one", code="wrong_count")
         from gpureport.importers import Labels  # noqa: PLC0415 - importers load pyarrow
         from gpureport.recording import Work  # noqa: PLC0415 - loads pyarrow
 

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from gpureport.cli.options.usage_errors import refuse
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 Values = TypeVar("Values")
 
@@ -49,5 +51,5 @@ def refuse_repetition(_: click.Context, param: click.Parameter, values: tuple[An
             "this option may be given only once, as it applies to all sources. To use different values, run "
             "`gpureport ingest` for each log, then pass the names of the stored runs"
         )
-        raise click.BadParameter(msg, param=param)
+        refuse(msg, param, None, code="given_twice")
     return values[0] if values else None

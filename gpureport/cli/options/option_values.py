@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from gpureport.cli.options.param_type import ParamType
+from gpureport.cli.options.usage_errors import refuse
 from gpureport.comparison.training.training_goals import QualityTarget, parse_direction, parse_target
 
 _FINEST, _COARSEST = 0.001, 86_400.0
@@ -27,7 +28,7 @@ class Pair(ParamType[tuple[str, str]]):
         """Take the pair apart at the first `=`."""
         key, equals, content = str(value).partition("=")
         if not equals or not key:
-            self.fail(f"{value!r} is not KEY=VALUE", param, ctx)
+            refuse(f"{value!r} is not KEY=VALUE", param, ctx, code="not_a_pair")
         return key, content
 
 
@@ -52,7 +53,7 @@ class Amount(ParamType[tuple[float, str]]):
             return value
         found = parse_amount(str(value))
         if found is None:
-            self.fail(f"{value!r} is not an amount and its unit, such as 12000:steps", param, ctx)
+            refuse(f"{value!r} is not an amount and its unit, such as 12000:steps", param, ctx, code="not_an_amount")
         return found
 
 
@@ -65,7 +66,12 @@ class Direction(ParamType[tuple[str, bool]]):
         """Take the metric and its direction apart."""
         found: tuple[str, bool] | None = value if isinstance(value, tuple) else parse_direction(str(value))
         if found is None:
-            self.fail(f"{value!r} does not say which way a metric gets better, as my_metric=higher does", param, ctx)
+            refuse(
+                f"{value!r} does not say which way a metric gets better, as my_metric=higher does",
+                param,
+                ctx,
+                code="not_a_direction",
+            )
         return found
 
 
@@ -78,7 +84,9 @@ class Target(ParamType[QualityTarget]):
         """Take the metric and its value apart."""
         found = value if isinstance(value, QualityTarget) else parse_target(str(value))
         if found is None:
-            self.fail(f"{value!r} is not a metric and its value, such as val_accuracy=0.78", param, ctx)
+            refuse(
+                f"{value!r} is not a metric and its value, such as val_accuracy=0.78", param, ctx, code="not_a_target"
+            )
         return found
 
 
@@ -93,7 +101,7 @@ class Indices(ParamType[tuple[int, ...]]):
             return value
         parts = [part.strip() for part in str(value).split(",")]
         if not all(map(_is_whole, parts)):
-            self.fail(f"{value!r} is not a list of GPU indices, such as 0,2", param, ctx)
+            refuse(f"{value!r} is not a list of GPU indices, such as 0,2", param, ctx, code="not_gpu_indices")
         return tuple(sorted({int(part) for part in parts}))
 
 
@@ -108,7 +116,9 @@ class JobNumber(ParamType[int]):
         if text == "each":
             return 0
         if not (_is_whole(text) and int(text)):
-            self.fail(f"{value!r} is neither the number of a job, such as 2, nor each", param, ctx)
+            refuse(
+                f"{value!r} is neither the number of a job, such as 2, nor each", param, ctx, code="not_a_job_number"
+            )
         return int(text)
 
 
@@ -123,7 +133,12 @@ class Fields(ParamType[tuple[str, ...]]):
             return value
         fields = tuple(field.strip() for field in str(value).split(","))
         if not all(fields):
-            self.fail(f"{value!r} is not a list of query fields, such as timestamp,index,utilization.gpu", param, ctx)
+            refuse(
+                f"{value!r} is not a list of query fields, such as timestamp,index,utilization.gpu",
+                param,
+                ctx,
+                code="not_a_list",
+            )
         return fields
 
 
@@ -138,7 +153,7 @@ class LabelNames(ParamType[tuple[str, ...]]):
             return value
         names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",")))
         if not all(names):
-            self.fail(f"{value!r} is not a list of labels, such as user,project,node", param, ctx)
+            refuse(f"{value!r} is not a list of labels, such as user,project,node", param, ctx, code="not_a_list")
         return names
 
 
@@ -154,7 +169,7 @@ class Seconds(ParamType[float]):
         except ValueError:
             seconds = 0.0
         if not _FINEST <= seconds <= _COARSEST:
-            self.fail(f"{value!r} is not a time in seconds, from 0.001 to 86400", param, ctx)
+            refuse(f"{value!r} is not a time in seconds, from 0.001 to 86400", param, ctx, code="not_a_time")
         return seconds
 
 
@@ -170,7 +185,12 @@ class Detail(ParamType[int | None]):
         if text in named:
             return named[text]
         if not (_is_whole(text) and 1 <= int(text) <= _COARSEST):
-            self.fail(f"{value!r} is neither full nor auto nor whole seconds, from 1 to 86400", param, ctx)
+            refuse(
+                f"{value!r} is neither full nor auto nor whole seconds, from 1 to 86400",
+                param,
+                ctx,
+                code="not_a_detail",
+            )
         return int(text)
 
 
@@ -186,7 +206,7 @@ class Price(ParamType[float]):
         except ValueError:
             price = -1.0
         if not 0 <= price < float("inf"):
-            self.fail(f"{value!r} is not a price", param, ctx)
+            refuse(f"{value!r} is not a price", param, ctx, code="not_a_price")
         return price
 
 
@@ -213,7 +233,7 @@ class MoneyPrice(ParamType[GpuHourPrice]):
         try:
             amount = Price().convert(number, param, ctx)
         except click.BadParameter:
-            self.fail(f"{value!r} is not a price, such as 2.49 or '2.49 EUR'", param, ctx)
+            refuse(f"{value!r} is not a price, such as 2.49 or '2.49 EUR'", param, ctx, code="not_a_price")
         return GpuHourPrice(amount=amount, currency=currency)
 
 
@@ -234,5 +254,5 @@ class GpuModel(ParamType[str]):
             words = {word.lower(): model for model in models.values() for word in model.split()} | models
             close = get_close_matches(name.lower(), words, n=1)
             hint = f"did you mean {words[close[0]]!r}?" if close else "known are " + ", ".join(models.values())
-            self.fail(f"{name!r} is not a known GPU model; {hint}", param, ctx)
+            refuse(f"{name!r} is not a known GPU model; {hint}", param, ctx, code="unknown_gpu_model")
         return name

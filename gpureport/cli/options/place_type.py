@@ -30,7 +30,7 @@ class PlaceType(ParamType[Place]):
         del param, ctx
         place: Place = parse_place(value) if isinstance(value, str) else value
         if self._local and isinstance(place, RemotePath):
-            raise SettingsError(str(place), self._local, "name a folder here")
+            raise SettingsError(str(place), self._local, "name a folder here", code="only_local")
         return place
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

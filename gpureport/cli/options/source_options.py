@@ -251,7 +251,7 @@ def _match_in_order(
     if len(values) != sources:
         known = f"{len(values)} {noun if len(values) > 1 else noun.removesuffix('s')}"
         what = f"{known} for {sources} source{'' if sources == 1 else 's'}"
-        raise SettingsError(option, what, f"give {otherwise}one for each source in their order")
+        raise SettingsError(option, what, f"give {otherwise}one for each source in their order", code="wrong_count")
     return [(value,) for value in values]
 
 

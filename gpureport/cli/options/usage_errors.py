@@ -1,5 +1,7 @@
 """What is wrong with the words of a command line, each with a code that stays when its sentence changes."""
 
+from typing import NoReturn
+
 import click
 
 from gpureport.cli.options.gone import GONE
@@ -23,13 +25,21 @@ class UsageError(click.UsageError):
         self.code = code
 
 
-class ValueRefusal(click.BadParameter):
+class RefusedValueError(click.BadParameter):
     """A value that an option does not take, with a code."""
 
-    def __init__(self, message: str, param: click.Parameter | None, ctx: click.Context | None, *, code: str) -> None:
-        """Keep the code beside what click keeps."""
-        super().__init__(message, ctx, param)
-        self.code = code
+    code = ""
+
+
+def refuse(message: str, param: click.Parameter | None, ctx: click.Context | None, *, code: str) -> NoReturn:
+    """Refuse a value that was typed for an option.
+
+    Raises:
+        RefusedValueError: with the code.
+    """
+    error = RefusedValueError(message, ctx, param)
+    error.code = code
+    raise error
 
 
 def describe_error(error: click.ClickException) -> tuple[str, str]:

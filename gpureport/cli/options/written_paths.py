@@ -9,15 +9,15 @@ import click
 
 from gpureport.cli.options.param_type import ParamType
 from gpureport.cli.options.place_type import PlaceType
-from gpureport.cli.options.usage_errors import ValueRefusal
+from gpureport.cli.options.usage_errors import refuse
 from gpureport.errors import SettingsError
 from gpureport.fetched_copies import name_by_url
 from gpureport.places import Place, parse_place
 from gpureport.places.written_paths import STORE_PARTS, ReadPath, WrittenPath, refuse_taken_paths
 
 _SETTINGS = "gpureport.toml"
-_STORE, _TEMPLATES = "store", "templates"
-"""Options with folders that nothing may be written into."""
+_STORE = "store"
+"""The option with a folder that nothing may be written into."""
 _SOURCES = {"source", "baseline"}
 """What names logs, trackers or stored runs."""
 _PAGES = frozenset((".html", ".md", ".pdf", ".png", ".svg"))
@@ -73,9 +73,11 @@ class Export(ParamType[tuple[str, Place]]):
         form, _, file = str(value).partition("=")
         if form in self.gone:
             msg = f"{form} is gone; take the figures of gpureport analyze --format json, or openmetrics=FILE"
-            raise ValueRefusal(msg, param, ctx, code="gone_option")
+            refuse(msg, param, ctx, code="gone_option")
         if form not in self.formats or not file:
-            self.fail(f"{value!r} is not FORMAT=FILE with one of {', '.join(self.formats)}", param, ctx)
+            refuse(
+                f"{value!r} is not FORMAT=FILE with one of {', '.join(self.formats)}", param, ctx, code="not_an_export"
+            )
         return form, parse_place(file)
 
 
@@ -133,9 +135,7 @@ def _list_option(param: click.Parameter, place: Place) -> Iterator[ReadPath]:
     if param.name == _STORE:
         yield from (ReadPath(place=place / part, name="the store of --store", is_closed=True) for part in STORE_PARTS)
         return
-    is_closed = param.name == _TEMPLATES
-    name = f"the {'folder' if is_closed else 'file'} of {param.opts[-1]}"
-    yield ReadPath(place=place, name=name, is_closed=is_closed)
+    yield ReadPath(place=place, name=f"the file of {param.opts[-1]}")
 
 
 def _parse_copy(value: Path | Place) -> Place:
@@ -185,5 +185,5 @@ def _holds_data(path: Path) -> bool:
             head = file.read(_HEAD)
     except OSError as error:
         what = f"it cannot be read to see whose it is ({error.strerror})"
-        raise SettingsError(str(path), what, "name another file, or check its disk") from error
+        raise SettingsError(str(path), what, "name another file, or check its disk", code="cannot_read") from error
     return not any(words in head for words in _OWN) and is_readable(path)

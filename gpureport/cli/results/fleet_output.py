@@ -1,7 +1,6 @@
 """The report on many runs from the command line: printed, written to every file, and what failed."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +15,7 @@ from gpureport.cli.sources.skipped_sources import list_names
 if TYPE_CHECKING:
     from gpureport.fleet.fleet_report import FleetReport
     from gpureport.places import Place
+    from gpureport.report.formats.branding import Brand
 
 _SOURCE = 3
 """Exit code when no run could be read and analysed."""
@@ -23,7 +23,7 @@ _MOST_NAMED = 20
 """Reasons of failed runs that are named on standard error; the report names all."""
 
 
-def check_fleet_options(outputs: "Sequence[Place]", templates: Path | None, *, full: bool, opened: bool) -> None:
+def check_fleet_options(outputs: "Sequence[Place]", *, full: bool, opened: bool) -> None:
     """Refuse files of unknown kinds, and options that no file needs, before any work is done.
 
     Raises:
@@ -31,9 +31,7 @@ def check_fleet_options(outputs: "Sequence[Place]", templates: Path | None, *, f
     """
     from gpureport.fleet.formats.fleet_output import check_fleet_outputs  # noqa: PLC0415 - loads the report
 
-    check_fleet_outputs(outputs, templates, full=full)
-    if templates is not None:
-        report_output.note_kept_colours(templates, outputs)
+    check_fleet_outputs(outputs, full=full)
     if opened:
         report_output.check_openable(outputs)
 
@@ -43,7 +41,7 @@ def write_fleet(  # noqa: PLR0913 - each option of the command is given by name
     outputs: "Sequence[Place]",
     form: str,
     *,
-    templates: Path | None = None,
+    brand: "Brand",
     full: bool = False,
     opened: bool = False,
 ) -> None:
@@ -53,7 +51,7 @@ def write_fleet(  # noqa: PLR0913 - each option of the command is given by name
         report: the report.
         outputs: the files; none to print it as text.
         form: `json` to print it as JSON, whatever is written.
-        templates: folder with templates of one's own.
+        brand: logo, accent, font and last line of page and PDF.
         full: whether text and PDF have everything.
         opened: whether to show the first page or PDF with the program that the system has for it.
     """
@@ -65,7 +63,7 @@ def write_fleet(  # noqa: PLR0913 - each option of the command is given by name
             outputs,
             command=report_output.typed_command(),
             version=__version__,
-            templates=templates,
+            brand=brand,
             full=full,
         )
     if form == "json":

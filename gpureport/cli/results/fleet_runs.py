@@ -72,7 +72,9 @@ def find_fleet_runs(
 def _select_by_tags(options: "SourceOptions", selection: RunSelection) -> RunSelection:
     given = options.reading_option or next((f"--{name}" for name, value in _label_values(options) if value), None)
     if given:
-        raise SettingsError(given, "it matters only while a log is read", "name a SOURCE, or leave it out")
+        raise SettingsError(
+            given, "it matters only while a log is read", "name a SOURCE, or leave it out", code="only_while_reading"
+        )
     tags = (Condition(key=f"tag:{key}", operator="=", value=value) for key, value in options.labels.tag)
     return RunSelection(conditions=(*tags, *selection.conditions))
 
@@ -151,5 +153,12 @@ def describe_selection(sources: Sequence[str], options: "SourceOptions", selecti
 
 def _no_run(store: "Store", *, is_empty: bool) -> StoreError:
     if is_empty:
-        return StoreError(str(store.folder), "holds no run", "ingest logs first, or name a folder of logs")
-    return StoreError(str(store.folder), "no run fits", "loosen --tag, --where or --since; gpureport runs lists them")
+        return StoreError(
+            str(store.folder), "holds no run", "ingest logs first, or name a folder of logs", code="empty_store"
+        )
+    return StoreError(
+        str(store.folder),
+        "no run fits",
+        "loosen --tag, --where or --since; gpureport runs lists them",
+        code="nothing_selected",
+    )

@@ -160,7 +160,7 @@ def _explain_failure(error: InternalError | SourceError | StoreError, *, is_reco
     refusal = find_refusal(error) if is_recorded else None
     if refusal is not None:
         what = f"cannot be read ({refusal.strerror})"
-        raise StoreError(error.where, what, "check its permissions and the disk") from error
+        raise StoreError(error.where, what, "check its permissions and the disk", code="cannot_read") from error
     return f"{error.where}: {error.what}; {error.hint}"
 
 

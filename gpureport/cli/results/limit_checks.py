@@ -77,7 +77,9 @@ def read_policy_without_baseline(config: Path | None, limits: tuple[str, ...]) -
     from gpureport.checks.policy import Policy  # noqa: PLC0415 - loads numpy
 
     if Policy().with_limits(limits).needs_baseline:
-        raise SettingsError("--fail-on", "a change needs a baseline", "use gpureport check --baseline NAME")
+        raise SettingsError(
+            "--fail-on", "a change needs a baseline", "use gpureport check --baseline NAME", code="no_baseline"
+        )
     return read_policy(config, limits)
 
 

@@ -18,11 +18,11 @@ from gpureport.redaction import hide_secrets
 
 if TYPE_CHECKING:
     from gpureport.cli.runs.analyses import AnalysedRuns
-    from gpureport.comparison.steps.sampled_run import SampledRun
     from gpureport.comparison.study.factors import Factor
     from gpureport.comparison.verdicts.repetition_noise import Noise
     from gpureport.findings import Check
     from gpureport.places import Place
+    from gpureport.report.formats.branding import Brand
     from gpureport.report.model.report_content import Report
     from gpureport.report.model.shapes import Explanation
 
@@ -85,22 +85,6 @@ def print_report(content: "Report", *, full: bool = False) -> None:
     click.echo(text.render(content, width=width, colour=colour, full=full), nl=False)
 
 
-def print_comparison(
-    content: "Report",
-    analysed: "AnalysedRuns",
-    measured: "Sequence[SampledRun]",
-    noise: "Noise | None",
-    by: "Sequence[Factor]" = (),
-) -> None:
-    """Print the whole of a comparison for people, below the head of its report."""
-    from gpureport.report.formats.text import terminal_comparison  # noqa: PLC0415 - loads the report
-    from gpureport.report.sections.comparison import comparison_content  # noqa: PLC0415 - loads the report
-
-    width, colour = measure_output()
-    view = comparison_content.build_comparison_view(analysed.runs, measured, noise, by, analysed.goals)
-    click.echo(terminal_comparison.render(view, width=width, colour=colour, report=content), nl=False)
-
-
 def print_explanation(content: "Explanation") -> None:
     """Print an explanation for people."""
     from gpureport.report.explain import explanation_text  # noqa: PLC0415 - loads the report
@@ -118,7 +102,6 @@ def measure_output() -> tuple[int, bool]:
 def check_outputs(
     paths: "Sequence[Place]",
     sources: Sequence[str] = (),
-    templates: Path | None = None,
     detail: int | None = None,
 ) -> None:
     """Refuse files of unknown kinds, any that is a source, and options that no file needs, before any work is done.
@@ -126,31 +109,20 @@ def check_outputs(
     Raises:
         RenderError: naming the file.
     """
-    from gpureport.report.formats.output import check_detail, check_templates, refuse_sources  # noqa: PLC0415 - as above
+    from gpureport.report.formats.output import check_detail, refuse_sources  # noqa: PLC0415 - as above
     from gpureport.report.formats.output import check_path as check_one  # noqa: PLC0415 - loads the report
 
     for path in paths:
         check_one(path)
     refuse_sources(paths, sources)
-    if templates is not None:
-        check_templates(templates, paths)
-        note_kept_colours(templates, paths)
     if detail is not None:
         check_detail(paths, detail)
-
-
-def note_kept_colours(templates: Path, paths: "Sequence[Place]") -> None:
-    """Note on standard error which colours of a theme the PDF that is to be written does not take."""
-    from gpureport.report.formats.output import explain_kept_colours  # noqa: PLC0415 - loads the report
-
-    if kept := explain_kept_colours(templates, paths):
-        print_note(f"gpureport: {kept}")
 
 
 def write_report(
     content: "Report",
     paths: "Sequence[Place]",
-    templates: Path | None = None,
+    brand: "Brand | None" = None,
     detail: int | None = None,
     *,
     opened: bool = False,
@@ -160,7 +132,7 @@ def write_report(
     Args:
         content: the report.
         paths: the files.
-        templates: folder with templates of one's own.
+        brand: logo, accent, font and last line of pages and PDFs; gpureport's own when None.
         detail: as `report.write` takes it.
         opened: whether to show the first page or PDF with the program that the system has for it.
     """
@@ -169,7 +141,7 @@ def write_report(
     with show_stage("Writing the report") as stage:
         for path in paths:
             stage.update(f"Writing {path}")
-            write_one(content, path, templates=templates, detail=detail)
+            write_one(content, path, brand=brand, detail=detail)
     files = ", ".join(str(path) for path in paths if str(path) != "-")
     if files:
         verdict = content.verdict
@@ -196,7 +168,7 @@ def check_openable(paths: "Sequence[Place]") -> None:
         RenderError: naming the option.
     """
     if _find_page(paths) is None:
-        raise RenderError("--open", "no page and no PDF is written", "add -o report.html")
+        raise RenderError("--open", "no page and no PDF is written", "add -o report.html", code="nothing_to_open")
 
 
 def _find_page(paths: "Sequence[Place]") -> Path | None:

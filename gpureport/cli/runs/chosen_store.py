@@ -27,5 +27,5 @@ def open_store(folder: "Place | None") -> "Store":
     if folder is None:
         return Store.find(Path.cwd())
     if not folder.is_dir():
-        raise StoreError(str(folder), "no such store", "check the path, or ingest into it first")
+        raise StoreError(str(folder), "no such store", "check the path, or ingest into it first", code="no_such_store")
     return Store(folder)

@@ -43,7 +43,7 @@ def read_each_run(
             return
         readings = source_readings.find_readings(group, options)
     except (SourceError, StoreError) as error:
-        yield SourceError(whole, error.what, error.hint)
+        yield SourceError(whole, error.what, error.hint, code=error.code)
         return
     except InternalError as error:
         yield error

@@ -56,7 +56,7 @@ def relabel_stored_run(store: "Store", name: str, options: "SourceOptions") -> "
     option = options.reading_option or ("--from, --to" if window.window else "--job" if window.job is not None else "")
     if option:
         what = f"{name} is stored, and the option only matters while a log is read"
-        raise SettingsError(option, what, "name its log instead")
+        raise SettingsError(option, what, "name its log instead", code="only_while_reading")
     run = build_labels(options.labels).applied(entry.run)
     return entry if _is_alike(run, entry.run) else store.relabel(entry, run)
 

@@ -44,11 +44,13 @@ def read_step_file(path: Path) -> tuple[NamedStep, ...]:
     content = read_toml(path, _FORM).content
     entries = content.get("step")
     if set(content) != {"step"} or not isinstance(entries, list) or not entries:
-        raise SettingsError(str(path), "holds no steps, or something else", _FORM)
+        raise SettingsError(str(path), "holds no steps, or something else", _FORM, code="not_a_step_file")
     steps = tuple(_step(entry, path) for entry in entries)
     labels = [step.label for step in steps]
     if len(set(labels)) < len(labels):
-        raise SettingsError(str(path), "two steps have one label", "give each step a label of its own")
+        raise SettingsError(
+            str(path), "two steps have one label", "give each step a label of its own", code="repeated_step"
+        )
     return steps
 
 
@@ -58,7 +60,7 @@ def _step(entry: Any, path: Path) -> NamedStep:  # noqa: ANN401 - whatever the f
     work = rest.pop("work", [])
     named = isinstance(label, str) and label and isinstance(runs, list) and runs and isinstance(params, dict)
     if rest or not named or not all(isinstance(run, str) and run for run in runs):
-        raise SettingsError(str(path), f"not a step: {entry!r}", _FORM)
+        raise SettingsError(str(path), f"not a step: {entry!r}", _FORM, code="not_a_step_file")
     return NamedStep(
         label=label,
         runs=tuple(_resolve_run(path, run) for run in runs),
@@ -70,11 +72,13 @@ def _step(entry: Any, path: Path) -> NamedStep:  # noqa: ANN401 - whatever the f
 def _read_work(texts: Any, runs: int, path: Path) -> tuple[tuple[float, str], ...]:  # noqa: ANN401 - as above
     """Return the amounts of work that a step states, none, one, or one for each run."""
     if not isinstance(texts, list) or len(texts) not in {0, 1, runs}:
-        raise SettingsError(str(path), f"work must be one text, or one for each of {runs} runs: {texts!r}", _FORM)
+        raise SettingsError(
+            str(path), f"work must be one text, or one for each of {runs} runs: {texts!r}", _FORM, code="wrong_count"
+        )
     amounts = [parse_amount(text) if isinstance(text, str) else None for text in texts]
     known = tuple(amount for amount in amounts if amount is not None)
     if len(known) < len(amounts):
-        raise SettingsError(str(path), f"work is not an amount with its unit: {texts!r}", _FORM)
+        raise SettingsError(str(path), f"work is not an amount with its unit: {texts!r}", _FORM, code="not_an_amount")
     return known
 
 
@@ -82,7 +86,9 @@ def _param_text(value: Any, key: str, path: Path) -> str:  # noqa: ANN401 - as a
     """Return a value as trackers write it: `True`, `14`, `bf16`."""
     if isinstance(value, str | int | float):
         return str(value)
-    raise SettingsError(str(path), f"param {key} is not a text, a number or a truth value: {value!r}", _FORM)
+    raise SettingsError(
+        str(path), f"param {key} is not a text, a number or a truth value: {value!r}", _FORM, code="wrong_setting"
+    )
 
 
 def _resolve_run(path: Path, run: str) -> str:

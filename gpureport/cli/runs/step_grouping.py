@@ -11,6 +11,7 @@ import click
 
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.options.param_type import ParamType
+from gpureport.cli.options.usage_errors import UsageError, refuse
 from gpureport.cli.runs import named_runs, step_file, stored_runs
 from gpureport.cli.sources.skipped_sources import list_names
 from gpureport.comparison.study.factors import CHAIN_KINDS, Factor, assign_steps, find_ungrouped, parse_factors
@@ -47,7 +48,7 @@ class By(ParamType[tuple[Factor, ...]]):
         try:
             return parse_factors(str(value))
         except ValueError as error:
-            self.fail(str(error), param, ctx)
+            refuse(str(error), param, ctx, code="not_a_grouping")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,16 +114,23 @@ def read_steps(
     """
     if (chain.steps is None) == (not source):
         msg = "name the runs, or a file of steps with --steps, and not both"
-        raise click.UsageError(msg, click.get_current_context())
+        raise UsageError(msg, click.get_current_context(), code="named_or_selected")
     if options.anonymise and chain.by[0].kind == "folder":
-        raise SettingsError("--by", "--anonymise leaves no folder to tell runs by", "name the steps with --step")
+        raise SettingsError(
+            "--by", "--anonymise leaves no folder to tell runs by", "name the steps with --step", code="no_step_folder"
+        )
     if chain.steps is None:
         check = _refuse_many_steps if chain.is_plain else None
         found = named_runs.read_recordings(source, options, tolerant=tolerant, steps=True, check=check)
         chosen = _with_settings(_with_gpus(found), chain.factors) if tolerant else found
         return _label_steps(chosen, chain.by)
     if options.labels.step:
-        raise SettingsError("--step", f"{chain.steps} says which step each run belongs to", "leave one of them out")
+        raise SettingsError(
+            "--step",
+            f"{chain.steps} says which step each run belongs to",
+            "leave one of them out",
+            code="steps_stated_twice",
+        )
     steps = step_file.read_step_file(chain.steps)
     named = [run for step in steps for run in step.runs]
     # names are hidden in all runs at once
@@ -167,7 +175,10 @@ def _refuse_unlabelled(runs: int, where: str, words: Sequence[str]) -> None:
     if runs > MOST_STEPS:
         command = shlex.join(["gpureport", "fleet", *words, "-o", "fleet.html"])
         raise SettingsError(
-            where, f"{runs:,} runs without a step label are no chain of steps", f"see them together: {command}"
+            where,
+            f"{runs:,} runs without a step label are no chain of steps",
+            f"see them together: {command}",
+            code="too_many_steps",
         )
 
 

@@ -8,6 +8,7 @@ import click
 
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_note
+from gpureport.cli.options.usage_errors import UsageError
 from gpureport.cli.sources import source_names
 from gpureport.errors import DamagedRunError, SettingsError, StoreError, UnknownRunError
 from gpureport.store.run_selection import RunSelection, select_runs
@@ -45,14 +46,16 @@ def select_sources(
         return source
     if source:
         msg = "name the runs, or select stored runs with --where and --since, and not both"
-        raise click.UsageError(msg, click.get_current_context())
+        raise UsageError(msg, click.get_current_context(), code="named_or_selected")
     place = source_names.find_store(options)
     runs = select_stored_runs(place, selection)
     if check is not None:
         check(runs)
     ids = tuple(dict.fromkeys(run.id for run in runs))
     if not ids:
-        raise StoreError(str(place.folder), "no stored run matches", "list runs: gpureport runs")
+        raise StoreError(
+            str(place.folder), "no stored run matches", "list runs: gpureport runs", code="nothing_selected"
+        )
     print_note(f"gpureport: {len(ids)} stored {'run' if len(ids) == 1 else 'runs'} selected")
     return ids
 
@@ -116,7 +119,9 @@ def read_stored_runs(name: str, options: "SourceOptions") -> "list[Recording]":
             hint = f"did you mean {close[0]!r}?"
         if close and close[0] in baselines:
             hint = f"did you mean the baseline {close[0]!r}?"
-        raise UnknownRunError(name, f'no file, stored run or baseline named "{name}"', hint) from error
+        raise UnknownRunError(
+            name, f'no file, stored run or baseline named "{name}"', hint, code="unknown_run"
+        ) from error
     if name in baselines:
         print_note(f"gpureport: {name}: the stored run, not the baseline; that is {source_names.BASELINE}{name}")
     return [_apply_options(place.read(entry), name, options)]
@@ -131,6 +136,7 @@ def _apply_options(recording: "Recording", name: str, options: "SourceOptions") 
             options.reading_option,
             f"{name} is stored, and the option only matters while a log is read",
             "ingest its log again",
+            code="only_while_reading",
         )
     if options.window.window is not None:
         recording = cut_recording(recording, options.window.window)

@@ -50,7 +50,7 @@ def _fetch_source(source: str) -> str:
         if not copy.exists() and (store := _parse_url(path)) is not None:
             return f"{_fetch_watched(store)}#{run}"
     except PlaceError as error:
-        raise SourceError(error.where, error.what, error.hint) from error
+        raise SourceError(error.where, error.what, error.hint, code=error.code) from error
     return str(copy)
 
 

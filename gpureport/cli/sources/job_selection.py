@@ -60,11 +60,13 @@ def _windows(recording: "Recording", job: int) -> "list[Window]":
     run = recording.run
     found = find_jobs(recording)
     if not found:
-        raise SettingsError("--job", f"{run.name} holds no job: no GPU worked", "leave --job out")
+        raise SettingsError("--job", f"{run.name} holds no job: no GPU worked", "leave --job out", code="no_job")
     wanted = [each for each in found if job in {EACH, each.number}]
     if not wanted:
         count = "one job" if len(found) == 1 else f"{len(found)} jobs"
-        raise SettingsError("--job", f"{run.name} has no job {job}", f"it holds {count}: {job_list(run, found)}")
+        raise SettingsError(
+            "--job", f"{run.name} has no job {job}", f"it holds {count}: {job_list(run, found)}", code="no_such_job"
+        )
     return [_window(run, each) for each in wanted]
 
 

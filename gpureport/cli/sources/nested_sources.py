@@ -77,7 +77,9 @@ def leave_out_named_runs(readings: "Sequence[AnyReading]", source: str, named: S
     logs = [(reading, _resolve_log(reading)) for reading in readings] if inner else []
     kept = [reading for reading, log in logs if not any(_lies_in(log, place) for place in inner.values())]
     if logs and not kept:
-        raise SourceError(source, "every run in it is named as well", "leave the folder out, or what lies in it")
+        raise SourceError(
+            source, "every run in it is named as well", "leave the folder out, or what lies in it", code="named_twice"
+        )
     taken = [other for other, place in inner.items() if any(_lies_in(log, place) for _, log in logs)]
     if taken:
         print_note(f"gpureport: {source}: counted once, as named: {', '.join(taken)}")

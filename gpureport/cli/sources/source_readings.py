@@ -89,7 +89,9 @@ def _find_logged_runs(sources: Sequence[str], options: "SourceOptions") -> "list
     else:
         runs = [(source, inputs) for source in sources for inputs in find_runs(source, kind=options.kind)]
     if options.input.training and len(runs) > 1:
-        raise SettingsError("--training", f"one training log for {len(runs)} runs", "name one source for each run")
+        raise SettingsError(
+            "--training", f"one training log for {len(runs)} runs", "name one source for each run", code="wrong_count"
+        )
     if named := identify_training_logs(options.input.training):
         training = [named for _ in runs]
     else:
@@ -148,7 +150,7 @@ def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> tuple
         if tracking is None:
             store = find_store(source)
             hint = f"give {store.path}, one of {store.title}" if store else "--list is for stores of MLflow and Neptune"
-            raise SourceError(source, "not the store of a tracker", hint)
+            raise SourceError(source, "not the store of a tracker", hint, code="not_a_tracker")
         held = tracking.listed(source, options.tracker.selection(options.placement.map))
         skipped_sources.report_deleted_runs(source, [f"{run.name} ({run.id})" for run in held if run.is_deleted])
         for run in (run for run in held if not run.is_deleted):
@@ -167,4 +169,4 @@ def check_single_name(options: "SourceOptions", runs: int) -> None:
         SettingsError: when there are several.
     """
     if options.labels.name and runs > 1:
-        raise SettingsError("--name", f"one name for {runs} runs", "name one source at a time")
+        raise SettingsError("--name", f"one name for {runs} runs", "name one source at a time", code="wrong_count")

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 
 from gpureport.errors import RenderError
 from gpureport.fleet.fleet_report import FleetReport
@@ -12,6 +11,7 @@ from gpureport.fleet.page.page_building import build_page
 from gpureport.fleet.page.page_model import FleetPage
 from gpureport.places import Place
 from gpureport.report.formats import output
+from gpureport.report.formats.branding import PLAIN, Brand
 
 FORMATS = {
     ".html": "gpureport.fleet.formats.html_page",
@@ -22,11 +22,11 @@ FORMATS = {
 }
 """Module that renders each format, by the extension of the file; imported when it is needed."""
 
-_WITH_TEMPLATES = {".html", ".pdf"}
+_BRANDED = {".html", ".pdf"}
 _WITH_FULL = {".txt", ".pdf"}
 
 
-def check_fleet_outputs(paths: Sequence[Place], templates: Path | None = None, *, full: bool = False) -> None:
+def check_fleet_outputs(paths: Sequence[Place], *, full: bool = False) -> None:
     """Refuse files of unknown kinds, and options that no file needs, before any work is done.
 
     Raises:
@@ -34,12 +34,10 @@ def check_fleet_outputs(paths: Sequence[Place], templates: Path | None = None, *
     """
     for path in paths:
         output.check_path(path, FORMATS)
-    if templates is not None:
-        output.check_templates(templates, paths)
     kinds = {".txt" if str(path) == "-" else path.suffix.lower() for path in paths}
     if full and kinds and not kinds & _WITH_FULL:
         hint = f"write one of {', '.join(sorted(_WITH_FULL))}"
-        raise RenderError("--detail full", "no file to be written has a longer form", hint)
+        raise RenderError("--detail full", "no file to be written has a longer form", hint, code="nothing_to_show")
 
 
 def write_fleet_report(  # noqa: PLR0913 - what a file depends on, each by name
@@ -48,7 +46,7 @@ def write_fleet_report(  # noqa: PLR0913 - what a file depends on, each by name
     *,
     command: str,
     version: str,
-    templates: Path | None = None,
+    brand: Brand = PLAIN,
     full: bool = False,
 ) -> FleetPage:
     """Write the report to every target, by its extension; `-` is plain text on standard output.
@@ -60,7 +58,7 @@ def write_fleet_report(  # noqa: PLR0913 - what a file depends on, each by name
         targets: the files.
         command: the command that the page prints.
         version: of gpureport.
-        templates: folder whose templates stand in for those shipped.
+        brand: logo, accent, font and last line of page and PDF.
         full: whether text and PDF have everything.
 
     Returns:
@@ -72,20 +70,20 @@ def write_fleet_report(  # noqa: PLR0913 - what a file depends on, each by name
     page = build_page(report, command=command, version=version)
     for target in targets:
         if str(target) == "-":
-            sys.stdout.write(_render(report, page, ".txt", templates, full=full).decode())
+            sys.stdout.write(_render(report, page, ".txt", brand, full=full).decode())
             continue
         output.check_path(target, FORMATS)
-        output.write_whole(target, _render(report, page, target.suffix.lower(), templates, full=full))
+        output.write_whole(target, _render(report, page, target.suffix.lower(), brand, full=full))
     return page
 
 
-def _render(report: FleetReport, page: FleetPage, kind: str, templates: Path | None, *, full: bool) -> bytes:
+def _render(report: FleetReport, page: FleetPage, kind: str, brand: Brand, *, full: bool) -> bytes:
     """Return the page in one format, text as UTF-8; JSON is the report itself."""
     if kind == ".json":
         return fleet_json.render(report).encode()
     renderer = import_module(FORMATS[kind])
-    if kind in _WITH_TEMPLATES:
-        content = renderer.render(page, templates, full=full)
+    if kind in _BRANDED:
+        content = renderer.render(page, brand, full=full)
     elif kind in _WITH_FULL:
         content = renderer.render(page, full=full)
     else:

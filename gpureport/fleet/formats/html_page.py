@@ -1,44 +1,39 @@
 """The page on many runs as one HTML file: the sister of a report, with its style sheet, and without a script."""
 
-from pathlib import Path
-
 from markupsafe import Markup
 
 from gpureport.fleet.formats.loss_bars import draw_loss_bars
 from gpureport.fleet.formats.week_columns import draw_week_columns
 from gpureport.fleet.page.page_model import FleetPage
-from gpureport.report.formats import html, page_pictures, term_tooltips, themes
+from gpureport.report.formats import html, page_pictures, term_tooltips
+from gpureport.report.formats.branding import PLAIN, Brand
 from gpureport.report.model.shapes import Fact
 from gpureport.report.wording.terms import DEFINITIONS
 
 TEMPLATE = "fleet.html"
 
 
-def render(page: FleetPage, templates: Path | None = None, *, full: bool = False) -> str:
+def render(page: FleetPage, brand: Brand = PLAIN, *, full: bool = False) -> str:
     """Return the page.
 
     Args:
         page: the content.
-        templates: folder whose templates stand in for those shipped; its `report.html` and `report.css` are used too.
+        brand: logo, accent and last line.
         full: as other formats take it; a page has everything, in folds.
-
-    Raises:
-        RenderError: naming file and line, when a template of that folder fails.
     """
     del full
-    with themes.locate_template_errors(templates):
-        pages = html.template_environment(templates)
-        # a heading says what it means to whoever rests the pointer on it
-        pages.filters["term"] = term_tooltips.term_filter([Fact(name=name, text=text) for name, text in DEFINITIONS])
-        style = pages.get_template(html.STYLE).render()
-        return pages.get_template(TEMPLATE).render(
-            report=page,
-            back="",
-            samples=None,
-            style=Markup(style),  # noqa: S704 - our file, or the user's own
-            policy=html.content_security_policy(style),
-            pictures=_draw_pictures(page),
-        )
+    pages = html.template_environment(brand)
+    # a heading says what it means to whoever rests the pointer on it
+    pages.filters["term"] = term_tooltips.term_filter([Fact(name=name, text=text) for name, text in DEFINITIONS])
+    style = pages.get_template(html.STYLE).render()
+    return pages.get_template(TEMPLATE).render(
+        report=page,
+        back="",
+        samples=None,
+        style=Markup(style),  # noqa: S704 - our file
+        policy=html.content_security_policy(style),
+        pictures=_draw_pictures(page),
+    )
 
 
 def _draw_pictures(page: FleetPage) -> dict[str, object]:

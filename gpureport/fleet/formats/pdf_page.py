@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from gpureport.fleet.formats.loss_bars import draw_loss_bars
@@ -12,6 +11,7 @@ from gpureport.fleet.page.parts.savings import HEADING
 from gpureport.report.charts.vector.class_patterns import draw_swatch
 from gpureport.report.charts.vector.spent_bars import draw_spent_bars
 from gpureport.report.formats import pdf_figures, typesetting
+from gpureport.report.formats.branding import PLAIN, Brand
 from gpureport.report.wording import display
 
 TEMPLATE = "fleet.typ"
@@ -20,16 +20,16 @@ _ROW_WIDTH, _BAR_WIDTH, _PAGE_WIDTH = 238.0, 106.0, 510.0
 """Points on paper of a bar of GPU time, of a bar in a table, and between the margins."""
 
 
-def render(page: FleetPage, templates: Path | None = None, *, full: bool = False) -> bytes:
+def render(page: FleetPage, brand: Brand = PLAIN, *, full: bool = False) -> bytes:
     """Return the page as a PDF file.
 
     Args:
         page: the content.
-        templates: folder whose templates stand in for those shipped; pictures and fonts in it can be used.
+        brand: logo, accent, font and last line.
         full: whether every part is in the appendix; else those that a reader looks up first.
 
     Raises:
-        RenderError: when fonts are missing or the template cannot be compiled.
+        RenderError: when fonts are missing or the logo cannot be set.
     """
 
     def describe(files: pdf_figures.FigureWriter) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def render(page: FleetPage, templates: Path | None = None, *, full: bool = False
             "figures": _draw_figures(page, files),
         }
 
-    return typesetting.set_document(TEMPLATE, page, describe, templates=templates, ended=page.ended)
+    return typesetting.set_document(TEMPLATE, page, describe, brand=brand, ended=page.ended)
 
 
 def _draw_figures(page: FleetPage, files: pdf_figures.FigureWriter) -> dict[str, Any]:

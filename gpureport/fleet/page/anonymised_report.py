@@ -13,7 +13,6 @@ from gpureport.fleet.fleet_report import (
     FleetReport,
     Group,
     Grouping,
-    Improvement,
     Overlap,
     RunName,
     RunUse,
@@ -41,11 +40,9 @@ def anonymise_fleet_report(report: FleetReport) -> FleetReport:
         pausing_runs=tuple(map(_hide_run, report.pausing_runs)),
         savings=tuple(map(names.replace_in_saving, report.savings)),
         health=replace(report.health, cards=tuple(map(names.replace_in_card, report.health.cards))),
-        improvements=tuple(map(names.replace_in_improvement, report.improvements)),
         failed=tuple(map(_replace_in_failed_run, report.failed)),
         without_gpu=tuple(map(_hide_run, report.without_gpu)),
         overlaps=tuple(map(_replace_in_overlap, report.overlaps)),
-        copied_runs=tuple(tuple(map(_hide_run, group)) for group in report.copied_runs),
     )
 
 
@@ -87,16 +84,6 @@ class _Pseudonyms:
             node=self.hide("node", card.node),
             device=card.device.rpartition("/")[2],
             symptoms=symptoms,
-        )
-
-    def replace_in_improvement(self, each: Improvement) -> Improvement:
-        """Return a job that got better without its name and its user."""
-        return replace(
-            each,
-            job=self.hide("job", each.job) or "",
-            user=self.hide("user", each.user),
-            before=tuple(map(_hide_run, each.before)),
-            after=tuple(map(_hide_run, each.after)),
         )
 
 

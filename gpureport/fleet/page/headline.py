@@ -1,11 +1,11 @@
 """The headline and the lead: how much was lost and to what, what is left out, and what to do first."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from gpureport.analysis.rules.shared_advice import PROBE
 from gpureport.analysis.signals.short_pauses import NOTABLE, measure_pauses_ratio
 from gpureport.comparison.gains.known_loss import NOTABLE_RATIO, measure_excessive_short_pauses
-from gpureport.fleet.fleet_report import CardVerdict, FleetReport, Grouping, RunName
+from gpureport.fleet.fleet_report import CardVerdict, FleetReport, Grouping
 from gpureport.fleet.page.amounts import Amounts
 from gpureport.fleet.page.class_words import name_label, name_loss, shorten_name, sort_losses
 from gpureport.fleet.page.period import name_period
@@ -25,9 +25,6 @@ _FEW = 0.25
 
 _MANY = 3
 """Runs from which it says something that one of them lost half: of two, one always does."""
-
-_COPIES_NAMED = 3
-"""Groups of copies that are named."""
 
 
 def build_verdict(report: FleetReport, amounts: Amounts) -> Verdict:
@@ -100,8 +97,6 @@ def _list_doubtful_time(report: FleetReport, amounts: Amounts) -> Iterator[str]:
         yield from _describe_unlabelled(by, whole)
     if report.overlapping_gpu_seconds:
         yield f"{amounts.format_time_and_unit(report.overlapping_gpu_seconds)} may be counted twice"
-    if report.copied_runs:
-        yield _describe_copies(report.copied_runs)
 
 
 def _describe_short_pauses(report: FleetReport) -> Iterator[str]:
@@ -110,13 +105,6 @@ def _describe_short_pauses(report: FleetReport) -> Iterator[str]:
     if report.pausing_runs and ratio >= NOTABLE:
         where = f", the longest in {shorten_name(report.pausing_runs[0].name)}" if report.use.runs > 1 else ""
         yield f"short pauses took {display.percent(ratio)} of the observed time, and may be waits{where}"
-
-
-def _describe_copies(groups: Sequence[Sequence[RunName]]) -> str:
-    """Return how many runs look like fewer, named: `4 runs look like 2 (base, dali)`."""
-    runs, shown = sum(map(len, groups)), [shorten_name(group[0].name) for group in groups[:_COPIES_NAMED]]
-    names = ", ".join(shown + (["…"] if len(groups) > _COPIES_NAMED else []))
-    return f"{display.plural(runs, 'run')} look like {display.integer(len(groups))} ({names}), read more than once"
 
 
 def _describe_unlabelled(by: Grouping, whole: float) -> Iterator[str]:

@@ -9,7 +9,6 @@ from gpureport.fleet.page.fleet_tiles import build_tiles
 from gpureport.fleet.page.headline import build_verdict
 from gpureport.fleet.page.page_model import FleetPage, PagePart
 from gpureport.fleet.page.parts.card_health import build_health_part
-from gpureport.fleet.page.parts.improvements import build_improvement_part
 from gpureport.fleet.page.parts.left_out import build_left_out_parts
 from gpureport.fleet.page.parts.loss_tables import build_grouping_parts, build_run_part
 from gpureport.fleet.page.parts.method import build_method_part
@@ -72,6 +71,5 @@ def _build_parts(report: FleetReport, amounts: Amounts, command: str, version: s
     if report.worst_runs:
         yield build_run_part(report.worst_runs, amounts)
     yield build_saving_part(report.savings, amounts)
-    yield build_improvement_part(report.improvements)
     yield from build_left_out_parts(report, amounts)
     yield build_method_part(report, command, version)

@@ -41,8 +41,3 @@ def _describe_tracked(source: str) -> str:
     store, _, key = source.removeprefix(prefix).rpartition("#")
     # keys that people read differ at their ends, such as PROJECT-101; longer ids are random
     return f"{PurePosixPath(store).name}#{key if len(key) <= _LONGEST_KEY else key[:_ID]}" if prefix and store else ""
-
-
-def locate_run(run: RunName) -> str:
-    """Return where a run lies in full, its id where that is not known."""
-    return shorten_name(run.source or run.id)

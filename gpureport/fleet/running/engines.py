@@ -60,7 +60,7 @@ def open_engine(name: str, scheduler: str | None, processes: int | None = None) 
     if name == "dask":
         return _choose_dask(scheduler)
     if scheduler:
-        raise SettingsError("--scheduler", "only Dask has a scheduler", "add --engine dask")
+        raise SettingsError("--scheduler", "only Dask has a scheduler", "add --engine dask", code="needs_dask")
     count = processes or max(1, math.floor(count_allowed_cores() or 1))
     if count == 1:
         return IN_PROCESS
@@ -107,9 +107,11 @@ def _end_with(owner: BaseProcess) -> None:
 
 def _choose_dask(scheduler: str | None) -> Engine:
     if not scheduler:
-        raise SettingsError("--engine", "dask needs a scheduler", "add --scheduler tcp://HOST:8786")
+        raise SettingsError(
+            "--engine", "dask needs a scheduler", "add --scheduler tcp://HOST:8786", code="needs_scheduler"
+        )
     if find_spec("distributed") is None:
-        raise SettingsError("--engine", "Dask is not installed", "pip install 'gpureport[fleet]'")
+        raise SettingsError("--engine", "Dask is not installed", "pip install 'gpureport[fleet]'", code="not_installed")
     return Engine(open=partial(_open_dask, scheduler), at_once=_CLUSTER_AT_ONCE)
 
 
@@ -129,7 +131,10 @@ def _open_dask(scheduler: str) -> Iterator[Executor]:
         client: Any = Client(scheduler, timeout=_PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]  # of distributed
     except (OSError, ValueError) as error:
         raise SourceError(
-            scheduler, "no Dask scheduler answers", "check the address, or start one; what is done is kept"
+            scheduler,
+            "no Dask scheduler answers",
+            "check the address, or start one; what is done is kept",
+            code="no_connection",
         ) from error
     with client, client.get_executor(pure=False) as executor:
         yield executor

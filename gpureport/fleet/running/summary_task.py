@@ -120,7 +120,7 @@ def describe_failed_run(task: SummaryTask, failure: str) -> GpuSummary:
 def _find_entry(store: Store, run_id: str) -> Entry:
     entry = store.get(run_id)
     if entry is None:
-        raise StoreError(run_id, "no longer in the store", "run the command again")
+        raise StoreError(run_id, "no longer in the store", "run the command again", code="unknown_run")
     return entry
 
 
@@ -131,7 +131,12 @@ def _check_version(settings: SummarySettings) -> None:
         SettingsError: when its code is another.
     """
     if settings.version != summary_key.hash_rules():
-        raise SettingsError("worker", "its gpureport is another version", "install the same version on every worker")
+        raise SettingsError(
+            "worker",
+            "its gpureport is another version",
+            "install the same version on every worker",
+            code="other_version",
+        )
 
 
 def run_read_task(task: ReadTask) -> ReadOutcome:

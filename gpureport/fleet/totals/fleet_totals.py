@@ -7,9 +7,8 @@ from math import fsum
 from gpureport.analysis.cost.prices import Prices
 from gpureport.fleet.fleet_report import FailedRun, FleetPrices, FleetReport, RunName, UnassessedCheck
 from gpureport.fleet.gpu_summary import GpuSummary
-from gpureport.fleet.totals import copied_runs, label_groups, overlaps, priced_gpu, worst_runs
+from gpureport.fleet.totals import label_groups, overlaps, priced_gpu, worst_runs
 from gpureport.fleet.totals.fleet_health import assess_health
-from gpureport.fleet.totals.improvements import find_improvements
 from gpureport.fleet.totals.priced_gpu import PricedGpu
 from gpureport.fleet.totals.savings import merge_advice
 from gpureport.fleet.totals.weeks import divide_by_week
@@ -56,12 +55,10 @@ def build_fleet_report(
         health=assess_health(gpus),
         weeks=divide_by_week(gpus),
         undated_gpu_seconds=fsum(gpu.gpu_seconds for gpu in gpus if gpu.summary.started is None),
-        improvements=find_improvements(gpus),
         failed=tuple(FailedRun(run=_name(each), error=each.error) for each in summaries if each.error),
         without_gpu=tuple(_name(each) for each in summaries if each.device is None and not each.error),
         overlaps=longest,
         overlapping_gpu_seconds=overlapping,
-        copied_runs=copied_runs.find_copied_runs(gpus),
         unassessed=_list_unassessed(gpus),
     )
 

@@ -13,7 +13,6 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 """Stands for a character that no font holds: archives forbid the empty boxes that would be drawn."""
 
 _FILES = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf", "DejaVuSansMono.ttf")
-_SUFFIXES = {".ttf", ".otf", ".ttc"}
 _NEVER_DRAWN = {0x09, 0x0A, 0x0D}
 
 
@@ -26,15 +25,13 @@ def shipped_fonts() -> tuple[Path, ...]:
     folder = Path(mpl.get_data_path()) / "fonts" / "ttf"
     for name in _FILES:
         if not (folder / name).is_file():
-            raise RenderError(str(folder / name), "this font of matplotlib is missing", "install matplotlib with pip")
+            raise RenderError(
+                str(folder / name),
+                "this font of matplotlib is missing",
+                "install matplotlib with pip",
+                code="no_such_file",
+            )
     return tuple(folder / name for name in _FILES)
-
-
-def find_theme_fonts(templates: Path | None) -> tuple[Path, ...]:
-    """Return the font files in a person's folder of templates, in the order of their names."""
-    if templates is None or not templates.is_dir():
-        return ()
-    return tuple(sorted(path for path in templates.iterdir() if path.suffix.lower() in _SUFFIXES and path.is_file()))
 
 
 def family_names(paths: Iterable[Path]) -> tuple[str, ...]:
@@ -76,4 +73,6 @@ def open_font(path: Path) -> FT2Font:
     try:
         return FT2Font(str(path))
     except (OSError, RuntimeError) as error:
-        raise RenderError(str(path), "this font cannot be read", "replace or remove the file") from error
+        raise RenderError(
+            str(path), "this font cannot be read", "replace or remove the file", code="not_a_font"
+        ) from error

@@ -53,7 +53,7 @@ def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> 
         return explained_kinds.explain_kinds_briefly(name, *kinds)
     found = next(filter(None, (look(name, rules) for look in _LOOKUPS)), None)
     if found is None:
-        raise SettingsError("explain", f"nothing is called {name!r}", _hint(name, rules))
+        raise SettingsError("explain", f"nothing is called {name!r}", _hint(name, rules), code="nothing_explained")
     return found
 
 

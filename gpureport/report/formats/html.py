@@ -3,14 +3,15 @@
 from base64 import b64encode
 from collections.abc import Sequence
 from hashlib import sha256
-from pathlib import Path
 
-from jinja2 import Environment
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from gpureport import resources
 from gpureport.answers import Outcome, Practice
 from gpureport.report.charts import report_figures
-from gpureport.report.formats import page_pictures, term_tooltips, themes
+from gpureport.report.formats import page_pictures, term_tooltips
+from gpureport.report.formats.branding import PLAIN, Brand
 from gpureport.report.model.comparison_parts import EarlierComparison
 from gpureport.report.model.report_content import Report
 from gpureport.report.samples import embedded_series
@@ -32,10 +33,17 @@ _TONES = {"better": "good", "worse": "bad"}
 """Verdicts that have a colour; of all others a change is grey."""
 
 
-def template_environment(templates: Path | None = None) -> Environment:
-    """Return the environment that finds templates in a person's folder first, then among those shipped."""
-    pages = themes.make_environment(templates)
-    pages.globals["tones"] = _TONES
+def template_environment(brand: Brand = PLAIN) -> Environment:
+    """Return the environment that runs templates."""
+    pages = Environment(
+        loader=FileSystemLoader(resources.find_shipped_folder("templates")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    pages.globals |= {"tones": _TONES, "colours": brand.colours, "brand": brand}
     pages.filters |= {"term": term_tooltips.term_filter(()), "meaning": term_tooltips.meaning_filter(())}
     return pages
 
@@ -54,7 +62,7 @@ def _digest(text: str) -> str:
 
 def render(
     report: Report,
-    templates: Path | None = None,
+    brand: Brand = PLAIN,
     detail: int | None = None,
     back: str = "",
     earlier: Sequence[EarlierComparison] = (),
@@ -63,22 +71,12 @@ def render(
 
     Args:
         report: the content.
-        templates: folder whose `report.html`, `report.css`, parts or scripts stand in for those shipped.
+        brand: logo, accent and last line.
         detail: seconds of the buckets that charts are drawn from, 0 for every sample; by size when None.
         back: address of the page the report belongs to, as seen from it; empty for a report by itself.
         earlier: its runs against a baseline and against last week, for the report of a night.
-
-    Raises:
-        RenderError: naming file and line, when a template of that folder fails.
     """
-    with themes.locate_template_errors(templates):
-        return _page(report, templates, detail, back, earlier)
-
-
-def _page(
-    report: Report, templates: Path | None, detail: int | None, back: str, earlier: Sequence[EarlierComparison]
-) -> str:
-    pages = template_environment(templates)
+    pages = template_environment(brand)
     defined = (*report.method.definitions, *report.method.kinds)
     pages.filters |= {
         "term": term_tooltips.term_filter(report.method.definitions),

@@ -14,6 +14,7 @@ from gpureport.places.urls import is_place
 from gpureport.places.written_paths import ReadPath, WrittenPath, find_folder_obstacle, refuse_taken_paths
 
 if TYPE_CHECKING:
+    from gpureport.report.formats.branding import Brand
     from gpureport.report.model.report_content import Report
 
 FORMATS = {
@@ -22,18 +23,17 @@ FORMATS = {
     ".md": "gpureport.report.formats.text.markdown",
     ".pdf": "gpureport.report.formats.pdf",
     ".png": "gpureport.report.formats.picture_png",
-    ".prom": "gpureport.report.formats.openmetrics",
     ".svg": "gpureport.report.formats.picture_svg",
     ".txt": "gpureport.report.formats.text.terminal",
-    ".xml": "gpureport.report.formats.junit",
 }
 """Module that renders each format, by the extension of the file; imported when it is needed."""
 
-_FILE_NAMES = {"metrics.txt": ".prom"}
-"""File names that CI servers require and whose extension belongs to another format."""
-
-_THEMED = {".html", ".pdf"}
-"""Formats with templates that a theme can replace."""
+_GONE = {
+    ".xml": "gpureport check --junit",
+    ".prom": "gpureport check --export openmetrics=",
+    "metrics.txt": "gpureport check --export openmetrics=",
+}
+"""Extensions and file names whose formats went, and what writes such files."""
 
 _WITH_SAMPLES = ".html"
 """The format that holds samples."""
@@ -64,13 +64,21 @@ def check_path(path: Place, formats: Collection[str] = tuple(FORMATS)) -> None:
     """
     if str(path) == "-":
         return
-    if path.suffix.lower() not in formats:
-        raise RenderError(str(path), "no report format has this extension", f"use one of {', '.join(formats)}")
+    kind = path.suffix.lower()
+    if instead := _GONE.get(path.name.lower(), _GONE.get(kind)):
+        raise RenderError(str(path), "no report has this format", f"write it with {instead}", code="unknown_file_type")
+    if kind not in formats:
+        raise RenderError(
+            str(path),
+            "no report format has this extension",
+            f"use one of {', '.join(formats)}",
+            code="unknown_file_type",
+        )
     if isinstance(path, RemotePath):
         path.check_bucket()
         return
     if why := find_folder_obstacle(path):
-        raise RenderError(str(path), f"cannot be written ({why})", _ELSEWHERE)
+        raise RenderError(str(path), f"cannot be written ({why})", _ELSEWHERE, code="cannot_write")
 
 
 def refuse_sources(paths: Sequence[Place], sources: Iterable[str]) -> None:
@@ -87,33 +95,6 @@ def refuse_sources(paths: Sequence[Place], sources: Iterable[str]) -> None:
     refuse_taken_paths([WrittenPath(place=path) for path in paths], read)
 
 
-def check_templates(templates: Path, paths: Sequence[Place]) -> None:
-    """Refuse templates that cannot be used, or that no requested format uses, before any work is done.
-
-    Raises:
-        RenderError: naming the folder, or file and line.
-    """
-    if not {_format_extension(path) for path in paths} & _THEMED:
-        kinds = ", ".join(sorted(_THEMED))
-        raise RenderError(str(templates), "no file to be written is made from templates", f"write one of {kinds}")
-    from gpureport.report.formats import themes  # noqa: PLC0415 - loads jinja2
-
-    themes.check_theme(templates)
-
-
-def explain_kept_colours(templates: Path, paths: Sequence[Place]) -> str:
-    """Return which colours of a theme a PDF that is to be written does not take; nothing where there are none.
-
-    Raises:
-        RenderError: naming file and line of a style sheet that cannot be used.
-    """
-    if _PAPER not in {_format_extension(path) for path in paths}:
-        return ""
-    from gpureport.report.formats import paper_colours  # noqa: PLC0415 - loads jinja2
-
-    return paper_colours.explain_kept_colours(templates)
-
-
 def check_detail(paths: Sequence[Place], detail: int) -> None:
     """Refuse `--detail` when no requested format depends on it.
 
@@ -127,27 +108,30 @@ def check_detail(paths: Sequence[Place], detail: int) -> None:
     formats = {_TEXT if str(path) == "-" else _format_extension(path) for path in paths}
     if detail == 0 and not formats & _WITH_FULL:
         kinds = ", ".join(sorted(_WITH_FULL))
-        raise RenderError("--detail full", "no file to be written has a longer form", f"write one of {kinds}")
+        raise RenderError(
+            "--detail full", "no file to be written has a longer form", f"write one of {kinds}", code="nothing_to_show"
+        )
     if detail and _WITH_SAMPLES not in formats:
         raise RenderError(
             f"--detail {detail}",
             "no file to be written holds samples",
             f"write one of {_WITH_SAMPLES}, or leave it out",
+            code="nothing_to_show",
         )
 
 
 def _format_extension(path: Place) -> str:
     """Return the extension of the format that a file of this name is written in."""
-    return _FILE_NAMES.get(path.name.lower(), path.suffix.lower())
+    return path.suffix.lower()
 
 
-def render(report: "Report", extension: str, templates: Path | None = None, detail: int | None = None) -> bytes:
+def render(report: "Report", extension: str, brand: "Brand | None" = None, detail: int | None = None) -> bytes:
     """Return the report in the format of an extension (`.html`), text as UTF-8.
 
     Args:
         report: the content.
         extension: which format.
-        templates: folder whose templates stand in for those shipped, for formats made from templates.
+        brand: logo, accent, font and last line of pages and PDFs; gpureport's own when None.
         detail: seconds of the buckets that charts of a page are drawn from, 0 for every sample and for the long form
             of text and PDF; by size when None.
 
@@ -157,18 +141,19 @@ def render(report: "Report", extension: str, templates: Path | None = None, deta
     check_path(Path(f"report{extension}"))
     kind = extension.lower()
     renderer = import_module(FORMATS[kind])
+    branded = () if brand is None else (brand,)
     if kind == _WITH_SAMPLES:
-        content = renderer.render(report, templates, detail)
+        content = renderer.render(report, *branded, detail=detail)
     elif kind == _TEXT:
         content = renderer.render(report, full=detail == 0)
     elif kind == _PAPER:
-        content = renderer.render(report, templates, full=detail == 0)
+        content = renderer.render(report, *branded, full=detail == 0)
     else:
         content = renderer.render(report)
     return content if isinstance(content, bytes) else str(content).encode()
 
 
-def write(report: "Report", path: Place | str, *, templates: Path | None = None, detail: int | None = None) -> None:
+def write(report: "Report", path: Place | str, *, brand: "Brand | None" = None, detail: int | None = None) -> None:
     """Write the report in the format that the extension names; `-` is plain text on standard output.
 
     Folders are made, the file appears whole or not at all.
@@ -176,7 +161,7 @@ def write(report: "Report", path: Place | str, *, templates: Path | None = None,
     Args:
         report: the content.
         path: where to.
-        templates: folder whose templates stand in for those shipped.
+        brand: as `render` takes it.
         detail: as `render` takes it.
 
     Raises:
@@ -189,7 +174,7 @@ def write(report: "Report", path: Place | str, *, templates: Path | None = None,
     check_path(target)
     sources = (source.locator for run in report.timeline for source in run.recording.run.sources)
     refuse_sources([target], sources)
-    write_whole(target, render(report, _format_extension(target), templates, detail))
+    write_whole(target, render(report, _format_extension(target), brand, detail))
 
 
 def write_whole(target: Place, content: bytes) -> None:
@@ -205,7 +190,9 @@ def write_whole(target: Place, content: bytes) -> None:
     try:
         _replace(target, content)
     except OSError as error:
-        raise RenderError(str(target), f"cannot be written ({error.strerror})", _ELSEWHERE) from error
+        raise RenderError(
+            str(target), f"cannot be written ({error.strerror})", _ELSEWHERE, code="cannot_write"
+        ) from error
 
 
 def _replace(target: Path, content: bytes) -> None:

@@ -1,9 +1,9 @@
 """The report set by typst: figures as vectors, tagged, for archives (PDF/A-2a) and screen readers (PDF/UA-1)."""
 
 from dataclasses import asdict
-from pathlib import Path
 
 from gpureport.report.formats import pdf_figures, typesetting
+from gpureport.report.formats.branding import PLAIN, Brand
 from gpureport.report.model.report_content import Report
 from gpureport.report.sections.merging import shared_content
 from gpureport.report.wording import display
@@ -11,16 +11,16 @@ from gpureport.report.wording import display
 TEMPLATE = "report.typ"
 
 
-def render(report: Report, templates: Path | None = None, *, full: bool = False) -> bytes:
+def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes:
     """Return the report as a PDF file.
 
     Args:
         report: the content.
-        templates: folder whose templates stand in for those shipped; pictures and fonts in it can be used.
+        brand: logo, accent, font and last line.
         full: whether to add what is for reference: each finding of each run, timelines, comparisons, limits, terms.
 
     Raises:
-        RenderError: when fonts are missing or the template cannot be compiled.
+        RenderError: when fonts are missing or the logo cannot be set.
     """
 
     def describe(files: pdf_figures.FigureWriter) -> dict[str, object]:
@@ -34,4 +34,4 @@ def render(report: Report, templates: Path | None = None, *, full: bool = False)
         }
 
     ended = max((run.recording.run.ended for run in report.timeline), default=0) // 1_000_000
-    return typesetting.set_document(TEMPLATE, report, describe, templates=templates, ended=ended)
+    return typesetting.set_document(TEMPLATE, report, describe, brand=brand, ended=ended)

@@ -7,7 +7,6 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from gpureport.report.charts import fonts, report_figures, timeline_pages
-from gpureport.report.charts.palette import BUSY
 from gpureport.report.charts.vector.class_patterns import draw_swatch, find_fill
 from gpureport.report.charts.vector.signal_panels import draw_signal_panels
 from gpureport.report.charts.vector.spent_bars import draw_spent_bars
@@ -25,9 +24,6 @@ _ROW_WIDTH, _PAGE_WIDTH, _BOX_WIDTH = 238.0, 510.0, 492.0
 
 _HATCHED = re.compile(r'(<(?:rect|path) [^>]*)fill="url\(#[^)]*-(\w+)\)"([^>]*/>)')
 """An element filled with the hatch of a class."""
-
-_BUSY = re.compile(rf'<[^<>]* class="[^"]*\b[fs]-{BUSY.css}\b[^<>]*>')
-"""An element that has the colour of utilisation, as a style sheet finds it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,20 +67,16 @@ class FigureWriter:
     Attributes:
         folder: where to.
         drawable: the characters that the fonts hold.
-        busy: the colour of GPU utilisation.
     """
 
     folder: Path
     drawable: frozenset[int]
-    busy: str = BUSY.fixed
 
     def write(self, name: str, svg: str) -> FigureFile:
         """Write a figure into a file of its own."""
         root = ET.fromstring(svg)  # noqa: S314 - drawn a moment ago, not received
         width, height = root.get("viewBox", "").split()[2:]
-        document = _recolour_busy(_underlay_hatches(svg), self.busy).replace(
-            "<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1
-        )
+        document = _underlay_hatches(svg).replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
         text = fonts.replace_missing_characters(document, self.drawable)
         (self.folder / f"{name}.svg").write_text(text, encoding="utf-8")
         return FigureFile(file=f"{name}.svg", width=float(width), height=float(height), alt=root.get("aria-label", ""))
@@ -97,11 +89,6 @@ class FigureWriter:
 def _underlay_hatches(svg: str) -> str:
     """Return a figure with the plain colour of a class below its hatch: viewers leave white seams between its tiles."""
     return _HATCHED.sub(lambda found: f'{found[1]}fill="{find_fill(found[2]).colour}"{found[3]}{found[0]}', svg)
-
-
-def _recolour_busy(svg: str, colour: str) -> str:
-    """Return a figure whose curves of utilisation have a colour; the classes of GPU time keep theirs."""
-    return _BUSY.sub(lambda found: found[0].replace(f'="{BUSY.fixed}"', f'="{colour}"'), svg)
 
 
 def _draw_pictures(report: Report, files: FigureWriter, *, full: bool) -> FigureFiles:

@@ -1,6 +1,7 @@
 """What the first screen says: the headline, what to know with it, the tiles, and what to do next."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 
@@ -50,6 +51,43 @@ class Tile:
     change: Change | None = None
 
 
+class VerdictCode(StrEnum):
+    """What the headline says, in one word: of a run, of steps, or of groups."""
+
+    FINDING = "finding"
+    """A finding is the worst there is; `Verdict.kind` says which."""
+    HEALTHY = "healthy"
+    SHORT_PAUSES = "short_pauses"
+    """No problem, but many short pauses that nothing explains."""
+    LOST_TIME = "lost_time"
+    """A tenth of the GPU time or more was lost, without a finding that calls for attention."""
+    CAUSE_UNKNOWN = "cause_unknown"
+    """GPUs were little used, and the log doesn't show why."""
+    PARTLY_OBSERVED = "partly_observed"
+    """No problem was found, but a part of the time holds no utilisation."""
+    FEW_CHECKS = "few_checks"
+    """No problem was found, but fewer checks were assessed than were not."""
+    NOTHING_ASSESSED = "nothing_assessed"
+    NO_GPU = "no_gpu"
+    NO_UTILISATION = "no_utilisation"
+    TOO_SHORT = "too_short"
+    RULES_FAILED = "rules_failed"
+    """A run that would be healthy breaks rules that a person set."""
+    BETTER = "better"
+    WORSE = "worse"
+    DIFFERS = "differs"
+    NO_CLEAR_CHANGE = "no_clear_change"
+    NOT_ENOUGH_DATA = "not_enough_data"
+    UNCONFIRMED = "unconfirmed"
+    QUALITY_FELL = "quality_fell"
+    STEPS_TOO_SHORT = "steps_too_short"
+    BEST_GROUP = "best_group"
+    BEST_GROUP_UNCONFIRMED = "best_group_unconfirmed"
+    BEST_GROUP_LOWER_QUALITY = "best_group_lower_quality"
+    BEST_GROUP_NOT_KNOWN = "best_group_not_known"
+    NO_CLEAR_BEST_GROUP = "no_clear_best_group"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """The result.
@@ -60,6 +98,8 @@ class Verdict:
         notes: what else is worth knowing, shown in a fold.
         doubts: how many details, the first ones, a reader must know before he believes the headline.
         further_doubts: how many notes, the first ones, are doubts too.
+        code: what the headline says, in one word; None of many runs.
+        kind: kind of the finding that it tells of; empty where it tells of none.
     """
 
     sentence: str
@@ -67,6 +107,8 @@ class Verdict:
     notes: tuple[str, ...] = ()
     doubts: int = 0
     further_doubts: int = 0
+    code: VerdictCode | None = None
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

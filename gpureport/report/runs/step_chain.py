@@ -32,14 +32,6 @@ def sample_runs(runs: Sequence[tuple[Recording, Analysis]], key: str | None = No
     return [build_sampled_run(recording, analysis, key) for recording, analysis in runs]
 
 
-def apply_names(runs: Sequence[tuple[Recording, Analysis]], measured: Sequence[SampledRun]) -> list[SampledRun]:
-    """Return sampled runs under the shortened names, with the work that was counted of them."""
-    return [
-        replace(one, analysis=replace(analysis, run=replace(analysis.run, work=one.analysis.run.work)))
-        for one, (_, analysis) in zip(measured, runs, strict=True)
-    ]
-
-
 def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Comparison) -> tuple[ReportRun, ...]:
     """Return the runs step by step, replicates of a step next to each other, their work counted as compared."""
     # a comparison that counts work in samples holds other analyses, so recordings are matched by their run

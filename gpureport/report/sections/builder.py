@@ -69,7 +69,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     bars = gpu_time.build_time_bars(inputs)
     repetitions = repetition_hint.describe_repetitions(comparison)
     best = study.best_label if study else None
-    result = verdict.add_broken_rules(verdict.build_verdict(comparison, inputs, findings, study, repetitions), checks)
+    result = verdict.build_verdict(comparison, inputs, findings, study, repetitions, checks=checks)
     is_hinted = bool(repetitions) and repetitions in result.details
     next_steps = actions.build_actions(inputs, rows, comparison, best, is_hinted=is_hinted)
     worst = finding_headlines.find_worst(inputs)

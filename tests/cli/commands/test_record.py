@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.errors import SettingsError
-from gpureport.recorder.recording_session import RecordingPlan, RecordingSession
 from tests.recorder.recorded import read_run_file, run_record
 
 _JOB = "import sys; print('out'); print('err', file=sys.stderr); sys.stdin.read(); sys.exit(3)"
@@ -16,7 +14,6 @@ _JOB = "import sys; print('out'); print('err', file=sys.stderr); sys.stdin.read(
 
 @pytest.mark.usefixtures("stand_in_driver")
 def test_job_keeps_its_exit_code_and_its_streams(tmp_path: Path) -> None:
-    """A recording ends as its job ended, and prints nothing among what the job prints."""
     folder = tmp_path / "deep" / "rec"
     done = run_record("-o", folder, "--interval", "0.1", "--", sys.executable, "-c", _JOB, input="")
     assert (done.returncode, done.stdout) == (3, "out\n")
@@ -30,19 +27,17 @@ def test_job_keeps_its_exit_code_and_its_streams(tmp_path: Path) -> None:
 
 
 def test_links_of_a_foreign_folder_are_not_written_through(tmp_path: Path) -> None:
-    """Neither to a file that is there, nor to one that is not."""
     (tmp_path / "mine").write_text("mine")
     for name, target in (("run.part", "mine"), ("gpu.csv", "nothing"), ("run.json", "nothing")):
         folder = tmp_path / f"folder of {name}"
         folder.mkdir()
         (folder / name).symlink_to(tmp_path / target)
-        with pytest.raises(SettingsError, match=f"it holds a recording already .{name}."):
-            RecordingSession(RecordingPlan(folder=folder, host_only=True))
+        done = run_record("--host-only", "-o", folder, "--", "true")
+        assert (done.returncode, name in done.stderr) == (2, True)
     assert ((tmp_path / "mine").read_text(), (tmp_path / "nothing").exists()) == ("mine", False)
 
 
 def test_folder_with_a_recording_is_refused(tmp_path: Path) -> None:
-    """A recording is never written over, and the job is not started."""
     (tmp_path / "run.json").write_text("{}")
     started = tmp_path / "started"
     done = run_record("--host-only", "-o", tmp_path, "--", "touch", started)
@@ -53,7 +48,6 @@ def test_folder_with_a_recording_is_refused(tmp_path: Path) -> None:
 
 
 def test_without_nvidia_smi_the_job_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no driver is installed, one line says what to do, and nothing is left behind."""
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     started = tmp_path / "started"
     done = run_record("-o", tmp_path / "rec", "--", sys.executable, "-c", f"open({str(started)!r}, 'w')")
@@ -66,7 +60,6 @@ def test_without_nvidia_smi_the_job_is_not_started(tmp_path: Path, monkeypatch: 
 
 
 def test_mistyped_job_leaves_no_folder(tmp_path: Path) -> None:
-    """A job that does not exist can be corrected without another folder."""
     done = run_record("--host-only", "-o", tmp_path / "rec", "--", "no-such-program-here")
     assert done.returncode == 2
     assert "no-such-program-here: no such program" in done.stderr
@@ -74,7 +67,6 @@ def test_mistyped_job_leaves_no_folder(tmp_path: Path) -> None:
 
 
 def test_job_without_dashes_is_refused(tmp_path: Path) -> None:
-    """An option of the job must not be taken for one of the recorder."""
     done = run_record("--host-only", "-o", tmp_path / "rec", "touch", "-o", tmp_path / "x", cwd=tmp_path)
     assert done.returncode == 2
     assert f"put -- before the command to run: gpureport record -- touch -o {tmp_path}/x" in done.stderr
@@ -82,7 +74,6 @@ def test_job_without_dashes_is_refused(tmp_path: Path) -> None:
 
 
 def test_record_loads_no_heavy_library(tmp_path: Path) -> None:
-    """What runs beside a job for days holds neither NumPy nor Arrow in memory."""
     script = """
 import json, sys
 from gpureport.cli.main import main

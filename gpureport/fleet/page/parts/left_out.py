@@ -6,7 +6,7 @@ from gpureport.fleet.fleet_report import FailedRun, FleetReport, RunName, Unasse
 from gpureport.fleet.page.amounts import Amounts
 from gpureport.fleet.page.class_words import shorten_name
 from gpureport.fleet.page.page_model import PagePart
-from gpureport.fleet.page.run_names import locate_run, name_runs
+from gpureport.fleet.page.run_names import name_runs
 from gpureport.report.model.shapes import Cell, Fact, Row, Table
 from gpureport.report.wording import display, terms
 
@@ -23,8 +23,6 @@ def build_left_out_parts(report: FleetReport, amounts: Amounts) -> Iterator[Page
         yield _build_without_gpu(report.without_gpu)
     if report.overlaps:
         yield _build_overlaps(report, amounts)
-    if report.copied_runs:
-        yield _build_copies(report.copied_runs)
     if report.unassessed:
         yield _build_unassessed(report.unassessed, report, amounts)
 
@@ -93,30 +91,6 @@ def _build_overlaps(report: FleetReport, amounts: Amounts) -> PagePart:
         notes=(
             "One run may be a copy of the other, or two jobs shared the GPU. The longest overlaps are listed.",
             "A GPU without a uuid is known by its node and its number there.",
-        ),
-    )
-
-
-def _build_copies(groups: tuple[tuple[RunName, ...], ...]) -> PagePart:
-    shown = groups[:_MOST_ROWS]
-    return PagePart(
-        id="copies",
-        title="Read more than once",
-        line=f"{display.plural(sum(map(len, groups)), 'run')} look like {display.integer(len(groups))}",
-        table=Table(
-            columns=("Run", "Read from"),
-            numeric=(False,),
-            rows=tuple(
-                Row(
-                    head=Cell(text=shorten_name(group[0].name)),
-                    cells=(Cell(text=display.join_words([locate_run(run) for run in group])),),
-                )
-                for group in shown
-            ),
-        ),
-        notes=(
-            "They have one name, begin and end together, and no GPU says otherwise. Name one source of each.",
-            *_name_hidden(len(groups) - len(shown), "run"),
         ),
     )
 

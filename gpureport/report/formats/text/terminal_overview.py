@@ -38,19 +38,13 @@ def row_lines(rows: Sequence[FindingRow], page: Page) -> Iterator[Line]:
             yield from _history(row.history, page, 5)
 
 
-def list_actions(actions: Sequence[Action], page: Page, *, has_rows: bool = True) -> Iterator[Line]:
-    """Yield what to do next, with all that is said of it.
-
-    Args:
-        actions: the things to do.
-        page: where they have to fit.
-        has_rows: whether the rows of findings that they rest on follow, so that they can be looked up.
-    """
+def list_actions(actions: Sequence[Action], page: Page) -> Iterator[Line]:
+    """Yield what to do next, with all that is said of it."""
     if actions:
         yield from page.heading("What to do next")
     for place, action in enumerate(actions, 1):
         yield from page.wrapped(f"{place}. {_join(action.title, action.gain)}", 2)
-        where = f"See {action.finding}." if action.finding and has_rows else ""
+        where = f"See {action.finding}." if action.finding else ""
         yield from page.wrapped(" ".join(filter(None, (action.text, action.certainty, where))), 5)
         if action.command:
             yield from page.copied(action.command, 5, " ")

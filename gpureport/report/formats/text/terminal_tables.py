@@ -1,15 +1,12 @@
 """Tables as lines of plain text."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.shapes import Cell, Fact, ReportSection, Row, Table
 from gpureport.report.sections.merging.plain_sections import list_comparison_sections, list_pair_sections
 from gpureport.report.wording import display
 from gpureport.report.wording.terminal_lines import Line, Page
-
-if TYPE_CHECKING:
-    from gpureport.report.sections.merging.plain_sections import ComparedSteps
 
 
 def block_lines(table: Table, page: Page) -> Iterator[Line]:
@@ -104,7 +101,7 @@ def section_lines(section: ReportSection, page: Page) -> Iterator[Line]:
     yield from fact_lines(section.facts, page)
 
 
-def comparison_lines(part: "ComparedSteps", page: Page) -> Iterator[Line]:
+def comparison_lines(part: ComparisonPart, page: Page) -> Iterator[Line]:
     """Yield what is said of steps: over all of them, then of each against the one before."""
     for section in list_comparison_sections(part):
         yield from section_lines(section, page)

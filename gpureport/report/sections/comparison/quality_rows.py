@@ -66,24 +66,19 @@ def choose_quality_metric(comparison: Comparison) -> str | None:
     return next((change.name for found in changes for change in found if change.leading), None)
 
 
-def add_quality_column(table: Table, comparison: Comparison, *, place: int, with_runs: bool = False) -> Table:
+def add_quality_column(table: Table, comparison: Comparison, *, place: int) -> Table:
     """Return a table of steps with the metric that counts most at the end of each; as it is where none was recorded.
 
     Args:
         table: one row a step.
         comparison: the steps.
         place: of the column, behind that of the steps.
-        with_runs: whether a row of each run follows a step of several.
     """
     name = choose_quality_metric(comparison)
     if name is None:
         return table
-    figures: list[QualityFigure] = []
-    changes: list[QualityChange | None] = []
-    for number, step in enumerate(comparison.steps):
-        parts = [step, *(replace(step, runs=(run,)) for run in step.runs if with_runs and len(step.runs) > 1)]
-        figures += [measure_step_quality(part, name, comparison.goals) for part in parts]
-        changes += [_find_change(comparison, number, name), *(None for _ in parts[1:])]
+    figures = [measure_step_quality(step, name, comparison.goals) for step in comparison.steps]
+    changes = [_find_change(comparison, number, name) for number in range(len(comparison.steps))]
     texts = format_values([figure.final for figure in figures])
     cells = [
         Cell(
@@ -235,6 +230,11 @@ def describe_quality_fall(comparison: Comparison) -> str:
     elif text.startswith(f"{name} to "):
         text = f"{name} ended at {text.removeprefix(f'{name} to ')}"
     return f"{text}{where}"
+
+
+def has_several_falls(comparison: Comparison) -> bool:
+    """Return whether more than one quality fell."""
+    return len(_find_falls(comparison)[1]) > 1
 
 
 def is_fall_unconfirmed(comparison: Comparison) -> bool:

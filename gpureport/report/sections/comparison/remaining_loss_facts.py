@@ -68,10 +68,8 @@ def _lost(first: Step | None, last: Step, left: RemainingLoss) -> str:
         return f"{phrases.capitalize(loss_wording.describe_short_pauses(pauses))} of {held} in {label}.{was}"
     if ratio < known_loss.NEGLIGIBLE_RATIO:
         return f"Hardly any of {held} in {label}.{was}"
-    bound, classes = (
-        loss_wording.loss_bound(last.analyses).capitalize(),
-        loss_wording.describe_largest_losses(lost, seconds),
-    )
+    bound = "At least" if loss_wording.is_lower_bound(last.analyses) else "Up to"
+    classes = loss_wording.describe_largest_losses(lost, seconds)
     return f"{bound} {display.percent(ratio)} of {held} in {label}: {classes}.{was}"
 
 

@@ -18,8 +18,6 @@ from gpureport.report.wording.differences.comparison_reasons import describe_mem
 from gpureport.report.wording.differences.difference_wording import ONCE_SETTLED
 from gpureport.report.wording.ranges import format_interval
 
-_LABEL = 32
-_BAR = 20
 _NAMED = 4
 TOO_SHORT = "too short to judge"
 """What stands in the place of a figure that was recorded, but for too short."""
@@ -27,13 +25,8 @@ CUT = "Intervals are cut at 0 and, of shares, at 100%: no figure lies beyond."
 """Said where an interval, which is symmetrical, reaches further."""
 
 
-def build_step_summary_table(steps: Sequence[Step], *, bars: bool = True) -> Table:
-    """Return one row a step: utilisation and work per GPU-hour with their intervals.
-
-    Args:
-        steps: the steps.
-        bars: whether each has a bar of characters beside it.
-    """
+def build_step_summary_table(steps: Sequence[Step]) -> Table:
+    """Return one row a step: utilisation and work per GPU-hour with their intervals."""
     found, analyses = summarize_steps(steps), [analysis for step in steps for analysis in step.analyses]
     rates = [group.work_per_gpu_hour.value for group in found if group.work_per_gpu_hour]
     costs = [group.cost_per_1000_work.value for group in found if group.cost_per_1000_work]
@@ -42,15 +35,14 @@ def build_step_summary_table(steps: Sequence[Step], *, bars: bool = True) -> Tab
     busy = display.percent_formatter(
         [each for group in found if group.utilisation for each in _printed(group.utilisation)]
     )
-    best, dearest = max(rates, default=0.0), max(costs, default=0.0)
     rows = tuple(
         Row(
-            head=Cell(text=_label(group.label) if bars else display.clean(group.label)),
+            head=Cell(text=display.clean(group.label)),
             cells=(
                 Cell(text=str(group.runs)),
-                *_format_mean(group.utilisation, busy, 1.0, limit=1.0, absent=explain_missing_utilisation(group)),
-                *(_format_mean(group.work_per_gpu_hour, display.number, best) if rates else ()),
-                *(_format_mean(group.cost_per_1000_work, cost.value, dearest) if costs else ()),
+                *_format_mean(group.utilisation, busy, limit=1.0, absent=explain_missing_utilisation(group)),
+                *(_format_mean(group.work_per_gpu_hour, display.number) if rates else ()),
+                *(_format_mean(group.cost_per_1000_work, cost.value) if costs else ()),
             ),
         )
         for group in found
@@ -61,13 +53,13 @@ def build_step_summary_table(steps: Sequence[Step], *, bars: bool = True) -> Tab
         *(["Work per GPU-hour"] if rates else []),
         *([cost.title] if costs else []),
     ]
-    names = ("Step", "Runs", *(name for title in shown for name in (title, interval, "")))
+    names = ("Step", "Runs", *(name for title in shown for name in (title, interval)))
     unbound = [mean for group in found for mean in (group.work_per_gpu_hour, group.cost_per_1000_work)]
     cut = any(_cut(group.utilisation, 1.0) for group in found) or any(_cut(mean, None) for mean in unbound)
-    numeric = (True, *(True, True, False) * len(shown))
+    numeric = (True, *(True, True) * len(shown))
     notes = (CUT if cut else "", too_short_note(found), spending.price_note(analyses) if costs else "")
     whole = Table(columns=names, numeric=numeric, rows=rows, notes=tuple(filter(None, notes)))
-    return _without_empty_columns(whole, bars=bars)
+    return _without_empty_columns(whole)
 
 
 def _unit(steps: Sequence[Step]) -> str | None:
@@ -76,21 +68,16 @@ def _unit(steps: Sequence[Step]) -> str | None:
     return units.pop() if len(units) == 1 else None
 
 
-def _without_empty_columns(table: Table, *, bars: bool) -> Table:
-    """Return a table without columns that hold nothing, as the intervals of single short runs, or only bars."""
+def _without_empty_columns(table: Table) -> Table:
+    """Return a table without columns that hold nothing, as the intervals of single short runs."""
     filled = [any(row.cells[place].text for row in table.rows) for place in range(len(table.columns) - 1)]
-    kept = [place for place, name in enumerate(table.columns[1:]) if filled[place] and (bars or name)]
+    kept = [place for place, is_filled in enumerate(filled) if is_filled]
     return replace(
         table,
         columns=(table.columns[0], *(table.columns[place + 1] for place in kept)),
         numeric=tuple(table.numeric[place] for place in kept),
         rows=tuple(replace(row, cells=tuple(row.cells[place] for place in kept)) for row in table.rows),
     )
-
-
-def _label(label: str) -> str:
-    """Return a name that leaves room for bars on a terminal."""
-    return display.shorten_middle(display.clean(label), _LABEL)
 
 
 def cut_interval(mean: Mean, most: float | None) -> tuple[float, float] | None:
@@ -145,19 +132,17 @@ def _cut(mean: Mean | None, most: float | None) -> bool:
 def _format_mean(
     mean: Mean | None,
     text: Callable[[float], str],
-    most: float,
     *,
     limit: float | None = None,
     absent: str = display.NOT_RECORDED,
 ) -> Iterator[Cell]:
-    """Yield a mean, its interval, and a bar as long as its share of the most."""
+    """Yield a mean and its interval."""
     if mean is None:
-        yield from (Cell(text=absent), Cell(text=""), Cell(text=""))
+        yield from (Cell(text=absent), Cell(text=""))
         return
     yield Cell(text=text(mean.value), value=mean.value)
     interval = cut_interval(mean, limit)
     yield Cell(text=format_interval(interval, text) if interval else "")
-    yield Cell(text="█" * round(_BAR * min(mean.value / most, 1.0)) if most > 0 else "")
 
 
 def build_scaling_facts(steps: Sequence[Step], shown: Step) -> Iterator[Fact]:

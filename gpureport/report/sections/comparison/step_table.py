@@ -1,10 +1,9 @@
 """The steps of an optimization, each row against the row above."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isclose
 
-from gpureport.comparison.quality.time_to_target import measure_run_time_to_target
 from gpureport.comparison.setup.setup_changes import compare_setups, list_changes_of_job
 from gpureport.comparison.steps.step_figures import (
     COST_PER_WORK,
@@ -13,19 +12,16 @@ from gpureport.comparison.steps.step_figures import (
     SECONDS_TO_TARGET,
     TRAINING_RATE,
     WORK_RATE,
-    measures,
 )
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
-from gpureport.comparison.steps.training_rate import mean_training_rate
 from gpureport.report.model.shapes import Cell, Row, Table
-from gpureport.report.sections.comparison import figure_formats, quality_rows
-from gpureport.report.sections.comparison.figure_formats import LABEL, join_notes, note_prices, select_formats
+from gpureport.report.sections.comparison import quality_rows
+from gpureport.report.sections.comparison.figure_formats import join_notes, note_prices
 from gpureport.report.sections.comparison.step_columns import StepColumn, build_step_columns
 from gpureport.report.wording import display
 from gpureport.report.wording.differences import setup_wording
 from gpureport.report.wording.differences.changes import build_change
 from gpureport.report.wording.differences.comparison_reasons import describe_left_out
-from gpureport.report.wording.differences.difference_wording import FigureFormat
 
 _MOST = 6
 """Figures that a reader takes in at once."""
@@ -56,9 +52,6 @@ _WITHOUT_CHANGE = {COST_PER_WORK: "cost", WORK_RATE: "whole-job throughput"}
 
 _COLOURED = {Verdict.BETTER.value, Verdict.WORSE.value}
 """Verdicts on a change that has a colour."""
-
-_STEP = 32
-"""Most characters of the name of a step, which two settings may make up."""
 
 
 def build_step_table(comparison: Comparison) -> Table:
@@ -149,48 +142,3 @@ def describe_left_out_runs(comparison: Comparison) -> str:
     # of a run that stopped early the little steady state goes without saying
     runs = {run.run: run for run in sorted(short, key=lambda run: run.stopped)}
     return display.clean_sentence(describe_left_out(list(runs.values())))
-
-
-def _align_columns(
-    figures: Mapping[str, FigureFormat], columns: Sequence[Callable[[str], float | None]]
-) -> Mapping[str, FigureFormat]:
-    """Return the figures as they are printed below each other."""
-    return {metric: each.for_values([value(metric) for value in columns]) for metric, each in figures.items()}
-
-
-def build_overview(comparison: Comparison) -> Table:
-    """Return one row a step with its figures, and under a step of several runs one row a run."""
-    named: list[tuple[str, Callable[[str], float | None]]] = []
-    for step in comparison.steps:
-        runs = len(step.analyses)
-        label = display.shorten_middle(display.clean(step.label), _STEP)
-        named.append((f"{label} ({runs} runs)" if runs > 1 else label, step.value))
-        for run in step.runs if runs > 1 else ():
-            values = {measure.metric: measure.value for measure in measures([run.analysis], [run.gpu_hour_price])}
-            values[TRAINING_RATE] = mean_training_rate([run], step.training_source)
-            values[SECONDS_TO_TARGET] = measure_run_time_to_target(run, comparison.goals).seconds
-            name = display.shorten_middle(display.clean(run.analysis.run.name), LABEL)
-            named.append((f"- {name}", values.get))
-    units = figure_formats.gather_work_units(comparison)
-    figures = _align_columns(select_formats(comparison.steps, units=units), [value for _, value in named])
-    repeated = len(named) > len(comparison.steps)
-    per_work = "figures per unit of work are the geometric mean of the runs, " if PER_WORK in figures else ""
-    note = (
-        f"Of several runs, GPU-hours and energy are a mean, peak memory is the highest, {per_work}the rest is over all "
-        "of them."
-    )
-    table = Table(
-        columns=("Step", *(each.title for each in figures.values())),
-        numeric=(True,) * len(figures),
-        rows=tuple(_plain_row(head, value, figures) for head, value in named),
-        notes=join_notes(
-            note if repeated else "",
-            note_prices(comparison.steps, figures),
-        ),
-    )
-    return quality_rows.add_quality_column(table, comparison, place=len(figures), with_runs=True)
-
-
-def _plain_row(head: str, value: Callable[[str], float | None], figures: Mapping[str, FigureFormat]) -> Row:
-    texts = (each.format_value(value(metric)) for metric, each in figures.items())
-    return Row(head=Cell(text=head), cells=tuple(Cell(text=text) for text in texts))

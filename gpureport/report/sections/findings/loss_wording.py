@@ -21,10 +21,10 @@ REASONS = {
 }
 
 
-def loss_bound(analyses: Sequence[Analysis]) -> str:
-    """Return whether what is known of the loss is its upper or its lower end."""
+def is_lower_bound(analyses: Sequence[Analysis]) -> bool:
+    """Return whether what is known of the loss is its lower end; otherwise it is its upper one."""
     unknown = any(known_loss.loses_unknown_time(analysis.findings) for analysis in analyses)
-    return "at least" if unknown or gpu_time.excessive_short_pauses(analyses) is not None else "up to"
+    return unknown or gpu_time.excessive_short_pauses(analyses) is not None
 
 
 def describe_short_pauses(ratio: float) -> str:

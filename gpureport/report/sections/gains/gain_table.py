@@ -128,7 +128,7 @@ def _describe_since_first(gain: StepGain, columns: Sequence[_Column]) -> Fact | 
     """Return how many times as fast a step is as the first one, with the verdicts; None where that is not known."""
     changes = [
         f"{display.lower_first(column.title)} {relative_changes.format_times(change.ratio)} as fast, "
-        f"{change.verdict.value.partition(' (')[0]}"
+        f"{change.verdict.short}"
         for column in columns
         if column.times and gain.since_first and (change := column.change(gain.since_first))
     ]

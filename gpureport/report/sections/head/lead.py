@@ -12,20 +12,19 @@ from gpureport.comparison.steps.step_figures import (
 )
 from gpureport.comparison.steps.steps import Comparison, Step, Verdict
 from gpureport.findings import Confidence
+from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import quality_rows
 from gpureport.report.sections.head import excluded_data, money_sentences
 from gpureport.report.sections.head.headlines import step_headline
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
-from gpureport.report.sections.head.headlines.run_headline import HEALTHY, OF_GPU_TIME, PAUSING
-from gpureport.report.sections.head.loss_sentence import Findings, describe_loss, name_loss
+from gpureport.report.sections.head.headlines.run_headline import RunHeadline
+from gpureport.report.sections.head.loss_sentence import Findings, describe_loss, is_partly_unseen, name_loss
 from gpureport.report.wording import display
 from gpureport.report.wording.differences.comparison_reasons import SINGLE_RUN_SCATTER, describe_reason
 
 _SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
-NOTHING_TO_DO = "Nothing needs doing"
-"""Of a run in which no problem was found."""
 REPEAT = "Repeat every step before you rely on it."
 _TIMES = 2.0
 """Ratio from which training is as many times as fast, rather than faster by per cent."""
@@ -35,24 +34,24 @@ _SHORT, _START_UP = 600.0, 0.2
 """Seconds of a run, and share of it without training, from which start-up hides a gain."""
 
 
-def write_run_lead(
-    sentence: str, runs: Sequence[ReportRun], findings: Findings, told: FindingFacts | None
-) -> Iterator[str]:
+def write_run_lead(headline: RunHeadline, runs: Sequence[ReportRun], findings: Findings) -> Iterator[str]:
     """Yield what a step by itself lost, or what was checked where nothing was found.
 
     Args:
-        sentence: the headline.
+        headline: the headline.
         runs: the runs of the step.
         findings: what is known of the findings.
-        told: the findings that the headline tells of.
     """
+    told = headline.told
     analyses = [run.analysis for run in runs]
     rejected = list(excluded_data.rejections([analysis.run for analysis in analyses]))
     yield from rejected[:1]
     if findings.too_short or not gpu_time.job_gpu_seconds(analyses):
         return
     lost = (_describe_cost(told) if told is not None else "") or describe_loss(analyses)
-    if told is None and sentence.endswith(f"{OF_GPU_TIME}, all of it {lost.rpartition('all of it ')[2]}"):
+    is_one_class = len(gpu_time.lost_seconds_by_class(analyses)) == 1
+    if headline.code is VerdictCode.LOST_TIME and is_one_class and not is_partly_unseen(analyses):
+        # the headline says all of it
         lost = ""
     if told is None or len(runs) == 1:
         yield from filter(None, (lost,))
@@ -62,9 +61,9 @@ def write_run_lead(
         yield f"Found in {count} of {len(runs)} runs; {display.lower_first(lost)}" if lost else ""
     if told is not None and told.finding.confidence is Confidence.LOW:
         yield _describe_low_confidence(told)
-    if sentence.startswith(HEALTHY):
-        yield f"{NOTHING_TO_DO}; {describe_checks(findings)}"
-    if sentence.startswith(PAUSING):
+    if headline.code is VerdictCode.HEALTHY:
+        yield f"Nothing needs doing; {describe_checks(findings)}"
+    if headline.code is VerdictCode.SHORT_PAUSES:
         yield phrases.capitalize(describe_checks(findings))
 
 
@@ -109,7 +108,9 @@ def write_step_lead(comparison: Comparison, repetitions: str = "") -> Iterator[s
     """
     warning = quality_rows.warn_of_quality(comparison)
     headline = quality_rows.describe_quality_fall(comparison)
-    if warning and (" and " in warning or quality_rows.is_fall_unconfirmed(comparison) or not headline):
+    if warning and (
+        quality_rows.has_several_falls(comparison) or quality_rows.is_fall_unconfirmed(comparison) or not headline
+    ):
         yield f"{warning[:1].upper()}{warning[1:]}."
     money = money_sentences.describe_saving(comparison) or money_sentences.explain_missing_cost(comparison)
     first, last = comparison.steps[0], comparison.steps[-1]

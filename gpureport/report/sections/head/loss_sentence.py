@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.steps import Step
 from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.gpus import spending
@@ -58,18 +60,28 @@ class Findings:
         return [card for card in called if card.root not in named]
 
 
-def explain_unknown_loss(step: Step, findings: Findings) -> str:
-    """Return why nothing can be said about GPU time; empty when something can."""
+class UnknownLoss(NamedTuple):
+    """Why nothing can be said about GPU time: in words, and in one word."""
+
+    sentence: str
+    code: VerdictCode
+
+
+def explain_unknown_loss(step: Step, findings: Findings) -> UnknownLoss | None:
+    """Return why nothing can be said about GPU time; None when something can."""
     if not any(analysis.run.gpus for analysis in step.analyses):
-        return "No GPU was recorded, so nothing can be said about GPU time."
+        sentence = "No GPU was recorded, so nothing can be said about GPU time."
+        return UnknownLoss(sentence, VerdictCode.NO_GPU)
     if findings.too_short:
         whose = " of each GPU" if max(len(analysis.run.gpus) for analysis in step.analyses) > 1 else ""
         count = display.plural(findings.samples, "sample")
         length = f" in {display.duration(findings.seconds)}" if findings.seconds > 0 else ""
-        return f"Only {'one sample' if findings.samples == 1 else count}{whose}{length}: too little to assess."
+        sentence = f"Only {'one sample' if findings.samples == 1 else count}{whose}{length}: too little to assess."
+        return UnknownLoss(sentence, VerdictCode.TOO_SHORT)
     if gpu_time.unobserved_ratio(step.analyses) >= 1 - known_loss.NEGLIGIBLE_RATIO:
-        return "No utilisation was recorded, so nothing can be said about GPU time."
-    return ""
+        sentence = "No utilisation was recorded, so nothing can be said about GPU time."
+        return UnknownLoss(sentence, VerdictCode.NO_UTILISATION)
+    return None
 
 
 def name_loss(name: str, analyses: Sequence[Analysis]) -> str:
@@ -97,17 +109,21 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
     if is_mostly_unseen:
         # what nobody saw may all have been lost: a share of all time is no bound
         held *= 1 - unseen
-    is_part_unseen = not is_mostly_unseen and unseen > known_loss.UNSEEN_RATIO
     return _describe_seen_loss(analyses, held, is_all=not is_mostly_unseen) + (
-        f" Another {display.percent(unseen)} holds no data." if is_part_unseen else ""
+        f" Another {display.percent(unseen)} holds no data." if is_partly_unseen(analyses) else ""
     )
+
+
+def is_partly_unseen(analyses: Sequence[Analysis]) -> bool:
+    """Return whether a notable part of the GPU time, but not most of it, holds no utilisation."""
+    return known_loss.UNSEEN_RATIO < gpu_time.unobserved_ratio(analyses) <= known_loss.MOST_UNSEEN_RATIO
 
 
 def _describe_seen_loss(analyses: Sequence[Analysis], held: float, *, is_all: bool) -> str:
     """Return how much of some GPU time was lost; `is_all` says whether it is all that jobs held."""
     lost = gpu_time.lost_seconds_by_class(analyses)
     ratio = sum(lost.values()) / held
-    is_lower_bound = loss_wording.loss_bound(analyses) == "at least"
+    is_lower_bound = loss_wording.is_lower_bound(analyses)
     pauses = gpu_time.excessive_short_pauses(analyses)
     if ratio < known_loss.NOTABLE_RATIO and pauses is not None:
         return f"How much GPU time was lost is {loss_wording.describe_short_pauses(pauses)}."

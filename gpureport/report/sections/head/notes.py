@@ -6,6 +6,7 @@ from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.comparison.study.study import Study
+from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.comparison import step_table
 from gpureport.report.sections.head import (
@@ -23,8 +24,14 @@ from gpureport.report.wording import display
 NO_WORK_GIVEN = "Pass the work done with --work N:UNIT; without it a faster run can look worse."
 
 
-def write_notes(
-    comparison: Comparison, findings: Findings, study: Study | None, lead: Sequence[str], repetitions: str
+def write_notes(  # noqa: PLR0913 - what notes depend on, each by name
+    comparison: Comparison,
+    findings: Findings,
+    study: Study | None,
+    lead: Sequence[str],
+    repetitions: str,
+    *,
+    code: VerdictCode,
 ) -> Iterator[str]:
     """Yield the notes of a report.
 
@@ -34,6 +41,7 @@ def write_notes(
         study: the groups; None where the steps are a chain.
         lead: the sentences above, none of which is said again.
         repetitions: how to give runs as repetitions, where they look like it.
+        code: of the headline; the lead below some says how many checks were assessed.
     """
     last = comparison.steps[-1]
     several = len(comparison.steps) > 1
@@ -59,8 +67,7 @@ def write_notes(
     known = comparison.primary == PER_WORK or all(run.work for run in runs)
     if not findings.too_short and not known:
         yield NO_WORK_GIVEN
-    said = any(f"of {findings.judged + findings.missing} checks" in line for line in lead)
-    if findings.missing and not said:
+    if findings.missing and code not in {VerdictCode.HEALTHY, VerdictCode.SHORT_PAUSES}:
         yield f"{findings.missing} of {findings.judged + findings.missing} checks not assessed."
 
 

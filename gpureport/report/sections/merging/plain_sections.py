@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from gpureport.report.model.comparison_parts import IntervalChart, StepPairView
+from gpureport.report.model.comparison_parts import ComparisonPart, StepPairView
 from gpureport.report.model.report_content import Report, RunFacts, RunTable
 from gpureport.report.model.shapes import EMPTY, HEADING, Fact, ReportSection, Table
 from gpureport.report.sections.merging.joined_tables import join_single_row_tables
@@ -13,19 +13,8 @@ from gpureport.report.sections.merging.shared_facts import list_facts
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    class ComparedSteps(DataclassInstance, Protocol):
-        """What a report or a comparison says of steps."""
 
-        @property
-        def charts(self) -> tuple[IntervalChart, ...]:
-            """Figures of every step."""
-
-        @property
-        def links(self) -> tuple[StepPairView, ...]:
-            """Every step against the one before."""
-
-
-def list_comparison_sections(part: "ComparedSteps") -> Iterator[ReportSection]:
+def list_comparison_sections(part: ComparisonPart) -> Iterator[ReportSection]:
     """Yield the charts of steps in words, then every other field that has a heading."""
     for chart in part.charts:
         facts = tuple(Fact(name=row.label, text=row.sentence) for row in chart.rows)

@@ -8,6 +8,7 @@ from gpureport.comparison.steps.steps import Comparison, Verdict
 from gpureport.comparison.study.best_group import BestGroup
 from gpureport.comparison.study.factors import Factor
 from gpureport.comparison.study.study import Study
+from gpureport.report.model.head import VerdictCode
 from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.comparison.quality_rows import format_pair, shown_name
 from gpureport.report.wording import display
@@ -25,6 +26,11 @@ _NAMED = 6
 """Settings that are named at most."""
 
 
+_CODES = {
+    Verdict.BETTER: VerdictCode.BEST_GROUP,
+    Verdict.UNCONFIRMED: VerdictCode.BEST_GROUP_UNCONFIRMED,
+    Verdict.NOT_ENOUGH_DATA: VerdictCode.BEST_GROUP_NOT_KNOWN,
+}
 _NO_BEST = "Fewer than two groups have work that is known in one unit."
 
 
@@ -35,6 +41,14 @@ def describe_study(study: Study, comparison: Comparison) -> tuple[str, tuple[str
         return "", ()
     details = tuple(f"{fact.name}: {fact.text}" for fact in list_best_facts(study))
     return choose_headline(list(_list_headlines(best, study, comparison))), details
+
+
+def code_study(study: Study) -> VerdictCode | None:
+    """Return what the headline on the best group says, in one word; None where the work is not known."""
+    best = study.best_by_cost or study.best_by_speed
+    if best is None or best.lower_quality:
+        return VerdictCode.BEST_GROUP_LOWER_QUALITY if best else None
+    return _CODES.get(best.verdict, VerdictCode.NO_CLEAR_BEST_GROUP)
 
 
 def name_settings(factors: Sequence[Factor]) -> str:

@@ -6,6 +6,7 @@ from itertools import pairwise
 from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.number_format import MINUS
+from gpureport.report.model.head import VerdictCode
 from gpureport.report.sections.comparison import quality_rows
 from gpureport.report.wording import display
 from gpureport.report.wording.differences import relative_changes
@@ -44,6 +45,15 @@ def describe_steps(comparison: Comparison) -> str:
     if delta.verdict.is_established and is_work:
         return choose_headline([f"{change}{cause}." for cause in _list_causes(comparison, delta)])
     return choose_headline((f"{change}.",))
+
+
+def code_steps(comparison: Comparison) -> VerdictCode:
+    """Return what the headline says, in one word."""
+    first, last = comparison.steps[0], comparison.steps[-1]
+    delta = comparison.judged(first.label, last.label)
+    if delta is None or delta.difference is None or not delta.before or quality_rows.describe_quality_fall(comparison):
+        return VerdictCode.QUALITY_FELL
+    return VerdictCode[delta.verdict.name]
 
 
 def describe_quality_alone(comparison: Comparison) -> str:

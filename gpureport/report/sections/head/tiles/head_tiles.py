@@ -109,7 +109,7 @@ def _build_lost_tile(step: Step, findings: Findings) -> Tile:
     pauses = gpu_time.excessive_short_pauses(step.analyses)
     if pauses is not None and sum(lost.values()) / held < known_loss.NOTABLE_RATIO:
         return Tile(label=label, value="not known", context=f"Short pauses took {display.percent(pauses)}")
-    if not lost and loss_wording.loss_bound(step.analyses) == "at least":
+    if not lost and loss_wording.is_lower_bound(step.analyses):
         return Tile(label=label, value="not known", context="Some was lost to slowed clocks")
     unseen = gpu_time.unobserved_ratio(step.analyses)
     is_partly_seen = unseen > known_loss.MOST_UNSEEN_RATIO

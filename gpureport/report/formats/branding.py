@@ -1,0 +1,100 @@
+"""What a team sets of its pages and PDFs in `[report]` of `gpureport.toml`: logo, accent, font and last line."""
+
+import re
+from base64 import b64encode
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpureport.errors import SettingsError
+from gpureport.report.charts import palette
+from gpureport.settings import Section, Settings
+
+_LARGEST = 8 * 2**20
+"""Bytes of the largest logo or font: a page that carries a larger picture is too heavy to send (pragmatic)."""
+
+_LOGOS = {".svg": "svg+xml", ".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
+_FONTS = (".ttf", ".otf", ".ttc")
+_ACCENT = re.compile(r"#[0-9a-fA-F]{6}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brand:
+    """The look of pages and PDFs; gpureport's own where nothing is set.
+
+    Attributes:
+        logo: picture in the first line, instead of the word gpureport.
+        accent: hex colour of links and gains on a light ground; on a dark one they are half as far from white.
+        font: font of PDFs for characters that the DejaVu fonts do not hold.
+        footer: words in front of the last line of pages, and of each page of a PDF.
+    """
+
+    logo: Path | None = None
+    accent: str = ""
+    font: Path | None = None
+    footer: str = ""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files it reads."""
+        return tuple(path for path in (self.logo, self.font) if path)
+
+    @property
+    def colours(self) -> dict[str, str]:
+        """The colours that templates read, by meaning."""
+        if not self.accent:
+            return palette.SHARED
+        parts = (int(self.accent[at : at + 2], 16) for at in (1, 3, 5))
+        light = "#" + "".join(f"{(part + 255) // 2:02x}" for part in parts)
+        return palette.SHARED | {"accent": self.accent, "accent_dark": light}
+
+    @property
+    def logo_url(self) -> str:
+        """The logo as a data URL, since a page loads nothing; empty without one."""
+        if self.logo is None:
+            return ""
+        return f"data:image/{_LOGOS[self.logo.suffix.lower()]};base64,{b64encode(self.logo.read_bytes()).decode()}"
+
+    @property
+    def logo_adapts(self) -> bool:
+        """Whether the logo has colours of its own for a dark page, as only SVG can."""
+        return self.logo is not None and b"prefers-color-scheme" in self.logo.read_bytes()
+
+
+PLAIN = Brand()
+"""The look of gpureport itself."""
+
+
+def read_brand(settings: Settings) -> Brand:
+    """Return what `[report]` sets; its files are found from the folder of the settings.
+
+    Raises:
+        SettingsError: naming the line of a value that cannot be used.
+    """
+    section = settings.section("report")
+    section.only({"logo", "accent", "font", "footer"})
+    accent = section.text("accent")
+    if accent and not _ACCENT.fullmatch(accent):
+        what, hint = f"accent must be a hex colour, not {accent!r}", 'write it as "#5b2a86"'
+        raise SettingsError(section.at("accent"), what, hint, code="not_a_colour")
+    return Brand(
+        logo=_find_file(section, "logo", tuple(_LOGOS)),
+        accent=accent,
+        font=_find_file(section, "font", _FONTS),
+        footer=section.text("footer"),
+    )
+
+
+def _find_file(section: Section, key: str, suffixes: tuple[str, ...]) -> Path | None:
+    name = section.text(key)
+    if not name:
+        return None
+    path = Path(section.file).parent / name
+    if path.suffix.lower() not in suffixes:
+        what, hint = f"{key} must be one of {', '.join(suffixes)}, not {name!r}", "convert the file"
+        raise SettingsError(section.at(key), what, hint, code="unknown_file_type")
+    if not path.is_file():
+        raise SettingsError(section.at(key), f"no {key} {str(path)!r}", "correct the path", code="no_such_file")
+    if path.stat().st_size > _LARGEST:
+        what = f"{str(path)!r} is larger than {_LARGEST >> 20} MiB"
+        raise SettingsError(section.at(key), what, f"use a smaller {key}", code="file_too_large")
+    return path

@@ -1,0 +1,228 @@
+"""Exit codes 0 to 5 of every command, and what is said of a fault, a signal, a closed stream or too little memory."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpureport.testing import fault
+from tests.cli.logs import gapped, log
+from tests.cli.program import Program
+
+KEPT, BROKEN = ("--fail-on", "idle_ratio <= 50%"), ("--fail-on", "idle_ratio <= 0.1%")
+SITE = ("--site", "site", "--date", "2026-03-14")
+CODES: dict[int, tuple[tuple[str, ...], ...]] = {
+    0: (
+        ("analyze", "a.csv"),
+        ("analyze", "a.csv", *KEPT),
+        ("report", "a.csv", "-o", "r.html"),
+        ("compare", "a.csv", "b.csv"),
+        ("check", "a.csv", *KEPT),
+        ("nightly", "a.csv", *SITE, *KEPT),
+        ("nightly", *SITE),
+        ("ingest", "a.csv", "--name", "kept"),
+        ("fleet",),
+        ("runs",),
+        ("runs", "show", "kept"),
+        ("baseline", "set", "main", "kept"),
+        ("baseline",),
+        ("publish", "r.html", "--to", "shown"),
+        ("explain",),
+        ("completion",),
+        ("demo",),
+        (),
+        ("--version",),
+        ("--help",),
+    ),
+    1: (
+        ("analyze", "a.csv", *BROKEN),
+        ("report", "a.csv", "-o", "r.md", *BROKEN),
+        ("check", "a.csv", *BROKEN),
+        ("check", "a.csv", "gone.csv", *BROKEN),
+        ("nightly", "b.csv", "--site", "site", "--date", "2026-03-15", *BROKEN),
+    ),
+    2: (
+        ("nothing",),
+        ("analyze",),
+        ("analyze", "a.csv", "--nothing"),
+        ("analyze", "a.csv", "--config", "gone.toml"),
+        ("report", "a.csv", "-o", "r.docx"),
+        ("report", "a.csv", "-o", "a.csv"),
+        ("compare", "a.csv"),
+        ("check", "a.csv"),
+        ("nightly", "a.csv", "--site", "site", "--date", "soon"),
+        ("ingest", "a.csv", "--anonymise"),
+        ("fleet", "--engine", "dask"),
+        ("runs", "list", "--store"),
+        ("baseline", "set"),
+        ("publish", "r.html"),
+        ("explain", "nothing-at-all"),
+        ("completion", "cmd"),
+        ("record", "--host-only", "-o", "rec", "true"),
+    ),
+    3: (
+        ("analyze", "gone.csv"),
+        ("analyze", "a.csv", "gone.csv", *BROKEN),
+        ("report", "gone.csv", "-o", "r.md"),
+        ("compare", "a.csv", "gone.csv"),
+        ("ingest", "gone.csv"),
+        ("fleet", "--store", "empty"),
+        ("runs", "show", "gone"),
+        ("runs", "--store", "gone"),
+        ("baseline", "set", "other", "gone.csv"),
+        ("publish", "gone.html", "--to", "shown"),
+    ),
+    4: (
+        ("check", "gone.csv", *KEPT),
+        ("check", "a.csv", "--fail-on", "gpu_sm_clock_hertz >= 1 GHz"),
+        ("check", "a.csv", "gone.csv", *KEPT),
+        ("compare", "a.csv", "short.csv"),
+        ("nightly", "gone.csv", "--site", "site", "--date", "2026-03-16"),
+    ),
+}
+
+
+def lay_out(folder: Path) -> None:
+    (folder / "a.csv").write_text(gapped())
+    (folder / "b.csv").write_text(gapped(320))
+    (folder / "short.csv").write_text(log(10))
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_each_command_ends_with_its_code(gpureport: Program, tmp_path: Path, code: int) -> None:
+    lay_out(tmp_path)
+    if code == 1:
+        gpureport("nightly", "a.csv", *SITE)
+    for words in CODES[code]:
+        done = gpureport(*words)
+        assert done.code == code, (words, done)
+        assert "Traceback" not in done.err, words
+        # an error of use or of a source is one line
+        assert code not in {2, 3} or (done.out, done.err.count("\n")) == ("", 1), (words, done)
+
+
+FAILING = (
+    ("analyze",),
+    ("analyze", "--format", "json"),
+    ("report", "-o", "report.md"),
+    ("compare", "logs/a.csv"),
+    ("check", *KEPT),
+    ("check", *BROKEN),
+    ("nightly", "--site", "site"),
+    ("nightly", "--site", "site", *BROKEN),
+)
+ERROR = ValueError("the truth\nof an array")
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A folder of three logs."""
+    (tmp_path / "logs").mkdir()
+    for number, name in enumerate("abc"):
+        (tmp_path / "logs" / f"{name}.csv").write_text(log(1200 + number))
+    return tmp_path
+
+
+@pytest.mark.usefixtures("logs")
+def test_a_fault_of_gpureport_is_five_and_one_line(gpureport: Program) -> None:
+    """It is no broken gate, no kept one, and nothing that cannot be judged; the log and the exception are named."""
+    with fault("analysis", ERROR, "b"):
+        for words in FAILING:
+            done = gpureport(*words, "logs/b.csv")
+            assert (done.code, "Traceback" in done.err) == (5, False), words
+            (line,) = [each for each in done.err.splitlines() if "internal error" in each]
+            assert ("logs/b.csv: " in line, "ValueError" in line, "the truth of an array" in line) == (True,) * 3
+            debugged = gpureport(*words, "logs/b.csv", "--debug").err
+            assert "Traceback" in debugged, words
+
+
+def test_the_other_runs_are_served(gpureport: Program, logs: Path) -> None:
+    """The run that is not is named, and the code says so whatever else the command found."""
+    with fault("analysis", ERROR, "b"):
+        analysed = gpureport("analyze", "logs", "--format", "json")
+        assert [run["run"]["name"] for run in json.loads(analysed.out)["runs"]] == ["a", "c"]
+        for words in (("report", "-o", "report.md"), ("compare",), ("check", *KEPT), ("analyze",)):
+            done = gpureport(*words, "logs")
+            assert (done.code, done.err.count("left out: logs/b.csv: ")) == (5, 1), words
+        assert "b.csv" not in (logs / "report.md").read_text()
+        checked = gpureport("check", "logs", *KEPT, "--format", "json", "--junit", "junit.xml")
+        outcomes = {each["run"]: each["outcome"] for each in json.loads(checked.out)["checks"]}
+        assert outcomes == {"logs/b.csv": "cannot judge", "a": "passed", "c": "passed"}
+        assert "<error" in (logs / "junit.xml").read_text()
+        night = gpureport("nightly", "logs", *SITE)
+        assert (night.code, "logs/b.csv" in night.err, (logs / "site" / "index.html").is_file()) == (5, True, True)
+    with fault("reading", ZeroDivisionError(), "a.csv"):
+        assert gpureport("report", "logs/a.csv", "logs/c.csv", "-o", "report.md").code == 5
+        done = gpureport("report", "logs", "-o", "report.md")
+        assert (done.code, done.err.count("left out: logs/")) == (5, 1)
+        # where a limit was asked for, all or none are served
+        strict = gpureport("analyze", "logs", *KEPT)
+        assert (strict.code, strict.out, strict.err.count("\n")) == (5, "", 1)
+    with fault("storing", IndexError(3), "c.csv"):
+        for store, storing in (("one", ("ingest",)), ("two", ("nightly", "--site", "site"))):
+            done = gpureport(*storing, "logs", "--store", store)
+            assert (done.code, done.err.count("left out: logs/c.csv: ")) == (5, 1), storing
+            names = [line.split()[3] for line in gpureport("runs", "--store", store).out.splitlines()]
+            assert sorted(names) == ["a", "b"], storing
+
+
+@pytest.mark.usefixtures("logs")
+def test_too_little_memory_is_no_fault(gpureport: Program) -> None:
+    for error in (
+        MemoryError(),
+        ImportError("_typst.so: failed to map segment from shared object"),
+        RuntimeError("can't start new thread"),
+    ):
+        for stage in ("analysis", "reading"):
+            with fault(stage, error):
+                done = gpureport("--debug", "analyze", "logs/a.csv")
+            assert (done.code, "code: too_little_memory" in done.err) == (3, True), (error, stage, done.err)
+
+
+def run(folder: Path, command: str) -> tuple[int, str]:
+    program = f"{sys.executable} -m gpureport"
+    done = subprocess.run(
+        ["/bin/bash", "-c", command.format(program)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "where"),
+    [
+        ("{} analyze a.csv >&-", 3, "standard output: "),
+        ("{} analyze a.csv 2>&- >/dev/null", 0, ""),
+        ("{} analyze - <&-", 3, "-: "),
+        ("{} analyze a.csv >/dev/full", 3, "standard output: "),
+        ("{} analyze a.csv --format json >/dev/full", 3, "standard output: "),
+    ],
+)
+def test_a_closed_or_full_stream(tmp_path: Path, command: str, code: int, where: str) -> None:
+    """What cannot be written is said where that can be; no file is opened in the place of a closed stream."""
+    lay_out(tmp_path)
+    ended, said = run(tmp_path, command)
+    assert (ended, said.startswith(f"gpureport: {where}" if where else ""), said.count("\n")) == (
+        code,
+        True,
+        int(code > 0),
+    )
+
+
+def test_a_request_to_end_leaves_nothing(tmp_path: Path) -> None:
+    """SIGTERM in the middle of an ingest is like Ctrl-C: no half-written run stays."""
+    os.mkfifo(tmp_path / "pipe")
+    process = subprocess.Popen([sys.executable, "-m", "gpureport", "ingest", "pipe"], cwd=tmp_path)
+    with (tmp_path / "pipe").open("w") as pipe:
+        pipe.write(log(10))
+        pipe.flush()
+        process.terminate()
+        assert process.wait(timeout=30) == 143
+    assert list(tmp_path.glob(".gpureport/runs/.tmp-*")) == []

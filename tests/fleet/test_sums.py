@@ -1,0 +1,173 @@
+"""The sums over many runs, from logs whose hours are plain to see."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.logs import record, row, table
+from tests.cli.program import Program
+from tests.fleet.fleet_logs import MINUTE, Card, report, write_job
+
+H100 = "NVIDIA H100 80GB HBM3"
+PRICES = '[prices]\ncurrency = "EUR"\ndate = 2026-10-01\n[[prices.rate]]\nmodel = "A100-SXM4-80GB"\ngpu_hour = 6.0\n'
+IDLE = (("work", 20), ("idle", 10), ("work", 30))
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Path:
+    return tmp_path / "jobs"
+
+
+def test_hours_and_money_by_class_and_group(gpureport: Program, jobs: Path) -> None:
+    (jobs.parent / "gpureport.toml").write_text(PRICES)
+    write_job(jobs, "a", Card(spans=IDLE), Card(spans=(("unused", 60),)), user="ann", owner="eve", node="n1")
+    write_job(jobs, "b", Card(spans=IDLE), owner="bob", node="n2", start="2026-10-06T12:00")
+    found = report(gpureport, "jobs", "--by", "user,node")
+    use = found["use"]
+    assert {name: use[name] for name in ("runs", "gpu_seconds", "lost_gpu_seconds", "cost", "lost_cost")} == {
+        "runs": 2,
+        "gpu_seconds": 180 * MINUTE,
+        "lost_gpu_seconds": 80 * MINUTE,
+        "cost": 18.0,
+        "lost_cost": 8.0,
+    }
+    classes = {each["name"]: (each["gpu_seconds"], each["cost"]) for each in found["classes"]}
+    assert (classes["idle"], classes["unused"]) == ((20 * MINUTE, 2.0), (60 * MINUTE, 6.0))
+    assert sum(seconds for seconds, _ in classes.values()) == pytest.approx(use["gpu_seconds"])
+    by_user, by_node = found["groupings"]
+    assert [(each["name"], each["use"]["lost_cost"]) for each in by_user["groups"]] == [("ann", 7.0), ("bob", 1.0)]
+    assert [each["name"] for each in by_node["groups"]] == ["n1", "n2"]
+    assert (found["half_lost_in"], found["half_lost_class"], found["nodes"]) == (1, "unused", 2)
+    assert [run["run"]["name"] for run in found["worst_runs"]] == ["a", "b"]
+    # a sum that lacks the price of a model is none; groups whose GPUs all have one keep theirs
+    write_job(jobs, "c", Card(model=H100), user="cid", start="2026-10-07T12:00")
+    found = report(gpureport, "jobs", "--by", "user")
+    assert (found["use"]["cost"], found["prices"]["unpriced_models"]) == (None, [H100])
+    assert {each["name"]: each["use"]["cost"] for each in found["groupings"][0]["groups"]} == {
+        "ann": 12.0,
+        "bob": 6.0,
+        "cid": None,
+    }
+
+
+def test_twenty_groups_and_the_rest_as_one(gpureport: Program, jobs: Path) -> None:
+    for place in range(24):
+        spans = (("work", 2), ("idle", 26 - place), ("work", 2))
+        write_job(jobs, f"j{place:02}", Card(spans=spans), user=f"u{place:02}", start=f"2026-10-{place + 1:02}T12:00")
+    write_job(jobs, "nobody", Card(spans=(("work", 4),)))
+    found = report(gpureport, "jobs", "--by", "user")
+    (grouping,) = found["groupings"]
+    assert [group["name"] for group in grouping["groups"]] == [*(f"u{place:02}" for place in range(20)), None]
+    listed = [*grouping["groups"], grouping["rest"]]
+    assert grouping["rest"]["groups"] == 4
+    assert sum(each["use"]["gpu_seconds"] for each in listed) == pytest.approx(found["use"]["gpu_seconds"])
+    assert grouping["rest"]["use"]["lost_gpu_seconds"] == sum(range(3, 7)) * MINUTE
+    assert len(found["worst_runs"]) == 20
+
+
+def test_each_lost_hour_is_saved_once(gpureport: Program, jobs: Path) -> None:
+    write_job(jobs, "a", Card(spans=(("work", 20), ("hot", 40))), Card(spans=(("unused", 60),)))
+    write_job(jobs, "b", Card(spans=IDLE), Card(spans=(("unused", 60),)), start="2026-10-06T12:00")
+    found = report(gpureport, "jobs")
+    savings = {each["step"]: each for each in found["savings"]}
+    assert {step: each["kinds"] for step, each in savings.items()} == {
+        "fewer_gpus": ["unused_gpu"],
+        "cooling": ["thermal_throttle"],
+        "record_more": ["idle_gap"],
+    }
+    assert (savings["fewer_gpus"]["runs"], savings["fewer_gpus"]["gpu_seconds"]) == (2, 120 * MINUTE)
+    assert sum(each["gpu_seconds"] for each in found["savings"]) == pytest.approx(found["use"]["lost_gpu_seconds"])
+    assert {run["name"] for run in savings["fewer_gpus"]["examples"]} == {"a", "b"}
+
+
+def test_a_run_too_short_to_assess_asks_for_no_change(gpureport: Program, tmp_path: Path) -> None:
+    for seconds, is_long in ((300, True), (8, False)):
+        rows = [row(second, gpu, util=97 * (gpu == 0)) for second in range(seconds) for gpu in range(2)]
+        (tmp_path / f"{seconds}.csv").write_text(table(*rows))
+        assert bool(report(gpureport, f"{seconds}.csv")["savings"]) is is_long
+
+
+def test_short_pauses_make_a_loss_the_least_that_is_known(gpureport: Program, tmp_path: Path) -> None:
+    for name, used, idle in (("usual", 95, range(0)), ("long", 66, range(100, 130)), ("longer", 65, range(0))):
+        rows = [row(second, util=0 if second in idle else used) for second in range(400)]
+        (tmp_path / f"{name}.csv").write_text(table(*rows))
+    found = report(gpureport, "usual.csv", "long.csv", "longer.csv")
+    assert [run["name"] for run in found["pausing_runs"]] == ["longer", "long"]
+    assert [(each["run"]["name"], each["is_lower_bound"]) for each in found["worst_runs"]] == [("long", True)]
+
+
+def test_weeks_divide_a_run_that_crosses_them(gpureport: Program, jobs: Path) -> None:
+    spans = (("work", 40), ("idle", 20), ("work", 60))
+    write_job(jobs, "across", Card(spans=spans), start="2026-10-04T23:00")
+    write_job(jobs, "later", start="2026-10-19T00:00")
+    (jobs / "bare.csv").write_text("index, utilization.gpu [%]\n" + "0, 90 %\n" * 181)
+    found = report(gpureport, "jobs", "--interval", "10")
+    weeks = {each["monday"]: each["use"]["gpu_seconds"] / MINUTE for each in found["weeks"]}
+    assert weeks == {"2026-09-28": 60.0, "2026-10-05": 60.0, "2026-10-12": 0.0, "2026-10-19": 10.0}
+    assert [each["use"]["lost_gpu_seconds"] / MINUTE for each in found["weeks"]] == [10.0, 10.0, 0.0, 0.0]
+    assert [each["is_partial"] for each in found["weeks"]] == [True, False, False, True]
+    assert found["undated_gpu_seconds"] == 30 * MINUTE
+
+
+def test_runs_that_overlap_on_one_gpu_count_twice(gpureport: Program, jobs: Path) -> None:
+    def build(folder: Path, *runs: tuple[Card, int], **tags: str) -> Any:  # noqa: ANN401 - JSON
+        for place, (card, hour) in enumerate(runs):
+            write_job(folder, f"r{place}", card, start=f"2026-10-05T{hour}:00", **tags)
+            # logs of one time in one folder may be one run
+            assert gpureport("ingest", str(folder / f"r{place}.csv"), "--store", str(folder)).code == 0
+        return report(gpureport, "--store", str(folder))
+
+    def card(minutes: int, uuid: str | None = None) -> Card:
+        return Card(uuid=uuid, spans=(("work", minutes),))
+
+    found = build(jobs, (card(127, "1"), 12), (card(128, "1"), 13), (card(60, "2"), 12), (card(30, "1"), 17))
+    (overlap,) = found["overlaps"]
+    assert (overlap["card"], [run["name"] for run in overlap["runs"]]) == ("1", ["r0", "r1"])
+    assert (overlap["seconds"], found["overlapping_gpu_seconds"], found["gpus"]) == (67 * MINUTE, 67 * MINUTE, 2)
+    # without uuids a node and a number tell GPUs apart: three runs at once are an hour counted two times too often
+    found = build(jobs.parent / "nodes", (card(60), 12), (card(61), 12), (card(62), 12), node="n1")
+    assert ({each["card"] for each in found["overlaps"]}, len(found["overlaps"])) == ({"n1 gpu:0"}, 3)
+    assert found["overlapping_gpu_seconds"] == 121 * MINUTE
+    found = build(jobs.parent / "none", (card(60), 12), (card(61), 12))
+    assert (found["overlaps"], found["gpus"]) == ([], None)
+
+
+def test_what_is_in_no_sum_is_named(gpureport: Program, jobs: Path) -> None:
+    write_job(jobs, "good")
+    write_job(jobs, "bad", start="2026-10-06T12:00")
+    record(jobs.parent / "machine", "", started=1, ended=2)
+    (jobs.parent / "machine" / "gpu.csv").unlink()
+    (jobs.parent / "machine" / "host.csv").write_text(
+        "timestamp,cpu_percent\n" + "".join(f"2026-03-14T09:00:{second:02}Z,50\n" for second in range(60))
+    )
+    gpureport("ingest", "jobs", "machine")
+    runs = json.loads(gpureport("runs", "list", "--format", "json").out)["runs"]
+    (bad,) = [run["id"] for run in runs if run["name"] == "bad"]
+    (jobs.parent / ".gpureport" / "runs" / bad / "hardware.parquet").write_bytes(b"PAR1")
+    done = gpureport("fleet", "--format", "json")
+    found = json.loads(done.out)
+    assert (done.code, done.err.count("left out: ")) == (0, 1)
+    assert [each["run"]["name"] for each in found["failed"]] == ["bad"]
+    assert [run["name"] for run in found["without_gpu"]] == ["machine"]
+    assert (found["use"]["runs"], found["use"]["gpu_seconds"]) == (1, 10 * MINUTE)
+    assert {each["kind"]: each["runs"] for each in found["unassessed"]}["io_bound"] == 1
+
+
+def test_an_anonymised_report_has_no_name_and_the_same_figures(gpureport: Program, jobs: Path) -> None:
+    tags = {"user": "ann", "project": "vision", "job": "4711", "node": "node01"}
+    write_job(jobs, "resnet", Card(spans=(("work", 10), ("hot", 20)), uuid="GPU-5e0f"), **tags)
+    write_job(jobs, "bert", Card(spans=IDLE, uuid="GPU-5e0f"), **tags | {"user": "bob"})
+    write_job(jobs, "broken", **tags)
+    gpureport("ingest", "jobs")
+    series = max((jobs.parent / ".gpureport" / "runs").glob("*/hardware.parquet"))
+    series.write_bytes(b"PAR1")
+    shown, hidden = report(gpureport, "jobs"), gpureport("fleet", "jobs", "--anonymise", "--format", "json").out
+    names = ("ann", "bob", "vision", "4711", "node01", "GPU-5e0f", "resnet", "bert", "broken", "jobs/", ".csv")
+    assert [name for name in names if name in hidden] == []
+    found = json.loads(hidden)
+    assert {group["name"] for group in found["groupings"][0]["groups"]} <= {"user_1", "user_2"}
+    assert {found["groupings"][0]["groups"][0]["name"]} == {found["worst_runs"][0]["user"]}
+    for key in ("use", "classes", "weeks", "overlapping_gpu_seconds"):
+        assert found[key] == shown[key], key

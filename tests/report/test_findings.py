@@ -1,0 +1,263 @@
+"""Findings on a page: one row over all runs, what follows from what, what was not assessed, and what to do next."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpureport
+from gpureport import testing
+from gpureport.cli.main import main
+from gpureport.testing import Confidence, Evidence, Finding, NotJudged, Severity, analyze, build_page, finding, steps
+from tests.support import runs
+from tests.support.runs import divided, page_of, plain, run, step, strings, with_findings
+
+WAITING = testing.recording(
+    util=steps((97, 100), (30, 200), (0, 20), (30, 200), (97, 100), (0, 20), (97, 100)),
+    cpu=steps((20, 100), (95, 420), (20, 220)),
+)
+"""A run that waits for the CPU, with a gap inside the wait and one outside."""
+GRAVITY = ("problem", "warning", "info")
+
+
+def test_every_finding_of_a_sample_is_in_one_row_the_gravest_first() -> None:
+    for name in runs.FOLDERS:
+        page = runs.sample_page(name)
+        cards = {card["id"]: card for card in page["findings"]}
+        assert sorted(card for row in page["rows"] for card in row["cards"]) == sorted(cards), name
+        for row in page["rows"]:
+            assert {cards[card]["kind"] for card in row["cards"]} == {row["kind"]}, name
+            assert all((row["summary"], row["extent"], row["title"])), name
+        order = [GRAVITY.index(row["severity"]) for row in page["rows"] if not row["root"]]
+        assert order == sorted(order), name
+        assert not [text for text in strings(page["rows"]) if re.search(r"[{}]|\bNone\b|  ", text)], name
+
+
+def test_every_check_has_an_answer_that_leads_to_its_findings() -> None:
+    for name in ("thermal_throttle", "cpu_bound", "healthy", "dmon"):
+        page = runs.sample_page(name)
+        (asked,) = page["answers"]
+        kinds = [line["kind"] for line in asked["lines"]]
+        outcomes = [line["outcome"] for line in asked["lines"]]
+        assert len(set(kinds)) == page["judgement"]["checks"] == 33, name
+        assert outcomes.count("cannot judge") == page["judgement"]["missing"], name
+        pointed = {card: line["kind"] for line in asked["lines"] for card in line["cards"]}
+        assert pointed == {card["id"]: card["kind"] for card in page["findings"]}, name
+        unknown = [line for line in asked["lines"] if line["outcome"] == "cannot judge"]
+        assert [line["kind"] for line in unknown if not line["reason"]] == [], name
+        assert sum(map(int, re.findall(r"(\d+) ", asked["summary"]))) == 33, name
+
+
+def test_what_to_record_stands_once() -> None:
+    page = runs.sample_page("dmon")["judgement"]
+    assert page["missing"] > 0
+    assert page["command"]
+    assert page["command"] not in page["other_commands"]
+    assert len(set(page["other_commands"])) == len(page["other_commands"])
+    assert page_of(divided(computing=600))["judgement"]["command"] == ""
+
+
+def test_a_consequence_stands_beneath_its_root_in_every_format() -> None:
+    analysis = analyze(WAITING)
+    page = page_of(analysis)
+    root, gap, *others = page["findings"]
+    assert (root["kind"], root["explains"]) == ("cpu_bound", [gap["id"]])
+    assert (gap["kind"], gap["root"]) == ("idle_gap", root["id"])
+    assert root["steps"]
+    assert gap["steps"] == []
+    assert [card["root"] for card in others if card["kind"] == "idle_gap"] == [""]
+    assert f"Follows from {root['id']}." in build_page(analysis, "txt", full=True)
+    assert f'Follows from <a href="#{root["id"]}">' in build_page(analysis, "html")
+
+
+def test_causes_of_idle_time_are_named() -> None:
+    analysis = analyze(WAITING)
+    (time,) = analysis.gpu_time
+    parts = tuple(replace(part, cause="checkpoint") if part.cause == "unknown" else part for part in time.parts)
+    told = replace(analysis, gpu_time=(replace(time, parts=parts),))
+    for form in ("txt", "html"):
+        words = plain(re.sub(r"<[^>]+>", " ", build_page(told, form, full=True)))
+        assert re.search(r"checkpoint \d", words), form
+
+
+def heat(start: float, end: float, gpu: str = "gpu:0") -> Finding:
+    made = finding("thermal_throttle", (start, end), devices=(gpu,), lost=(end - start) * 0.2)
+    return replace(made, severity=Severity.PROBLEM)
+
+
+def gap(kind: str = "idle_gap", start: float = 100, end: float = 160, **fields: Any) -> Finding:  # noqa: ANN401 - any field
+    lost = None if fields.pop("is_unknown", False) else end - start
+    return replace(finding(kind, (start, end), lost=lost), **fields)
+
+
+def advised(*findings: Finding) -> list[tuple[str, str, str]]:
+    """Return what a run with findings is advised: the kind that it rests on, how much it saves, and its command."""
+    page = page_of(with_findings(divided(1, computing=540, idle=60), *findings))
+    kinds = {row["id"]: row["kind"] for row in page["rows"]} | {"": ""}
+    return [
+        (kinds[action["finding"]], "".join(re.findall(r"[\d.]+%", plain(action["gain"]))), action["command"])
+        for action in page["actions"]
+    ]
+
+
+INFO: dict[str, Any] = {"severity": Severity.INFO}
+GRAVE: dict[str, Any] = {"severity": Severity.PROBLEM}
+ADVISED: dict[str, tuple[tuple[Finding, ...], list[str]]] = {
+    "the gravest, then the largest certain saving": (
+        (gap("tail_idle", 500, 560), gap("cpu_bound", 200, 280, confidence=Confidence.LOW), gap("mem_leak", **GRAVE)),
+        ["mem_leak", "tail_idle", "cpu_bound"],
+    ),
+    "facts that ask for nothing": ((gap("startup_idle", 0, 20, **INFO), gap("power_cap", **INFO)), [""]),
+    "the cause of what follows from it": (
+        (heat(100, 200), gap(root=heat(100, 200).fingerprint)),
+        ["thermal_throttle"],
+    ),
+    "a record where no cause is known": ((gap("low_util_cause_unknown", 100, 400),), ["low_util_cause_unknown"]),
+    "the largest loss though its gain is not known": (
+        (gap("startup_idle", 0, 60), gap("low_util_cause_unknown", 100, 400)),
+        ["low_util_cause_unknown", "startup_idle"],
+    ),
+    "no larger batch while GPUs wait": ((gap("cpu_bound", 0, 500), gap("mem_headroom", **INFO)), ["cpu_bound"]),
+    "a larger batch where they hardly wait": (
+        (gap("cpu_bound", 0, 100), gap("mem_headroom", **INFO)),
+        ["cpu_bound", "mem_headroom"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ADVISED)
+def test_what_is_advised_first(name: str) -> None:
+    findings, kinds = ADVISED[name]
+    found = [kind for kind, _, _ in advised(*findings) if kind]
+    assert found == [kind for kind in kinds if kind]
+
+
+def test_no_saving_is_promised_twice() -> None:
+    apart = advised(gap("cpu_bound", 100, 160), gap("tail_idle", 500, 560))
+    assert [share for kind, share, _ in apart if kind] == ["10%", "10%"]
+    together = advised(gap("cpu_bound", 100, 160), gap("no_progress", 150, 560))
+    assert [share for kind, share, _ in together if kind] == ["", ""]
+
+
+def test_a_power_cap_lies_below_what_the_gpu_draws_while_slowed() -> None:
+    drawn = Evidence(metric="gpu_power_watts", statistic="mean while slowed", observed=226.0, unit="W")
+    commands = [command for _, _, command in advised(replace(heat(100, 200), evidence=(drawn,))) if command]
+    assert commands == ["nvidia-smi -i 0 -pl 200"]
+
+
+def test_samples_are_advised_three_things_at_most_and_promised_no_more_than_all() -> None:
+    for name in runs.FOLDERS:
+        page = runs.sample_page(name)
+        rows = {row["id"] for row in page["rows"]} | {""}
+        actions = page["actions"]
+        assert len(actions) <= 3, name
+        assert len({action["title"] for action in actions}) == len(actions), name
+        assert all(action["finding"] in rows for action in actions), name
+        assert all(action["gain"] and action["text"] and action["certainty"] for action in actions), name
+        shares = [float(share) for action in actions for share in re.findall(r"([\d.]+)%", action["gain"])]
+        assert sum(shares) <= 100, name
+
+
+def test_short_pauses_that_nothing_explains_are_tried_against() -> None:
+    def trials(level: float, count: int = 600, **params: str) -> list[str]:
+        made = testing.with_params(testing.recording(util=level + 2 * (np.arange(count) % 3 - 1)), **params)
+        return [action["title"] for action in page_of(made)["actions"] if action["is_trial"]]
+
+    (workers,) = trials(68)
+    assert (trials(95), trials(68, 15)) == ([], [])
+    # more workers than cores would only slow one another down
+    assert trials(68, num_workers="16", cpu_count="16") not in ([], [workers])
+
+
+def test_a_step_is_advised_for_what_the_last_one_lacks() -> None:
+    earlier, last = (analyze(*step(label)) for label in "ab")
+    page = page_of(with_findings(earlier, heat(100, 200)), with_findings(last, gap("tail_idle", 240, 290)))
+    kinds = {row["id"]: row["kind"] for row in page["rows"]} | {"": ""}
+    found = [kinds[action["finding"]] for action in page["actions"]]
+    assert found[0] == "tail_idle"
+    assert "thermal_throttle" not in found
+    assert [(card["kind"], card["is_open"]) for card in page["findings"]] == [
+        ("tail_idle", True),
+        ("thermal_throttle", False),
+    ]
+
+
+def test_what_the_last_step_could_not_assess_is_not_gone() -> None:
+    missing = NotJudged(kind="cpu_bound", device=None, reason="not recorded", recording="a log of the CPU")
+    earlier, last = (analyze(*step(label)) for label in "ab")
+    for not_judged, status in (((missing,), "the last step cannot tell"), ((), "not found in the last step")):
+        page = page_of(with_findings(earlier, gap("cpu_bound")), replace(last, findings=(), not_judged=not_judged))
+        assert [card["status"] for card in page["findings"]] == [status]
+
+
+def test_the_same_of_other_runs_is_told_briefly() -> None:
+    several = [
+        with_findings(analyze(one), gap("idle_gap", 100, 130 + place)) for place, one in enumerate(step("a", runs=3))
+    ]
+    page = page_of(*several)
+    assert [bool(card["repeats"]) for card in page["findings"]] == [False, True, True]
+    assert [row["cards"] for row in page["rows"]] == [["F1", "F2", "F3"]]
+
+
+def test_a_finding_costs_what_its_time_costs() -> None:
+    for price in (3.6, None):
+        settings = {"prices": {"gpu_hour": price, "currency": "EUR", "date": "2026-03-01"}} if price else None
+        analysis = gpureport.analyze(run(util=[97.0] * 200 + [0.0] * 60 + [97.0] * 341), settings=settings)
+        (card, *_) = page_of(analysis)["findings"]
+        assert card["lost_seconds"] == pytest.approx(120, abs=4)
+        expected = None if price is None else pytest.approx(card["lost_seconds"] / 3600 * price, abs=1e-4)
+        assert card["lost_cost"] == expected
+        document = json.loads(build_page(analysis, "json"))
+        assert any("€" in text for text in strings(document["spending"])) == (price is not None)
+
+
+def test_one_command_stands_in_every_format_and_the_raw_query_once() -> None:
+    for name in ("thermal_throttle", "low_util_cause_unknown", "dmon", "healthy"):
+        for form in ("html", "md", "json", "txt"):
+            text = re.sub(r"<[^>]*>", "", build_page(runs.sample(name), form, full=True))
+            queries = re.findall(r"--query-gpu=(\S+)", text)
+            assert len(queries) <= 1, (name, form)
+            for query in queries:
+                assert query.startswith("timestamp,index,name,uuid"), (name, form)
+                assert text.index("gpureport record") < text.index(query), (name, form)
+
+
+def test_what_a_log_holds_without_a_value_is_not_asked_for_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A log of every field that is advised, of a GPU that reports few of them."""
+    with pytest.raises(SystemExit):
+        main(["explain", "recording"])
+    (query, *_) = re.findall(r"--query-gpu=(\S+)", capsys.readouterr().out.replace("\\\n", "").replace("\n", " "))
+    fields = query.split(",")
+    known = {"index": "0", "name": "Tesla T4", "uuid": "GPU-11111111-2222-3333-4444-555555555555"}
+    known |= {"memory.total": "15360 MiB", "memory.used": "9000 MiB", "utilization.gpu": "90 %"}
+    units = {"memory.total": " [MiB]", "memory.used": " [MiB]", "utilization.gpu": " [%]"}
+    rows = [", ".join(f"{field}{units.get(field, '')}" for field in fields)]
+    for second in range(120):
+        cells = known | {"timestamp": f"2026/03/14 09:{second // 60:02d}:{second % 60:02d}.000"}
+        rows.append(", ".join(cells.get(field, "[N/A]") for field in fields))
+    (tmp_path / "gpu.csv").write_text("\n".join([*rows, ""]))
+    (made,) = gpureport.read(tmp_path)
+    analysis = gpureport.analyze(made)
+    held = set(made.series.column_names)
+    absent = {entry.kind: entry for entry in analysis.not_judged}
+    again = [one for one in absent.values() if one.recording and one.metrics and held >= {*one.metrics}]
+    assert again == []
+    assert absent["ecc_error"].recording == ""
+    assert absent["cpu_bound"].recording
+    (never,) = testing.unjudged(gpureport.analyze(testing.recording(util=np.full(100, 90.0))), "ecc_error")
+    assert never.recording
+
+
+def test_doubts_on_a_recording_stand_before_the_headline_is_believed() -> None:
+    back = testing.ClockStep(
+        device="gpu:0", at=testing.at(60), step_seconds=-600.0, shift_seconds=600.0, cause="clock set back"
+    )
+    for doubts, quality in ((0, {}), (1, {"unfinished": True}), (1, {"clock_steps": (back,)})):
+        verdict = page_of(testing.with_quality(run(), **quality))["verdict"]
+        assert verdict["doubts"] == doubts, quality

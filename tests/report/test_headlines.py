@@ -1,0 +1,250 @@
+"""The headline of a page: a code, and the figure that it is about, for samples and for runs made by hand."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpureport
+from gpureport import testing
+from gpureport.cli.main import main
+from gpureport.testing import Confidence, Recording, build_page, with_params, with_training
+from tests.support import runs
+from tests.support.runs import divided, page_of, plain, run, step
+
+Made = Recording | gpureport.Analysis | Sequence[Recording | gpureport.Analysis]
+
+OF_SAMPLES = {
+    "clocks_locked": ("healthy", "", "92%"),
+    "cpu_bound": ("finding", "cpu_bound", "42%"),
+    "cpu_bound_single": ("finding", "cpu_bound_single", "41%"),
+    "dcgm": ("finding", "thermal_throttle", "88 °C"),
+    "dmon": ("finding", "idle_gap", "27%"),
+    "ecc_error": ("finding", "ecc_error", "1 uncorrectable"),
+    "faulty_hardware": ("finding", "gpu_lost", "1 min 42 s"),
+    "full_precision": ("healthy", "", "92%"),
+    "gpu_lost": ("finding", "gpu_lost", "1 min 45 s"),
+    "gpustat": ("finding", "idle_gap", "22%"),
+    "healthy": ("healthy", "", "91%"),
+    "hollow_util": ("finding", "hollow_util", "0 and 1"),
+    "host_memory_pressure": ("finding", "cpu_bound", "45%"),
+    "hw_throttle": ("finding", "hw_throttle", "61%"),
+    "idle_gap": ("finding", "idle_gap", "21%"),
+    "imbalance": ("finding", "imbalance", "56%"),
+    "io_bound": ("finding", "io_bound", "48%"),
+    "log_gap": ("finding", "log_gap", "21%"),
+    "low_util_cause_unknown": ("finding", "low_util_cause_unknown", "41%"),
+    "mem_headroom": ("healthy", "", "92%"),
+    "mem_leak": ("finding", "mem_leak", "1.2 GiB"),
+    "mem_prealloc": ("healthy", "", "93%"),
+    "mem_pressure": ("finding", "mem_pressure", "97%"),
+    "monitoring_ended": ("finding", "monitoring_ended", "3 min 35 s"),
+    "no_progress": ("finding", "no_progress", "50%"),
+    "oversized_gpu": ("finding", "underutilised", "18%"),
+    "pcie_degraded": ("finding", "pcie_degraded", "25%"),
+    "periodic_stall": ("finding", "periodic_stall", "14%"),
+    "power_cap": ("healthy", "", "92%"),
+    "power_limited": ("finding", "power_limited", "60%"),
+    "q_xml": ("finding", "idle_gap", "31%"),
+    "startup_idle": ("finding", "startup_idle", "25%"),
+    "tables": ("finding", "idle_gap", "27%"),
+    "tail_idle": ("finding", "tail_idle", "21%"),
+    "thermal_throttle": ("finding", "thermal_throttle", "88 °C"),
+    "transfer_bound": ("finding", "transfer_bound", "74%"),
+    "underutilised": ("finding", "underutilised", "41%"),
+    "unused_gpu": ("finding", "unused_gpu", "46%"),
+    "wandb": ("finding", "idle_gap", "20%"),
+    "workers_headroom": ("finding", "cpu_bound", "45%"),
+    "zombie_memory": ("finding", "tail_idle", "52%"),
+}
+
+
+def figures(page: dict[str, Any]) -> str:
+    """Return the words of headline, lead and tiles."""
+    verdict = page["verdict"]
+    tiles = [text for tile in page["tiles"] for text in (tile["value"], tile["unit"], tile["context"])]
+    return plain(" ".join([verdict["sentence"], *verdict["details"], *tiles]))
+
+
+def check_words(page: dict[str, Any]) -> None:
+    """Fail where a headline is long, names what only programs know, or a sentence stands twice."""
+    verdict = page["verdict"]
+    lines = [verdict["sentence"], *verdict["details"], *verdict["notes"]]
+    assert len(verdict["sentence"].split()) <= 16, verdict["sentence"]
+    assert not re.search(r"[()\[\]]", verdict["sentence"]), verdict["sentence"]
+    assert len(verdict["details"]) <= 4
+    assert len(set(lines)) == len(lines), lines
+    for line in lines:
+        assert re.search(r"[.?]$", line), line
+        assert not re.search(r"  |\b(gpu|cpu|host|mem|idle|clock)_[a-z_]+|[≥≤∈]|[<>]=", line), line
+
+
+def test_every_sample_has_its_headline() -> None:
+    assert set(OF_SAMPLES) == set(runs.FOLDERS)
+    found = {}
+    for name, (_, _, figure) in OF_SAMPLES.items():
+        page = runs.sample_page(name)
+        check_words(page)
+        shown = figure if figure in figures(page) else figures(page)
+        found[name] = (page["verdict"]["code"], page["verdict"]["kind"], shown)
+    assert found == OF_SAMPLES
+
+
+def test_what_a_lead_says_was_lost_is_the_sum_of_the_classes() -> None:
+    wrong = {}
+    for name in runs.FOLDERS:
+        (bar, *_) = [bar for bar in runs.sample_page(name)["gpu_time"] if bar["whole"]]
+        ratio = {part["key"]: part["ratio"] for part in bar["parts"]}
+        kept = ("computing", "short_pauses", "no_samples")
+        lost = sum(value for key, value in ratio.items() if key not in kept)
+        lead = plain(" ".join(runs.sample_page(name)["verdict"]["details"]))
+        stated = re.search(r"([\d.]+)% of [\d.]+ GPU-\w+ was lost", lead)
+        if stated and abs(float(stated[1]) / 100 - lost) > 0.005:
+            wrong[name] = (lead, lost)
+    assert wrong == {}
+
+
+def without_gpu() -> Recording:
+    made = run()
+    return gpureport.Recording(run=replace(made.run, devices=()), series=made.series.slice(0, 0))
+
+
+def trained(label: str, accuracy: float, work: float, count: int = 3) -> list[Recording]:
+    points = [(float(second), "val_accuracy", accuracy - 0.1 * (300 - second) / 300) for second in range(30, 301, 30)]
+    return [with_training(one, points) for one in step(label, work, runs=count)]
+
+
+def groups(*works: float, count: int = 3) -> Any:  # noqa: ANN401 - a comparison
+    several = [
+        with_params(runs.with_run(one, step=None), batch=str(place))
+        for place, work in enumerate(works)
+        for one in step(f"{place}", work, runs=count)
+    ]
+    return gpureport.compare(several, by="param:batch")
+
+
+PAUSES = np.tile([70.0, 60.0, 66.0, 64.0], 75)
+MADE: dict[str, tuple[Callable[[], Any], str, str]] = {
+    "a busy run": (lambda: divided(computing=600), "healthy", "lost 0%"),
+    "pauses of a tenth": (lambda: divided(computing=540, short_pauses=60), "short_pauses", "10%"),
+    "pauses of less": (lambda: divided(computing=541, short_pauses=59), "healthy", "90%"),
+    "a third lost": (
+        lambda: divided(computing=400, idle=100, throttled=60, startup=20, tail=15, low_use=5),
+        "lost_time",
+        "33%",
+    ),
+    "a lost GPU counts as lost": (lambda: divided(computing=520, startup=20, gpu_lost=60), "lost_time", "13%"),
+    "little used": (lambda: testing.recording(util=PAUSES), "cause_unknown", "65%"),
+    "start-up is not low use": (
+        lambda: testing.recording(util=[*np.zeros(9), *np.tile([74.0, 70.0, 73.0, 71.0], 15)]),
+        "lost_time",
+        "12%",
+    ),
+    "low use after start-up": (lambda: testing.recording(util=[*np.zeros(9), *PAUSES[:60]]), "cause_unknown", "65%"),
+    "a tenth without data": (lambda: divided(computing=540, no_samples=60), "partly_observed", "10%"),
+    "mostly not assessed": (lambda: testing.recording(util=np.tile([90.0, 80.0], 60)), "few_checks", "24 more"),
+    "nothing assessed": (lambda: gpureport.analyze(run(), select="cpu_bound"), "nothing_assessed", ""),
+    "no GPU": (without_gpu, "no_gpu", ""),
+    "no utilisation": (lambda: run(util=np.nan), "no_utilisation", "cannot be told"),
+    "three samples": (lambda: run(seconds=2), "too_short", "3 samples"),
+    "one sample": (lambda: run(seconds=0), "too_short", "one sample"),
+    "half of the GPU time idle": (lambda: run(util=[97.0] * 200 + [0.0] * 200 + [97.0] * 201), "finding", "33%"),
+    "twice the work": (lambda: step("a", runs=3) + step("b", 2000, runs=3), "better", "50%"),
+    "half the work": (lambda: step("a", runs=3) + step("b", 500, runs=3), "worse", "100%"),
+    "twice the work once": (lambda: step("a") + step("b", 2000), "unconfirmed", "50%"),
+    "twice the work on one side": (lambda: step("a", runs=3) + step("b", 2000), "unconfirmed", "50%"),
+    "the same work": (lambda: step("a", runs=3) + step("b", runs=3), "no_clear_change", "0%"),
+    "busier, work not known": (
+        lambda: step("a", None, util=40) + step("b", None, util=90),
+        "unconfirmed",
+        "42% to 92%",
+    ),
+    "a step of seconds": (
+        lambda: [*step("a"), runs.with_run(run("b", seconds=19), step="b")],
+        "steps_too_short",
+        "Under 20 s",
+    ),
+    "faster but worse": (lambda: trained("a", 0.79, 1000) + trained("b", 0.61, 2000), "quality_fell", "0.60"),
+    "faster and as good": (lambda: trained("a", 0.79, 1000) + trained("b", 0.79, 2000), "better", "50%"),
+    "the best of three groups": (lambda: groups(1000, 3000, 2000), "best_group", "67%"),
+    "groups of single runs": (lambda: groups(1000, 3000, 2000, count=1), "best_group_unconfirmed", "33%"),
+    "groups alike": (lambda: groups(1000, 1000, 1000), "no_clear_best_group", ""),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_run_made_by_hand_has_its_headline(name: str) -> None:
+    make, code, figure = MADE[name]
+    page = json.loads(build_page(make(), "json"))
+    check_words(page)
+    assert (page["verdict"]["code"], figure if figure in figures(page) else figures(page)) == (code, figure)
+
+
+def test_recorded_steps_name_the_step_that_saved_most() -> None:
+    whole, first, last, single = (
+        page_of(*each)["verdict"]
+        for each in (
+            runs.recorded_steps(),
+            runs.recorded_steps()[:6],
+            runs.recorded_steps()[9:],
+            runs.recorded_steps(repetitions=1),
+        )
+    )
+    found = [(each["code"], *re.findall(r"\d+%", each["sentence"])) for each in (whole, first, last, single)]
+    assert found == [("better", "52%"), ("better", "46%"), ("no_clear_change",), ("unconfirmed", "53%")]
+    assert "more loader workers" in whole["sentence"]
+    assert "45 and 58%" in whole["details"][0]
+
+
+@pytest.mark.parametrize(("rule", "code"), [("idle_ratio <= 0%", "rules_failed"), ("idle_ratio <= 90%", "healthy")])
+def test_a_run_that_breaks_a_rule_is_not_healthy(tmp_path: Path, rule: str, code: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["report", str(runs.SAMPLES / "healthy"), "--fail-on", rule, "-o", str(tmp_path / "r.json")])
+    page = json.loads((tmp_path / "r.json").read_text())
+    assert ended.value.code == (1 if code == "rules_failed" else 0)
+    assert page["verdict"]["code"] == code
+    assert (rule in page["verdict"]["details"][0]) == (code == "rules_failed")
+
+
+def test_no_part_of_a_page_calls_little_computing_no_loss() -> None:
+    for seconds, every in ((20, 10.0), (96, 1.0), (300, 1.0)):
+        made = testing.recording(util=np.tile([24.0, 22.0, 26.0], seconds)[:seconds], every=every)
+        page = page_of(replace(gpureport.analyze(made), findings=()))
+        texts = [plain(text) for text in runs.strings(page)]
+        wrong = [text for text in texts if re.search(r"ardly any GPU|othing lost|lost 0%$|no problems found", text)]
+        assert wrong == [], (seconds, every)
+
+
+def test_a_loss_that_is_not_known_is_never_nothing() -> None:
+    heat = replace(testing.finding("thermal_throttle", (0, 300)), severity=testing.Severity.PROBLEM)
+    page = page_of(runs.with_findings(divided(computing=600), heat))
+    (tile,) = [tile for tile in page["tiles"] if tile["label"] == "GPU time lost"]
+    assert (page["verdict"]["code"], page["verdict"]["kind"]) == ("finding", "thermal_throttle")
+    assert page["findings"][0]["lost_seconds"] is None
+    assert tile["value"] != "0%"
+
+
+def test_at_most_two_doubts_stand_before_all_else() -> None:
+    step_back = testing.ClockStep(
+        device="gpu:0", at=testing.at(60), step_seconds=-600.0, shift_seconds=600.0, cause="clock set back"
+    )
+    several = []
+    for label in "ab":
+        made = testing.with_quality(*step(label), unfinished=True, clock_steps=(step_back,))
+        devices = tuple(replace(gpu, uuid=f"GPU-{gpu.index}") for gpu in made.run.devices)
+        several.append(runs.with_run(made, devices=devices))
+    verdict = page_of(*several)["verdict"]
+    assert (verdict["doubts"], verdict["further_doubts"]) == (2, 1)
+    assert page_of(run())["verdict"]["doubts"] == 0
+
+
+def test_low_confidence_is_said_beside_the_headline() -> None:
+    for confidence, is_said in ((Confidence.LOW, True), (Confidence.HIGH, False)):
+        made = testing.finding("idle_gap", (100, 280), lost=180.0, confidence=confidence)
+        details = page_of(runs.with_findings(divided(computing=500, idle=100), made))["verdict"]["details"]
+        assert any("onfidence" in line for line in details) == is_said, details

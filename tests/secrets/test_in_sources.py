@@ -1,0 +1,372 @@
+"""Secrets in sources other than MLflow, in files that people write, and in options: no output shows one."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.logs import log, stamp
+from tests.cli.program import Program
+from tests.importers.trackers.neptune import dumps, folders
+from tests.importers.trackers.neptune.schedule import START, Schedule, loss, square
+from tests.recorder.recorded import run_record
+from tests.secrets.planted_secrets import HIDDEN, Exits, Planter
+
+_REPORTS = tuple(f"--output=r.{end}" for end in ("html", "md", "json", "pdf"))
+
+
+@pytest.fixture
+def planter() -> Planter:
+    """Secrets, each another one."""
+    return Planter()
+
+
+@pytest.fixture
+def exits(tmp_path: Path) -> Exits:
+    """All that is written into the folder of the test."""
+    return Exits(tmp_path)
+
+
+def _write_neptune_export(folder: Path, planter: Planter) -> None:
+    """Write two runs with a secret in params, tags, names of series, name and host."""
+    for number in (1, 2):
+        own: dict[str, object] = {
+            "params/api_key": planter.plant("Neptune param by its name"),
+            "params/note": planter.plant_shaped("Neptune param"),
+            f"params/{planter.plant_shaped('Neptune param name')}": 3,
+            "sys/name": f"run {planter.plant_shaped('Neptune run name')}",
+            "sys/description": planter.plant_shaped("Neptune description"),
+            "sys/owner": planter.plant_shaped("Neptune owner"),
+            "sys/tags": [planter.plant_shaped("Neptune tag"), "plain"],
+            "sys/group_tags": [planter.plant_shaped("Neptune group tag")],
+            "source_code/entrypoint": planter.plant_shaped("Neptune entry point"),
+            "source_code/git/remotes": planter.plant_shaped("Neptune remote"),
+            "sys/failed": False,
+        }
+        series = {f"train/loss {planter.plant_shaped('Neptune series')}": loss(START, 40)}
+        schedule = Schedule(utilization=[square(busy=3, idle=2 + number, ticks=60)])
+        host = f"node {planter.plant_shaped('Neptune host')}"
+        dumps.write(folder, dumps.run(schedule, run_id=f"OPT-{number}", singles=own, series=series, hostname=host))
+
+
+def _write_neptune_folder(folder: Path, planter: Planter) -> None:
+    schedule = Schedule(utilization=[square(busy=3, idle=2, ticks=60)])
+    given = folders.operations(
+        schedule,
+        name=f"run {planter.plant_shaped('name in a folder of Neptune')}",
+        hostname=f"node {planter.plant_shaped('host in a folder of Neptune')}",
+    )
+    given += [
+        folders.operation("AssignString", "parameters/token", value=planter.plant("param in a folder of Neptune")),
+        folders.operation("AddStrings", "sys/tags", values=[planter.plant_shaped("tag in a folder of Neptune")]),
+        *folders.floats(planter.plant_shaped("series in a folder of Neptune"), loss(START, 40)),
+    ]
+    folders.write(folder / ".neptune", given)
+
+
+@pytest.mark.slow
+def test_runs_of_neptune(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
+    """An export and a folder of the client: params, tags, names, hosts, series, and the name of the store."""
+    export = tmp_path / f"export token={planter.plant('name of an export')}"
+    _write_neptune_export(export, planter)
+    _write_neptune_folder(tmp_path / "project", planter)
+    exits.sources = set(tmp_path.rglob("*"))
+    for source in (f"neptune:{export}", f"neptune:{tmp_path / 'project'}"):
+        exits.run(gpureport, "-v", "ingest", source)
+        exits.run(gpureport, "ingest", source, "--list")
+        exits.run(gpureport, "analyze", source, "--format", "json")
+        exits.run(gpureport, "report", source, *_REPORTS)
+        exits.run(gpureport, "check", source, "--fail-on", "problem", "--junit", "j.xml", "--summary", "s.md")
+        # the next source writes over them
+        exits.collect_files()
+    exits.run(gpureport, "compare", f"neptune:{export}", "--by", "param:params/note", "--format", "json")
+    exits.run(gpureport, "runs")
+    exits.run(gpureport, "runs", "list", "--format", "json")
+    assert {done.code for _, done in exits.outcomes} <= {0, 1, 4}
+    assert exits.collect_files() >= {"run.json", "training.parquet", "r.pdf", "j.xml", "s.md"}
+    assert any(HIDDEN.encode() in content for contents in exits.texts.values() for content in contents)
+    assert exits.find_leaks(planter) == []
+
+
+def _write_recording(folder: Path, planter: Planter, seconds: int) -> None:
+    """Write what another version recorded, which replaced no secret."""
+    folder.mkdir()
+    header, *rows = (
+        log(seconds).replace("NVIDIA L4", f"NVIDIA L4 {planter.plant_shaped('model of a GPU')}").splitlines()
+    )
+    cell = planter.plant("cell of a column")
+    lines = [f"{header}, api_key", *(f"{each}, {cell}" for each in rows)]
+    lines.insert(5, f"[2026/03/14] wget {planter.plant_shaped('noise of a log')}")
+    lines.insert(9, f"2026/03/14 09:00:09.000, 0, {planter.plant_shaped('torn row')}")
+    lines.insert(12, f"NVRM: Xid (PCI:0000:01:00): 79, pid=7, name={planter.plant_shaped('driver message')}")
+    (folder / "gpu.csv").write_text("\n".join([*lines, ""]))
+    (folder / "training.csv").write_text(
+        f"timestamp,step,loss {planter.plant_shaped('training metric')}\n"
+        + "".join(f"2026-03-14T09:00:{second:02d},{second},{1 / (second + 1)}\n" for second in range(50))
+    )
+    secret, shaped = planter.plant, planter.plant_shaped
+    run = {
+        "schema": "gpureport.record/1",
+        "command": ["python", "train.py", "--hf-token", secret("command line"), shaped("command line")],
+        "host": f"node {shaped('host of a recording')}",
+        "timezone": "UTC",
+        "started": 1_773_478_800_000_000,
+        "ended": 1_773_478_800_000_000 + seconds * 1_000_000,
+        "exit_code": 0,
+        "interval": 1.0,
+        "params": {"db_password": secret("recorded param"), "opt": shaped("recorded param")},
+        "tags": {"user": shaped("recorded user"), "secret": secret("recorded tag")},
+        "notes": [f"It fetched {shaped('recorded note')}."],
+    }
+    (folder / "run.json").write_text(json.dumps(run))
+    labels = {"params": {"key": planter.plant("label of a folder")}, "tags": {"by": planter.plant_shaped("label")}}
+    (folder / "labels.json").write_text(json.dumps(labels))
+
+
+@pytest.mark.slow
+def test_recordings(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
+    """Run file, headings, metrics, messages, lines that are no rows, and the noise that repetitions in a store have."""
+    for number in range(6):
+        _write_recording(tmp_path / f"rec{number}", planter, 60 + number)
+    exits.sources = set(tmp_path.rglob("*"))
+    steps = [word for number in range(6) for word in ("--step", f"s{number // 2} {planter.plant_shaped('step')}")]
+    recorded = [f"rec{number}" for number in range(6)]
+    exits.run(gpureport, "-v", "ingest", *recorded, *steps)
+    exits.run(gpureport, "runs")
+    exits.run(gpureport, "runs", "show", "rec0")
+    exits.run(gpureport, "runs", "export", "rec0", "-o", "one.parquet")
+    exits.run(gpureport, "-v", "analyze", *recorded, "--detail", "full")
+    exits.run(gpureport, "analyze", *recorded, "--format", "json")
+    exits.run(gpureport, "compare", "rec0", "rec2", "--calibrate")
+    exits.run(gpureport, "compare", *recorded, "--format", "json")
+    exits.run(gpureport, "compare", *recorded, "--by", "param:opt")
+    exits.run(gpureport, "report", *recorded, *_REPORTS)
+    exits.run(gpureport, "check", *recorded, "--fail-on", "problem", "--junit", "j.xml", "--summary", "s.md")
+    exits.run(gpureport, "nightly", "rec0", "--site", "site", "--junit", "n.xml", "--summary", "n.md")
+    exits.run(gpureport, "fleet", "-o", "f.html", "-o", "f.json")
+    assert {done.code for _, done in exits.outcomes} <= {0, 1, 4}
+    assert exits.collect_files() >= {"run.json", "r.pdf", "j.xml", "s.md", "n.xml", "f.json"}
+    assert exits.find_leaks(planter) == []
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("stand_in_driver")
+def test_what_is_recorded(tmp_path: Path, planter: Planter, exits: Exits, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job's command line and environment."""
+    monkeypatch.setenv("WANDB_API_KEY", planter.plant("environment"))
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", planter.plant_shaped("variable that is recorded"))
+    job = [sys.executable, "-c", "import time; time.sleep(0.5)", "--hf-token", planter.plant("option of a job")]
+    job += [planter.plant_shaped("word of a job"), f"PASSWORD={planter.plant('variable of a job')}"]
+    done = run_record("-o", tmp_path / "rec", "--interval", "0.1", "--", *job)
+    assert done.returncode == 0
+    exits.texts["record"] = [done.stdout.encode(), done.stderr.encode()]
+    assert "run.json" in exits.collect_files()
+    assert exits.find_leaks(planter) == []
+
+
+def _write_own_files(folder: Path, planter: Planter) -> dict[str, str]:
+    """Write files of settings that are wrong, with a secret where it is wrong; return the option of each."""
+    secret, shaped = planter.plant, planter.plant_shaped
+    files = {
+        "a.toml": ("--config", f'[prices]\ncurrency = "EUR"\ndate = "{shaped("date in settings")}"\ngpu_hour = 1\n'),
+        "b.toml": ("--config", f'[prices]\napi_key = "{secret("key in settings")}"\n'),
+        "c.toml": ("--config", f'password = "{secret("top of settings")}"\n'),
+        "d.toml": ("--config", f'[prices]\ngpu_hour = "{shaped("price in settings")}"\n'),
+        "e.toml": ("--config", f"[rules.idle_gap]\nidle = '{shaped('rule in settings')}'\n"),
+        "f.toml": ("--config", f'password = "{secret("broken settings")}\n'),
+        "g.toml": ("--policy", f'[[policy]]\nlimit = "{shaped("limit in a policy")}"\n'),
+        "h.toml": ("--policy", f'[[policy]]\nlimit = "idle <= 5 %"\nfor = "{shaped("condition in a policy")}"\n'),
+        "i.toml": ("--map", f'[columns]\ntime = "{shaped("column in a map")}"\n'),
+        "j.toml": ("--map", f'zone = "{shaped("zone in a map")}"\n'),
+        "k.toml": (
+            "--steps",
+            f'[[step]]\nlabel = "{shaped("label of a step")}"\nruns = ["{shaped("run of a step")}"]\n',
+        ),
+        "l.toml": ("--steps", f'[[step]]\n"{shaped("key of a step")}" = 1\n'),
+        "m.csv": ("--labels", f"JobID|User|Account\n1|{shaped('user of a job')}\n{shaped('line of a job')}\n"),
+        "n.csv": ("--labels", f"a {shaped('heading of jobs')},b\n1,2\n"),
+        "o.csv": ("--training", f"password: {secret('first line of training metrics')}\n1,2\n"),
+        "p.csv": ("--host", f"Authorization: Basic {secret('first line of a host log')}\n1,2\n"),
+    }
+    for name, (_, content) in files.items():
+        (folder / name).write_text(content)
+    return {name: option for name, (option, _) in files.items()}
+
+
+_COMMANDS = {"--policy": "check", "--steps": "report", "--labels": "ingest"}
+
+
+@pytest.mark.slow
+def test_files_of_a_person(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
+    """Settings, policies, maps, steps, tables of jobs, and logs that are none: errors quote what is wrong in them."""
+    options = _write_own_files(tmp_path, planter)
+    (tmp_path / "log.csv").write_text(log(60))
+    (tmp_path / "odd.csv").write_text(f"note\ncurl {planter.plant_shaped('first line of a log')}\n{stamp(1)}, 3\n")
+    for letters in range(40, 62, 3):
+        url = f"https://me:{planter.plant('URL that an error cuts')}@host/x"
+        (tmp_path / f"cut{letters}.csv").write_text(f"{'x' * letters} {url}\n")
+    table = "".join(f"{stamp(second)},{second},{planter.plant('cell of an unknown table')}\n" for second in range(9))
+    (tmp_path / "table.csv").write_text(f"when,watts,api_key\n{table}")
+    (tmp_path / "bad.csv").write_text(f"token: {planter.plant('line of a log')}\n")
+    exits.sources = set(tmp_path.rglob("*"))
+    for name, option in options.items():
+        command = _COMMANDS.get(option, "analyze")
+        source = [] if option == "--steps" else ["log.csv"]
+        exits.run(
+            gpureport, "--debug", command, *source, option, name, *(["-o", "s.html"] if command == "report" else [])
+        )
+    cut = [f"cut{letters}.csv" for letters in range(40, 62, 3)]
+    for name in (*cut, "table.csv", "odd.csv", "bad.csv", "n.csv", "o.csv", "p.csv"):
+        exits.run(gpureport, "--debug", "analyze", name)
+        exits.run(gpureport, "-v", "ingest", name, "--source-kind", "mapped")
+    exits.collect_files()
+    assert {done.code for _, done in exits.outcomes} <= {0, 2, 3}
+    assert exits.find_leaks(planter) == []
+
+
+@pytest.mark.slow
+def test_options(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
+    """What is typed and wrong is quoted; what is right stands in reports and in the store."""
+    (tmp_path / "log.csv").write_text(log(60))
+    (tmp_path / "two.csv").write_text(log(61))
+    exits.sources = set(tmp_path.rglob("*"))
+    secret, shaped = planter.plant, planter.plant_shaped
+    wrong: tuple[tuple[str, ...], ...] = (
+        *(
+            ("analyze", f"token={secret('source')}.csv"),
+            ("analyze", shaped("source")),
+            ("analyze", "log.csv", shaped("more")),
+        ),
+        ("analyze", "log.csv", "--host", f"me:{secret('user of --host')}@node:9100"),
+        ("analyze", "log.csv", "--host", f"http://me:{secret('user of a URL')}@node:9100/m"),
+        ("analyze", "log.csv", "--training", shaped("--training")),
+        *(("analyze", "log.csv", option, shaped(option)) for option in ("--select", "--target", "--better", "--tz")),
+        *(("analyze", "log.csv", option, shaped(option)) for option in ("--gpus", "--interval", "--from", "--work")),
+        ("analyze", "log.csv", "--param", f"ghp_{secret('--param without a value')}"),
+        *(("analyze", "log.csv", option, shaped(option)) for option in ("--columns", "--gpu-hour-price")),
+        *(
+            ("analyze", "log.csv", option, shaped(option))
+            for option in ("--config", "--source-kind", "--map", "--labels")
+        ),
+        ("analyze", "log.csv", f"--api-key={secret('unknown option')}"),
+        (f"password={secret('unknown command')}",),
+        ("compare", "log.csv", "two.csv", "--by", f"param:{shaped('--by')}"),
+        ("compare", "log.csv", "two.csv", "--steps", shaped("--steps")),
+        ("report", "log.csv", "-o", f"s3://key:{secret('bucket')}@b/r.html"),
+        ("report", "log.csv", "-o", f"x?token={secret('output')}"),
+        ("report", "log.csv", "-o", "r.html", "--templates", shaped("--templates")),
+        ("publish", "log.csv", "--to", f"mlflow:http://me:{secret('server to publish to')}@127.0.0.1:9/#r"),
+        ("publish", "log.csv", "--to", f"s3://me:{secret('bucket to publish to')}@b/x"),
+        ("publish", "log.csv", "--to", f"https://h/x?token={secret('address to publish to')}"),
+        ("publish", "log.csv", "--to", f"mlflow:http://127.0.0.1:9/?api_key={secret('query of a server')}#r"),
+        ("publish", shaped("file to publish"), "--to", "folder"),
+        ("check", "log.csv", "--fail-on", shaped("--fail-on")),
+        ("check", "log.csv", "--baseline", shaped("--baseline")),
+        ("check", "log.csv", "--policy", shaped("--policy")),
+        ("baseline", "rm", shaped("baseline to remove")),
+        ("explain", shaped("kind to explain")),
+        ("nightly", "log.csv", "--date", shaped("--date"), "--site", "site"),
+        ("fleet", "--where", shaped("--where")),
+        ("fleet", "--engine", "dask", "--scheduler", f"tcp://me:{secret('scheduler')}@127.0.0.1:9"),
+        ("runs", "show", shaped("run to show")),
+        ("ingest", f"mlflow:postgresql://me:{secret('database')}@127.0.0.1/x"),
+        ("ingest", f"neptune:me/{shaped('project')}"),
+        ("record", "-o", f"token={secret('folder to record to')}", "--", f"no-such-program-{shaped('job')}"),
+    )
+    right: tuple[tuple[str, ...], ...] = (
+        ("analyze", "log.csv", "--param", f"api_key={secret('--param of an analysis')}"),
+        ("baseline", "set", f"ghp_{secret('name of a baseline')}", "log.csv"),
+        ("runs", "rename", "log", f"pypi-{secret('new name')}"),
+        ("ingest", "log.csv", "--param", f"password={secret('--param')}", "--tag", f"a={shaped('--tag')}"),
+        ("ingest", "two.csv", "--name", shaped("--name"), "--step", shaped("--step")),
+        ("report", "log.csv", "two.csv", "--title", shaped("--title"), *_REPORTS),
+        ("compare", "log.csv", "two.csv", "--param", f"opt={shaped('param of a comparison')}"),
+        ("analyze", "log.csv", "--tag", f"cmd=train.py --token {secret('tag that is a command')}", "--format", "json"),
+        ("analyze", "log.csv", "--work", f"500:{shaped('unit of work')}", "--detail", "full"),
+        ("check", "log.csv", "--fail-on", "problem", "--junit", "j.xml", "--name", shaped("name in a gate")),
+        ("nightly", "log.csv", "--site", "site", "--label", shaped("--label")),
+        ("runs",),
+        ("fleet", "-o", "f.html"),
+    )
+    for command in wrong:
+        assert exits.run(gpureport, "--debug", *command).code in {2, 3}, command
+    for command in right:
+        assert exits.run(gpureport, "--debug", *command).code in {0, 4}, command
+    exits.collect_files()
+    assert exits.find_leaks(planter) == []
+    assert len(planter.places) > 50
+
+
+def _write_right_files(folder: Path, planter: Planter) -> None:
+    """Write settings, steps, and a map that are right, with secrets in what they let people write freely."""
+    shaped = planter.plant_shaped
+    settings = f"""
+[prices]
+currency = "EUR"
+date = "2026-01-02"
+[[prices.rate]]
+gpu_hour = 2.5
+provider = "{shaped("provider of a price")}"
+[[prices.rate]]
+gpu_hour = 2.0
+[carbon]
+intensity = 380
+source = "see {shaped("source of an intensity")}"
+[[policy]]
+limit = "idle_ratio <= 0.001%"
+[[policy]]
+limit = "no startup_idle"
+[[acknowledge]]
+finding = "idle_gap"
+reason = "see {shaped("reason of an acknowledgement")}"
+until = 2199-01-01
+[[acknowledge]]
+limit = "idle_ratio <= 0.001%"
+reason = "see {shaped("reason of an acknowledged rule")}"
+until = 2199-01-01
+[baseline]
+name = "{shaped("baseline in the settings")}"
+"""
+    (folder / "gpureport.toml").write_text(settings)
+    steps = "".join(
+        f'[[step]]\nlabel = "s{number} {shaped("label of a step")}"\nruns = ["log{number}.csv"]\n'
+        f'params = {{ api_key = "{planter.plant("param of a step")}", opt = "{shaped("param of a step")}" }}\n'
+        for number in (1, 2)
+    )
+    (folder / "steps.toml").write_text(steps)
+    heading = f"power {shaped('heading in a map')}"
+    mapped = f'[time]\ncolumn = "when"\nformat = "epoch_s"\n[columns."{heading}"]\nmetric = "gpu_power_watts"\n'
+    (folder / "map.toml").write_text(f'{mapped}device = "gpu:0"\n')
+    rows = "".join(f"{1_773_000_000 + second},{200 + second % 9},{second}\n" for second in range(90))
+    (folder / "table.csv").write_text(f"when,{heading},other {shaped('heading that no map names')}\n{rows}")
+    for number in (1, 2):
+        (folder / f"log{number}.csv").write_text(log(90 + number))
+
+
+@pytest.mark.slow
+def test_files_that_are_right(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
+    """Reasons, sources, labels and names that settings, steps and maps hold stand in reports and gates."""
+    _write_right_files(tmp_path, planter)
+    exits.sources = set(tmp_path.rglob("*"))
+    two = ("log1.csv", "log2.csv")
+    for command in (
+        ("report", "--steps", "steps.toml", *_REPORTS),
+        ("compare", "--steps", "steps.toml", "--format", "json"),
+        ("compare", "--steps", "steps.toml"),
+        ("analyze", *two, "--detail", "full"),
+        ("analyze", "log1.csv", "--format", "json"),
+        ("check", *two, "--junit", "j.xml", "--summary", "s.md"),
+        ("check", *two, "--format", "json"),
+        ("check", *two, "--notify"),
+        ("nightly", "log1.csv", "--site", "site", "--junit", "n.xml", "--summary", "n.md"),
+        ("fleet", "-o", "f.html", "-o", "f.json"),
+        ("ingest", "table.csv", "--map", "map.toml"),
+        ("ingest", "table.csv", "--map", "map.toml", "--force"),
+        ("analyze", "table.csv", "--map", "map.toml", "--detail", "full"),
+        ("explain", "idle_gap"),
+    ):
+        done = exits.run(gpureport, "-v", *command)
+        assert done.code in {0, 1, 4}, (command, done.err)
+    assert exits.collect_files() >= {"j.xml", "s.md", "n.xml", "r.pdf", "f.json", "hardware.parquet"}
+    assert exits.find_leaks(planter) == []

@@ -1,0 +1,149 @@
+"""Runs that tests of pages look at: sample logs as a person would read them, and runs made by hand."""
+
+import json
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import gpureport
+from gpureport import testing
+from gpureport.testing import Quality, Recording, Source, Work, build_page
+
+SAMPLES = Path(__file__).parents[2] / "sample_logs"
+CHAIN = tuple(f"input_starved/{step}" for step in ("1-baseline", "2-more-workers", "3-mixed-precision"))
+STEPS = ("1-starved", "2-more-workers", "3-pinned-memory", "4-mixed-precision", "5-larger-batch")
+TRAINING_STEPS = SAMPLES / "recorded/training_steps"
+UNLIKE = {"recorded", "input_starved", "mapped"}
+"""Folders that hold several runs, or need a map."""
+
+FOLDERS = tuple(sorted(path.name for path in SAMPLES.iterdir() if path.is_dir() and path.name not in UNLIKE))
+GAP = "\N{NO-BREAK SPACE}"
+
+
+@cache
+def sample(*folders: str) -> tuple[gpureport.Analysis, ...]:
+    """Return every run of some folders of sample logs, analysed."""
+    return tuple(gpureport.analyze(run) for folder in folders for run in gpureport.read(SAMPLES / folder))
+
+
+@cache
+def recorded_steps(*, repetitions: int = 3) -> tuple[gpureport.Analysis, ...]:
+    """Return the recorded training steps, as steps of so many runs."""
+    made = []
+    for step in STEPS:
+        for run in range(1, repetitions + 1):
+            labels = {"name": f"{step}/{run}", "step": step, "work": (32768, "images")}
+            made += gpureport.read(TRAINING_STEPS / step / str(run), labels=labels)
+    return tuple(map(gpureport.analyze, made))
+
+
+def run(name: str = "baseline", *, gpus: int = 2, seconds: int = 600, util: Any = 97.0, **series: Any) -> Recording:  # noqa: ANN401 - as `recording` takes them
+    """Return a run of GPUs that work throughout, sampled each second, from a log of its name."""
+    shaped = {"util": util, "power": 350.0, "temperature": 60.0, "clock": 1980.0, "memory": 40.0, **series}
+    columns: dict[str, Any] = {
+        key: [value if isinstance(value, Iterable) else [value] * (seconds + 1)] * gpus for key, value in shaped.items()
+    }
+    made = testing.recording(model="NVIDIA H100 80GB HBM3", **columns)
+    rows = gpus * (seconds + 1)
+    source = Source(kind="nvidia_smi", locator=f"{name}.csv", sha256="ab" * 32)
+    quality = Quality(lines=rows + 1, rows_kept=rows, headers=1, coverage_ratio=1.0)
+    return with_run(made, name=name, id=f"{hash_name(name):08x}", sources=(source,), quality=quality)
+
+
+def hash_name(name: str) -> int:
+    """Return a number for a name, the same in every process."""
+    return sum(place * ord(sign) for place, sign in enumerate(name, 1)) % 2**32
+
+
+def with_run(recording: Recording, **fields: Any) -> Recording:  # noqa: ANN401 - any field
+    """Return a recording whose run has other fields."""
+    return replace(recording, run=replace(recording.run, **fields))
+
+
+def with_findings(analysis: gpureport.Analysis, *findings: testing.Finding, **fields: Any) -> gpureport.Analysis:  # noqa: ANN401 - any field
+    """Return an analysis with findings made by hand, and other fields."""
+    return replace(analysis, findings=findings, **fields)
+
+
+def divided(gpus: int = 2, **seconds: float) -> gpureport.Analysis:
+    """Return a run of GPUs of ten minutes each, whose time is divided as given, without a finding."""
+    found = gpureport.analyze(run(gpus=gpus))
+    times = tuple(replace(time, seconds=tuple(seconds.items()), parts=()) for time in found.gpu_time)
+    return replace(found, gpu_time=times, findings=(), not_judged=())
+
+
+def step(
+    label: str, work: float | None = 1000.0, *, util: float = 95.0, runs: int = 1, gpus: int = 1
+) -> list[Recording]:
+    """Return the runs of a step of five minutes each, which differ a little in how much they did."""
+    made = []
+    for place in range(runs):
+        values = [util + (second * 7 + place * 3) % 5 for second in range(301)]
+        one = run(f"{label}/{place + 1}" if runs > 1 else label, gpus=gpus, seconds=300, util=values)
+        done = None if work is None else Work(amount=work * (1 + place / 200), unit="images")
+        made.append(with_run(one, step=label, work=done))
+    return made
+
+
+def page_of(*results: Recording | gpureport.Analysis) -> dict[str, Any]:
+    """Return the page of one run, or of several as steps, as JSON."""
+    found: dict[str, Any] = json.loads(build_page(results, "json"))
+    return found
+
+
+@cache
+def sample_page(*folders: str) -> dict[str, Any]:
+    """Return the page of sample logs as JSON."""
+    return page_of(*sample(*folders))
+
+
+def strings(content: object) -> Iterator[str]:
+    """Yield every text of some JSON."""
+    if isinstance(content, str):
+        yield content
+    for value in content.values() if isinstance(content, dict) else content if isinstance(content, list) else ():
+        yield from strings(value)
+
+
+def plain(text: str) -> str:
+    """Return text with single plain spaces, as a reader sees it."""
+    return unicodedata.normalize("NFC", " ".join(text.replace(GAP, " ").split()))
+
+
+class ReadPage(HTMLParser):
+    """What a browser would make of a page: tags, attributes, words outside style, scripts and figures."""
+
+    VOID = frozenset({"meta", "br", "img", "path", "rect", "use", "input", "line", "circle"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.words: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_startendtag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not {"style", "script", "svg"} & set(self.open):
+            self.words.append(data)
+
+    def values(self, *names: str) -> list[str]:
+        """Return the values of attributes."""
+        return [value for name, value in self.attributes if name in names]
