@@ -30,16 +30,34 @@ class UnsafeFileError(OSError):
         path: the file.
         what: why not.
         hint: what to do about it.
+        code: why not, in one word of snake_case.
     """
 
-    def __init__(self, path: Path, what: str, hint: str) -> None:
+    def __init__(self, path: Path, what: str, hint: str, code: str) -> None:
         """Keep what, and what to do."""
         super().__init__(errno.EPERM, what, str(path))
         self.hint = hint
+        self.code = code
 
 
 class TooLargeFileError(UnsafeFileError):
     """A file is not read because of its size."""
+
+
+_CODES = {
+    errno.ENOENT: "no_such_file",
+    errno.EACCES: "no_permission",
+    errno.EPERM: "no_permission",
+    errno.EROFS: "no_permission",
+    errno.ENOSPC: "disk_full",
+    errno.EDQUOT: "disk_full",
+    errno.EFBIG: "disk_full",
+}
+
+
+def code_system_error(error: OSError, otherwise: str) -> str:
+    """Return the code of what the system says of a file; `otherwise` where it says nothing that has one."""
+    return error.code if isinstance(error, UnsafeFileError) else _CODES.get(error.errno or 0, otherwise)
 
 
 def path_exists(path: str | Path) -> bool:
@@ -69,13 +87,17 @@ def check_regular_file(path: Path, *, root: Path | None = None, most: int | None
     """
     state = path.stat()
     if root is not None and not lies_within(path, root):
-        raise UnsafeFileError(path, f"a link out of {root}", "put a copy in its place, or remove it")
+        raise UnsafeFileError(
+            path, f"a link out of {root}", "put a copy in its place, or remove it", "link_out_of_folder"
+        )
     if not stat.S_ISREG(state.st_mode):
         kind = _KINDS.get(stat.S_IFMT(state.st_mode), "no file")
-        raise UnsafeFileError(path, f"{kind}, not a regular file", "put a copy in its place, or remove it")
+        raise UnsafeFileError(
+            path, f"{kind}, not a regular file", "put a copy in its place, or remove it", "not_a_regular_file"
+        )
     if most is not None and state.st_size > most:
         what = f"too large: {state.st_size:,} bytes, at most {most:,} are read"
-        raise TooLargeFileError(path, what, "shorten it, or remove it")
+        raise TooLargeFileError(path, what, "shorten it, or remove it", "file_too_large")
 
 
 def lies_within(path: Path, root: Path) -> bool:
@@ -91,7 +113,8 @@ def read_regular_file(path: Path, *, root: Path | None = None, most: int = MOST_
     with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
-        raise TooLargeFileError(path, f"too large: at most {most:,} bytes are read", "shorten it, or remove it")
+        what = f"too large: at most {most:,} bytes are read"
+        raise TooLargeFileError(path, what, "shorten it, or remove it", "file_too_large")
     return content
 
 
@@ -108,7 +131,7 @@ def walk_folder(root: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
         here = Path(place)
         if len(here.parts) - top > DEEPEST_FOLDER:
             what = f"it holds folders nested more than {DEEPEST_FOLDER} deep"
-            raise UnsafeFileError(root, what, "give the folder in it that holds the runs")
+            raise UnsafeFileError(root, what, "give the folder in it that holds the runs", "nested_too_deeply")
         yield here, folders, names
 
 
@@ -125,7 +148,7 @@ def open_pipe(path: Path) -> Iterator[io.FileIO]:
         # a pipe without a writer has ended, one whose writer is still silent has nothing yet
         if not select.select([pipe], [], [], PIPE_PATIENCE)[0] and pipe.read(1) is not None:
             what = f"nobody wrote to the pipe within {PIPE_PATIENCE:g} s"
-            raise UnsafeFileError(path, what, "start what writes to it first")
+            raise UnsafeFileError(path, what, "start what writes to it first", "silent_pipe")
         os.set_blocking(pipe.fileno(), True)
         yield pipe
 
@@ -145,5 +168,5 @@ def read_small_text(path: Path) -> str:
             content += block
     if len(content) > MOST_SETTINGS_BYTES:
         what = f"too large: at most {MOST_SETTINGS_BYTES:,} bytes are read"
-        raise TooLargeFileError(path, what, "shorten it, or remove it")
+        raise TooLargeFileError(path, what, "shorten it, or remove it", "file_too_large")
     return content.decode("utf-8")

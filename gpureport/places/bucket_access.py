@@ -86,7 +86,8 @@ def _open_azure() -> "fs.FileSystem":
 
     account = os.environ.get("AZURE_STORAGE_ACCOUNT")
     if not account:
-        raise PlaceError("az://", "the storage account is not named", "set AZURE_STORAGE_ACCOUNT")
+        what = "the storage account is not named"
+        raise PlaceError("az://", what, "set AZURE_STORAGE_ACCOUNT", code="no_storage_account")
     # without either, the login of the az command or the identity of the machine is used
     key, token = os.environ.get("AZURE_STORAGE_KEY"), os.environ.get("AZURE_STORAGE_SAS_TOKEN")
     return fs.AzureFileSystem(account, account_key=key, sas_token=None if key else token)

@@ -18,7 +18,6 @@ _NETWORK = {
     "gs": "check the network, and run it again",
     "az": "check the network and AZURE_STORAGE_ACCOUNT, and run it again",
 }
-DENIED = "access is denied"
 NO_BUCKET: Problem = "there is no such bucket", "create it, or check its name"
 """What to say of a bucket that is not there, and what to do about it."""
 _REGION = dict.fromkeys(_LOGIN, "set AWS_REGION to the region of the bucket")
@@ -27,16 +26,33 @@ _NO_LOGIN = (
     r"|OAuth2 access token|Failed to get token|AuthenticationFailed|UNAUTHENTICATED"
 )
 _CASES = (
-    (r"NO_SUCH_BUCKET|ContainerNotFound|bucket does not exist", NO_BUCKET[0], dict.fromkeys(_LOGIN, NO_BUCKET[1])),
     (
+        "no_such_bucket",
+        r"NO_SUCH_BUCKET|ContainerNotFound|bucket does not exist",
+        NO_BUCKET[0],
+        dict.fromkeys(_LOGIN, NO_BUCKET[1]),
+    ),
+    (
+        "not_logged_in",
         _NO_LOGIN,
         "the credentials are missing or not valid",
         _LOGIN,
     ),
-    (r"ACCESS_DENIED|AccessDenied|PERMISSION_DENIED|AuthorizationFailure|HTTP status 403", DENIED, _LOGIN),
-    (r"PERMANENT_REDIRECT|AuthorizationHeaderMalformed|HTTP status 301", "the bucket is in another region", _REGION),
-    (r"Timeout was reached", "it does not answer", _NETWORK),
     (
+        "access_denied",
+        r"ACCESS_DENIED|AccessDenied|PERMISSION_DENIED|AuthorizationFailure|HTTP status 403",
+        "access is denied",
+        _LOGIN,
+    ),
+    (
+        "other_region",
+        r"PERMANENT_REDIRECT|AuthorizationHeaderMalformed|HTTP status 301",
+        "the bucket is in another region",
+        _REGION,
+    ),
+    ("no_answer", r"Timeout was reached", "it does not answer", _NETWORK),
+    (
+        "no_connection",
         r"NETWORK_CONNECTION|curlCode|CURL error|resolve host|new connection|UNAVAILABLE",
         "the connection failed",
         _NETWORK,
@@ -55,11 +71,10 @@ def describe_bucket_error(url: str, scheme: str, error: Exception) -> PlaceError
         error: what the client raised.
     """
     text = " ".join(str(error).split())
-    for words, what, hints in _CASES:
+    for code, words, what, hints in _CASES:
         if re.search(words, text):
             reason = _REASON.search(text) if hints is _NETWORK else None
             detail = f" ({(reason[1] or reason[2]).strip()})" if reason else ""
-            return PlaceError(url, f"{what}{detail}", hints[scheme])
-    return PlaceError(
-        url, f"the request failed ({redact_start(text, _LONGEST)})", "run it again, or choose another place"
-    )
+            return PlaceError(url, f"{what}{detail}", hints[scheme], code=code)
+    what = f"the request failed ({redact_start(text, _LONGEST)})"
+    return PlaceError(url, what, "run it again, or choose another place", code="request_failed")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gpureport.errors import PlaceError
 from gpureport.fetched_copies import copy_path
 from gpureport.places.remote_path import RemotePath
+from gpureport.regular_files import code_system_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +46,8 @@ def fetch(place: RemotePath, watch: Watch = lambda _done, _total: None) -> Path:
         _copy_objects(place.scheme, objects, watch)
     except OSError as error:
         hint = "free some space, or choose another folder for temporary files with TMPDIR"
-        raise PlaceError(str(place), f"cannot be copied to this machine ({error.strerror})", hint) from error
+        code = code_system_error(error, "cannot_write")
+        raise PlaceError(str(place), f"cannot be copied to this machine ({error.strerror})", hint, code=code) from error
     _fetched[place] = states
     return copy
 
@@ -63,7 +65,8 @@ def _find_objects(place: RemotePath) -> "list[fs.FileInfo]":
         place.check_bucket()
     for each in objects:
         if {".", ".."} & {*each.path.split("/")}:
-            raise PlaceError(f"{place.scheme}://{each.path}", "a name with . or .. is not fetched", "rename the object")
+            what = "a name with . or .. is not fetched"
+            raise PlaceError(f"{place.scheme}://{each.path}", what, "rename the object", code="unsafe_name")
     return objects
 
 
@@ -104,7 +107,8 @@ def _copy_object(scheme: str, count: Callable[[int], None], info: "fs.FileInfo")
             copy.write(piece)
             count(len(piece))
     if file.stat().st_size != info.size:
-        raise PlaceError(str(place), "it changed while it was fetched", "run it again when nothing writes to it")
+        what = "it changed while it was fetched"
+        raise PlaceError(str(place), what, "run it again when nothing writes to it", code="changed_while_read")
 
 
 def _read_piece(place: RemotePath, stream: "pa.NativeFile") -> bytes:

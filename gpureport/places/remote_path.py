@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpureport.errors import PlaceError
 from gpureport.places.bucket_access import SMALL, reach_bucket
-from gpureport.places.bucket_errors import DENIED, NO_BUCKET
+from gpureport.places.bucket_errors import NO_BUCKET
 
 if TYPE_CHECKING:
     from pyarrow import fs
@@ -123,11 +123,6 @@ class RemotePath:
             stream.write(content)
             stream.close()
 
-    def move(self, target: "RemotePath") -> None:
-        """Move an object within its cloud; one that is there is replaced."""
-        with self.reach() as client:
-            client.move(self.path, target.path)
-
     def unlink(self, *, missing_ok: bool = False) -> None:
         """Remove an object.
 
@@ -196,11 +191,11 @@ class RemotePath:
             is_there = self.bucket.exists()
         except PlaceError as error:
             # whoever may write objects need not be allowed to ask for the bucket
-            if error.what != DENIED:
+            if error.code != "access_denied":
                 raise
             return
         if not is_there:
-            raise PlaceError(str(self.bucket), *NO_BUCKET)
+            raise PlaceError(str(self.bucket), *NO_BUCKET, code="no_such_bucket")
 
     def reach(self) -> "AbstractContextManager[fs.FileSystem]":
         """Return the client that reaches it; errors as for `reach_bucket`."""

@@ -11,8 +11,6 @@ from gpureport.places.urls import Place
 
 _AT_ONCE = 8
 """Objects that are sent at the same time."""
-_NEW = ".new"
-"""What the names of objects end in that wait to replace others."""
 
 
 @contextmanager
@@ -36,34 +34,25 @@ def stage_folder(place: Place, last: str) -> Iterator[Path]:
 def replace_folder(folder: Path, target: RemotePath, last: str) -> None:
     """Send a folder whose content counts from the moment that its last file is there.
 
-    A folder that is there is replaced in this order: its successors are sent under other names, its own last file is
-    removed, then its other files, the successors take their names, and the new last file comes. Whoever reads finds
-    the old content, none, or the new, and never a part of both. A writer that is killed, or whose connection drops,
-    leaves the old content while it sends, and none after that. Writing again mends it.
+    A folder that is there is removed first, its own last file before the others. Whoever reads finds the old content,
+    none, or the new, and never a part of both. A writer that is killed, or whose connection drops, may leave none;
+    writing again mends it.
 
     Args:
         folder: the folder with the files, and folders of files.
         target: where to.
         last: name of the file in it that readers look for first.
     """
-    names = [each for each in list_files(folder) if each != last]
-    ending = _NEW if (target / last).is_file() else ""
-    _send_files(folder, target, names, ending)
-    if ending:
-        (target / last).unlink()
-    wanted = {f"{target.path}/{name}{ending}" for name in names}
-    for info in target.list_infos(recursive=True):
-        if info.is_file and info.path not in wanted:
-            RemotePath(scheme=target.scheme, path=info.path).unlink(missing_ok=True)
-    for name in names if ending else ():
-        (target / f"{name}{ending}").move(target / name)
+    (target / last).unlink(missing_ok=True)
+    target.remove_folder()
+    _send_files(folder, target, [each for each in list_files(folder) if each != last])
     _send_files(folder, target, [last])
 
 
-def _send_files(folder: Path, target: RemotePath, names: Iterable[str], ending: str = "") -> None:
+def _send_files(folder: Path, target: RemotePath, names: Iterable[str]) -> None:
     """Send files of a folder, several at a time; none is begun after one that fails."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for _ in pool.map(lambda name: (target / f"{name}{ending}").write_bytes((folder / name).read_bytes()), names):
+        for _ in pool.map(lambda name: (target / name).write_bytes((folder / name).read_bytes()), names):
             pass
 
 

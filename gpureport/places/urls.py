@@ -35,7 +35,8 @@ def parse_place(text: str) -> Place:
     scheme, path = url[1], url[2].strip("/")
     if scheme not in SCHEMES:
         known = ", ".join(f"{each}://" for each in SCHEMES)
-        raise SettingsError(text, f"{scheme}:// is not supported", f"give a path, or a URL that begins with {known}")
+        hint = f"give a path, or a URL that begins with {known}"
+        raise SettingsError(text, f"{scheme}:// is not supported", hint, code="unknown_scheme")
     if not path:
-        raise SettingsError(text, "it names no bucket", f"write {scheme}://BUCKET/PATH")
+        raise SettingsError(text, "it names no bucket", f"write {scheme}://BUCKET/PATH", code="no_bucket_named")
     return RemotePath(scheme=scheme, path=path)

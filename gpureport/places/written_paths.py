@@ -69,29 +69,29 @@ def refuse_taken_paths(
     for at, target in enumerate(written):
         if str(target.place) == "-":
             continue
-        for what, hint in _find_obstacles(target, written[:at], read, holds_data):
-            raise RenderError(str(target.place), what, hint)
+        for code, what, hint in _find_obstacles(target, written[:at], read, holds_data):
+            raise RenderError(str(target.place), what, hint, code=code)
 
 
 def _find_obstacles(
     target: WrittenPath, others: Sequence[WrittenPath], read: Sequence[ReadPath], holds_data: Callable[[Path], bool]
-) -> Iterator[tuple[str, str]]:
-    """Yield why a path may not be written, and what to do."""
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the code of why a path may not be written, why, and what to do."""
     for each in read:
         if what := _describe_clash(target, each):
-            yield what, _ANOTHER
+            yield "is_read", what, _ANOTHER
     if any(_is_same_output(target.place, other.place) for other in others):
-        yield "two outputs of this command are this file", "give each a name of its own"
+        yield "same_output", "two outputs of this command are this file", "give each a name of its own"
     if isinstance(target.place, RemotePath):
         return
     if owner := _find_owner(target.place, is_folder=target.is_folder):
-        yield f"it lies in {owner}", "choose a folder of your own"
+        yield "foreign_folder", f"it lies in {owner}", "choose a folder of your own"
     if what := find_file_obstacle(target.place, is_folder=target.is_folder):
-        yield what, _ANOTHER
+        yield "not_a_regular_file", what, _ANOTHER
     if not target.is_folder and target.place.is_file() and holds_data(target.place):
-        yield "this is a log or a database, not a place to write to", _ANOTHER
+        yield "holds_data", "this is a log or a database, not a place to write to", _ANOTHER
     if what := find_folder_obstacle(target.place, is_folder=target.is_folder):
-        yield f"cannot be written ({what})", _ELSEWHERE
+        yield "cannot_write", f"cannot be written ({what})", _ELSEWHERE
 
 
 def _describe_clash(target: WrittenPath, read: ReadPath) -> str:

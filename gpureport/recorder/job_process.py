@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Sequence
 
 from gpureport.errors import SettingsError
+from gpureport.regular_files import code_system_error
 
 SIGNAL_BASE = 128
 """What shells add to the number of the signal that ended a program."""
@@ -27,7 +28,8 @@ class JobProcess:
             self._process = subprocess.Popen(command)  # noqa: S603 - what the person typed
         except OSError as error:
             what = error.strerror or "cannot be run"
-            raise SettingsError(command[0], what[:1].lower() + what[1:], "check the command after --") from error
+            what, code = what[:1].lower() + what[1:], code_system_error(error, "cannot_run")
+            raise SettingsError(command[0], what, "check the command after --", code=code) from error
         self.pid = self._process.pid
 
     @property

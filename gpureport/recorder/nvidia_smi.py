@@ -7,8 +7,9 @@ from collections.abc import Collection, Sequence
 
 from gpureport.errors import SourceError
 from gpureport.gpu_query import COUNTER_FIELDS, GPU_FIELDS, IDENTITY_FIELDS
+from gpureport.regular_files import code_system_error
 
-_NAME = "nvidia-smi"
+_NAME, _CHECK = "nvidia-smi", "check the driver, or give --host-only"
 _SLOW = 20.0
 """Seconds after which nvidia-smi is taken to hang (pragmatic): loading a driver of many GPUs takes several."""
 _ALIASES = {"clocks_event_reasons.active": "clocks_throttle_reasons.active"}
@@ -27,7 +28,9 @@ def find_nvidia_smi() -> str:
     """
     program = shutil.which(_NAME)
     if program is None:
-        raise SourceError(_NAME, "not found on this machine", "install the driver, or give --host-only")
+        raise SourceError(
+            _NAME, "not found on this machine", "install the driver, or give --host-only", code="no_nvidia_smi"
+        )
     return program
 
 
@@ -48,7 +51,7 @@ def choose_fields(program: str) -> tuple[str, ...]:
         fields = tuple(field for field in fields if field not in refused)
     if not answer.startswith("timestamp,"):
         said = next(filter(None, map(str.strip, answer.splitlines())), "it printed nothing")
-        raise SourceError(_NAME, said.rstrip("."), "check the driver, or give --host-only")
+        raise SourceError(_NAME, said.rstrip("."), _CHECK, code="driver_failed")
     return fields
 
 
@@ -92,9 +95,8 @@ def _run(words: Sequence[str]) -> str:
         )
     except subprocess.TimeoutExpired as error:
         what = f"no answer to {' '.join(words[1:])[:40]} in {_SLOW:.0f} s"
-        raise SourceError(_NAME, what, "check the driver, or give --host-only") from error
+        raise SourceError(_NAME, what, _CHECK, code="no_answer") from error
     except OSError as error:
-        raise SourceError(
-            _NAME, error.strerror or "cannot be run", "install the driver, or give --host-only"
-        ) from error
+        what, hint = error.strerror or "cannot be run", "install the driver, or give --host-only"
+        raise SourceError(_NAME, what, hint, code=code_system_error(error, "cannot_run")) from error
     return done.stdout + done.stderr

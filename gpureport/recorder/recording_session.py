@@ -21,6 +21,7 @@ from gpureport.recorder.logged_program import LoggedProgram
 from gpureport.recorder.recording_loop import RecordingLoop
 from gpureport.recorder.signals import SignalPipe
 from gpureport.redaction import hide_secrets
+from gpureport.regular_files import code_system_error
 
 _FIRST_ROWS = 5.0
 """Seconds that a job waits at most for the first row of its log."""
@@ -66,7 +67,9 @@ class RecordingSession:
         """
         self._plan = plan
         if plan.command and shutil.which(plan.command[0]) is None:
-            raise SettingsError(plan.command[0], "no such program", "check the command after --")
+            raise SettingsError(
+                plan.command[0], "no such program", "check the command after --", code="no_such_program"
+            )
         self._words: dict[str, list[str]] = {}
         self._missing: list[str] = []
         if not plan.host_only:
@@ -198,12 +201,13 @@ def _make_folder(folder: Path) -> None:
     # a link that leads nowhere is taken too: writing would go through it
     taken = next((name for name in names if os.path.lexists(folder / name)), None)
     if taken is not None:
-        raise SettingsError(str(folder), f"it holds a recording already ({taken})", "name another folder with -o")
+        what = f"it holds a recording already ({taken})"
+        raise SettingsError(str(folder), what, "name another folder with -o", code="folder_taken")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        what = error.strerror or "it cannot be made"
-        raise SettingsError(str(folder), what, "name another folder with -o") from error
+        what, code = error.strerror or "it cannot be made", code_system_error(error, "cannot_write")
+        raise SettingsError(str(folder), what, "name another folder with -o", code=code) from error
 
 
 def _count(times: int) -> str:

@@ -37,15 +37,15 @@ def read_own_secrets(settings: Settings) -> OwnSecrets:
 def _read_texts(section: Section, key: str, fewest: int) -> list[str]:
     texts: Any = section.values.get(key, [])
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise section.wrong(key, f"{key} must be a list of texts", f'write it as {key} = ["…", "…"]')
+        raise section.wrong(key, f"{key} must be a list of texts", f'write it as {key} = ["…", "…"]', code="not_a_list")
     if len(texts) > MOST_SECRET_PATTERNS:
         what = f"{key} holds {len(texts)} texts, at most {MOST_SECRET_PATTERNS} are taken"
-        raise section.wrong(key, what, "let one with * stand for several")
+        raise section.wrong(key, what, "let one with * stand for several", code="too_many_values")
     for place, text in enumerate(texts, 1):
         if reason := _find_flaw(text, fewest):
             # the text itself may be a secret
             what = f"text {place} of {key} cannot be used: {reason}"
-            raise section.wrong(key, what, "write letters as they are, and * for any others")
+            raise section.wrong(key, what, "write letters as they are, and * for any others", code="not_a_pattern")
     return texts
 
 

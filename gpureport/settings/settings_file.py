@@ -38,7 +38,9 @@ class Section:
         """
         value = self.values.get(key, default)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise self.wrong(key, f"{key} must be a number, not {value!r}", "write it without quotes")
+            raise self.wrong(
+                key, f"{key} must be a number, not {value!r}", "write it without quotes", code="not_a_number"
+            )
         return value
 
     def amount(self, key: str) -> float | None:
@@ -49,7 +51,9 @@ class Section:
         """
         value = self.number(key)
         if value is not None and not 0 <= value < float("inf"):
-            raise self.wrong(key, f"{key} must be 0 or more, not {value:g}", "write a number from 0 on")
+            raise self.wrong(
+                key, f"{key} must be 0 or more, not {value:g}", "write a number from 0 on", code="below_zero"
+            )
         return value
 
     def text(self, key: str) -> str:
@@ -60,7 +64,7 @@ class Section:
         """
         value = self.values.get(key)
         if value is not None and (not isinstance(value, str) or not value.strip()):
-            raise self.wrong(key, f"{key} must be a text, not {value!r}", "write it between quotes")
+            raise self.wrong(key, f"{key} must be a text, not {value!r}", "write it between quotes", code="not_a_text")
         return value or ""
 
     def switch(self, key: str) -> bool | None:
@@ -71,7 +75,8 @@ class Section:
         """
         value = self.values.get(key)
         if value is not None and not isinstance(value, bool):
-            raise self.wrong(key, f"{key} must be true or false, not {value!r}", "write it without quotes")
+            what = f"{key} must be true or false, not {value!r}"
+            raise self.wrong(key, what, "write it without quotes", code="not_true_or_false")
         return value
 
     def at(self, key: str) -> str:
@@ -85,11 +90,12 @@ class Section:
             SettingsError: naming the first such key.
         """
         for key in self.values.keys() - known:
-            raise self.wrong(key, f"unknown key {key!r} in [{self.name}]", f"known are {', '.join(sorted(known))}")
+            hint = f"known are {', '.join(sorted(known))}"
+            raise self.wrong(key, f"unknown key {key!r} in [{self.name}]", hint, code="unknown_key")
 
-    def wrong(self, key: str, what: str, hint: str) -> SettingsError:
+    def wrong(self, key: str, what: str, hint: str, *, code: str = "wrong_setting") -> SettingsError:
         """Return an error that names the line of a key."""
-        return SettingsError(self.at(key), what, hint)
+        return SettingsError(self.at(key), what, hint, code=code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +116,7 @@ class Settings:
         for part in name.split("."):
             values = values.get(part, {})
             if not isinstance(values, dict):
-                raise SettingsError(self.file, f"{name} must be a table", f"write [{name}]")
+                raise SettingsError(self.file, f"{name} must be a table", f"write [{name}]", code="not_a_table")
         return Section(file=self.file, name=name, values=values, lines=_lines(self.text, name))
 
     def unknown_sections(self) -> list[str]:
@@ -120,7 +126,8 @@ class Settings:
     def refuse_section(self, name: str) -> SettingsError:
         """Return an error that names the line of a section nobody reads."""
         where = f"{self.file}:{_opening(self.text, name)}" if self.text else self.file
-        return SettingsError(where, f"unknown section [{name}]", f"known are {', '.join(SECTIONS)}")
+        hint = f"known are {', '.join(SECTIONS)}"
+        return SettingsError(where, f"unknown section [{name}]", hint, code="unknown_section")
 
     def sections(self, name: str) -> tuple[Section, ...]:
         """Return every table of an array of tables (`[[name]]`) by its dotted name, none when it is absent.
@@ -131,7 +138,8 @@ class Settings:
         parent, _, last = name.rpartition(".")
         entries = (self.section(parent).values if parent else self.content).get(last, [])
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-            raise SettingsError(self.file, f"{name} must be an array of tables", f"write [[{name}]]")
+            hint = f"write [[{name}]]"
+            raise SettingsError(self.file, f"{name} must be an array of tables", hint, code="not_a_table")
         return tuple(
             Section(file=self.file, name=name, values=entry, lines=_lines(self.text, name, place))
             for place, entry in enumerate(entries)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpureport.errors import SettingsError
-from gpureport.regular_files import UnsafeFileError, read_small_text
+from gpureport.regular_files import UnsafeFileError, code_system_error, read_small_text
 
 _piped: ContextVar[dict[Path, "TomlText"] | None] = ContextVar("piped", default=None)
 """What was read from pipes, which are empty the second time; None where nothing is kept."""
@@ -61,9 +61,10 @@ def read_toml(path: Path, hint: str) -> TomlText:
         return read  # noqa: TRY300 - what fails in between is an error of the file
     except OSError as error:
         advice = error.hint if isinstance(error, UnsafeFileError) else "check the path"
-        raise SettingsError(str(path), error.strerror or "cannot be read", advice) from error
+        what, code = error.strerror or "cannot be read", code_system_error(error, "cannot_read")
+        raise SettingsError(str(path), what, advice, code=code) from error
     except (ValueError, RecursionError) as error:
-        raise SettingsError(str(path), f"not TOML ({error})", hint) from error
+        raise SettingsError(str(path), f"not TOML ({error})", hint, code="not_toml") from error
 
 
 def parse_toml(text: str) -> dict[str, Any]:

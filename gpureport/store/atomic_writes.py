@@ -13,7 +13,7 @@ from pathlib import Path
 from gpureport.errors import StoreError
 from gpureport.places import Place, RemotePath, part_files
 from gpureport.places.sending import replace_folder
-from gpureport.regular_files import TooLargeFileError, UnsafeFileError
+from gpureport.regular_files import TooLargeFileError, UnsafeFileError, code_system_error
 from gpureport.store import folder_swap
 
 _OWN_NAME = re.compile(r"\.tmp-(?:(?P<target>.+)-\d+-[0-9a-f]{8}|[0-9a-f]{16}-old)")
@@ -41,16 +41,15 @@ def raise_store_errors(store: Place) -> Iterator[None]:
     except OSError as error:
         what = os.strerror(error.errno) if error.errno else "cannot be written"
         hint = "free some space, or choose another store with --store"
-        raise StoreError(
-            str(store), what, hint if error.errno in _FULL else "choose another store with --store"
-        ) from error
+        hint = hint if error.errno in _FULL else "choose another store with --store"
+        raise StoreError(str(store), what, hint, code=code_system_error(error, "cannot_write")) from error
 
 
 def refuse_file(where: str, error: UnsafeFileError) -> StoreError:
     """Return why a file of a run is not opened, such as its size."""
     is_large = isinstance(error, TooLargeFileError)
     hint = "give a part of it with --from and --to, or a log a node" if is_large else "ingest the run again"
-    return StoreError(where, error.strerror or "no regular file", hint)
+    return StoreError(where, error.strerror or "no regular file", hint, code=error.code)
 
 
 @contextmanager

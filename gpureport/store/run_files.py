@@ -8,7 +8,7 @@ from pathlib import Path
 from gpureport.errors import DamagedRunError, StoreError
 from gpureport.limits import MOST_RECORD_BYTES
 from gpureport.places import Place, RemotePath
-from gpureport.regular_files import UnsafeFileError, check_regular_file
+from gpureport.regular_files import UnsafeFileError, check_regular_file, code_system_error
 from gpureport.store import run_json
 
 RUN_FILE = "run.json"
@@ -76,7 +76,7 @@ def read_stored_run(folder: Place) -> run_json.StoredRun:
     try:
         return run_json.load_run(read_stored_file(path, MOST_RECORD_BYTES).decode("utf-8"))
     except (FileNotFoundError, UnsafeFileError, *_DAMAGE) as error:
-        raise DamagedRunError(str(path), "damaged", "ingest the run again") from error
+        raise DamagedRunError(str(path), "damaged", "ingest the run again", code="damaged_run") from error
     except OSError as error:
-        what = f"cannot be read ({error.strerror})"
-        raise StoreError(str(path), what, "check its permissions and the disk") from error
+        what, code = f"cannot be read ({error.strerror})", code_system_error(error, "cannot_read")
+        raise StoreError(str(path), what, "check its permissions and the disk", code=code) from error

@@ -60,14 +60,14 @@ class RunLookup:
             ids |= {each for each in known if each.startswith(name)}
         if len(ids) > 1:
             hint = f"name one by its id: {', '.join(sorted(ids))}"
-            raise StoreError(name, f'{len(ids)} runs are named "{name}"', hint)
+            raise StoreError(name, f'{len(ids)} runs are named "{name}"', hint, code="several_runs")
         if ids and (entry := self._get(*ids)):
             return entry
         from difflib import get_close_matches  # noqa: PLC0415 - most names are spelt right
 
         close = get_close_matches(name, self.names, n=1)
         hint = f"did you mean {close[0]!r}?" if close else "list runs: gpureport runs"
-        raise UnknownRunError(name, f'no file or stored run named "{name}"', hint)
+        raise UnknownRunError(name, f'no file or stored run named "{name}"', hint, code="unknown_run")
 
 
 def may_hold_sources(runs: "Sequence[IndexedRun]", sizes: Sequence[int]) -> bool:

@@ -136,31 +136,33 @@ def parse_condition(text: str) -> Condition:
     """
     match = _COMPARISON.fullmatch(text.strip())
     if match is None:
-        raise SettingsError("--where", f"{text!r} is no comparison", _HINT)
+        raise SettingsError("--where", f"{text!r} is no comparison", _HINT, code="not_a_comparison")
     key, operator, value = match[1].strip(), match[2].replace("==", "="), match[3].strip()
     if not key.startswith(("tag:", "param:")) and key not in KEYS:
         close = get_close_matches(key.lower(), KEYS, n=1)
         label = f"write tag:{key}{operator}{value} for a tag; other keys are {', '.join(KEYS)} and param:KEY"
-        raise SettingsError("--where", f"no key {key!r}", f"did you mean {close[0]!r}?" if close else label)
+        hint = f"did you mean {close[0]!r}?" if close else label
+        raise SettingsError("--where", f"no key {key!r}", hint, code="unknown_key")
     found = Condition(key=key, operator=operator, value=value.replace(" ", "T") if key in _TIMES else value)
     if problem := _find_problem(found):
-        raise SettingsError("--where", f"{text!r}: {problem[0]}", problem[1])
+        code, what, hint = problem
+        raise SettingsError("--where", f"{text!r}: {what}", hint, code=code)
     return found
 
 
-def _find_problem(condition: Condition) -> tuple[str, str] | None:
-    """Return what is wrong with a condition and what to write instead; None when nothing is."""
+def _find_problem(condition: Condition) -> tuple[str, str, str] | None:
+    """Return the code of what is wrong with a condition, what it is and what to write instead; None when nothing is."""
     key, operator, value = condition.key, condition.operator, condition.value
     if key in _TEXTS and operator in _ORDERS:
-        return f"{key} is text", "compare it by =, != or ~"
+        return "operator_of_numbers", f"{key} is text", "compare it by =, != or ~"
     if key in _NUMBERS and operator == "~":
-        return f"{key} is a number", "compare it by =, !=, <, <=, > or >="
+        return "operator_of_texts", f"{key} is a number", "compare it by =, !=, <, <=, > or >="
     if key == "duration" and _parse_seconds(value) is None:
-        return f"{value!r} is no duration", "write it as 90s, 30m, 2h or 1h30m"
+        return "not_a_duration", f"{value!r} is no duration", "write it as 90s, 30m, 2h or 1h30m"
     if (key == "gpus" or (condition.label and operator in _ORDERS)) and _parse_number(value) is None:
-        return f"{value!r} is no number", f"write it as {key}{operator}8"
+        return "not_a_number", f"{value!r} is no number", f"write it as {key}{operator}8"
     if key in _TIMES and operator != "~" and not _DATE.fullmatch(value):
-        return f"{value!r} is no date", "write it as 2026-10, 2026-10-14 or 2026-10-14T09:30"
+        return "not_a_time", f"{value!r} is no date", "write it as 2026-10, 2026-10-14 or 2026-10-14T09:30"
     return None
 
 
@@ -181,7 +183,8 @@ def parse_since(text: str, now: int) -> Condition:
         )
     date = text.strip().replace(" ", "T")
     if not _DATE.fullmatch(date):
-        raise SettingsError("--since", f"{text!r} is no time", "write it as 30d, 12h, 2026-10-14 or 2026-10-14T09:30")
+        hint = "write it as 30d, 12h, 2026-10-14 or 2026-10-14T09:30"
+        raise SettingsError("--since", f"{text!r} is no time", hint, code="not_a_time")
     return Condition(key="ended", operator=">=", value=date)
 
 
@@ -204,7 +207,7 @@ def _require_label(runs: Sequence[IndexedRun], kind: str, key: str) -> None:
     close = get_close_matches(key, known, n=1)
     listed = ", ".join(list(known)[:8]) or "none"
     hint = f"did you mean {kind}:{close[0]}?" if close else f"{kind}s of the runs are: {listed}"
-    raise SettingsError("--where", f"no stored run has the {kind} {key!r}", hint)
+    raise SettingsError("--where", f"no stored run has the {kind} {key!r}", hint, code="unknown_label")
 
 
 def _matches_date(microseconds: int, run: IndexedRun, operator: str, value: str) -> bool:

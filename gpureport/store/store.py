@@ -14,7 +14,7 @@ from gpureport.places import Place
 from gpureport.places.mapping import map_places
 from gpureport.recording import Recording, Run
 from gpureport.redaction.tables import redact_column, redact_extra_columns
-from gpureport.regular_files import UnsafeFileError
+from gpureport.regular_files import UnsafeFileError, code_system_error
 from gpureport.series_rows import RowsInMemory, SeriesRows
 from gpureport.store import atomic_writes, run_index, run_json, series_file, series_reader
 from gpureport.store.indexed_run import IndexedRun
@@ -28,8 +28,9 @@ from gpureport.store.stored_names import find_store_folder
 from gpureport.store.stored_rows import StoredRows
 
 FORMAT = 1
-"""Version of the store's layout. 1 (2026-11): run.json, hardware.parquet, rejects.jsonl.zst a run."""
-_SERIES, _TRAINING, _REJECTS = "hardware.parquet", "training.parquet", "rejects.jsonl.zst"
+"""Version of the store's layout. 1 (2026-11): run.json, hardware.parquet per run."""
+_SERIES, _TRAINING = "hardware.parquet", "training.parquet"
+_DAMAGED = ("damaged or missing", "ingest the run again")
 _MOST_ROWS_IN_MEMORY = 6_000_000
 """Rows up to which a run is read at once: about 400 MB."""
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
@@ -73,9 +74,11 @@ class Store:
         try:
             version = int(json.loads(read_stored_file(marker, MOST_SETTINGS_BYTES))["format"])
         except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-            raise StoreError(str(marker), "cannot be read", "restore it or ingest into a new store") from error
+            hint = "restore it or ingest into a new store"
+            raise StoreError(str(marker), "cannot be read", hint, code="damaged_store") from error
         if version > FORMAT:
-            raise StoreError(str(marker), f"format {version} is newer than {FORMAT}", "upgrade gpureport")
+            what = f"format {version} is newer than {FORMAT}"
+            raise StoreError(str(marker), what, "upgrade gpureport", code="newer_store")
 
     def write(self, reading: ReadableRun, importer_version: str, label_source: Run | None = None) -> Entry:
         """Read a run into the store; an existing run of the same id is replaced whole.
@@ -96,11 +99,8 @@ class Store:
                 importer_version=importer_version,
                 series_sha256=series_sha256,
                 training_sha256=self._write_training(redact_column(reading.training(), "name"), folder / _TRAINING),
-                source_state=reading.source_state,
             )
             with atomic_writes.raise_store_errors(self.folder):
-                if rejects := reading.rejects():
-                    (folder / _REJECTS).write_bytes(rejects)
                 (folder / RUN_FILE).write_text(run_json.dump_run(stored), encoding="utf-8")
         return Entry(stored, self._runs / run.id)
 
@@ -210,7 +210,7 @@ class Store:
             if now is not None and now.stored.series_sha256 != stored.series_sha256:
                 # another process replaced the run since the entry was read
                 return self.read(now)
-            raise StoreError(str(path), "damaged or missing", "ingest the run again") from error
+            raise StoreError(str(path), *_DAMAGED, code="damaged_run") from error
         return Recording(run=entry.run, rows=rows, training=training)
 
     @staticmethod
@@ -233,14 +233,13 @@ class Store:
         except UnsafeFileError as error:
             raise atomic_writes.refuse_file(error.filename, error) from error
         except _UNREADABLE as error:
-            raise StoreError(str(path), "damaged or missing", "ingest the run again") from error
+            raise StoreError(str(path), *_DAMAGED, code="damaged_run") from error
 
-    def relabel(self, entry: Entry, run: Run, source_state: str | None = None) -> Entry:
-        """Keep what is now said about a run: its name, step, params, tags and work, and the state of its tracker."""
+    def relabel(self, entry: Entry, run: Run) -> Entry:
+        """Keep what is now said about a run: its name, step, params, tags and work."""
         with atomic_writes.raise_store_errors(self.folder):
             current = self.get(entry.run.id) or entry
-            state = source_state or current.stored.source_state
-            stored = replace(current.stored, run=_copy_labels(current.run, run), source_state=state)
+            stored = replace(current.stored, run=_copy_labels(current.run, run))
             atomic_writes.write_text(entry.folder / RUN_FILE, run_json.dump_run(stored), self._runs)
         return Entry(stored, entry.folder)
 
@@ -256,14 +255,16 @@ class Store:
             StoreError: when they are damaged, or the file cannot be written.
         """
         if target.suffix != ".parquet":
-            raise StoreError(str(target), "the series are exported as Parquet", "name a file that ends in .parquet")
+            what = "the series are exported as Parquet"
+            raise StoreError(str(target), what, "name a file that ends in .parquet", code="unknown_file_type")
         if not self.intact(entry):
-            raise StoreError(str(entry.folder / _SERIES), "damaged or missing", "ingest the run again")
+            raise StoreError(str(entry.folder / _SERIES), *_DAMAGED, code="damaged_run")
         try:
             series = (entry.folder / _SERIES).read_bytes()
             atomic_writes.replace_file(target, series_file.redact_series(series), target.parent)
         except OSError as error:
-            raise StoreError(str(target), error.strerror or "cannot be written", "choose another file") from error
+            what, code = error.strerror or "cannot be written", code_system_error(error, "cannot_write")
+            raise StoreError(str(target), what, "choose another file", code=code) from error
 
 
 def _try_entry(folder: Place) -> Entry | None:

@@ -12,18 +12,18 @@ from gpureport.importers.logs.host import HostLog
 from gpureport.importers.protocol.importer import ReadOptions
 from tests.fuzz.mutations import LARGEST, MUTATIONS
 
-CAPTURES = Path(__file__).parents[1] / "importers" / "logs" / "host" / "captures"
+CAPTURES = Path(__file__).parents[1] / "readers" / "pairs" / "host"
 AROUND = (1_795_280_300_000_000, 1_795_280_420_000_000)
 FORMS: dict[str, tuple[str, ...]] = {
-    "sadf -d": ("sadf_utc.csv", "sadf_epoch.csv", "sadf_local.csv"),
-    "sadf -j": ("sadf.json", "sadf_local.json"),
-    "sar": ("sar_live.txt", "sar_12h.txt", "sar_de.txt"),
-    "mpstat -o JSON": ("mpstat.json",),
-    "mpstat": ("mpstat.txt",),
-    "vmstat": ("vmstat.txt", "vmstat_utc.txt"),
-    "pidstat": ("pidstat.txt", "pidstat_h.txt"),
-    "top": ("top.txt", "top_cores.txt"),
-    "csv": ("psutil.csv",),
+    "sadf -d": ("captured_sadf_utc.csv", "captured_sadf_epoch.csv", "captured_sadf_local.csv"),
+    "sadf -j": ("captured_sadf_json.txt", "captured_sadf_local_json.txt"),
+    "sar": ("captured_sar_live.txt", "captured_sar_12h.txt", "captured_sar_de.txt"),
+    "mpstat -o JSON": ("captured_mpstat_json.txt",),
+    "mpstat": ("captured_mpstat.txt",),
+    "vmstat": ("captured_vmstat.txt", "captured_vmstat_utc.txt"),
+    "pidstat": ("captured_pidstat.txt", "captured_pidstat_h.txt"),
+    "top": ("captured_top.txt", "captured_top_cores.txt"),
+    "csv": ("captured_psutil.csv",),
     "uprof": (),
 }
 TOKENS = (

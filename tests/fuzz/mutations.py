@@ -15,7 +15,7 @@ from tests.importers.written_logs import HEADER, log, row, stamp
 
 QUERY = "query"
 """The form of CSV of `--query-gpu`."""
-FORMS = (QUERY, "dmon", "pmon", "compute_apps", "stats", "mixed", *snapshots.SEEDS)
+FORMS = (QUERY, "dmon", "pmon", "compute_apps", "mixed", *snapshots.SEEDS)
 LARGEST = 100_000
 """Bytes of a log at most."""
 
@@ -28,12 +28,6 @@ def _monitors() -> dict[str, list[str]]:
         for s in range(20)
         for gpu, pid in ((0, 7), (0, 8), (1, 9))
     ]
-    samples = [
-        f"{gpu}, {name:<8}, {1773480413000000 + s * 1000000}, {s}"
-        for gpu in range(2)
-        for name in ("procClk", "gpuUtil", "violPwr")
-        for s in range(30)
-    ]
     named = [line.replace("NVIDIA L4", f"NVIDIA {line[23:26]}") for line in log(20).splitlines()]
     instances = dmon(30, names=("mig_id", "gi_id", "ci_id", "sm", "GPM:Util")).replace(" x ", " - ")
     dmons = [
@@ -43,12 +37,11 @@ def _monitors() -> dict[str, list[str]]:
         csv(dmon(50, 4)),
         csv(dmon(50), header=False),
     ]
-    mixed = ["epoch 1: 0.5", dmon(9), "$ nvidia-smi pmon", process_list(9, 60), *named, apps, *listed[:9], *samples[:9]]
+    mixed = ["epoch 1: 0.5", dmon(9), "$ nvidia-smi pmon", process_list(9, 60), *named, apps, *listed[:9]]
     return {
         "dmon": [*dmons, instances, dmon(20).replace("#Date", "#").replace("20260314", ""), dmon(5, names=("fb",))],
         "pmon": [process_list(60), process_list(60, pids=(7,)), process_list(30).replace("20260314 ", "")],
         "compute_apps": ["\n".join([apps, *listed, ""]), "\n".join([apps, *listed, apps, *listed[:7]])],
-        "stats": ["\n".join([*samples, ""]), "\n".join(sorted(samples))],
         "mixed": ["\n".join([*mixed, ""]), "\n".join(reversed(mixed)), dmon(40) + log(40), process_list(9) + dmon(9)],
     }
 

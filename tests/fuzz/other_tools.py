@@ -21,7 +21,10 @@ MAP = Mapping(
 _ALL = {"DCGM_FI_DEV_GPU_UTIL_RATIO": ["0", "1"], "DCGM_FI_DEV_XID_ERRORS": ["0", "79"], "DCGM_FI_DEV_FB_USED": ["1"]}
 FORMS: dict[str, tuple[str, ...]] = {
     "gpustat": (other_tools.gpustat_log(3), other_tools.gpustat_log(12, indent=None)),
-    "nvitop": (other_tools.nvitop_csv(12), *(p.read_text() for p in other_tools.CAPTURES if "nvitop" in str(p))),
+    "nvitop": (
+        other_tools.nvitop_csv(12),
+        *(p.read_text() for p in sorted(Path("tests/readers/pairs/nvitop").resolve().glob("captured_*.csv"))),
+    ),
     "dmon": (other_tools.dmon_log(10), other_tools.dmon_log(10, stamped=True)),
     "prometheus": (
         other_tools.prometheus_answer(DCGM_FI_DEV_GPU_UTIL=[str(n) for n in range(20)]) * 2,

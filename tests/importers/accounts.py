@@ -1,13 +1,11 @@
 """What a recording of a damaged log is held to: its account, its values and its times."""
 
-from datetime import UTC, datetime
-
 import numpy as np
 
-from gpureport import columns
 from gpureport.testing import Recording
+from tests.support import logs
 
-START = int(datetime(2026, 3, 14, 9, tzinfo=UTC).timestamp() * 1e6)
+START = int(logs.EPOCH * 1e6)
 """Time of the first stamp of `logs.stamp`, in microseconds."""
 
 
@@ -22,7 +20,7 @@ def kept(recording: Recording) -> int:
     assert quality.accounted
     assert quality.rows_kept == len(recording.series)
     for device in recording.run.devices:
-        assert (np.diff(columns.integers(recording.rows_of(device.id).column("timestamp"))) >= 0).all()
+        assert (np.diff(_times(recording, device.id)) >= 0).all()
     return quality.rows_kept
 
 
@@ -38,8 +36,11 @@ def absent(recording: Recording) -> list[tuple[str, str, int]]:
 
 def seconds(recording: Recording, device: str = "gpu:0", start: int = START) -> list[float]:
     """Return the times of a device, in seconds of the log's hour."""
-    times = columns.integers(recording.rows_of(device).column("timestamp")).tolist()
-    return [(time - start) / 1e6 for time in times]
+    return [(time - start) / 1e6 for time in _times(recording, device).tolist()]
+
+
+def _times(recording: Recording, device: str) -> np.ndarray:
+    return recording.rows_of(device).column("timestamp").to_numpy().astype("datetime64[us]").astype(np.int64)
 
 
 def column(recording: Recording, metric: str, device: str = "gpu:0") -> list[float | None]:

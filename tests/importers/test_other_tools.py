@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
-from gpureport.importers import HOST_IMPORTERS, IMPORTERS, Labels, Reading, ReadOptions, find_runs
+from gpureport.importers import IMPORTERS, Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.protocol.column_map import read_column_map as read_map
 from gpureport.testing import Recording
 from tests.importers import other_tools, written_logs
@@ -55,14 +55,6 @@ def test_every_moment_becomes_rows(tmp_path: Path, form: str) -> None:
     assert kept(found) == 6 * rows
     assert found.run.quality.rejected == ()
     assert found.run.sources[0].kind == kind
-
-
-@pytest.mark.parametrize("path", other_tools.CAPTURES, ids=lambda path: f"{path.parent.parent.name}-{path.name}")
-def test_captures_are_of_one_kind(path: Path) -> None:
-    """What a tool wrote is recognised by its own importer, and by no other."""
-    head = path.read_bytes()
-    assert path.parent.parent.name in {each.kind for each in (*IMPORTERS, *HOST_IMPORTERS) if each.identify(head)}
-    assert len([each for each in IMPORTERS if each.identify(head)]) == (path.parent.parent.name != "host")
 
 
 @pytest.mark.parametrize("form", [form for form in ROWS if form != "mapped"])

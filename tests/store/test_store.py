@@ -341,10 +341,12 @@ def test_the_store_is_found_upwards(tmp_path: Path) -> None:
     assert Store.find(below).folder == tmp_path / ".gpureport"
 
 
-def test_rejected_lines_are_kept(tmp_path: Path) -> None:
-    """What was not understood lies beside the run as it was, with its line and reason."""
+def test_five_rejected_lines_of_each_reason_are_kept(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
-    entry = stored(store, tmp_path / "a", log(3) + "odd line\n")
-    query = f"select * from read_json('{entry.folder / 'rejects.jsonl.zst'}')"  # noqa: S608 - a path of this test
-    lines = duckdb.connect().execute(query).fetchall()
-    assert lines == [(5, "wrong number of cells", "odd line")]
+    odd = "".join(f"odd line {number}\n" for number in range(7))
+    entry = stored(store, tmp_path / "a", log(3) + odd + "x" * 300 + "\n")
+    told = json.loads((entry.folder / "run.json").read_text("utf-8"))["run"]["quality"]["rejected"]
+    assert [each["rows"] for each in told] == [8]
+    assert told[0]["examples"] == [{"line": 5 + number, "text": f"odd line {number}"} for number in range(5)]
+    (kept,) = store.named(entry.run.id).run.quality.rejected
+    assert [each.line for each in kept.examples] == [5, 6, 7, 8, 9]

@@ -119,7 +119,7 @@ def test_hostile_names_do_not_steer_the_terminal(gpureport: Program, tmp_path: P
     shown = [gpureport("-v", "ingest", "gpu.csv", "--name", "a\x1b[31m\nb"), gpureport("runs")]
     texts = [text for each in shown for text in (each.out, each.err)]
     assert [code for code in ("\x1b", "\x07") for text in texts if code in text] == []
-    assert max(len(line) for text in texts for line in text.splitlines()) < 200
+    assert max(len(line) for text in texts for line in text.splitlines()) < 250
 
 
 def test_strict_does_not_mind_gpus_left_out(gpureport: Program, tmp_path: Path) -> None:
@@ -159,3 +159,20 @@ def test_a_compressed_log_that_is_cut_is_read_as_far_as_it_goes(gpureport: Progr
     (tmp_path / "a.csv.gz").write_bytes(content[: len(content) // 2])
     done = gpureport("ingest", "a.csv.gz")
     assert (done.code, done.out.startswith("Stored a: 1 GPU, "), "cut" in done.out) == (0, True, True)
+
+
+def test_a_verbose_ingest_says_what_each_column_became(gpureport: Program, tmp_path: Path) -> None:
+    (tmp_path / "gpu.csv").write_text(log().replace("power.draw [W]", "power_W"))
+    told = [line.strip() for line in gpureport("-v", "ingest", "gpu.csv").out.splitlines() if "column " in line]
+    assert told == [
+        "column timestamp: timestamp",
+        "column index: index",
+        "column name: model",
+        "column utilization.gpu [%]: gpu_utilization_ratio",
+        "column memory.used [MiB]: gpu_memory_used_bytes",
+        "column power_W: gpu_power_watts",
+    ]
+    again = gpureport("-v", "ingest", "gpu.csv")
+    assert (again.code, "column " in again.out) == (0, False)
+    gone = gpureport("--debug", "ingest", "gpu.csv", "--explain")
+    assert (gone.code, "code: gone_option" in gone.err) == (2, True)

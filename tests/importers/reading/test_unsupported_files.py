@@ -74,7 +74,5 @@ def test_dates_above_rows_are_no_columns(tmp_path: Path) -> None:
     text = "".join(
         f"Sat Mar 14 09:00:{second:02d} UTC 2026\n0, {50 + second % 9} %, {1000 + second} MiB\n" for second in range(40)
     )
-    with pytest.raises(
-        SourceError, match=r"--columns column_1,column_2,column_3, with .* column_2 \(%\), column_3 \(MiB\)"
-    ):
+    with pytest.raises(SourceError, match="--columns column_1,column_2,column_3, with"):
         read_text(tmp_path, text)
