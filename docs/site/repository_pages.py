@@ -5,6 +5,7 @@ The pages are written for readers of the repository: their links name files of t
 """
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,3 +52,11 @@ def _site_link(link: str, here: Path, page: str) -> str:
 def on_post_page(output: str, **_given: object) -> str:
     """Give the dialog of the search the name that the theme leaves out."""
     return output.replace(_SEARCH, f'{_SEARCH} aria-label="Search"')
+
+
+def on_post_build(config: "MkDocsConfig") -> None:
+    """Write llms.txt: one line per page, for readers that are programs."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    from generators import llms_index  # noqa: PLC0415 - found beside this file
+
+    Path(config.site_dir, "llms.txt").write_text(llms_index.llms_index(), encoding="utf-8", newline="\n")

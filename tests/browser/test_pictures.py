@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-from tests.docs.pictures import IMAGES, PICTURES, ROOT, Picture, read_text, save_picture, take_picture, write_report
+from generators.pictures import IMAGES, PICTURES, ROOT, Picture, read_text, save_picture, take_picture, write_report
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -18,7 +17,7 @@ _TRIED = {"report", "step-1-starved"}
 @pytest.mark.browser
 @pytest.mark.parametrize("picture", [each for each in PICTURES if each.name in _TRIED], ids=lambda each: each.file.stem)
 def test_picture_shows_what_the_report_says(browser: "Browser", picture: Picture, tmp_path: Path) -> None:
-    """A picture that is made now holds the same text as the one stored; else run `python -m tests.docs.pictures`."""
+    """A picture that is made now holds the same text as the one stored."""
     write_report(picture.sources, tmp_path / "report.html")
     taken, text = take_picture(browser, picture, tmp_path / "report.html")
     save_picture(taken, text, tmp_path / "picture.png")

@@ -3,6 +3,8 @@
 import re
 import subprocess
 import sys
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,18 +13,10 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are not among the tools
 
 import gpureport
-from gpureport import __version__, settings
-from gpureport.analysis import RULES
-from gpureport.checks.limit import parse_limit
-from gpureport.checks.policy_settings import read_policy
+from gpureport import __version__
 from gpureport.cli.main import COMMANDS
-from gpureport.comparison.statistics.slow_changes import allow_points
-from gpureport.comparison.steps.compared_figures import BY_METRIC, POINTS
-from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.errors import GpureportError
-from gpureport.recording_advice import GPU_COMMAND
-from tests.comparison.runs import sampled
-from tests.nightly.nights import changed
+from gpureport.testing import Recording, check, recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +30,11 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 def blocks(page: Path, language: str) -> list[str]:
     """Return the code blocks of a page in one language."""
     return [text for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")) if kind == language]
+
+
+def named(run: Recording, name: str) -> Recording:
+    """Return a recording under a name and identity of its own."""
+    return replace(run, run=replace(run.run, id=name, name=name))
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
@@ -53,23 +52,6 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
         page.relative_to(ROOT).as_posix() for page in PAGES if page not in seen and page.is_relative_to(ROOT / "docs")
     )
     assert islands == []
-
-
-def test_readme_counts_every_check() -> None:
-    """The table of what is found names as many checks as there are kinds."""
-    table = (ROOT / "README.md").read_text(encoding="utf-8").partition("| **it finds** |")[2].partition("\n\n")[0]
-    rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("| ")]
-    assert sum(row.count(",") + 1 for row in rows) == sum(len(rule.kinds) for rule in RULES)
-
-
-def test_readme_commands_are_those_of_continuous_integration() -> None:
-    """The set-up commands of the README run, letter for letter, in .ci/run."""
-    commands = [line for block in blocks(ROOT / "README.md", "sh") for line in block.splitlines() if ".venv" in line]
-    run = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
-    assert len(commands) == 2
-    assert [command for command in commands if command not in run] == []
-    # what the README leaves out
-    assert ".venv/bin/python -m pytest -m slow -n 4" in run
 
 
 def test_readme_names_the_commands_of_a_first_hour() -> None:
@@ -129,32 +111,19 @@ def test_settings_example_is_accepted(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_policy_example_is_accepted(tmp_path: Path) -> None:
+def test_policy_example_is_accepted() -> None:
     """The policy of the guide to gates is valid, and every limit its table names is one."""
     guide = ROOT / "docs" / "how-to" / "gates.md"
     *policies, baseline = blocks(guide, "toml")
-    (tmp_path / "gpureport.toml").write_text(baseline, encoding="utf-8")
-    assert settings.read_settings(tmp_path / "gpureport.toml").content["baseline"] == {"name": "main"}
+    assert tomllib.loads(baseline)["baseline"] == {"name": "main"}
+    run = recording(util=[90.0] * 600)
     for example, rules in zip(policies, (3, 2), strict=True):
-        (tmp_path / "gpureport.toml").write_text(example, encoding="utf-8")
-        assert len(read_policy(settings.read_settings(tmp_path / "gpureport.toml")).entries) == rules
+        assert len(check(tomllib.loads(example), run)) == rules
     cells = [line.split("|")[1] for line in guide.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
     limits = [text for cell in cells for text in re.findall(r"`([^`]+)`", cell) if " " in text or text == "problem"]
-    named = [parse_limit(text).words for text in limits if not text.startswith("--")]
+    named = [text for text in limits if not text.startswith("--")]
     assert len(named) >= 15
-
-
-def test_gates_page_states_the_intervals_of_single_runs() -> None:
-    """The intervals of the page on gates are those that the comparison of single runs allows for."""
-    guide = (ROOT / "docs" / "how-to" / "gates.md").read_text(encoding="utf-8")
-    least = {
-        "up to 2 min": allow_points(120.0),
-        "5 min": allow_points(300.0),
-        "10 min and more": max(POINTS, allow_points(600.0)),
-    }
-    for length, points in least.items():
-        assert f"| {length} | ±{points * 100:.0f} points | {points * 100 + 5:.0f} points |" in guide
-    assert f"its interval is ±{BY_METRIC[PER_WORK].margin(100.0):.0f}%" in guide
+    assert len(check(named, run)) == len(named)
 
 
 @pytest.mark.parametrize("runs", [3, 5, 10])
@@ -163,19 +132,12 @@ def test_gates_page_states_the_intervals_of_several_runs(runs: int) -> None:
     guide = (ROOT / "docs" / "how-to" / "gates.md").read_text(encoding="utf-8")
     places = np.arange(runs) - (runs - 1) / 2
     means = 70.0 + places / places.std(ddof=1)
-    baseline = [sampled(f"old {place}", util=np.full(1800, mean)) for place, mean in enumerate(means)]
-    checked = [sampled("new", util=np.full(1800, 70.0))]
-    (check,) = changed("change gpu_utilization_ratio >= -50 points", baseline, checked)
-    assert check.bounds is not None
-    width = 50 * (check.bounds[1] - check.bounds[0])
+    baseline = [named(recording(util=np.full(1800, mean)), f"old {place}") for place, mean in enumerate(means)]
+    checked = named(recording(util=np.full(1800, 70.0)), "new")
+    (change,) = check("change gpu_utilization_ratio >= -50 points", checked, baseline=baseline)
+    assert change.bounds is not None
+    width = 50 * (change.bounds[1] - change.bounds[0])
     assert f"| {runs} | ±{width:.1f} | {5 / width:.1f} points |" in guide
-
-
-def test_recording_guide_prints_the_one_raw_command() -> None:
-    """A raw query of the recording guide is the one that every page prints."""
-    page = ROOT / "docs" / "how-to" / "record.md"
-    queries = [line for line in page.read_text().splitlines() if line.startswith("nvidia-smi --query-gpu")]
-    assert queries == [GPU_COMMAND]
 
 
 def test_citation_keeps_its_schema_and_is_of_this_version() -> None:

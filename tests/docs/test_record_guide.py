@@ -1,5 +1,6 @@
 """The commands of the guide to recording run on a machine with a stand-in driver, a stand-in Docker and a pod."""
 
+import json
 import os
 import re
 import subprocess
@@ -11,7 +12,6 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are not among the tools
 
-from gpureport.record_folder import RUN_FILE, parse_run_file
 from tests.docs.test_pages import PAGES, ROOT, blocks
 from tests.recorder.stand_in import install_stand_in
 
@@ -45,9 +45,8 @@ def run(words: Sequence[str], folder: Path) -> None:
 
 def read_exit_code(recorded: Path) -> int | None:
     """Return the exit code of the job that a recording tells."""
-    told = parse_run_file((recorded / RUN_FILE).read_text())
-    assert told is not None
-    return told.exit_code
+    code: int | None = json.loads((recorded / "run.json").read_text())["exit_code"]
+    return code
 
 
 @pytest.mark.slow

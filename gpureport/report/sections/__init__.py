@@ -4,5 +4,5 @@ Imports `model`, `runs` and `wording`; no format and no chart.
 A new section: one module here that returns a `RunTable` or `RunFacts` a run, a field of `Report` with its heading,
 and the call in `builder.py`. Terminal, Markdown and JSON show it without new code. A page and a PDF show it by
 `templates/sections/NAME.html` and `NAME.typ`, each with its line in `report.html` and `report.typ`.
-`pytest tests/docs --update-golden` then writes the field into `docs/reference/report-1.schema.json`.
+`python docs/site/make_pages.py` then writes the field into `docs/reference/report-1.schema.json`.
 """

@@ -3,11 +3,11 @@
 import json
 
 import pytest
+from generators import report_schema
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it ships no types
 
 from gpureport.report.formats.json import report_json
 from gpureport.report.model.report_content import Report
-from tests.docs import report_schema
 from tests.report import sample_reports
 
 STRICT = Draft202012Validator(report_schema.strict(report_schema.schema()))

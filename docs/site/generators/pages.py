@@ -20,7 +20,7 @@ from gpureport.limits import LIMITS
 from gpureport.metrics import METRICS, Metric, Scope
 from gpureport.report.sections.findings.advice_steps import name_frameworks
 
-MADE = "This page is made from the code by `python -m pytest tests/docs --update-golden`.\n"
+MADE = "This page is made from the code by `python docs/site/make_pages.py`.\n"
 
 
 def row(*cells: str) -> str:
@@ -219,7 +219,7 @@ def _usage(name: str, command: click.Command) -> str:
 
 
 _CLI = """Every command takes `--help`. `gpureport` alone says which recordings and logs this folder holds, and what
-to do next. [Error messages](messages.md) lists every error with its remedy.
+to do next.
 
 One line lets Tab complete commands, options, checks, stored runs, baselines and files:
 

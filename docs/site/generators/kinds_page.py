@@ -3,13 +3,13 @@
 import inspect
 from collections.abc import Iterator
 
+from generators.kind_signs import SIGNS
+from generators.pages import MADE, table
 from gpureport.analysis import RULES
 from gpureport.analysis.engine import selection
 from gpureport.analysis.rules.kind_description import KindDescription
 from gpureport.analysis.rules.rule import Rule
 from gpureport.testing import Threshold
-from tests.docs.kind_signs import SIGNS
-from tests.docs.pages import MADE, table
 
 _UNITS = {"1": "", "": "", "s": " s", "Cel": " °C", "W": " W", "By": " bytes", "Hz": " Hz"}
 _HEAD = f"""# Kinds of findings

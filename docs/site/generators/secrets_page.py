@@ -3,9 +3,9 @@
 import textwrap
 from collections.abc import Iterable
 
+from generators.pages import MADE, table
 from gpureport.limits import LONGEST_SECRET_PATTERN, MOST_SECRET_PATTERNS
 from gpureport.redaction import HIDDEN, forms, names
-from tests.docs.pages import MADE, table
 
 _HEAD = f"""# Secrets
 

@@ -1,4 +1,4 @@
-"""The pictures of docs/reference/kinds.md, from the sample logs: python -m tests.docs.kind_pictures draws them."""
+"""The pictures of docs/reference/kinds.md, from the sample logs: python docs/site/make_pages.py pictures draws them."""
 
 import json
 import re
@@ -9,10 +9,10 @@ from pathlib import Path
 import pandas as pd
 
 import gpureport
+from generators.kind_signs import SIGNS
 from gpureport.metrics import METRICS
-from tests.docs.kind_signs import SIGNS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PICTURES = ROOT / "docs" / "images" / "kinds"
 _SAMPLES = ROOT / "sample_logs"
 _WIDTH, _LEFT, _PANEL, _GAP, _POINTS = 640, 8, 56, 24, 240

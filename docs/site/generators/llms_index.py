@@ -1,4 +1,4 @@
-"""docs/llms.txt: one line a page, in the order of the site's navigation, for readers that are programs."""
+"""llms.txt of the site: one line per page, in the order of the site's navigation, for readers that are programs."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]  # its stubs are not among the tools
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 _SITE = DOCS / "site" / "mkdocs.yml"
 _HEAD = """# gpureport
 
@@ -17,7 +17,7 @@ _HEAD = """# gpureport
 
 
 def llms_index() -> str:
-    """Return docs/llms.txt."""
+    """Return the text of llms.txt."""
     parts = [_HEAD]
     for title, entries in _read_sections():
         parts += [f"## {title}\n", "\n".join(_page_line(page) for page in list_pages(entries)) + "\n"]

@@ -1,4 +1,4 @@
-"""Every error message that the code can print, read from the places that raise it."""
+"""Every wording that stands beside a code, read from the places that make it: errors, reasons and notes."""
 
 import ast
 import re
@@ -49,14 +49,21 @@ class Message:
     """What an error says.
 
     Attributes:
-        module: the module that raises it, relative to the package.
-        what: what is wrong, with … for what is only known when the program runs.
+        module: the module that makes it, relative to the package.
+        code: its code; empty where it has none, or where only a run of the program knows it.
+        what: what is said, with … for what is only known when the program runs.
         hint: what to do about it; empty where `what` says it.
     """
 
     module: str
+    code: str
     what: str
     hint: str
+
+    @property
+    def room(self) -> str:
+        """The folder of the package, or the module at its top."""
+        return self.module.partition("/")[0].removesuffix(".py")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,21 +153,31 @@ class _Module:
                 yield from self._read_pairs(node.value)
             elif isinstance(node, ast.Call):
                 places = _ARGUMENTS.get(getattr(node.func, "attr", getattr(node.func, "id", "")), ())
+                named = {each.arg: each.value for each in node.keywords}
+                code = named.get("code", named.get("reason_code"))
                 if places and len(node.args) > places[-1]:
-                    yield from self._pair(node, *(node.args[place] for place in places))
+                    what, *hint = (node.args[place] for place in places)
+                    yield from self._pair(node, what, hint[0] if hint else None, code)
+                elif code is not None and (text := named.get("template", named.get("reason", named.get("text")))):
+                    yield from self._pair(node, text, code=code)
 
     def _read_pairs(self, value: ast.expr) -> Iterator[Message]:
         """Yield the pairs of what is wrong and what to do in an expression."""
         for node in ast.walk(value):
             if isinstance(node, ast.Tuple) and len(node.elts) == 2:
-                yield from self._pair(node, *node.elts)
+                what, hint = node.elts
+                yield from self._pair(node, what, hint)
 
-    def _pair(self, node: ast.expr, what: ast.expr, hint: ast.expr | None = None) -> Iterator[Message]:
+    def _pair(
+        self, node: ast.expr, what: ast.expr, hint: ast.expr | None = None, code: ast.expr | None = None
+    ) -> Iterator[Message]:
         hints = self._resolve(hint) if hint else [_Text(text="", branches=frozenset())]
+        codes = [text.text for text in self._resolve(code)] if code else [""]
+        named = " or ".join(sorted(set(codes) - {UNKNOWN}))
         for first, second in product(self._resolve(what), hints):
             both = first.join(second)
             if re.search("[A-Za-z]{2}", first.text) and both.is_possible(self._branches.get(node, frozenset())):
-                yield Message(module=self._name, what=first.text, hint=second.text)
+                yield Message(module=self._name, code=named, what=first.text, hint=second.text)
 
     def _resolve(  # noqa: PLR0911 - a case for each form of an expression
         self, value: ast.expr, above: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from pathlib import Path
 from textwrap import wrap
 from xml.sax.saxutils import escape
 
-_PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
+_PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 _WIDTH, _MARGIN, _GAP, _LINE = 760, 12, 8, 15
 _LETTER = 6.3
 """Width of a letter at 11 px, roughly; a line that is a little short does no harm."""

@@ -1,27 +1,23 @@
 """The pictures of README and tutorial: first screens of reports on the recorded steps, in light and in dark colours.
 
-`python -m tests.docs.pictures` makes all of docs/images anew; it needs Chromium. Each picture holds the text that it
+`make_pages.py --screenshots` makes all of docs/images anew; it needs Chromium. Each picture holds the text that it
 shows, so that a test can say that a page has changed since (`tests/browser/test_pictures.py`).
 """
 
 import io
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
+from playwright.sync_api import Browser, sync_playwright
 
-from tests.benchmarks.report_browser import chromium
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 IMAGES = ROOT / "docs" / "images"
 _STEPS = ("1-starved", "2-more-workers", "3-pinned-memory", "4-mixed-precision", "5-larger-batch")
 _WIDTH = 1280
@@ -75,7 +71,7 @@ def write_report(sources: Sequence[str], page: Path) -> None:
     subprocess.run(words, cwd=ROOT / "sample_logs/recorded/training_steps", check=True)
 
 
-def take_picture(browser: "Browser", picture: Picture, page: Path) -> tuple[bytes, str]:
+def take_picture(browser: Browser, picture: Picture, page: Path) -> tuple[bytes, str]:
     """Return the upper part of a page as PNG, and the text in it."""
     tab = browser.new_page(viewport={"width": _WIDTH, "height": 1600}, color_scheme="dark" if picture.dark else "light")
     tab.goto(page.as_uri())
@@ -103,15 +99,12 @@ def read_text(file: Path) -> str:
         return str(image.info.get(_TEXT, ""))
 
 
-def main() -> None:
+def make_all() -> None:
     """Make all pictures."""
-    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as engine:
+        browser = engine.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = Path(folder) / "report.html"
         for picture in PICTURES:
             write_report(picture.sources, page)
             save_picture(*take_picture(browser, picture, page), picture.file)
             sys.stdout.write(f"{picture.file.relative_to(ROOT)}: {picture.file.stat().st_size} bytes\n")
-
-
-if __name__ == "__main__":
-    main()

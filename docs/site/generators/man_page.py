@@ -1,4 +1,4 @@
-"""docs/gpureport.1: the manual page, from the words of the command line."""
+"""The manual page, from the words of the command line; `make_pages.py --manual FILE` writes it."""
 
 import inspect
 import textwrap
@@ -23,13 +23,13 @@ _FILES = (
 
 
 def man_page() -> str:
-    """Return docs/gpureport.1."""
+    """Return the manual page as roff."""
     context = click.Context(gpureport, info_name="gpureport", **gpureport.context_settings)
     first, *others = [" ".join(text.split()) for text in inspect.cleandoc(gpureport.help or "").split("\n\n")]
     options = [each.get_help_record(context) for each in gpureport.get_params(context)]
     codes = next(text for text in others if text.startswith("Exit codes: ")).removeprefix("Exit codes: ")
     lines = [
-        '.\\" Made from the code by python -m pytest tests/docs --update-golden.',
+        '.\\" Made from the code by docs/site/make_pages.py.',
         ".TH GPUREPORT 1",
         ".nh",
         ".ad l",
