@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from tests.fuzz.host_mutations import timechart
+from tests.support.logs import timechart
 from tests.importers.logs.host.series import clock, rejected, text, values
 
 
