@@ -1,11 +1,9 @@
 """Every reader that is given damaged texts: the texts to begin with, and how a text reaches it."""
 
 import gzip
-import io
 import json
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -13,12 +11,12 @@ from tempfile import TemporaryDirectory
 from zlib import crc32
 
 import gpureport
-from gpureport.cli.main import main
 from gpureport.testing import Recording
 from tests.importers.trackers.mlflow.stores import Made, database, folder, monitored, run_id
 from tests.importers.trackers.neptune import databases, dumps, folders
 from tests.importers.trackers.neptune.schedule import Schedule
 from tests.support import logs
+from tests.support.program import run_program
 
 SAMPLES, CAPTURES = Path("sample_logs").resolve(), Path("tests/importers/logs").resolve()
 _INTERNAL = 5
@@ -123,15 +121,10 @@ class Target:
 
 def run(place: Path, *arguments: str) -> int:
     """Run the program in a folder; return its exit code, which no text may make that of an internal error."""
-    said = io.StringIO()
-    with chdir(place), redirect_stdout(io.StringIO()), redirect_stderr(said):
-        try:
-            main([*arguments])
-        except SystemExit as left:
-            code = int(left.code or 0)
-    assert code != _INTERNAL, said.getvalue()
-    assert "Traceback" not in said.getvalue()
-    return code
+    done = run_program(place, *arguments)
+    assert done.code != _INTERNAL, done.err
+    assert "Traceback" not in done.err
+    return done.code
 
 
 def read(source: Path | str, **options: object) -> list[Recording]:
@@ -188,12 +181,8 @@ def _make_files() -> dict[str, bytes]:
         write_logs(place)
         assert run(place, "ingest", "gpu.csv", "--name", "old", "--step", "a", "--tag", "by=hand") == 0
         run(place, "nightly", "gpu.csv", "--date", "2026-03-14", "--site", "site")
-        compared = io.StringIO()
-        with chdir(place), redirect_stdout(compared), redirect_stderr(io.StringIO()):
-            try:
-                main(["compare", "gpu.csv", "other.csv", "--format", "json"])
-            except SystemExit:
-                (place / "comparison.json").write_text(compared.getvalue())
+        compared = run_program(place, "compare", "gpu.csv", "other.csv", "--format", "json")
+        (place / "comparison.json").write_text(compared.out)
         return {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
 
 

@@ -33,12 +33,12 @@ _WEAK = """\
 root:letmein@dbhost | letmein; postgres:secret@db | secret; ann:1234@gpu7 | 1234; admin:Swordfish@node-7 | Swordfish;
 db=root:mean@dbhost | mean; map:letmein@db | letmein; api key: 4f9d8a7b6c5e | 4f9d8a7b6c5e; hr:1234@db | 1234;
 API key: hunter2x9abc | hunter2x9abc; wandb key: local-12ab34cd56ef | local-12ab34cd56ef; License Key: AB12-CD34 | AB12;
-licence key: ABCD-1234-EFGH-5678 | ABCD-1234-EFGH-5678; token: 123456789012 | 123456789012; my API key: hunter2 | hunter2;
+token: 123456789012 | 123456789012; my API key: hunter2 | hunter2;
 wandb key: 123456789012 | 123456789012; api key: abcdefabcdefabcdefabcdefabcdefabcdef | abcdef; step:99@db | 99;
 access token: hunter2x9 | hunter2x9; admin password: hunter | hunter; ann_f:1234@gpu7 | 1234; ar:100@dbhost | 100;
 dev-map:1234@db | 1234; ann-lr:1234@prod | 1234; loss:0@node-7 | :0; map:1@db/x | :1; seen token: hunter2x9 | hunter2x9;
 total token: 12345678901234567890 | 1234567; auth token: 123456789012 | 123456789012; per token: hunter2x9 | hunter2x9;
-total/token: 12345678901234567890 | 1234567; a/token: hunter2x9 | hunter2x9"""
+licence key: ABCD-1234-EFGH-5678 | ABCD-1234-EFGH-5678; total/token: 12345678901234567890 | 1234567; a/token: hunter2x9 | hunter2x9"""
 WEAK = dict(pair.strip().split(" | ") for pair in _WEAK.split(";"))
 """Passwords that are words or numbers, and keys that only the word before tells."""
 STAYS = (
