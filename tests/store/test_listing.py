@@ -24,8 +24,8 @@ uuid=GPU-2; gpus=2; gpus==2; gpus >= 2; duration>1h; duration>=1h30m; duration<0
 started=2026-10-24T08; started=2026-10-24T06Z; started>=2026-10-24 08:00; started~2026-*-24*; ended<=2026-10-24T09:30;
 ended!=2025; tag:user=ann; tag:user~a*; tag:note=a=b; tag:empty=; param:batch=64.0; param:batch>=64; source=nvidia_smi;
 param:optimizer!=sgd; host=node_1"""
-DIFFERS = """name=resnet; step!=base; model!=NVIDIA L4; model~*h100*; gpus != 2; gpus<2; duration>1h30min; started>2026-10-24;
-ended<2026-10-24T09:30; param:batch<64"""
+DIFFERS = """name=resnet; step!=base; model!=NVIDIA L4; model~*h100*; gpus != 2; gpus<2; duration>1h30min;
+started>2026-10-24; ended<2026-10-24T09:30; param:batch<64"""
 NONSENSE = """gpus; =8; gpu=8; user=ann; name>x; gpus~8; gpus=many; param:lr<fast; duration>3; started>today;
 tag:user>3x; tag:usr=ann"""
 RUN = {
