@@ -24,10 +24,19 @@ install_programs() {
         apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+# a server of S3 and its client, apart from the tools of a virtual environment: they bring thirty packages of their own
+install_bucket() {
+    python3 -m venv "$1/s3" && "$1/s3/bin/pip" install 'moto[server]' awscli
+    mkdir -p "$1/programs"
+    ln -s "$PWD/$1"/s3/bin/{aws,moto_server} "$1/programs/"
+    export PATH="$PWD/$1/programs:$PATH"
+}
+
 # copies the files to a folder, without what git ignores, so that the checkout stays as it is and nothing else can help
 copy_tree() {
     mkdir -p "$1"
     tar --exclude-vcs --exclude-vcs-ignores -cf - . | tar -xf - -C "$1"
+    git -C "$1" init -q && git -C "$1" add -A
 }
 
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_QUIET=1

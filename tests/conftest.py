@@ -1,6 +1,8 @@
 """Options every test may use, and what runs beside what."""
 
 import os
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,11 +30,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests with real parts as slow, but for smoke tests; they begin, so that at the end no process waits."""
+    for item in items:
+        missing = [name for name in _list_needs(item) if find_spec(name) is None]
+        if missing:
+            item.add_marker(pytest.mark.skip(reason=f"needs {', '.join(missing)}"))
     real = {item for item in items if any(item.get_closest_marker(name) for name in _LONG)}
     for item in real:
         if not item.get_closest_marker("smoke"):
             item.add_marker("slow")
     items.sort(key=lambda item: item not in real)
+
+
+def _list_needs(item: pytest.Item) -> Iterator[str]:
+    """Yield the packages that a test asks for by its marks."""
+    if item.get_closest_marker("browser"):
+        yield "playwright"
+    for mark in item.iter_markers("needs"):
+        yield from mark.args
 
 
 @pytest.fixture

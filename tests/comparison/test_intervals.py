@@ -11,7 +11,7 @@ from gpureport.comparison.statistics.difference_estimate import estimate_within_
 from gpureport.comparison.statistics.gap_count import GapCount, gap_lengths
 from gpureport.comparison.statistics.mean_estimate import MeanEstimate, mean_estimate
 from gpureport.comparison.steps.steady_state import settled
-from tests.benchmarks.coverage import claimed_of_short
+from tests.comparison.coverage import claimed_of_short
 from tests.comparison.processes import Process, autoregressive, processes
 
 IDLE = 5.0

@@ -13,7 +13,7 @@ from gpureport.nightly.history.capture import capture_run as kept
 from gpureport.nightly.history.night_history import History
 from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
 from gpureport.testing import analyze
-from tests.benchmarks import nightly
+from tests.nightly import simulation as nightly
 from tests.nightly.made import day
 from tests.truth import suite
 

@@ -7,6 +7,7 @@ from textwrap import wrap
 from xml.sax.saxutils import escape
 
 _PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
+_PACKAGE = _PYPROJECT.with_name("gpureport")
 _WIDTH, _MARGIN, _GAP, _LINE = 760, 12, 8, 15
 _LETTER = 6.3
 """Width of a letter at 11 px, roughly; a line that is a little short does no harm."""
@@ -24,11 +25,7 @@ text { font: 11px system-ui, sans-serif; fill: #4a5460 }
 def draw_rooms() -> str:
     """Return the SVG: a row a layer, each of which imports the rows below it alone."""
     contracts = tomllib.loads(_PYPROJECT.read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
-    inner = {
-        contract["containers"][0].removeprefix("gpureport."): list(_list_rooms(contract["layers"]))
-        for contract in contracts
-        if contract["type"] == "layers" and contract["containers"] != ["gpureport"]
-    }
+    inner = {room.name: sorted(_list_parts(room)) for room in _PACKAGE.iterdir() if room.is_dir()}
     (layers,) = (contract["layers"] for contract in contracts if contract.get("containers") == ["gpureport"])
     shared = next(place for place, layer in enumerate(layers) if "importers" in layer) + 1
     inner[_SHARED] = list(_list_rooms(layers[shared:]))
@@ -47,6 +44,11 @@ def _list_rooms(layers: Sequence[str]) -> Iterator[str]:
     """Yield the rooms of some layers, as a contract writes them: `(nightly) | (fleet)`."""
     for layer in layers:
         yield from (room.strip(" ()") for room in layer.split("|"))
+
+
+def _list_parts(room: Path) -> Iterator[str]:
+    """Yield the folders of a room."""
+    yield from (part.parent.name for part in room.glob("*/__init__.py"))
 
 
 def _draw_row(row: Sequence[str], inner: dict[str, list[str]], top: float, body: list[str]) -> float:

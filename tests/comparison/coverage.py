@@ -1,6 +1,6 @@
 """How often intervals hold the mean they are for, on processes whose mean is known.
 
-    python -m tests.benchmarks.coverage [--trials 1000]
+    python -m tests.comparison.coverage [--trials 1000]
 
 Prints the tables of docs/explanation/comparing-runs.md.
 """
