@@ -38,7 +38,8 @@ wandb key: 123456789012 | 123456789012; api key: abcdefabcdefabcdefabcdefabcdefa
 access token: hunter2x9 | hunter2x9; admin password: hunter | hunter; ann_f:1234@gpu7 | 1234; ar:100@dbhost | 100;
 dev-map:1234@db | 1234; ann-lr:1234@prod | 1234; loss:0@node-7 | :0; map:1@db/x | :1; seen token: hunter2x9 | hunter2x9;
 total token: 12345678901234567890 | 1234567; auth token: 123456789012 | 123456789012; per token: hunter2x9 | hunter2x9;
-licence key: ABCD-1234-EFGH-5678 | ABCD-1234-EFGH-5678; total/token: 12345678901234567890 | 1234567; a/token: hunter2x9 | hunter2x9"""
+total/token: 12345678901234567890 | 1234567; a/token: hunter2x9 | hunter2x9;
+licence key: ABCD-1234-EFGH-5678 | ABCD-1234-EFGH-5678"""
 WEAK = dict(pair.strip().split(" | ") for pair in _WEAK.split(";"))
 """Passwords that are words or numbers, and keys that only the word before tells."""
 STAYS = (

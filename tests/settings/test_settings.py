@@ -77,7 +77,9 @@ def test_what_is_read(gpureport: Program, tmp_path: Path) -> None:
     """The file of this folder counts without being named; another one is named; without one there is no price."""
     assert "EUR" not in gpureport("analyze", "gpu.csv", "--format", "json").out
     for path, words in ((tmp_path / "gpureport.toml", ()), (tmp_path / "b.toml", ("--config", "b.toml"))):
-        path.write_text('[prices]\ngpu_hour = 2.5\ncurrency = "EUR"\n[secrets]\nnames = ["vault_id", "*_pin"]\n')
+        path.write_text(
+            '[prices]\ngpu_hour = 2.5\ncurrency = "EUR"\ndate = 2026-03-14\n[secrets]\nnames = ["vault_id", "*_pin"]\n'
+        )
         (run,) = json.loads(gpureport("analyze", "gpu.csv", "--format", "json", *words).out)["runs"]
         assert "EUR" in json.dumps(run)
         path.unlink()

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from tests.support.logs import timechart
 from tests.importers.logs.host.series import clock, rejected, text, values
+from tests.support.logs import timechart
 
 
 def test_sockets_are_added_up_and_midnight_is_passed(tmp_path: Path) -> None:
