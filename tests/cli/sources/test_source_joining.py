@@ -17,7 +17,8 @@ TRAINING = "timestamp,loss\n" + "".join(f"{stamp(at).replace('/', '-')},{9 - at 
 @pytest.fixture(autouse=True)
 def logs(tmp_path: Path) -> None:
     """Four logs of a job, and one of the job after it."""
-    write(tmp_path, a=query(range(60)), copies=dmon(range(60)), host=HOST, loss=TRAINING, b=query(range(100, 160)))
+    logs = {"host": HOST, "loss": TRAINING, "b": query(range(100, 160))}
+    write(tmp_path, ".log", a=query(range(60)), copies=dmon(range(60)), **logs)
 
 
 def runs(gpureport: Program, *words: str) -> list[tuple[str, str, list[str]]]:
