@@ -6,7 +6,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NoReturn
+from typing import Any, NoReturn
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -54,7 +54,7 @@ def make(number: int) -> Recording:
             (chance.random(rows) < 0.01) * chance.choice(HOLES)
         )
     names = [name for name in COLUMNS if name == "util" or shape.random() < 0.5]
-    series = {name: [_series(chance, rows, COLUMNS[name]) for _ in range(gpus)] for name in names}
+    series: dict[str, Any] = {name: [_series(chance, rows, COLUMNS[name]) for _ in range(gpus)] for name in names}
     host = {name: _series(chance, rows, HOST[name]) for name in HOST if shape.random() < 0.4}
     made = recording(
         every=every,

@@ -26,7 +26,7 @@ ROWS: dict[str, tuple[str, Callable[[int], str], int]] = {
 }
 """Kind, a log of so many moments, and the rows of the series that a moment makes."""
 FORMS = pytest.mark.parametrize("form", ROWS)
-BOUNDED = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]}
+BOUNDED = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def recording(folder: Path, form: str, text: str | bytes, **options: object) -> Recording:
@@ -52,7 +52,7 @@ def test_every_moment_becomes_rows(tmp_path: Path, form: str) -> None:
 
 
 @FORMS
-@settings(max_examples=40, **BOUNDED)
+@BOUNDED
 @given(data=st.data())
 def test_a_cut_costs_the_last_moment_at_most(tmp_path: Path, form: str, data: st.DataObject) -> None:
     """A log cut at any byte keeps every moment that was whole, and accounts for the rest."""
@@ -71,7 +71,7 @@ def test_a_cut_costs_the_last_moment_at_most(tmp_path: Path, form: str, data: st
 
 
 @FORMS
-@settings(max_examples=25, **BOUNDED)
+@BOUNDED
 @given(data=st.data())
 def test_nul_bytes_cost_their_moment_at_most(tmp_path: Path, form: str, data: st.DataObject) -> None:
     _, make, rows = ROWS[form]

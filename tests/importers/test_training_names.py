@@ -1,6 +1,7 @@
 """Training metrics recognised by their names: what counts work, and which way an evaluation gets better."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,7 +75,7 @@ def runs(folder: Path, metrics: list[dict[str, list[Point]]]) -> list[Run]:
     database(folder / "mlflow.db", made)
     found = gpureport.read(f"mlflow:{folder / 'mlflow.db'}")
     for each in found:
-        times = each.training.column("timestamp").to_pylist()
+        times: list[Any] = each.training.column("timestamp").to_pylist()
         assert times == sorted(times)
     return sorted((each.run for each in found), key=lambda run: run.name)
 
@@ -97,8 +98,10 @@ def test_work_is_the_throughput_over_the_time_it_was_logged_for(tmp_path: Path) 
     first, second, *rest = runs(tmp_path, [{"it/s": paused}, both, *({"it/s": each} for each in none)])
     assert first.work is not None
     # the first point speaks for time before the recording
-    assert (first.work.amount, first.work.unit) == (pytest.approx(20 + 40 + 20, abs=0.5), "steps")
+    assert first.work.amount == pytest.approx(20 + 40 + 20, abs=0.5)
+    assert first.work.unit == "steps"
     # samples count before steps, and training before validation
     assert second.work is not None
-    assert (second.work.amount, second.work.unit) == (pytest.approx(20, abs=0.5), "samples")
+    assert second.work.amount == pytest.approx(20, abs=0.5)
+    assert second.work.unit == "samples"
     assert [run.work for run in rest] == [None] * 4

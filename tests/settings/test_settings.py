@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,7 @@ REFUSED = {
     f"[secrets]\nnames = {['ab'] * 101}": ":2: ",
 }
 """What is refused, and what follows the name of the file."""
-CODES = (
+CODES: tuple[tuple[dict[str, Any], str], ...] = (
     ({"policy": [{"limit": "problem", "sometimes": 1}]}, "unknown_key"),
     ({"price": {}}, "unknown_section"),
     ({"policy": 3}, "not_a_table"),

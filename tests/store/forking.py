@@ -77,7 +77,6 @@ class Forks:
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         if library is not None:
             environment |= {"LD_PRELOAD": str(library), "MPLBACKEND": "agg"}
-        self.folder = folder
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.store.forking"],
             cwd=folder,

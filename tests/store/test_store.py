@@ -12,6 +12,7 @@ import duckdb
 import pandas as pd
 import polars as pl
 import pytest
+from pyarrow import compute as pc
 from pyarrow import parquet
 
 import gpureport as api
@@ -74,16 +75,10 @@ def test_long_and_short_devices_are_read_as_they_were(gpureport: Program, tmp_pa
     exported = parquet.read_table("out.parquet").select(names)
     for device in ("gpu:0", "gpu:1", "gpu:2", "gpu:3"):
         rows = direct.rows_of(device).select(names[1:])
-        own = exported.filter(is_of(exported, device)).select(names[1:])
+        own = exported.filter(pc.field("device") == device).select(names[1:])
         assert own.to_pylist() == rows.to_pylist(), device
     assert parquet.ParquetFile("out.parquet").num_row_groups > 1
     assert analysis(gpureport, stored.run["id"])["statistics"] == analysis(gpureport, "gpu.csv")["statistics"]
-
-
-def is_of(table: Any, device: str) -> Any:  # noqa: ANN401 - Arrow
-    import pyarrow.compute as pc  # noqa: PLC0415 - in this one test
-
-    return pc.equal(table.column("device").cast("string"), device)
 
 
 def test_a_column_named_late_is_kept(gpureport: Program, tmp_path: Path) -> None:

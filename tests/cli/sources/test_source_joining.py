@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.importers.reading.test_run_sources import dmon, query, write
-from tests.importers.written_logs import stamp
+from tests.importers.reading.test_run_sources import dmon, query
+from tests.support.logs import stamp, write
 
 HOST = "timestamp,cpu_percent\n" + "".join(f"{stamp(at).replace('/', '-')},50\n" for at in range(60))
 TRAINING = "timestamp,loss\n" + "".join(f"{stamp(at).replace('/', '-')},{9 - at / 60}\n" for at in range(60))
@@ -17,8 +17,8 @@ TRAINING = "timestamp,loss\n" + "".join(f"{stamp(at).replace('/', '-')},{9 - at 
 @pytest.fixture(autouse=True)
 def logs(tmp_path: Path) -> None:
     """Four logs of a job, and one of the job after it."""
-    logs = {"host": HOST, "loss": TRAINING, "b": query(range(100, 160))}
-    write(tmp_path, ".log", a=query(range(60)), copies=dmon(range(60)), **logs)
+    others = {"host": HOST, "loss": TRAINING, "b": query(range(100, 160))}
+    write(tmp_path, ".log", a=query(range(60)), copies=dmon(range(60)), **others)
 
 
 def runs(gpureport: Program, *words: str) -> list[tuple[str, str, list[str]]]:

@@ -14,7 +14,7 @@ from gpureport.testing import Run
 from tests.support.logs import HEADER, log, read, write
 
 LABELS = {"name": "base", "step": 0, "params": {"lr": 0.10, "amp": True, "seed": None}, "tags": {"user": "ada"}}
-OTHER_JSON = (
+OTHER_JSON: tuple[Any, ...] = (
     "{",
     "[1]",
     {},
