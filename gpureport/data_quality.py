@@ -4,21 +4,31 @@ Times are integer microseconds since 1970-01-01, on the time base of the recordi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from gpureport.redaction import redact_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectedLine:
+    """A line that was rejected: its number from 1, and what it says, without secrets and shortened."""
+
+    line: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:
     """Lines that were read but could not be used, by reason, with the number of the first of them (from 1).
 
-    It is None where the lines were counted after they had become rows of the series.
+    The number is None where the lines were counted after they had become rows of the series. A few are examples,
+    unless they were whole rows.
     """
 
     reason: str
     rows: int
     first_line: int | None
+    examples: tuple[RejectedLine, ...] = field(default=(), compare=False)
 
     @property
     def at(self) -> str:

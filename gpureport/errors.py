@@ -14,6 +14,8 @@ _REFUSALS = {errno.EIO, errno.EACCES, errno.EINTR, errno.EMFILE, errno.ENFILE, e
 _PACKAGE = Path(__file__).parent
 Problem = tuple[str, str]
 """What is wrong, and what to do about it: what an error is made of where the caller knows the place."""
+CodedProblem = tuple[str, str, str]
+"""The same, and its code."""
 _NO_THREAD = "can't start new thread"
 """What Python says where the system refuses one, for lack of memory or because of a limit."""
 _NO_SPACE = ("failed to map segment from shared object", "annot allocate memory")

@@ -37,7 +37,6 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/kinds.md": kinds_page.kinds_page,
     "docs/reference/limits.md": pages.limits_page,
     "docs/reference/metrics.md": pages.metrics_page,
-    "docs/reference/oddities.md": pages.oddities_page,
     "docs/reference/python.md": pages.python_page,
     "docs/reference/report-1.schema.json": report_schema.page,
     "docs/reference/secrets.md": secrets_page.secrets_page,

@@ -15,14 +15,6 @@ def list_first(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
-def format_columns_option(names: Sequence[str], units: Sequence[str] = ()) -> str:
-    """Return the option to type for rows without a header, and which of its names are still unknown.
-
-    Args:
-        names: one for each cell; `column_3` stands for one that is not known.
-        units: the unit that each cell states, empty for none; nothing where no cell does.
-    """
-    pairs = zip(names, units or [""] * len(names), strict=True)
-    unknown = [f"{name} ({unit})" if unit else name for name, unit in pairs if name.startswith("column_")]
-    line = f"name its columns: --columns {shlex.quote(','.join(names))}"
-    return line + (f", with the fields of --query-gpu in place of {', '.join(unknown)}" if unknown else "")
+def format_columns_option(names: Sequence[str]) -> str:
+    """Return the option to type for rows without a header, with a stand-in for each cell."""
+    return f"name its columns: --columns {shlex.quote(','.join(names))}, with the fields of --query-gpu in their place"

@@ -17,11 +17,6 @@ class ReadableRun(Protocol):
         """Its id; complete after the last batch."""
         ...
 
-    @property
-    def source_state(self) -> str | None:
-        """What tells, without reading it, whether it is still the same; None where nothing does."""
-        ...
-
     def batches(self) -> Iterator["pa.Table"]:
         """Yield its series."""
         ...
@@ -36,8 +31,4 @@ class ReadableRun(Protocol):
 
     def renamed(self) -> Mapping[str, str]:
         """Return the new ids of renamed devices by the ids in the batches, after the last batch."""
-        ...
-
-    def rejects(self) -> bytes:
-        """Return its rejected lines, after the last batch."""
         ...

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any, TypeVar
 
-from gpureport.data_quality import AbsentCells, ClockStep, LogEvent, LogGap, Quality, Rejected
+from gpureport.data_quality import AbsentCells, ClockStep, LogEvent, LogGap, Quality, Rejected, RejectedLine
 from gpureport.limits import LAST_MICROSECOND
 from gpureport.recording import Device, Run, Source, Stage, Work
 
@@ -29,8 +29,6 @@ class StoredRun:
         importer_version: version of the importers that read it.
         series_sha256: sha256 of the file of its series; None in what was stored before there was one.
         training_sha256: sha256 of the file of its training metrics; None without training metrics.
-        source_state: hash of what its tracker said of it before it was read; None where nothing tells without reading
-            whether the tracker holds more by now.
     """
 
     run: Run
@@ -38,7 +36,6 @@ class StoredRun:
     importer_version: str
     series_sha256: str | None = None
     training_sha256: str | None = None
-    source_state: str | None = None
 
 
 def dump_run(stored: StoredRun) -> str:
@@ -49,7 +46,7 @@ def dump_run(stored: StoredRun) -> str:
         # as it was written before there was common work
         del run["work"]["is_common"]
     content: dict[str, Any] = {"importer_version": stored.importer_version, "columns": stored.columns, "run": run}
-    for name in ("series_sha256", "training_sha256", "source_state"):
+    for name in ("series_sha256", "training_sha256"):
         if getattr(stored, name) is not None:
             content[name] = getattr(stored, name)
     return json.dumps({**content, "sha256": _hash_content(content)}, indent=1) + "\n"
@@ -75,7 +72,6 @@ def load_run(text: str) -> StoredRun:
             importer_version=content["importer_version"],
             series_sha256=content.get("series_sha256"),
             training_sha256=content.get("training_sha256"),
-            source_state=content.get("source_state"),
         )
     )
 
@@ -119,7 +115,7 @@ def _load_run_entry(entry: Mapping[str, Any]) -> Run:
 
 def _load_quality(entry: Mapping[str, Any]) -> Quality:
     nested = {
-        "rejected": _load_each(Rejected, entry["rejected"]),
+        "rejected": tuple(map(_load_rejected, entry["rejected"])),
         "absent_cells": _load_each(AbsentCells, entry["absent_cells"]),
         "gaps": _load_each(LogGap, entry["gaps"]),
         "clock_steps": _load_each(ClockStep, entry["clock_steps"]),
@@ -127,6 +123,10 @@ def _load_quality(entry: Mapping[str, Any]) -> Quality:
         "notes": tuple(entry["notes"]),
     }
     return Quality(**{**entry, **nested})
+
+
+def _load_rejected(entry: Mapping[str, Any]) -> Rejected:
+    return Rejected(**{**entry, "examples": _load_each(RejectedLine, entry.get("examples", ()))})
 
 
 def _load_each(kind: type[Part], entries: Iterable[Mapping[str, Any]]) -> tuple[Part, ...]:

@@ -28,8 +28,8 @@ from gpureport.store.stored_names import find_store_folder
 from gpureport.store.stored_rows import StoredRows
 
 FORMAT = 1
-"""Version of the store's layout. 1 (2026-11): run.json, hardware.parquet, rejects.jsonl.zst a run."""
-_SERIES, _TRAINING, _REJECTS = "hardware.parquet", "training.parquet", "rejects.jsonl.zst"
+"""Version of the store's layout. 1 (2026-11): run.json, hardware.parquet per run."""
+_SERIES, _TRAINING = "hardware.parquet", "training.parquet"
 _DAMAGED = ("damaged or missing", "ingest the run again")
 _MOST_ROWS_IN_MEMORY = 6_000_000
 """Rows up to which a run is read at once: about 400 MB."""
@@ -99,11 +99,8 @@ class Store:
                 importer_version=importer_version,
                 series_sha256=series_sha256,
                 training_sha256=self._write_training(redact_column(reading.training(), "name"), folder / _TRAINING),
-                source_state=reading.source_state,
             )
             with atomic_writes.raise_store_errors(self.folder):
-                if rejects := reading.rejects():
-                    (folder / _REJECTS).write_bytes(rejects)
                 (folder / RUN_FILE).write_text(run_json.dump_run(stored), encoding="utf-8")
         return Entry(stored, self._runs / run.id)
 
@@ -238,12 +235,11 @@ class Store:
         except _UNREADABLE as error:
             raise StoreError(str(path), *_DAMAGED, code="damaged_run") from error
 
-    def relabel(self, entry: Entry, run: Run, source_state: str | None = None) -> Entry:
-        """Keep what is now said about a run: its name, step, params, tags and work, and the state of its tracker."""
+    def relabel(self, entry: Entry, run: Run) -> Entry:
+        """Keep what is now said about a run: its name, step, params, tags and work."""
         with atomic_writes.raise_store_errors(self.folder):
             current = self.get(entry.run.id) or entry
-            state = source_state or current.stored.source_state
-            stored = replace(current.stored, run=_copy_labels(current.run, run), source_state=state)
+            stored = replace(current.stored, run=_copy_labels(current.run, run))
             atomic_writes.write_text(entry.folder / RUN_FILE, run_json.dump_run(stored), self._runs)
         return Entry(stored, entry.folder)
 

@@ -31,6 +31,7 @@ from gpureport.findings import (
     Severity,
     Threshold,
 )
+from gpureport.importers.protocol.note_codes import find_note_code, find_reject_code
 from gpureport.recording import HOST, Device, Recording, Run, Source, Stage, Work
 from gpureport.testing.recordings import (
     GIB,
@@ -100,6 +101,8 @@ __all__ = [
     "check",
     "compare",
     "event",
+    "find_note_code",
+    "find_reject_code",
     "finding",
     "found",
     "read",

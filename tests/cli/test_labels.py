@@ -40,6 +40,7 @@ def notes(outcome: Outcome) -> str:
 
 def test_runs_are_labelled_as_they_are_stored_and_afterwards(gpureport: Program, logs: Path) -> None:
     """The id stays, labels given by hand win, and one line says what was labelled and what was not."""
+    (logs / "gpu02.csv.json").write_text('{"tags": {"node": "gpu02"}}')
     plain = gpureport("ingest", str(logs))
     assert tags(gpureport, "job4411") == {}
     labelled = gpureport("ingest", str(logs), "--labels", "jobs.csv", "--tag", "account=art")
@@ -51,7 +52,7 @@ def test_runs_are_labelled_as_they_are_stored_and_afterwards(gpureport: Program,
     assert "gpu02: several rows fit equally well: lines 3, 4" in again.err
     expected = {"user": "ada", "account": "art", "job": "4411", "node": "gpu01", "job_state": "COMPLETED"}
     assert tags(gpureport, "job4411") == expected
-    assert tags(gpureport, "gpu02") == {"account": "art"}
+    assert tags(gpureport, "gpu02") == {"account": "art", "node": "gpu02"}
     ids = [
         sorted(line.rpartition(" ")[2] for line in each.out.splitlines() if "Id" in line) for each in (plain, labelled)
     ]

@@ -14,8 +14,8 @@ from gpureport.report.wording.differences.comparison_reasons import describe_rea
 from gpureport.testing import Device, Recording, Source, Verdict, analyze
 from tests.comparison.runs import delta, level, sampled
 from tests.genuine import TRACKERS, needs_trackers
-from tests.importers.trackers.mlflow.test_mapping import read
-from tests.importers.trackers.neptune.reading import recordings
+from tests.importers.trackers.tracked import recording as read
+from tests.importers.trackers.tracked import recordings
 
 pytestmark = [
     pytest.mark.tracker,

@@ -49,10 +49,10 @@ def read_state(folder: Path) -> State:
 
 
 def _hash_file(path: Path) -> str:
-    """Return the hash of a file; of `run.json` without the state of the source, which is read again where unknown."""
+    """Return the hash of a file; of `run.json` without its own hash."""
     content = path.read_bytes()
     if path.name == "run.json":
-        said = {key: value for key, value in json.loads(content).items() if key not in {"source_state", "sha256"}}
+        said = {key: value for key, value in json.loads(content).items() if key != "sha256"}
         content = json.dumps(said).encode()
     return sha256(content).hexdigest()
 

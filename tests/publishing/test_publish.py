@@ -15,11 +15,11 @@ from gpureport.publishing import publish
 from gpureport.publishing.mlflow_figures import FolderWriter
 from tests.cli.program import Program, program
 from tests.importers.trackers.mlflow.servers import Reply, answering
-from tests.importers.trackers.mlflow.stores import Made, database, folder, monitored, run_id
-from tests.importers.trackers.mlflow.test_mapping import TICKS, read
+from tests.importers.trackers.mlflow.stores import TICKS, Made, database, folder, monitored, run_id
 from tests.importers.trackers.mlflow.test_safety import state
 from tests.importers.trackers.neptune import dumps
 from tests.importers.trackers.neptune.schedule import Schedule
+from tests.importers.trackers.tracked import recording as read
 
 EXPERIMENT = "mlruns/900000000000000000"
 RUN = Made(id=run_id(1), name="baseline", series=monitored(TICKS))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from gpureport.report.wording import terms
 from gpureport.testing import Verdict
-from tests.samples.test_golden import FOLDERS, analyzed
+from tests.samples.analysed import FOLDERS, analyzed
 
 FORBIDDEN = re.compile(
     r"\b(kinds?|devices?|episodes?|famil(y|ies)|comparability|replicates?|settled|held|judged|told)\b"

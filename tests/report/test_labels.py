@@ -32,10 +32,11 @@ _CHAINS: dict[str, list[tuple[str, str | None, tuple[float, str]]]] = {
     ],
 }
 _SINGLE = sorted(
-    str(path.parent.relative_to(sample_reports.SAMPLES)) for path in sample_reports.SAMPLES.glob("**/expected.json")
-    # a table with a map is read with an option only
-    if not {"recorded", "mapped"} & set(path.parts)
-)  # fmt: skip
+    path.parent.name
+    for path in sample_reports.SAMPLES.glob("*/README.md")
+    # a table with a map is read with an option only, and steps are a chain
+    if path.parent.name not in {"recorded", "mapped", "input_starved"}
+)
 _EXTENSIONS = (".json", ".md", ".html", ".txt")
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from gpureport.report.wording import terms
 from tests.report.print_words import FORBIDDEN, list_sample_sentences, list_words
-from tests.samples.test_golden import FOLDERS, analyzed
+from tests.samples.analysed import FOLDERS, analyzed
 
 _MOST_WORDS = 32
 """Words of a summary: a sentence of some 20, and a short remark; a figure with its units counts as one."""

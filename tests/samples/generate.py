@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from tests.samples import hardware, snapshots, workload
 from tests.samples.hardware import TICK, Trace
-from tests.samples.kinds import SCENARIOS
 from tests.samples.other_tools import Reading, dcgmi_dmon, gpustat_json, wandb_csv, wrapper_csv
-from tests.samples.scenarios import Faults, Machine, Scenario
+from tests.samples.scenarios import SCENARIOS, Faults, Machine, Scenario
 from tests.samples.workload import Course
 
 FloatArray = npt.NDArray[np.float64]

@@ -23,35 +23,21 @@ _BRAKED = 0.4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A kind of GPU.
+    """A kind of GPU."""
 
-    Attributes:
-        name: as nvidia-smi prints it.
-        memory_mib: memory installed.
-        reserved_mib: memory the driver keeps.
-        limit_watts: power limit.
-        idle_watts: power with no context.
-        ready_watts: power at full clock with nothing running.
-        clock_mhz: highest clock of the multiprocessors.
-        idle_clock_mhz: clock with no context.
-        slowdown_celsius: temperature at which software lowers the clock.
-        window_seconds: what a power reading averages over.
-        highest_mhz: highest clock it could run at, where somebody locked it to `clock_mhz`; None where nobody did.
-        default_watts: limit the board ships with, where somebody changed it; None where nobody did.
-    """
-
-    name: str
-    memory_mib: int
-    reserved_mib: int
-    limit_watts: float
-    idle_watts: float
-    ready_watts: float
-    clock_mhz: int
-    idle_clock_mhz: int
-    slowdown_celsius: float
-    window_seconds: float = 1.0
+    name: str  # as nvidia-smi prints it
+    memory_mib: int  # memory installed
+    reserved_mib: int  # memory the driver keeps
+    limit_watts: float  # power limit
+    idle_watts: float  # power with no context
+    ready_watts: float  # power at full clock with nothing running
+    clock_mhz: int  # highest clock of the multiprocessors
+    idle_clock_mhz: int  # clock with no context
+    slowdown_celsius: float  # temperature at which software lowers the clock
+    window_seconds: float = 1.0  # what a power reading averages over
+    # highest clock it could run at, where somebody locked it to `clock_mhz`; None where nobody did
     highest_mhz: int | None = None
-    default_watts: float | None = None
+    default_watts: float | None = None  # limit the board ships with, where somebody changed it; None where nobody did
 
 
 A10G = Model(
@@ -103,22 +89,14 @@ H100 = Model(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cooling:
-    """How a slot is cooled and fed.
+    """How a slot is cooled and fed."""
 
-    Attributes:
-        inlet_celsius: air at the card.
-        kelvin_per_watt: how much warmer a watt makes it in the long run.
-        seconds: time constant of card and heat sink.
-        fails_at: second from which the air no longer flows freely; None when it always does.
-        failed_kelvin_per_watt: what a watt does from then on.
-        braked: seconds between which the power supply asserts its brake; None when it never does.
-    """
-
-    inlet_celsius: float
-    kelvin_per_watt: float
-    seconds: float = 45.0
-    fails_at: float | None = None
-    failed_kelvin_per_watt: float = 0.0
+    inlet_celsius: float  # air at the card
+    kelvin_per_watt: float  # how much warmer a watt makes it in the long run
+    seconds: float = 45.0  # time constant of card and heat sink
+    fails_at: float | None = None  # second from which the air no longer flows freely; None when it always does
+    failed_kelvin_per_watt: float = 0.0  # what a watt does from then on
+    # seconds between which the power supply asserts its brake; None when it never does
     braked: tuple[float, float] | None = None
 
     @property

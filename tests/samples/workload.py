@@ -13,52 +13,30 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a job does between its first step and its last.
+    """What a job does between its first step and its last."""
 
-    Attributes:
-        steps: optimizer steps in all.
-        first: seconds from the start of the log to the first step.
-        compute_seconds: mean time one step keeps a GPU busy.
-        load_seconds: mean time the loader needs for one batch.
-        load_spread: how far one batch's loading time may lie from the mean, as a share of it.
-        shard_spread: how far a whole shard's loading time may lie from the mean, as a share of it.
-        launch_seconds: time between two steps in which no kernel runs.
-        prefetch: batches the loader keeps ready.
-        stall_steps: batches between two waits for storage; 0 for none.
-        stall_seconds: mean length of such a wait.
-        epoch_steps: steps between two pauses; 0 for none.
-        pause_seconds: length of such a pause.
-    """
-
-    steps: int
-    first: float
-    compute_seconds: float
-    load_seconds: float
-    load_spread: float = 0.2
-    shard_spread: float = 0.0
-    launch_seconds: float = 0.012
-    prefetch: int = 4
-    stall_steps: int = 0
-    stall_seconds: float = 0.0
-    epoch_steps: int = 0
-    pause_seconds: float = 0.0
+    steps: int  # optimizer steps in all
+    first: float  # seconds from the start of the log to the first step
+    compute_seconds: float  # mean time one step keeps a GPU busy
+    load_seconds: float  # mean time the loader needs for one batch
+    load_spread: float = 0.2  # how far one batch's loading time may lie from the mean, as a share of it
+    shard_spread: float = 0.0  # how far a whole shard's loading time may lie from the mean, as a share of it
+    launch_seconds: float = 0.012  # time between two steps in which no kernel runs
+    prefetch: int = 4  # batches the loader keeps ready
+    stall_steps: int = 0  # batches between two waits for storage; 0 for none
+    stall_seconds: float = 0.0  # mean length of such a wait
+    epoch_steps: int = 0  # steps between two pauses; 0 for none
+    pause_seconds: float = 0.0  # length of such a pause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """How a job went.
+    """How a job went."""
 
-    Attributes:
-        starts: when each step began on all GPUs.
-        ends: when each step ended on all GPUs.
-        loaded: when each batch was ready.
-        stalls: how long storage kept each batch waiting, at the beginning of its loading.
-    """
-
-    starts: FloatArray
-    ends: FloatArray
-    loaded: FloatArray
-    stalls: FloatArray
+    starts: FloatArray  # when each step began on all GPUs
+    ends: FloatArray  # when each step ended on all GPUs
+    loaded: FloatArray  # when each batch was ready
+    stalls: FloatArray  # how long storage kept each batch waiting, at the beginning of its loading
 
     def busy(self, at: npt.NDArray[np.floating]) -> FloatArray:
         """Return the seconds a GPU was busy up to each moment."""

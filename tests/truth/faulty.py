@@ -6,72 +6,49 @@ from tests.truth.setting import Setting
 
 def failing_fan(given: Setting) -> Script:
     """A fan that stops in the middle of the run."""
-    return Script(name="failing_fan", parts=given.job(given.work(1100)), kelvin=58.0, fails=0.4)
+    return Script(parts=given.job(given.work(1100)), kelvin=58.0, fails=0.4)
 
 
 def failing_fan_unsaid(given: Setting) -> Script:
     """The same, in a log without the reasons of the clock."""
-    return Script(
-        name="failing_fan_unsaid", parts=given.job(given.work(1200)), kelvin=58.0, fails=0.45, columns="no_reasons"
-    )
+    return Script(parts=given.job(given.work(1200)), kelvin=58.0, fails=0.45, columns="no_reasons")
 
 
 def power_brake(given: Setting) -> Script:
     """A power supply that asserts its brake twice."""
     brake = [given.work(70, label="hw_throttle", slow=0.32) for _ in range(2)]
     parts = given.job(given.work(350), brake[0], given.work(250), brake[1], given.work(200))
-    return Script(name="power_brake", parts=parts)
+    return Script(parts=parts)
 
 
 def low_limit(given: Setting) -> Script:
     """A power limit of two thirds of the default."""
-    return Script(
-        name="low_limit", parts=given.job(given.work(900)), limit=0.66, columns="full", whole=("power_limited",)
-    )
+    return Script(parts=given.job(given.work(900)), limit=0.66, columns="full", whole=("power_limited",))
 
 
 def narrow_link(given: Setting) -> Script:
     """A riser that gives a quarter of the lanes."""
-    return Script(
-        name="narrow_link", parts=given.job(given.work(700)), lanes=4, columns="full", whole=("pcie_degraded",)
-    )
+    return Script(parts=given.job(given.work(700)), lanes=4, columns="full", whole=("pcie_degraded",))
 
 
 def memory_errors(given: Setting) -> Script:
     """Errors that memory could not correct, in the middle of the run."""
-    return Script(
-        name="memory_errors", parts=given.job(given.work(700)), ecc=(1, 2), columns="full", whole=("ecc_error",)
-    )
+    return Script(parts=given.job(given.work(700)), ecc=(1, 2), columns="full", whole=("ecc_error",))
 
 
 def fallen_off(given: Setting) -> Script:
     """A GPU that is lost while two go on."""
-    return Script(
-        name="fallen_off", parts=given.job(given.work(800)), gpus=3, lost=(2, 0.55), columns="full", whole=("gpu_lost",)
-    )
+    return Script(parts=given.job(given.work(800)), gpus=3, lost=(2, 0.55), columns="full", whole=("gpu_lost",))
 
 
 def torn_log(given: Setting) -> Script:
     """Stretches without samples and cells without values, pauses between them."""
     parts = [part for _ in range(4) for part in (given.work(220), given.pause(9, 25, "unknown"))]
     holes = ((0.23, 0.07), (0.61, 0.1))
-    return Script(name="torn_log", parts=given.job(*parts, given.work(150)), holes=holes, absent=0.02, gpus=2)
+    return Script(parts=given.job(*parts, given.work(150)), holes=holes, absent=0.02, gpus=2)
 
 
 def bare_log(given: Setting) -> Script:
     """Utilisation and memory, and nothing else."""
     parts = [part for _ in range(5) for part in (given.work(180), given.pause(7, 30, "unknown"))]
-    return Script(name="bare_log", parts=given.job(*parts, given.work(120)), columns="bare", host=False)
-
-
-FAULTY = (
-    failing_fan,
-    failing_fan_unsaid,
-    power_brake,
-    low_limit,
-    narrow_link,
-    memory_errors,
-    fallen_off,
-    torn_log,
-    bare_log,
-)
+    return Script(parts=given.job(*parts, given.work(120)), columns="bare", host=False)

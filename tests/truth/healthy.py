@@ -6,22 +6,22 @@ from tests.truth.setting import Setting
 
 def steady(given: Setting) -> Script:
     """Training as it should be."""
-    return Script(name="steady", parts=given.job(given.work(1100)), columns="full", clean=True)
+    return Script(parts=given.job(given.work(1100)), columns="full", clean=True)
 
 
 def data_parallel(given: Setting) -> Script:
     """Four ranks that wait for each other inside their kernels."""
-    return Script(name="data_parallel", parts=given.job(given.work(900, heat=0.7)), gpus=4, clean=True)
+    return Script(parts=given.job(given.work(900, heat=0.7)), gpus=4, clean=True)
 
 
 def busy_host(given: Setting) -> Script:
     """All cores at work beside GPUs that are fed."""
-    return Script(name="busy_host", parts=given.job(given.work(1000, cpu=93.0, core=99.0)), clean=True)
+    return Script(parts=given.job(given.work(1000, cpu=93.0, core=99.0)), clean=True)
 
 
 def power_capped(given: Setting) -> Script:
     """Kernels that would draw more than the default limit."""
-    return Script(name="power_capped", parts=given.job(given.work(1000, heat=1.3)), columns="full", clean=True)
+    return Script(parts=given.job(given.work(1000, heat=1.3)), columns="full", clean=True)
 
 
 def hot(given: Setting) -> Script:
@@ -29,92 +29,68 @@ def hot(given: Setting) -> Script:
     card, work = given.card, given.work(1000, heat=0.8)
     watts = card.ready_watts + (0.94 * card.limit_watts - card.ready_watts) * 0.8
     kelvin = (card.slowdown_celsius - 4.5 - 27.0) * card.limit_watts / watts
-    return Script(name="hot", parts=given.job(work), kelvin=kelvin, columns="full", clean=True)
+    return Script(parts=given.job(work), kelvin=kelvin, columns="full", clean=True)
 
 
 def locked_clock(given: Setting) -> Script:
     """An operator who holds the clock at three quarters."""
-    return Script(name="locked_clock", parts=given.job(given.work(900)), clock=0.75, clean=True)
+    return Script(parts=given.job(given.work(900)), clock=0.75, clean=True)
 
 
 def preallocated(given: Setting) -> Script:
     """A framework that takes nearly all memory at once."""
     held = float(given.rng.choice([0.752, 0.93]))
     memory = Memory(first=held, grown=held, chunk=0.002)
-    return Script(
-        name="preallocated", parts=given.job(given.work(900)), memory=memory, whole=("mem_prealloc",), clean=True
-    )
+    return Script(parts=given.job(given.work(900)), memory=memory, whole=("mem_prealloc",), clean=True)
 
 
 def warm_up(given: Setting) -> Script:
     """Memory that grows for minutes and then rests."""
     memory = Memory(first=0.18, grown=0.72, chunk=0.015)
-    return Script(name="warm_up", parts=given.job(given.work(1200)), memory=memory, columns="full", clean=True)
+    return Script(parts=given.job(given.work(1200)), memory=memory, columns="full", clean=True)
 
 
 def longest_batch(given: Setting) -> Script:
     """Memory that follows the longest batch seen so far."""
     memory = Memory(first=0.3, grown=0.42, swing=0.3, chunk=0.004)
-    return Script(name="longest_batch", parts=given.job(given.work(1300)), memory=memory, clean=True)
+    return Script(parts=given.job(given.work(1300)), memory=memory, clean=True)
 
 
 def small_model(given: Setting) -> Script:
     """Little memory, all of the time."""
-    return Script(
-        name="small_model", parts=given.job(given.work(800)), memory=Memory(first=0.05, grown=0.09), clean=True
-    )
+    return Script(parts=given.job(given.work(800)), memory=Memory(first=0.05, grown=0.09), clean=True)
 
 
 def long_start(given: Setting) -> Script:
     """Minutes of compiling before the first step."""
     parts = (given.started(150, 260), given.work(900), given.over())
-    return Script(name="long_start", parts=parts, clean=True)
+    return Script(parts=parts, clean=True)
 
 
 def requests(given: Setting) -> Script:
     """A service that answers requests as they come."""
     part = Part(seconds=given.long(1200), texture="requests", step=0.03, rate=9.0, heat=0.6, cpu=14.0)
-    return Script(name="requests", parts=(part,), memory=Memory(first=0.4, grown=0.45), trap=True)
+    return Script(parts=(part,), memory=Memory(first=0.4, grown=0.45), trap=True)
 
 
 def days_of_requests(given: Setting) -> Script:
     """A service with busy hours and quiet ones, in which seconds pass without a request."""
     part = Part(seconds=given.long(1500), texture="requests", step=0.05, rate=7.0, swing=0.97, heat=0.6, cpu=11.0)
-    return Script(name="days_of_requests", parts=(part,), memory=Memory(first=0.4, grown=0.45), trap=True)
+    return Script(parts=(part,), memory=Memory(first=0.4, grown=0.45), trap=True)
 
 
 def sliced(given: Setting) -> Script:
     """A GPU cut into instances, whose utilisation the driver does not give."""
-    return Script(name="sliced", parts=given.job(given.work(900)), columns="full", absent=3.0, clean=True)
+    return Script(parts=given.job(given.work(900)), columns="full", absent=3.0, clean=True)
 
 
 def retired_errors(given: Setting) -> Script:
     """Memory errors from before the run, a link that sleeps when idle, and a few cells without a value."""
     parts = given.job(given.work(500), given.pause(7, 12, "epoch"), given.work(500))
-    return Script(name="retired_errors", parts=parts, columns="full", ecc=(3, 0), absent=0.004, trap=True)
+    return Script(parts=parts, columns="full", ecc=(3, 0), absent=0.004, trap=True)
 
 
 def aliased(given: Setting) -> Script:
     """Steps of a second and more with waits of half a second between them, which coarse samples hit or miss."""
     step = float(given.rng.uniform(1.1, 1.8))
-    return Script(name="aliased", parts=given.job(given.work(1100, step=step, duty=0.76, spread=0.15)), trap=True)
-
-
-HEALTHY = (
-    steady,
-    data_parallel,
-    busy_host,
-    power_capped,
-    hot,
-    locked_clock,
-    preallocated,
-    warm_up,
-    longest_batch,
-    small_model,
-    long_start,
-    requests,
-    days_of_requests,
-    sliced,
-    retired_errors,
-    aliased,
-)
+    return Script(parts=given.job(given.work(1100, step=step, duty=0.76, spread=0.15)), trap=True)

@@ -10,23 +10,13 @@ from gpureport.testing import Finding, Run, Severity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """One stretch of one finding on one GPU, in seconds since the epoch.
+    """One stretch of one finding on one GPU, in seconds since the epoch."""
 
-    Attributes:
-        kind: kind of the finding.
-        severity: how much it matters.
-        gpu: index; None when the whole job is meant.
-        start: begin; None when the whole run is meant.
-        end: end.
-        summary: what the finding says.
-    """
-
-    kind: str
-    severity: Severity
-    gpu: int | None
-    start: float | None
-    end: float | None
-    summary: str
+    kind: str  # kind of the finding
+    severity: Severity  # how much it matters
+    gpu: int | None  # index; None when the whole job is meant
+    start: float | None  # begin; None when the whole run is meant
+    end: float | None  # end
 
 
 def found(folder: Path) -> list[Found]:
@@ -49,5 +39,4 @@ def _stretches(finding: Finding, run: Run) -> Iterator[Found]:
                 gpu=gpu,
                 start=start,
                 end=end,
-                summary=finding.summary,
             )

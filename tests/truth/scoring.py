@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpureport.testing import Severity
 from tests.truth.labels import HOST_KINDS
 from tests.truth.reading import Found
 
@@ -88,41 +87,25 @@ class Runs:
 
 @dataclass(slots=True)
 class Scores:
-    """Scores of a suite.
+    """Scores of a suite."""
 
-    Attributes:
-        spans: by name of what is scored by time, over all runs.
-        by_interval: the same by sampling interval.
-        whole: by kind that is scored by run.
-        traps: runs in which nobody has to act.
-        alarmed: how many of them have a finding of severity problem.
-        alarms: findings of severity problem in those, with the run.
-        remarks: warnings in the runs of which nothing but information may be said, with the run.
-    """
-
+    # by name of what is scored by time, over all runs
     spans: dict[str, Tally] = field(default_factory=lambda: {name: Tally() for name in SPANS})
-    by_interval: dict[float, dict[str, Tally]] = field(default_factory=dict)
+    # by kind that is scored by run
     whole: dict[str, Runs] = field(default_factory=lambda: {kind: Runs() for kind in WHOLE})
-    traps: int = 0
-    alarmed: int = 0
-    alarms: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    traps: int = 0  # runs in which nobody has to act
+    alarms: list[str] = field(default_factory=list)  # findings of severity problem in those, with the run
+    # warnings in the runs of which nothing but information may be said, with the run
 
     def add(self, truth: Mapping[str, Any], found: Sequence[Found]) -> None:
         """Count one run."""
-        own = self.by_interval.setdefault(truth["interval"], {name: Tally() for name in SPANS})
         for name in SPANS:
             for gpu in [None] if name in (*HOST_KINDS, "log_gap") else range(truth["gpus"]):
-                for tally in (self.spans[name], own[name]):
-                    _compare(tally, name, gpu, truth, found)
+                _compare(self.spans[name], name, gpu, truth, found)
         self._add_whole(truth, found)
         if truth["meta"]["trap"] or truth["meta"]["clean"]:
             self.traps += 1
-            alarms = _of_severity(truth, found, Severity.PROBLEM)
-            self.alarmed += bool(alarms)
-            self.alarms += alarms
-        if truth["meta"]["clean"]:
-            self.remarks += _of_severity(truth, found, Severity.WARNING)
+            self.alarms += sorted({f"{truth['run']}: {each.kind}" for each in found if each.severity == "problem"})
 
     def _add_whole(self, truth: Mapping[str, Any], found: Sequence[Found]) -> None:
         said = {each.kind for each in found}
@@ -134,10 +117,6 @@ class Scores:
                 runs.extra.append(truth["run"])
             if kind in holds - said:
                 runs.missed.append(truth["run"])
-
-
-def _of_severity(truth: Mapping[str, Any], found: Sequence[Found], severity: Severity) -> list[str]:
-    return sorted({f"{truth['run']}: {each.kind}" for each in found if each.severity is severity})
 
 
 def _mean(precision: float, recall: float) -> float:

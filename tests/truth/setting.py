@@ -12,17 +12,11 @@ _STRETCH = {0.1: 0.4, 1.0: 1.0, 5.0: 3.0, 30.0: 13.0}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """How a scenario is to be logged.
+    """How a scenario is to be logged."""
 
-    Attributes:
-        interval: seconds between samples.
-        card: the kind of GPU.
-        rng: source of chance.
-    """
-
-    interval: float
-    card: Card
-    rng: np.random.Generator
+    interval: float  # seconds between samples
+    card: Card  # the kind of GPU
+    rng: np.random.Generator  # source of chance
 
     def long(self, seconds: float) -> float:
         """Return a length that grows with the sampling interval, a whole number of seconds."""

@@ -4,16 +4,14 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
-from tests.truth import labels, memory, readings, writing
+from tests.truth import faulty, healthy, labels, lossy, memory, readings, writing
 from tests.truth.cards import A100, CARDS, H100, V100
-from tests.truth.faulty import FAULTY
-from tests.truth.healthy import HEALTHY
-from tests.truth.lossy import LOSSY
 from tests.truth.physics import STEP, course
 from tests.truth.reading import found
 from tests.truth.scoring import Scores
@@ -22,14 +20,14 @@ from tests.truth.setting import Setting
 from tests.truth.timeline import TICK, blocks, busy
 
 Scenario = Callable[[Setting], Script]
-SCENARIOS: dict[str, Scenario] = {each.__name__: each for each in (*HEALTHY, *LOSSY, *FAULTY)}
-_FINE = ("steady", "starved_by_cpu", "irregular_pauses", "failing_fan", "checkpoints", "requests", "power_brake")
+SCENARIOS: dict[str, Scenario] = {
+    name: each
+    for module in (healthy, lossy, faulty)
+    for name, each in vars(module).items()
+    if isinstance(each, FunctionType) and each.__module__ == module.__name__
+}
+"""Every function of these modules, in their order."""
 _DATA_CENTRE = ("launch_bound", "hanging_collective", "straggler", "full_memory")
-
-
-def large() -> list[tuple[str, float]]:
-    """Return the scenarios and sampling intervals of the large suite."""
-    return [(name, interval) for name in SCENARIOS for interval in (1.0, 5.0, 30.0)] + [(name, 0.1) for name in _FINE]
 
 
 def small() -> list[tuple[str, float]]:
@@ -73,7 +71,7 @@ def scored(folder: Path, runs: list[tuple[str, float]], *seeds: int) -> Scores:
 def _one(folder: Path, name: str, interval: float, rng: np.random.Generator) -> dict[str, Any]:
     chosen = (A100, H100, V100) if name in _DATA_CENTRE else CARDS
     setting = Setting(interval=interval, card=chosen[int(rng.integers(len(chosen)))], rng=rng)
-    script = replace(SCENARIOS[name](setting), card=setting.card, interval=interval)
+    script = replace(SCENARIOS[name](setting), name=name, card=setting.card, interval=interval)
     run = f"{name}-{interval:g}s"
     return log(folder / run, script, rng) | {"run": run}
 

@@ -1,6 +1,5 @@
 """The pictures of docs/reference/kinds.md, from the sample logs: python docs/site/make_pages.py pictures draws them."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -68,15 +67,19 @@ def draw_kind(kind: str) -> str:
 
 
 def _read_sample(kind: str) -> _Sample:
-    series = gpureport.read(_SAMPLES / kind)[0].series.to_pandas()
+    recording = gpureport.read(_SAMPLES / kind)[0]
+    series = recording.series.to_pandas()
     start = series["timestamp"].min()
     series = series.assign(timestamp=(series["timestamp"] - start).dt.total_seconds())
-    findings = json.loads((_SAMPLES / kind / "expected.json").read_text(encoding="utf-8"))["findings"]
-    own = [each for each in findings if each["kind"] == kind]
-    spans = [[_seconds(each[edge], start) for edge in ("start", "end")] for each in own if each["start"]]
+    own = [finding for finding in gpureport.analyze(recording).findings if finding.kind == kind]
+    spans = [
+        [round(moment / 1e6) - start.timestamp() for moment in (each.intervals[0].start, each.intervals[-1].end)]
+        for each in own
+        if each.intervals
+    ]
     return _Sample(
         series=series,
-        gpu=next((f"gpu:{each['gpu']}" for each in own if each["gpu"] is not None), "gpu:0"),
+        gpu=next((each.devices[0] for each in own if len(each.devices) == 1), "gpu:0"),
         spans=spans,
         length=max([series["timestamp"].max(), *(end for _, end in spans)]),
     )
@@ -119,11 +122,6 @@ def _title(metric: str) -> str:
     for written in ("GPU", "CPU", "PCIe", "SM", "ECC"):
         words = re.sub(rf"\b{written.lower()}\b", written, words)
     return words[0].upper() + words[1:]
-
-
-def _seconds(moment: str, start: pd.Timestamp) -> float:
-    at = pd.Timestamp(moment)
-    return float((at.tz_localize(start.tz) if at.tz is None and start.tz else at).timestamp() - start.timestamp())
 
 
 if __name__ == "__main__":

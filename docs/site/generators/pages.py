@@ -15,7 +15,6 @@ from gpureport.analysis.advice.steps_by_loss import PATHS
 from gpureport.cli.main import gpureport
 from gpureport.importers.protocol.importer import DescribedSource
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
-from gpureport.importers.reading.oddities import ODDITIES, Oddity
 from gpureport.limits import LIMITS
 from gpureport.metrics import METRICS, Metric, Scope
 from gpureport.report.sections.findings.advice_steps import name_frameworks
@@ -76,15 +75,6 @@ def _source_row(source: DescribedSource) -> tuple[str, ...]:
     return (f"`{source.kind}`", source.title, source.recognised_by, sample)
 
 
-_ODDITIES = f"""# Oddities of logs
-
-{MADE}
-A clean log of `nvidia-smi --query-gpu=timestamp,index,uuid,... --format=csv` is read without any of this. Each row
-below is a stage of reading that a log enters only where its sign is met; what a stage leaves out is counted, with the
-reason. [Rows out of order](../explanation/rows-out-of-order.md) tells how rows are placed whose stamps run backwards.
-"""
-
-
 _LIMITS = f"""# Limits
 
 {MADE}
@@ -108,18 +98,6 @@ def limits_page() -> str:
     """Return docs/reference/limits.md."""
     rows = [(each.what, each.most, each.beyond) for each in LIMITS]
     return "\n".join([_LIMITS, table(("what", "at most", "beyond it"), rows), _MEMORY])
-
-
-def oddities_page() -> str:
-    """Return docs/reference/oddities.md."""
-    rows = [(each.sign, each.effect, f"`{_one_line(each)}`", f"`{each.stage}`") for each in ODDITIES]
-    return "\n".join([_ODDITIES, table(("sign", "what gpureport does", "example", "module"), rows)])
-
-
-def _one_line(oddity: Oddity) -> str:
-    """Return an example in printable letters, with the header above it where it stands below one of its own."""
-    header = f"{oddity.header} ⏎ " if oddity.header else ""
-    return (header + oddity.example).replace("\0", "\\0")
 
 
 _ADVICE = f"""# Advice

@@ -22,10 +22,9 @@ _SOURCE = 3
 @click.command()
 @click.argument("source", nargs=-1, required=True, shell_complete=complete_files)
 @click.option("--force", is_flag=True, help="Read a log again even if the store holds it.")
-@click.option("--explain", is_flag=True, help="Print how each source was understood, and store nothing.")
 @click.option("--list", "listing", is_flag=True, help="Print the runs that a tracker holds, and store nothing.")
 @source_options
-def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool, options: SourceOptions) -> int:
+def ingest(*, source: tuple[str, ...], force: bool, listing: bool, options: SourceOptions) -> int:
     """Read logs into the store and say what was kept, what was rejected, and why.
 
     Example: gpureport ingest gpu.csv --name base
@@ -47,13 +46,9 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
         reading = waiting.popleft()
         try:
             with internal_errors(reading.locator), progress.show_progress(reading):
-                if explain:
-                    from gpureport.cli.messages.reading_explanation import explain_reading  # noqa: PLC0415 - loads analysis
-
-                    lines = list(explain_reading(reading, options.kind))
-                else:
-                    entry, done = store_run(store, reading, force=force)
-                    lines = describe_stored(entry.run, done, every_line=current_verbosity() >= Verbosity.VERBOSE)
+                entry, done = store_run(store, reading, force=force)
+                columns = reading.columns() if current_verbosity() >= Verbosity.VERBOSE else None
+                lines = describe_stored(entry.run, done, columns)
         except SourceError as error:
             # the other logs of the folder are still read
             _print_once(error, failures)
@@ -61,11 +56,8 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
         except InternalError as error:
             report_internal_error(error)
             continue
-        # how a log was understood was asked for; that it is stored is said unless nothing but errors is wanted
-        for line in lines if explain or current_verbosity() > Verbosity.QUIET else ():
+        for line in lines if current_verbosity() > Verbosity.QUIET else ():
             click.echo(wrap_for_terminal(make_printable(line)))
-    if explain:
-        click.echo("Not stored.")
     return _SOURCE if failures else 0
 
 

@@ -1,7 +1,9 @@
 """What was read of a run and what became of every line, as lines of text."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
+
+from gpureport.redaction import redact_text
 
 if TYPE_CHECKING:
     from gpureport.data_quality import Quality
@@ -13,20 +15,26 @@ _LISTED = 8
 
 def summarise_run(run: "Run") -> list[str]:
     """Return what was read, and what became of every line of it."""
-    return [f"{run.id}  {describe_size(run)}", *account_lines(run.quality, run.started, tracked=run.tracked)]
+    return [
+        f"{run.id}  {describe_size(run)}",
+        *account_lines(run.quality, run.started, tracked=run.tracked, examples=True),
+    ]
 
 
-def describe_stored(run: "Run", done: str, *, every_line: bool) -> list[str]:
+def describe_stored(run: "Run", done: str, columns: Iterable[tuple[str, str]] | None) -> list[str]:
     """Return what the store holds now, in a sentence with the id of the run, and below it what was wrong with the data.
 
     Args:
         run: the run as stored.
         done: begin of the sentence: what was done with the run.
-        every_line: whether to account for every line, and not only for what was wrong.
+        columns: headings with the metrics they became, to account for every line; None for what was wrong only.
     """
-    account = account_lines(run.quality, run.started, tracked=run.tracked)
+    account = account_lines(run.quality, run.started, tracked=run.tracked, examples=columns is not None)
     usual = {_equation(run.quality, tracked=run.tracked), *_absent_values(run.quality)}
-    shown = account if every_line else [line for line in account if line not in usual]
+    if columns is None:
+        shown = [line for line in account if line not in usual]
+    else:
+        shown = account + [f"  column {redact_text(heading)}: {target}" for heading, target in columns]
     return [f"{done}: {_size(run)}, {_losses(run)}. Id {run.id}.", *shown]
 
 
@@ -56,21 +64,20 @@ def _rounded(seconds: float) -> str:
     return f"{seconds:.3g}" if seconds < 100 else f"{seconds:.0f}"  # noqa: PLR2004 - three digits
 
 
-def account_lines(
-    quality: "Quality", started: int, quoted: Mapping[str, str] | None = None, *, tracked: bool = False
-) -> list[str]:
+def account_lines(quality: "Quality", started: int, *, tracked: bool = False, examples: bool = False) -> list[str]:
     """Return what became of every line.
 
     Args:
         quality: the account.
         started: first sample of the run, in microseconds.
-        quoted: the first rejected line, by reason.
         tracked: whether points of a tracker are counted.
+        examples: whether to quote a few rejected lines of each reason.
     """
     lines = [_equation(quality, tracked=tracked)]
     for entry in quality.rejected:
         lines.append(f"  rejected {entry.rows}: {entry.reason}{entry.at}")
-        lines += [f"    {quoted[entry.reason]}"] if quoted and entry.reason in quoted else []
+        if examples:
+            lines += [f"    line {each.line}: {each.text}" for each in entry.examples]
     lines += _absent_values(quality)
     lines += [f"  clock of {e.device} stepped by {e.step_seconds:.1f} s: {e.cause}" for e in quality.clock_steps]
     if quality.gaps:

@@ -40,8 +40,6 @@ def store_run(store: "Store", reading: "Reading | TrackedReading | CutReading", 
     if force or known.stored.importer_version != IMPORTER_VERSION or _has_grown(known, reading):
         return _describe(store.write(reading, IMPORTER_VERSION, run), "Stored {} again")
     if _is_alike(run, known.run):
-        if reading.source_state not in {None, known.stored.source_state}:
-            known = store.relabel(known, run, reading.source_state)
         return _describe(known, f"{{}} is stored already{_name_other(known, reading)}")
     return _describe(store.relabel(known, run), "{} is stored already, labels changed")
 
@@ -85,9 +83,6 @@ def _name_other(known: "Entry", reading: "Reading | TrackedReading | CutReading"
 def _has_grown(known: "Entry", reading: "Reading | TrackedReading | CutReading") -> bool:
     """Return whether a source has grown since the run was stored: its tracker, or the training log beside its log.
 
-    A GPU log that has grown is another run. A stored training log stays where none is named. The run of a tracker that
-    says the same of it as before is not read.
+    A GPU log that has grown is another run. A stored training log stays where none is named.
     """
-    if reading.source_state is not None and reading.source_state == known.stored.source_state:
-        return False
     return bool({each.sha256 for each in reading.sources} - {each.sha256 for each in known.run.sources})

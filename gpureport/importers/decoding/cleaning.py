@@ -17,7 +17,7 @@ def clean(blocks: Iterator[bytes], account: Account, *, inside_line: bool = Fals
         account: counts what is changed.
         inside_line: whether the first block goes on with a line.
     """
-    return unquoted(_lines(blocks, account), account, inside_line=inside_line)
+    return unquoted(_lines(blocks, account), inside_line=inside_line)
 
 
 def _lines(blocks: Iterator[bytes], account: Account) -> Iterator[bytes]:
@@ -33,11 +33,10 @@ def _lines(blocks: Iterator[bytes], account: Account) -> Iterator[bytes]:
         if nul or b"\0" in block:
             block, nul = _collapsed(block, account, inside=nul)
         if b"\r" in block:
-            block = _newlines(block, account)
+            block = _newlines(block)
         if block:
             yield block
     if held:
-        account.returns += 1
         yield b"\n"
 
 
@@ -53,12 +52,8 @@ def _collapsed(block: bytes, account: Account, *, inside: bool) -> tuple[bytes, 
     return block, block.endswith(b"\0")
 
 
-def _newlines(block: bytes, account: Account) -> bytes:
+def _newlines(block: bytes) -> bytes:
     """Return a block in which carriage returns without a newline after them are newlines."""
-    pairs = block.count(b"\r\n")
-    lone = block.count(b"\r") - pairs
-    account.pairs += pairs
-    account.returns += lone
-    if not lone:
+    if block.count(b"\r") == block.count(b"\r\n"):
         return block
     return block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")

@@ -4,7 +4,6 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
 
@@ -14,7 +13,8 @@ from gpureport.errors import SourceError
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.limits import MOST_UNPACKED_RATIO, UNPACKED_FREELY
 
-_CHUNK, _FINE = 64 * 1024, 256
+_CHUNK, _STEP = 64 * 1024, 4096
+"""Bytes that are read at once, and that zstd gives at once: a step that fails gives nothing."""
 _XZ_MEMORY = 256 * 2**20
 _GZIP, _BZIP2, _XZ = b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ\0"
 _ARCHIVES = {b"PK\x03\x04": "a zip archive", b"PK\x05\x06": "a zip archive", b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive"}
@@ -22,16 +22,7 @@ _TAR, _TAR_AT, _HEADER = b"ustar", 257, 512
 
 
 class _DamageError(Exception):
-    """A compressed stream ends too early, or is not what it says it is; the text completes `the log is …`.
-
-    Args:
-        what: the text.
-        lossy: whether the step that failed would have given something.
-    """
-
-    def __init__(self, what: str, *, lossy: bool) -> None:
-        super().__init__(what)
-        self.lossy = lossy
+    """A compressed stream ends too early, or is not what it says it is; the text completes `the log is …`."""
 
 
 class _TrailingError(_DamageError):
@@ -75,10 +66,10 @@ class _Gzip:
 
 
 Chunks = Iterator[bytes]
-_Method = Callable[[Chunks, int, int], Iterator[bytes]]
+_Method = Callable[[Chunks, int], Iterator[bytes]]
 
 
-def _members(make: Callable[[], _Decoder], magic: bytes, chunks: Chunks, size: int, _: int = 0) -> Iterator[bytes]:
+def _members(make: Callable[[], _Decoder], magic: bytes, chunks: Chunks, size: int) -> Iterator[bytes]:
     """Yield what concatenated members hold, in blocks of `size` at most; NUL bytes between them are padding."""
     decoder = make()
     for data in chunks:
@@ -89,19 +80,19 @@ def _members(make: Callable[[], _Decoder], magic: bytes, chunks: Chunks, size: i
                     break
                 if not magic.startswith(data[: len(magic)]):
                     what = "followed by other bytes"
-                    raise _TrailingError(what, lossy=False)
+                    raise _TrailingError(what)
                 decoder = make()
             try:
                 out = decoder.decompress(data, size)
             except (zlib.error, OSError, lzma.LZMAError, EOFError) as error:
-                raise _DamageError(f"damaged ({error})", lossy=True) from error
+                raise _DamageError(f"damaged ({error})") from error
             if out:
                 yield out
             data = decoder.unused_data if decoder.eof else b""  # noqa: PLW2901 - as above
             if not decoder.eof and decoder.needs_input:
                 break
     if not decoder.eof:
-        raise _DamageError("cut", lossy=False)
+        raise _DamageError("cut")
 
 
 class _Pulled:
@@ -127,20 +118,18 @@ class _Pulled:
         self.closed = True
 
 
-def _zstd(chunks: Chunks, size: int, known: int) -> Iterator[bytes]:
-    """Yield what zstd frames hold; after `known` bytes in the smallest steps, since a failing step gives nothing."""
+def _zstd(chunks: Chunks, size: int) -> Iterator[bytes]:
+    """Yield what zstd frames hold."""
     source: Any = _Pulled(chunks)
     stream: Any = pa.CompressedInputStream(pa.PythonFile(source, mode="r"), "zstd")
-    done, step = 0, min(size, _CHUNK)
     try:
-        while out := stream.read(min(step, known - done) if done < known else 1 if known else step):
-            done += len(out)
+        while out := stream.read(min(size, _STEP)):
             yield out
     except (OSError, SourceError, pa.ArrowException) as error:
         if source.failure is not None:
             # the disk failed, whatever Arrow makes of that: what follows may be whole
             raise source.failure from error
-        raise _DamageError("cut" if source.ended else f"damaged ({error})", lossy=True) from error
+        raise _DamageError("cut" if source.ended else f"damaged ({error})") from error
 
 
 _METHODS: dict[bytes, _Method] = {
@@ -149,9 +138,6 @@ _METHODS: dict[bytes, _Method] = {
     _BZIP2: partial(_members, bz2.BZ2Decompressor, _BZIP2),
     _XZ: partial(_members, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, _XZ_MEMORY), _XZ),
 }
-
-
-_NAMES = dict(zip(_METHODS, ("gzip", "zstd", "bzip2", "xz"), strict=True))
 
 
 def archive_kind(file: RawFile) -> str | None:
@@ -173,34 +159,14 @@ def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
         yield from file.blocks(size)
         return
     method, done = _METHODS[magic], 0
-    file.account.compression = _NAMES[magic]
     try:
-        for block in method(file.blocks(_CHUNK), size, 0):
+        for block in method(file.blocks(_CHUNK), size):
             done += len(block)
             if done > max(UNPACKED_FREELY, MOST_UNPACKED_RATIO * file.size):
                 what = f"it unpacks to more than {MOST_UNPACKED_RATIO} times its size, as no recording does"
-                raise SourceError(str(file.path), what, "unpack it, and give the log in it")
+                raise SourceError(str(file.path), what, "unpack it, and give the log in it", code="unpacks_too_large")
             yield block
     except _TrailingError:
         file.account.trailing = True
     except _DamageError as error:
         file.account.damage = str(error)
-        if error.lossy:
-            yield from _rest(method, file, size, done)
-
-
-def _rest(method: _Method, file: RawFile, size: int, done: int) -> Iterator[bytes]:
-    """Yield what the step that failed would have given, by going there again in small steps."""
-    watch, file.watch = file.watch, None
-    chunks = (chunk[at : at + _FINE] for chunk in file.blocks(_CHUNK) for at in range(0, len(chunk), _FINE))
-    at, small = 0, []
-    with suppress(_DamageError):
-        for block in method(chunks, size, max(done, 1)):
-            fresh = block[max(done - at, 0) :]
-            at += len(block)
-            if len(fresh) > 1:
-                yield fresh
-            elif fresh:
-                small.append(fresh)
-    file.watch = watch
-    yield b"".join(small)

@@ -66,15 +66,14 @@ def head(file: RawFile, length: int) -> bytes:
 def _blocks(file: RawFile, size: int, most: int | None = None) -> Iterator[bytes]:
     """Yield clean text in UTF-8, in blocks of about `size` bytes; of the first `most` blocks, all when None."""
     if not is_plain_text(file.first_bytes()):
-        decoded = encoding.utf8(compression.decompressed_blocks(file, size), file.account)
+        decoded = encoding.utf8(compression.decompressed_blocks(file, size))
         yield from cleaning.clean(islice(decoded, most), file.account)
         return
     inside_line = False
     blocks = islice(file.blocks(size), most)
     for block in blocks:
         if not is_plain_text(block):
-            decoded = encoding.utf8_from_plain_text(chain((block,), blocks), inside_line=inside_line)
-            yield from cleaning.clean(decoded, file.account, inside_line=inside_line)
+            yield from cleaning.clean(chain((block,), blocks), file.account, inside_line=inside_line)
             return
         inside_line = not block.endswith(b"\n")
         yield block
@@ -140,5 +139,4 @@ def pieces(file: RawFile, size: int = PIECE_BYTES, *, longest: int = LONGEST_LIN
             yield Piece(_text(b"".join(whole), file.account), line, last=False, lines=lines)
             line, lines, held, whole = line + lines, 0, 0, []
     whole.append(rest.end())
-    file.account.newlines = line + lines - 1
     yield Piece(_text(b"".join(whole), file.account), line, last=True, lines=lines)

@@ -54,12 +54,11 @@ def _on_one_line(match: re.Match[bytes]) -> bytes:
     return row + b"\n" * cell.count(b"\n")
 
 
-def unquoted(blocks: Iterator[bytes], account: Account, *, inside_line: bool = False) -> Iterator[bytes]:
-    """Yield text in which the cells of quoted rows stand without their quotes; they are counted.
+def unquoted(blocks: Iterator[bytes], *, inside_line: bool = False) -> Iterator[bytes]:
+    """Yield text in which the cells of quoted rows stand without their quotes.
 
     Args:
         blocks: text whose lines end with LF.
-        account: counts the rows.
         inside_line: whether the first block goes on with a line.
     """
     held, opened = b"", inside_line
@@ -78,12 +77,10 @@ def unquoted(blocks: Iterator[bytes], account: Account, *, inside_line: bool = F
         end = max(block.rfind(b"\n") + 1, start)
         held = block[end:] if block[end : end + 1] == b'"' and len(block) - end <= _HELD else b""
         opened = not held and end < len(block)
-        yield block[:start] + _without(block[start:end], account) + (b"" if held else block[end:])
+        yield block[:start] + _without(block[start:end]) + (b"" if held else block[end:])
     if held:
-        yield _without(held, account)
+        yield _without(held)
 
 
-def _without(lines: bytes, account: Account) -> bytes:
-    found, rows = _ROW.subn(lambda match: match[0].replace(b'"', b""), lines)
-    account.quoted += rows
-    return found
+def _without(lines: bytes) -> bytes:
+    return _ROW.sub(lambda match: match[0].replace(b'"', b""), lines)

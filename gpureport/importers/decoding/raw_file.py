@@ -29,16 +29,8 @@ class Account:
         long_lines: lines that were shortened.
         longest: length of the longest of them, in bytes.
         damage: why a compressed log could be read in part only, empty when it could be read whole.
-        compression: what it is compressed with, empty when it is not.
-        encoding: encoding of its text.
-        marked: whether a byte order mark says so.
-        newlines: lines that ended, however they did.
-        pairs: those that ended with a carriage return and a newline.
-        returns: those that ended with a lone carriage return.
-        delimiter: what parts the cells of its last rows; empty where it is no table.
         latin_1_lines: lines in Latin-1 among those in UTF-8.
         joined_rows: rows on several lines, as a quoted cell holds newlines.
-        quoted: rows whose cells stood in quotes.
         trailing: whether bytes of something else follow a compressed log.
     """
 
@@ -47,16 +39,8 @@ class Account:
     long_lines: int = 0
     longest: int = 0
     damage: str = ""
-    compression: str = ""
-    encoding: str = "utf-8"
-    marked: bool = False
-    newlines: int = 0
-    pairs: int = 0
-    returns: int = 0
-    delimiter: str = ","
     latin_1_lines: int = 0
     joined_rows: int = 0
-    quoted: int = 0
     trailing: bool = False
 
     def notes(self) -> tuple[str, ...]:
@@ -106,10 +90,17 @@ def raise_source_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except PermissionError as error:
-        raise SourceError(str(path), "no permission to read it", "change its permissions or copy it") from error
+        raise SourceError(
+            str(path), "no permission to read it", "change its permissions or copy it", code="no_permission"
+        ) from error
     except OSError as error:
         hint = "check its disk, or copy it" if error.errno == errno.EIO else "check the path"
-        raise SourceError(str(path), error.strerror or "cannot be read", hint) from error
+        raise SourceError(
+            str(path),
+            error.strerror or "cannot be read",
+            hint,
+            code="no_such_file" if isinstance(error, FileNotFoundError) else "cannot_read",
+        ) from error
 
 
 class RawFile:
@@ -220,7 +211,9 @@ class RawFile:
         now = RawFile(self.path)
         now._state = self._state
         if now.sha256() != self.sha256():
-            raise SourceError(str(self.path), "it changed while it was read", "copy it and read the copy")
+            raise SourceError(
+                str(self.path), "it changed while it was read", "copy it and read the copy", code="changed_while_read"
+            )
 
 
 @cache

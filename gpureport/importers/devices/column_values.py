@@ -1,7 +1,6 @@
-"""The columns of a log: typed values for the series, and an example of each from the beginning of the log."""
+"""The columns of a log: typed values for the series, and which heading became which metric."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,10 +8,9 @@ import numpy.typing as npt
 
 from gpureport import columns
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.delimited.layout import STAMP, Layout
+from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.row_sections import Section
-from gpureport.importers.protocol.interpretation import InterpretedColumn, Role
-from gpureport.importers.values.cells import Column, Decoded, Value, extra_name
+from gpureport.importers.values.cells import Column, Decoded
 from gpureport.metrics import CLOCK_EVENT_BITS
 from gpureport.series_table import METRIC_TYPES
 
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 
 CLOCK_EVENTS = "clock_events"
 """Target of the bit mask of clock events."""
-_EXTRA = extra_name("")
 _KNOWN_BITS = np.uint64(sum(CLOCK_EVENT_BITS.values()))
 
 
@@ -99,23 +96,16 @@ def _bit_column(bits: npt.NDArray[np.uint64], bit: np.uint64, ever: np.uint64, a
 
 
 class ColumnsRead:
-    """Remembers every column a log has, section by section."""
+    """Remembers which columns a log has, and what they became."""
 
-    def __init__(self, head: str, roles: Mapping[str, Role]) -> None:
-        """Start without columns.
-
-        Args:
-            head: the beginning of the log's text, from which examples are taken.
-            roles: targets that are neither time, nor series, nor extras.
-        """
-        self._lines = head.split("\n")[:-1]
-        self._roles = roles
-        self._columns: dict[tuple[str, str], InterpretedColumn] = {}
+    def __init__(self) -> None:
+        """Start without columns."""
+        self._columns: dict[tuple[str, str], Column] = {}
         self._layout: Layout | None = None
 
-    def columns(self) -> tuple[InterpretedColumn, ...]:
-        """Return the columns in the order of the log."""
-        return tuple(self._columns.values())
+    def metrics(self) -> tuple[tuple[str, str], ...]:
+        """Return each heading with the metric or attribute that its column became, in the order of the log."""
+        return tuple(self._columns)
 
     def fills(self, source: str, target: str) -> bool:
         """Return whether a column of some name fills a target."""
@@ -129,72 +119,9 @@ class ColumnsRead:
             if column.translated
         ]
 
-    def see(self, section: Section) -> None:
+    def see(self, layout: Layout) -> None:
         """Take the columns of a section."""
-        if section.layout is not self._layout:
-            self._layout = section.layout
-            for column in section.layout.columns:
-                self._columns.setdefault(_key(column), self._read(column))
-        if len(section.numbers) and section.numbers[0] <= len(self._lines):
-            self._exemplify(section)
-
-    def _read(self, column: Column) -> InterpretedColumn:
-        return InterpretedColumn(
-            heading=column.heading or column.source,
-            source=column.source,
-            unit=column.unit,
-            assumed="" if column.number is None else column.number.unit,
-            target=column.target,
-            translated=column.translated,
-            role=self._role(column.target),
-        )
-
-    def _role(self, target: str) -> Role:
-        if target == STAMP:
-            return Role.TIME
-        return self._roles.get(target, Role.EXTRA if target.startswith(_EXTRA) else Role.SERIES)
-
-    def _exemplify(self, section: Section) -> None:
-        """Give examples to the columns that have none, from rows near the beginning of the log."""
-        lacking = [
-            position
-            for position, column in enumerate(section.layout.columns)
-            if self._columns[_key(column)].value is None
-        ]
-        layout, near = section.layout, np.flatnonzero(section.numbers <= len(self._lines))
-        for position in lacking:
-            row = _telling(section, position, near)
-            cell = None if row is None else self._cell(layout, int(section.numbers[row]), position)
-            if row is not None and cell is not None:
-                value = int(section.times[row]) if position == layout.stamp else _value(section.columns[position], row)
-                key = _key(layout.columns[position])
-                self._columns[key] = replace(self._columns[key], cell=cell, value=value)
-
-    def _cell(self, layout: Layout, number: int, position: int) -> str | None:
-        """Return a cell as written, None where its line does not show which it is."""
-        cells = self._lines[number - 1].split(layout.delimiter)
-        # cells before the time stamp that the header does not name were left out
-        surplus = len(cells) - len(layout.columns)
-        return cells[position + surplus].strip() if surplus >= 0 and "\0" not in self._lines[number - 1] else None
-
-
-def _key(column: Column) -> tuple[str, str]:
-    return column.heading or column.source, column.target
-
-
-def _telling(section: Section, position: int, rows: IntArray) -> int | None:
-    """Return which of some rows has a value, one that is not 0 where there is any; None where none has one."""
-    if position == section.layout.stamp:
-        return int(rows[0])
-    decoded = section.columns[position]
-    valid = decoded.valid()[rows]
-    if not valid.any():
-        return None
-    dtype = section.layout.columns[position].dtype
-    telling = valid if dtype == "str" else valid & (decoded.values(dtype)[rows] != 0)
-    return int(rows[np.argmax(telling if telling.any() else valid)])
-
-
-def _value(decoded: Decoded, row: int) -> Value:
-    code = int(decoded.codes[row])
-    return decoded.distinct[code] if code >= 0 or decoded.plain is None else float(decoded.plain[row])
+        if layout is not self._layout:
+            self._layout = layout
+            for column in layout.columns:
+                self._columns.setdefault((column.heading or column.source, column.target), column)

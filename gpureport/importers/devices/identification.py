@@ -63,12 +63,6 @@ class Devices:
         names = {"uuid", "serial"} - self._ambiguous
         return all(names & seen.attributes.keys() for seen in self._gpus)
 
-    @property
-    def identified_by(self) -> tuple[str, ...]:
-        """The fields that told GPUs apart, the surest first; none where the log knows one GPU only."""
-        used = {key for key, _ in self._places}
-        return tuple(field for field, name in IDENTITY.items() if name in used)
-
     def assign(
         self, data: dict[str, Values], times: IntArray, whole: BoolArray | None = None
     ) -> tuple[IntArray, list[str]]:

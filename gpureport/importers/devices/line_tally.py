@@ -4,18 +4,16 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from json.encoder import encode_basestring_ascii as _quoted
-from typing import Any
-
-import pyarrow as pa
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.data_quality import AbsentCells, LogGap, Quality, Rejected
+from gpureport.data_quality import AbsentCells, LogGap, Quality, Rejected, RejectedLine
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, ParsedPiece, Section
 from gpureport.importers.timebase.device_clock import Clock
 from gpureport.importers.timebase.placed_rows import PlacedRows
-from gpureport.redaction import redact_start, redact_text
+from gpureport.redaction import redact_start
 
+_KEPT, _LONGEST = 5, 200
+"""Rejected lines of each reason that are kept, and characters of each."""
 _SHOWN, _EXAMPLES = 60, 3
 """Letters of a cell, and how many cells, that a note shows."""
 
@@ -36,8 +34,7 @@ class Tally:
     misaligned: Counter[tuple[int, int]] = field(default_factory=Counter)
     _unnamed_cells: Counter[str] = field(default_factory=Counter)
     _torn: "array[int]" = field(default_factory=lambda: array("q"))
-    _rejects: pa.BufferOutputStream = field(default_factory=pa.BufferOutputStream)
-    _stream: Any = None
+    _examples: dict[str, list[RejectedLine]] = field(default_factory=dict)
 
     def add(self, parsed: ParsedPiece) -> None:
         """Count the lines of one piece."""
@@ -60,7 +57,8 @@ class Tally:
         self.noise += kinds[LineKind.NOISE]
         self.events += kinds[LineKind.EVENT]
         self._count_rejected([line for line in other_lines if line.kind is LineKind.REJECTED])
-        self._tear_off([line for line in other_lines if line.kind is LineKind.TORN_OFF])
+        # the torn part of a line that ends in a whole row counts as no line
+        self._torn.extend(line.number for line in other_lines if line.kind is LineKind.TORN_OFF)
 
     def _count_rejected(self, lines: Sequence[NonDataLine]) -> None:
         """Count and keep rejected lines."""
@@ -69,29 +67,17 @@ class Tally:
             numbers.setdefault(line.reason, []).append(line.number)
         for reason, places in numbers.items():
             self.reject(reason, len(places), min(places))
-        self._keep(lines)
-
-    def _tear_off(self, lines: Sequence[NonDataLine]) -> None:
-        """Keep lines that held a torn row followed by a whole one. The torn part counts as a lost row."""
-        self._torn.extend(line.number for line in lines)
-        self._keep(lines)
+        for line in lines:
+            examples = self._examples.setdefault(line.reason, [])
+            if line.text and len(examples) < _KEPT:
+                text = redact_start(line.text.strip(), _LONGEST)
+                examples.append(RejectedLine(line=line.number, text=text))
 
     def reject(self, reason: str, rows: int, line: int) -> None:
         """Count rejected lines of one reason."""
         entry = self.rejected.setdefault(reason, [0, line])
         entry[0] += rows
         entry[1] = min(entry[1], line)
-
-    def _keep(self, lines: Iterable[NonDataLine]) -> None:
-        """Keep rejected lines, compressed: as they were, but for secrets."""
-        # a third of what json.dumps takes, which is most of what a line costs that is no row
-        entries = [
-            f'{{"line": {line.number}, "reason": {_quoted(line.reason)}, "text": {_quoted(redact_text(line.text))}}}\n'
-            for line in lines
-        ]
-        if entries:
-            self._stream = self._stream or pa.CompressedOutputStream(self._rejects, "zstd")
-            self._stream.write("".join(entries).encode())
 
     def drop(self, reason: str, numbers: IntArray) -> None:
         """Count rows that were read but stay out of the series."""
@@ -115,20 +101,16 @@ class Tally:
             for reason, cells in decoded.absences(rows).items():
                 self.absent[section.layout.columns[position].source, reason] += cells
 
-    def rejects(self) -> bytes:
-        """Return the rejected lines as zstd-compressed JSON lines, empty when there are none."""
-        if self._stream is None:
-            return b""
-        self._stream.close()
-        return self._rejects.getvalue().to_pybytes()
-
     def quality(self, clocks: list[Clock], notes: tuple[str, ...] = ()) -> Quality:
         """Return the account, with the timing of the devices and the notes on the order of the rows."""
         gaps = tuple(gap for clock in clocks for gap in clock.gaps())
         return Quality(
             lines=self.lines,
             rows_kept=self.rows,
-            rejected=tuple(Rejected(reason=r, rows=n, first_line=at) for r, (n, at) in sorted(self.rejected.items())),
+            rejected=tuple(
+                Rejected(reason=reason, rows=rows, first_line=at, examples=tuple(self._examples.get(reason, ())))
+                for reason, (rows, at) in sorted(self.rejected.items())
+            ),
             headers=self.headers,
             noise=self.noise,
             events=self.events,

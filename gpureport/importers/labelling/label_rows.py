@@ -78,7 +78,9 @@ def read_label_rows(path: Path) -> tuple[list[LabelRow], list[int]]:
             machines += len(rows[-1].nodes)
             if machines > _MOST_MACHINES:
                 what = f"the jobs up to line {line} ran on more than {_MOST_MACHINES:,} machines together"
-                raise SettingsError(str(path), what, "give a table of fewer days (sacct -S and -E)")
+                raise SettingsError(
+                    str(path), what, "give a table of fewer days (sacct -S and -E)", code="too_many_machines"
+                )
         elif any(cell.strip() for cell in cells):
             unread.append(line)
     return list(_fold_steps(rows)), unread
@@ -95,7 +97,7 @@ def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
             yield table.line_num, cells
     except csv.Error as error:
         what = f"line {table.line_num + 1} cannot be read: {error}"
-        raise SettingsError(str(path), what, f"give what this prints: {SACCT}") from error
+        raise SettingsError(str(path), what, f"give what this prints: {SACCT}", code="damaged_table") from error
 
 
 def _read_text(path: Path) -> str:
@@ -105,13 +107,18 @@ def _read_text(path: Path) -> str:
         blocks = (
             compression.decompressed_blocks(file, _BLOCK) if path.is_file() else iter([read_small_text(path).encode()])
         )
-        text = b"".join(encoding.utf8(blocks, file.account)).decode(errors="replace").removeprefix("\ufeff")
+        text = b"".join(encoding.utf8(blocks)).decode(errors="replace").removeprefix("\ufeff")
     except UnsafeFileError as error:
-        raise SettingsError(str(path), str(error.strerror), error.hint) from error
+        raise SettingsError(str(path), str(error.strerror), error.hint, code="not_a_regular_file") from error
     except OSError as error:
-        raise SettingsError(str(path), error.strerror or "cannot be read", f"give what this prints: {SACCT}") from error
+        raise SettingsError(
+            str(path),
+            error.strerror or "cannot be read",
+            f"give what this prints: {SACCT}",
+            code="no_such_file" if isinstance(error, FileNotFoundError) else "cannot_read",
+        ) from error
     if file.account.damage:
-        raise SettingsError(str(path), file.account.damage, "copy or compress it again")
+        raise SettingsError(str(path), file.account.damage, "copy or compress it again", code="damaged_archive")
     return text
 
 
@@ -126,7 +133,9 @@ def _check_columns(names: Sequence[str], path: Path) -> None:
     if not has_place and not any(name in (*_RUN, *jobs) for name in names):
         shown = ", ".join(filter(None, names[:8])) or "none"
         what = f"no column names a run, a job, or a node and a start (columns: {shown})"
-        raise SettingsError(str(path), what, f"add one named run or job_id, or give what this prints: {SACCT}")
+        raise SettingsError(
+            str(path), what, f"add one named run or job_id, or give what this prints: {SACCT}", code="no_key_column"
+        )
 
 
 def _make_row(line: int, cells: Sequence[tuple[str, str]]) -> LabelRow:

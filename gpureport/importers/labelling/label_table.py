@@ -13,12 +13,6 @@ from gpureport.importers.labelling.node_lists import shorten_node
 from gpureport.importers.labelling.run_traces import RunTraces, find_traces
 from gpureport.recording import Run
 
-_COVERED = 0.9
-"""Share of a run that its job must cover, and of a job that is told from others on its machine by its length: a log
-that a job starts misses its first seconds, and stamps are whole seconds. Pragmatic."""
-_SURE_DIGITS = 4
-"""Digits of a number in a name that is a job's although no time confirms it. Pragmatic: `50` is as well a size."""
-
 
 class Doubt(Enum):
     """Why a run has no row."""
@@ -97,19 +91,17 @@ class LabelTable:
             row
             for number in traces.list_numbers(self._index.jobs)
             for row in self._index.jobs[number]
-            if not _contradicts(row, traces, number)
+            if not _contradicts(row, traces)
         ]
         return _choose(numbered, traces) if numbered else self._match_by_node(traces)
 
     def _match_by_node(self, traces: RunTraces) -> LabelMatch:
-        """Return the job that ran on a machine of the run and covers its time."""
-        found = _drop_repeated(row for node in traces.list_nodes(self._index.nodes) for row in self._index.nodes[node])
+        """Return the one job that ran on a machine of the run at its time."""
+        found = _drop_repeated(row for node in traces.nodes for row in self._index.nodes.get(node, ()))
         dated = [row for row in found if row.start is not None]
         if dated and all(traces.span_beside(row) is None for row in dated):
             return LabelMatch(doubt=Doubt.TIMES)
-        covering = [row for row in dated if _covered(row, traces) >= _COVERED]
-        # on a machine that jobs share, the one that is as long as the log
-        return _choose([row for row in covering if _filled(row, traces) >= _COVERED] or covering, traces)
+        return _choose([row for row in dated if _fits_time(row, traces)], traces)
 
 
 def _index_rows(rows: Sequence[LabelRow]) -> _Index:
@@ -147,37 +139,20 @@ def _name_own_nodes(row: LabelRow, traces: RunTraces) -> tuple[tuple[str, str], 
     return tuple((name, ", ".join(own) if name == "node" and own else value) for name, value in row.tags)
 
 
-def _contradicts(row: LabelRow, traces: RunTraces, number: str) -> bool:
-    """Return whether a number in a name is not this job's: the run was at another time, or on another machine."""
-    if traces.span_beside(row) is None:
-        return len(number) < _SURE_DIGITS
+def _contradicts(row: LabelRow, traces: RunTraces) -> bool:
+    """Return whether a number in a name is not known to be this job's: by the time of the run, and its machine."""
     elsewhere = bool(traces.nodes) and bool(row.nodes) and not _fits_node(row, traces)
     return elsewhere or not _fits_time(row, traces)
 
 
 def _fits_time(row: LabelRow, traces: RunTraces) -> bool:
-    return _covered(row, traces) > 0
+    """Return whether the middle of a run lies within a job; False where their times cannot be compared."""
+    span = traces.span_beside(row)
+    if span is None or row.start is None:
+        return False
+    middle = (span[0] + span[1]) // 2
+    return row.start.micros <= middle and (row.end is None or middle <= row.end.micros)
 
 
 def _fits_node(row: LabelRow, traces: RunTraces) -> bool:
     return any(shorten_node(node) in traces.nodes for node in row.nodes)
-
-
-def _covered(row: LabelRow, traces: RunTraces) -> float:
-    """Return the share of a run that lies within a job; 0 where their times cannot be compared."""
-    span = traces.span_beside(row)
-    if span is None or row.start is None:
-        return 0.0
-    end = span[1] if row.end is None else row.end.micros
-    common = min(end, span[1]) - max(row.start.micros, span[0])
-    return max(common, 0) / (span[1] - span[0]) if span[1] > span[0] else float(common >= 0)
-
-
-def _filled(row: LabelRow, traces: RunTraces) -> float:
-    """Return the share of a job that lies within a run; a job that goes on ends with it."""
-    span = traces.span_beside(row)
-    if span is None or row.start is None:
-        return 0.0
-    end = max(span[1], row.start.micros) if row.end is None else row.end.micros
-    common = min(end, span[1]) - max(row.start.micros, span[0])
-    return max(common, 0) / (end - row.start.micros) if end > row.start.micros else float(common >= 0)

@@ -14,9 +14,6 @@ from gpureport.recording import TRACKER_KINDS, Run
 _UTC = {"UTC", "Etc/UTC", "GMT", "Z"}
 """Zones that logs are kept in whatever the clock of their machine shows."""
 _NUMBER = re.compile(r"(?<![0-9])(?<![0-9]\.)\d+(?:_\d+)?(?![0-9A-Za-z])")
-_WORD = re.compile(r"[A-Za-z0-9]+")
-_LONGEST_NAME = 6
-"""Words of a machine's name at most: `dgx-a100-rack2-node7` has four."""
 _SHOWN_FOLDERS = 3
 """Parts at the end of a log's path that may hold the number of a job."""
 _EXTENSIONS = re.compile(r"(?:\.(?:csv|tsv|txt|log|out|jsonl?|xml|gz|zst|bz2|xz))+$", re.IGNORECASE)
@@ -31,7 +28,7 @@ class RunTraces:
     Attributes:
         names: what a row may call the run: its id, its name, its files and folders.
         jobs: numbers of its job, where a tag or param states one.
-        texts: names that may hold the number of its job, or its machine.
+        texts: names that may hold the number of its job.
         nodes: machines that its devices or tags name, shortened.
         utc: its first and last time in UTC, in microseconds; None where its zone is not known.
         local: the same by the clock of its machine; None where that is not known.
@@ -55,16 +52,6 @@ class RunTraces:
         for text in self.texts:
             for number in _NUMBER.findall(text):
                 yield from (each for each in ([number] if number in known else number.split("_")) if each in known)
-
-    def list_nodes(self, known: Container[str]) -> Iterator[str]:
-        """Yield its machines that are known, first those that it states, else those in its names."""
-        stated = [node for node in self.nodes if node in known]
-        yield from stated
-        for text in () if stated else self.texts:
-            words = list(_WORD.finditer(text))
-            for place, first in enumerate(words):
-                ends = (text[first.start() : last.end()].lower() for last in words[place : place + _LONGEST_NAME])
-                yield from (name for name in ends if name in known)
 
 
 def find_traces(run: Run) -> RunTraces:

@@ -168,10 +168,6 @@ class CompanionLogs:
             whole = whole.append_column(pa.field(name, values.type), values)
         return whole
 
-    def rejects(self) -> bytes:
-        """Return rejected lines as zstd-compressed JSON lines."""
-        return b"".join(each.extraction.outcome().rejects for each in self._companions if each.extraction)
-
     def devices(self, outcome: Outcome) -> tuple[Device, ...]:
         """Return the devices of the main logs, with what the companions say of them."""
         return tuple(self._known.get(device.id, device) for device in outcome.devices)

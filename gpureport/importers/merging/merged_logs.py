@@ -87,7 +87,7 @@ class MergedLogs:
             else:
                 yield from extraction.batches()
         except SourceError as error:
-            raise SourceError(self._inputs[place].locator, error.what, error.hint) from error
+            raise SourceError(self._inputs[place].locator, error.what, error.hint, code=error.code) from error
 
     def _learned(self, place: int) -> LogContents:
         """Return what a log holds, after reading it for nothing else."""
@@ -130,7 +130,9 @@ class MergedLogs:
         for outcome, given in zip(self._outcomes, self._inputs, strict=True):
             if outcome.span[1] < span[0] or outcome.span[0] > span[1]:
                 what = "it covers another time than the GPU logs"
-                raise SourceError(given.locator, what, "check its clock, give --tz, or leave it out")
+                raise SourceError(
+                    given.locator, what, "check its clock, give --tz, or leave it out", code="no_shared_time"
+                )
         intervals: dict[str, float] = {}
         for place in self._plan.order:
             for device, interval in self._outcomes[place].intervals.items():
@@ -140,7 +142,7 @@ class MergedLogs:
             quality=self._quality(intervals),
             span=span,
             intervals=intervals,
-            rejects=b"".join(outcome.rejects for outcome in self._outcomes),
+            columns=tuple(dict.fromkeys(column for outcome in self._outcomes for column in outcome.columns)),
             timezone=log[0].timezone if len({outcome.timezone for outcome in log}) == 1 else None,
             tags=merge_pairs(outcome.tags for outcome in log),
         )

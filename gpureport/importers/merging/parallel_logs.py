@@ -60,7 +60,7 @@ class ParallelLogs:
             if twice:
                 names = f"{self._locators[held[twice[0]]]}, {self._locators[place]}"
                 what = f"several host logs for one run hold {twice[0]}"
-                raise SourceError(names, what, "give one, or join them before")
+                raise SourceError(names, what, "give one, or join them before", code="metric_in_two_logs")
             held |= dict.fromkeys(set(table.column_names) - _KEYS, place)
 
     def _join_columns(self, whole: "pa.Table", table: "pa.Table", place: int, every: tuple[int, int]) -> "pa.Table":

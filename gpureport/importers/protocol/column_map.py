@@ -15,7 +15,7 @@ from gpureport.units import UNITS
 ISO = "iso"
 EPOCHS = {"epoch_s": "s", "epoch_ms": "ms", "epoch_us": "us", "epoch_ns": "ns"}
 """Formats of a time counted since 1970, and the unit it counts in."""
-_CLEAR = {"", "W", "Cel", "J"}
+CLEAR = {"", "W", "Cel", "J"}
 """Base units that tables are written in unless they say otherwise."""
 _DEFAULTS = {"": "", "W": "W", "Cel": "C", "J": "J"}
 _EXAMPLE = 'such as [columns."GPU0 Power"] with metric = "gpu_power_watts", unit = "W", device = "gpu:0"'
@@ -93,7 +93,7 @@ class _Map:
         self._refuse_unknown_keys("[device]", device, {"column"})
         columns = self._table(content, "columns")
         if not columns:
-            raise SettingsError(self.path, "it maps no column", _EXAMPLE)
+            raise SettingsError(self.path, "it maps no column", _EXAMPLE, code="nothing_mapped")
         by_row = bool(self._text(device, "column"))
         found = tuple(self._column(heading, said, by_row=by_row) for heading, said in columns.items())
         self._refuse_repeated_metric(found)
@@ -108,14 +108,14 @@ class _Map:
 
     def _column(self, heading: str, said: object, *, by_row: bool) -> MappedColumn:
         if not isinstance(said, dict):
-            raise SettingsError(self.path, f"[columns] {heading!r} is no table", _EXAMPLE)
+            raise SettingsError(self.path, f"[columns] {heading!r} is no table", _EXAMPLE, code="not_a_table")
         self._refuse_unknown_keys(f"[columns.{heading!r}]", said, {"metric", "unit", "device"})
         name = self._text(said, "metric")
         metric = BY_NAME.get(name)
         if metric is None:
             close = get_close_matches(name, list(BY_NAME), n=1)
             hint = f"did you mean {close[0]!r}?" if close else "gpureport explain lists what there is"
-            raise SettingsError(self.path, f"no metric {name!r} (column {heading!r})", hint)
+            raise SettingsError(self.path, f"no metric {name!r} (column {heading!r})", hint, code="unknown_metric")
         device = self._text(said, "device")
         return MappedColumn(
             heading=heading,
@@ -125,14 +125,16 @@ class _Map:
         )
 
     def _unit(self, heading: str, unit: str, base: str) -> str:
-        if not unit and base in _CLEAR:
+        if not unit and base in CLEAR:
             return _DEFAULTS[base]
         if unit not in UNITS or UNITS[unit].base != base:
             fitting = ", ".join(name for name, each in UNITS.items() if each.base == base and name)
             what = (
                 f"{unit!r} is no unit of its metric (column {heading!r})" if unit else f"no unit (column {heading!r})"
             )
-            raise SettingsError(self.path, what, f"units are {fitting}" if fitting else "leave the unit out")
+            raise SettingsError(
+                self.path, what, f"units are {fitting}" if fitting else "leave the unit out", code="wrong_unit"
+            )
         return unit
 
     def _gpu(self, heading: str, device: str, *, by_row: bool) -> int | None:
@@ -141,13 +143,23 @@ class _Map:
             return int(index)
         if device or not by_row:
             what = f"which GPU is column {heading!r} of?"
-            raise SettingsError(self.path, what, 'say device = "gpu:0", or name the column with its number in [device]')
+            raise SettingsError(
+                self.path,
+                what,
+                'say device = "gpu:0", or name the column with its number in [device]',
+                code="no_gpu_named",
+            )
         return None
 
     def _format(self, text: str) -> str:
         if text != ISO and text not in EPOCHS and "%" not in text:
             known = ", ".join([ISO, *EPOCHS])
-            raise SettingsError(self.path, f"no format {text!r} of a time", f"{known}, or such as %m-%d-%Y %H:%M:%S")
+            raise SettingsError(
+                self.path,
+                f"no format {text!r} of a time",
+                f"{known}, or such as %m-%d-%Y %H:%M:%S",
+                code="unknown_time_format",
+            )
         return text
 
     def _refuse_repeated_metric(self, columns: tuple[MappedColumn, ...]) -> None:
@@ -155,23 +167,28 @@ class _Map:
         twice = next((each for each in columns if filled.count((each.metric, each.gpu)) > 1), None)
         if twice is not None:
             of = "the machine" if BY_NAME[twice.metric].scope is Scope.HOST else f"gpu:{twice.gpu}"
-            raise SettingsError(self.path, f"two columns hold {twice.metric} of {of}", "map one of them")
+            raise SettingsError(
+                self.path, f"two columns hold {twice.metric} of {of}", "map one of them", code="metric_in_two_columns"
+            )
 
     def _table(self, content: AnyMapping[str, Any], name: str) -> AnyMapping[str, Any]:
         found = content.get(name, {})
         if not isinstance(found, dict):
-            raise SettingsError(self.path, f"{name} is no table", _EXAMPLE)
+            raise SettingsError(self.path, f"{name} is no table", _EXAMPLE, code="not_a_table")
         return found
 
     def _text(self, content: AnyMapping[str, Any], name: str) -> str:
         found = content.get(name, "")
         if not isinstance(found, str):
-            raise SettingsError(self.path, f"{name} is no text", f'write {name} = "..."')
+            raise SettingsError(self.path, f"{name} is no text", f'write {name} = "..."', code="not_a_text")
         return found
 
     def _refuse_unknown_keys(self, where: str, content: AnyMapping[str, Any], names: set[str]) -> None:
         unknown = next((name for name in content if name not in names), None)
         if unknown is not None:
             raise SettingsError(
-                self.path, f"unknown key {unknown!r} in {where}", f"keys are {', '.join(sorted(names))}"
+                self.path,
+                f"unknown key {unknown!r} in {where}",
+                f"keys are {', '.join(sorted(names))}",
+                code="unknown_key",
             )

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from gpureport.data_quality import Quality
 from gpureport.importers.decoding.raw_file import RawFile
-from gpureport.importers.protocol.interpretation import Interpretation, InterpretedColumn
 from gpureport.importers.protocol.named_models import name_gpu_models
 from gpureport.importers.timebase import zones
 from gpureport.recording import HOST, Device, Run, Work
@@ -136,10 +135,8 @@ class Outcome:
         quality: what became of its lines.
         span: first and last time, in microseconds.
         intervals: median seconds between samples, by device id.
-        rejects: JSON lines of what was not understood, zstd-compressed; empty when there is nothing.
-        columns: its columns, each once.
+        columns: headings of a table, and the metric or attribute that each became.
         renamed: device ids of batches handed on early, and what the devices are called in the end.
-        understanding: what they and the rest were told by.
         timezone: zone the source itself states, so that its times are UTC; None where it states none.
         tags: what the source says of the whole run, by the names of `label_tags`.
     """
@@ -148,10 +145,8 @@ class Outcome:
     quality: Quality
     span: tuple[int, int]
     intervals: dict[str, float] = field(default_factory=dict)
-    rejects: bytes = b""
     renamed: dict[str, str] = field(default_factory=dict)
-    columns: tuple[InterpretedColumn, ...] = ()
-    understanding: Interpretation = field(default_factory=Interpretation)
+    columns: tuple[tuple[str, str], ...] = ()
     timezone: str | None = None
     tags: tuple[tuple[str, str], ...] = ()
 

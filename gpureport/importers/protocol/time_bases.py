@@ -38,7 +38,12 @@ def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[
             what = f"its times name no zone, those of {first.locator} are {base.timezone}"
             offset = _offset(outcome.span, base.span)
         said = f"; their times meet where that is {offset}" if offset else ""
-        raise SourceError(each.locator, what, f"give the zone of the other with --tz, such as Europe/Berlin{said}")
+        raise SourceError(
+            each.locator,
+            what,
+            f"give the zone of the other with --tz, such as Europe/Berlin{said}",
+            code="times_not_comparable",
+        )
 
 
 def _offset(local: Span, utc: Span) -> str | None:

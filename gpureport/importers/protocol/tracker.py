@@ -169,14 +169,6 @@ class TrackerRun(Protocol):
         """Why the run is skipped: it is known to be unreadable, and nobody named it. None where it can be read."""
         ...
 
-    @property
-    def source_state(self) -> str | None:
-        """What changes whenever the tracker holds more of the run, known without reading its series.
-
-        None where that is not known, so that the run must be read: it may still go on.
-        """
-        ...
-
     def read(self, options: ReadOptions) -> Tracked:
         """Read the run.
 

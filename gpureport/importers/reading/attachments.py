@@ -69,7 +69,9 @@ def _read_attachment(attachment: Attachment, tracked: Tracked, options: ReadOpti
     offset = 0 if stated else _find_offset(recording, tracked)
     start, end = recording.run.started + offset, recording.run.ended + offset
     if min(end, tracked.window[1]) < max(start, tracked.window[0]):
-        raise SourceError(attachment.name, "it shares no time with the run", "attach the log of this run")
+        raise SourceError(
+            attachment.name, "it shares no time with the run", "attach the log of this run", code="no_shared_time"
+        )
     return _Log(attachment.name, recording, offset, stated)
 
 
@@ -79,7 +81,7 @@ def _identify_attachment(attachment: Attachment) -> Input:
             return sources.identify(str(attachment.path), found)
         except SourceError as error:
             last = error
-    raise SourceError(attachment.name, last.what, last.hint)
+    raise SourceError(attachment.name, last.what, last.hint, code=last.code)
 
 
 def _find_offset(recording: Recording, tracked: Tracked) -> int:

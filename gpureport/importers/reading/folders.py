@@ -63,7 +63,9 @@ def _find_logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[I
     above |= {folder.resolve()}
     if len(above) > DEEPEST_FOLDER + 1:
         what = f"its folders are nested more than {DEEPEST_FOLDER} deep"
-        raise SourceError(redact_start(str(folder)), what, "give the folder in it that holds the logs")
+        raise SourceError(
+            redact_start(str(folder)), what, "give the folder in it that holds the logs", code="nested_too_deeply"
+        )
     yield from list(_recognise(folder, IMPORTERS)) or _find_host_recording(folder)
     below = [path for path in sorted(folder.iterdir()) if path.is_dir() and not path.name.startswith(".")]
     for path in below:
@@ -93,12 +95,17 @@ def find_logs_in_folder(source: Path) -> list[Input]:
     hosts = find_hosts_in_folder(source)
     if hosts:
         what = f"the folder holds a host log ({hosts[0].path.name}) and no log of GPUs"
-        raise SourceError(str(source), what, RECORDS_ONE)
+        raise SourceError(str(source), what, RECORDS_ONE, code="no_gpu_log")
     for tracker in TRACKERS:
         tracker.refuse_folder(source)
     if (store := find_store(source)) is not None:
-        raise SourceError(str(source), f"the folder holds a store of {store.title} and no log", f"give {store.path}")
-    raise SourceError(str(source), "the folder holds no log of a known kind", RECORDS_ONE)
+        raise SourceError(
+            str(source),
+            f"the folder holds a store of {store.title} and no log",
+            f"give {store.path}",
+            code="holds_store",
+        )
+    raise SourceError(str(source), "the folder holds no log of a known kind", RECORDS_ONE, code="no_log")
 
 
 def find_hosts_in_folder(folder: Path, without: Collection[Path] = ()) -> list[Input]:
@@ -150,10 +157,10 @@ def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
     found = []
     for path in map(str, paths):
         if path != "-" and not path_exists(path):
-            raise SourceError(path, "no such file", "check the path")
+            raise SourceError(path, "no such file", "check the path", code="no_such_file")
         file = Path(path) if Path(path).is_file() else spool(path, Path(path))
         if not TrainingLog().identify(read_head(RawFile(file))):
-            raise SourceError(path, "not a known training log", WANTED)
+            raise SourceError(path, "not a known training log", WANTED, code="not_a_training_log")
         found.append(TrainingFile(file, path))
     return found
 

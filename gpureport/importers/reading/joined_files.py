@@ -53,7 +53,7 @@ class HostFiles:
         outcomes = [extraction.outcome() for extraction in extractions]
         if any(device.id == HOST for device in outcomes[0].devices):
             what = "the GPU log holds series of the machine already"
-            raise SourceError(self._inputs[1].locator, what, "leave it out")
+            raise SourceError(self._inputs[1].locator, what, "leave it out", code="host_in_gpu_log")
         check_time_bases(self._inputs, outcomes, self._tz)
         if self._joined is not None:
             yield from self._joined.joined(tables, outcomes[1:])
@@ -74,7 +74,9 @@ class HostFiles:
             if last < start or first > end:
                 times = f"{format_span((first, last))}; the GPU log: {format_span((start, end))}"
                 what = f"it covers another time than the GPU log ({times})"
-                raise SourceError(each.locator, what, "check its clock, give --tz, or leave it out")
+                raise SourceError(
+                    each.locator, what, "check its clock, give --tz, or leave it out", code="no_shared_time"
+                )
 
     def zone_notes(self, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
         """Return which zones the files state."""
@@ -144,10 +146,6 @@ class TrainingFiles:
     def quality(self) -> list[Quality]:
         """Return the account of each file that is used."""
         return [each.outcome.quality for each in self._read]
-
-    def rejects(self) -> bytes:
-        """Return rejected lines as zstd-compressed JSON lines."""
-        return b"".join(each.outcome.rejects for each in self._read)
 
     def tables(self) -> list["pa.Table"]:
         """Return the metrics of each file that is used."""

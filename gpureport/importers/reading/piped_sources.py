@@ -30,7 +30,9 @@ def spool(source: str, path: Path) -> Path:
     with os.fdopen(handle, "wb") as copy:
         if source == "-":
             if sys.stdin is None:
-                raise SourceError(source, "standard input is closed", "give a file, or a pipe")
+                raise SourceError(
+                    source, "standard input is closed", "give a file, or a pipe", code="no_standard_input"
+                )
             # a buffer would go on waiting for more without looking whether the process was asked to end
             _copy(getattr(sys.stdin.buffer, "raw", sys.stdin.buffer), copy.write, source)
         else:
@@ -38,7 +40,7 @@ def spool(source: str, path: Path) -> Path:
                 with open_pipe(path) as pipe:
                     _copy(pipe, copy.write, source)
             except UnsafeFileError as error:
-                raise SourceError(source, str(error.strerror), error.hint) from error
+                raise SourceError(source, str(error.strerror), error.hint, code="not_a_regular_file") from error
     return Path(name)
 
 
@@ -48,5 +50,7 @@ def _copy(pipe: _Readable, write: Callable[[bytes], object], source: str) -> Non
         size += len(block)
         if size > MOST_PIPE_BYTES:
             what = f"more than {MOST_PIPE_BYTES:,} bytes came through the pipe"
-            raise SourceError(source, what, "end what writes to it, or write a file and give that")
+            raise SourceError(
+                source, what, "end what writes to it, or write a file and give that", code="pipe_too_large"
+            )
         write(block)

@@ -13,7 +13,6 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Extraction, Input, Labels, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.named_models import name_gpu_models
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
-from gpureport.importers.protocol.source_summary import SourceSummary
 from gpureport.importers.protocol.unused_options import drop_unused_options
 from gpureport.importers.reading.joined_files import HostFiles, TrainingFiles
 from gpureport.importers.reading.run_files import read_run_files
@@ -130,11 +129,6 @@ class Reading:
         return [*self._files, *(self._companions.files if self._companions else ())]
 
     @property
-    def source_state(self) -> None:
-        """Nothing: whether its logs are the same is known by their bytes."""
-        return
-
-    @property
     def run_id(self) -> str:
         """The run's id, from the bytes of its sources and the options that select or place rows."""
         sources = self._log_sources
@@ -222,7 +216,9 @@ class Reading:
         rejected = [e for e in outcome.quality.rejected if e.reason != NOT_SELECTED]
         if self._strict and rejected:
             reasons = ", ".join(f"{e.rows} {e.reason}{e.at}" for e in rejected)
-            raise SourceError(where, f"lines were rejected: {reasons}", "mend them or leave out --strict")
+            raise SourceError(
+                where, f"lines were rejected: {reasons}", "mend them or leave out --strict", code="lines_rejected"
+            )
 
     def _outcomes(self) -> list[Outcome]:
         outcomes = [extraction.outcome() for extraction in self._extractions]
@@ -257,7 +253,9 @@ class Reading:
         gpus = {device.id for device in devices if device.scope is Scope.GPU}
         if len(gpus) > MOST_GPUS:
             what = f"it holds {len(gpus):,} GPUs; at most {MOST_GPUS:,} are read in a run"
-            raise SourceError(self.locator, what, "give a part of them with --gpus, or a log a node")
+            raise SourceError(
+                self.locator, what, "give a part of them with --gpus, or a log a node", code="too_many_gpus"
+            )
         rates = [rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus]
         trained, unused = (self._training.quality(), self._training.notes) if self._training else ([], ())
         labels, stated = self.labels, self.file_labels
@@ -282,23 +280,15 @@ class Reading:
         run = name_copies_by_url(name_gpu_models(run, labels.gpu_model))
         return labels.look_up(run) if labels.table else run
 
-    def sources_read(self) -> tuple[SourceSummary, ...]:
-        """Return each source as given with what is known of it, after the last batch."""
-        outcomes = self._outcomes() if self._several is None else self._several.outcomes()
-        outcomes += self._companions.outcomes(self._inputs) if self._companions else []
-        return tuple(map(SourceSummary, self._all_inputs, self._all_files, outcomes))
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """Return headings of its tables, and the metric or attribute that each became, after the last batch."""
+        return tuple(dict.fromkeys(column for each in self._extractions for column in each.outcome().columns))
 
     def renamed(self) -> dict[str, str]:
         """Return by their old ids the devices whose batches were handed on under another one, after the last batch."""
         if self._companions:
             return {}
         return {old: new for each in self._extractions for old, new in each.outcome().renamed.items()}
-
-    def rejects(self) -> bytes:
-        """Return rejected lines of all sources as zstd-compressed JSON lines, after the last batch."""
-        rejects = b"".join(extraction.outcome().rejects for extraction in self._extractions)
-        rejects += self._companions.rejects() if self._companions else b""
-        return rejects + (self._training.rejects() if self._training else b"")
 
     def training(self) -> "pa.Table":
         """Return the training metrics, after the last batch; empty when there are none."""

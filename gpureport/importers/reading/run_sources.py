@@ -119,7 +119,9 @@ def _refuse_repeated(named: Sequence[Input], logs: Sequence[_GivenLog]) -> None:
     sources = {log.path for log in logs if log.source is not None}
     for each in named:
         if not each.beside and each.path.resolve() in sources:
-            raise SourceError(each.locator, "named as a source and with --host", "name every log once")
+            raise SourceError(
+                each.locator, "named as a source and with --host", "name every log once", code="given_twice"
+            )
 
 
 def _group(
@@ -158,7 +160,12 @@ def _group(
     joined = {log for group in found for log in group}
     found += [[log] for log in logs if log not in joined]
     if lost := next((group[0] for group in found if all(log.source is None for log in group)), None):
-        raise SourceError(lost.given.locator, "its rows have no time stamps, so it joins no other log", _AS_SOURCE)
+        raise SourceError(
+            lost.given.locator,
+            "its rows have no time stamps, so it joins no other log",
+            _AS_SOURCE,
+            code="no_timestamps",
+        )
     places = {log: place for place, log in enumerate(logs)}
     return sorted(found, key=lambda group: places[group[0]])
 
@@ -200,11 +207,12 @@ def _attach_named(groups: list[LogGroup], by_input: dict[Input, _GivenLog]) -> l
                 log.given.locator,
                 f"{times}{format_span(runs[0].main.span)}",
                 "check its clock, give --tz, or leave it out",
+                code="no_shared_time",
             )
         alike = [group for group in near if match_devices(group.main.gpus, log.gpus)]
         if len(alike) != 1:
             what = "it may belong to any of several runs" if alike else "it holds other GPUs than the run of its time"
-            raise SourceError(log.given.locator, what, _AS_SOURCE)
+            raise SourceError(log.given.locator, what, _AS_SOURCE, code="joins_no_run")
         alike[0].companions.append(log)
     return runs
 
@@ -282,7 +290,12 @@ def assign_training_logs(
         zone_known = options.tz is not None
         chosen = choose_runs(file.path, known, read_training_times(file, options), zone_known=zone_known)
         if isinstance(chosen, str):
-            raise SourceError(file.locator, f"a training log that {chosen}", "give it with --training, or leave it out")
+            raise SourceError(
+                file.locator,
+                f"a training log that {chosen}",
+                "give it with --training, or leave it out",
+                code="training_log_of_no_run",
+            )
         for place in chosen:
             found[times.index(known[place])].append(file)
     return found
@@ -313,7 +326,7 @@ def find_run_logs(
     seen: set[Path] = set()
     for each in (*(log.given for log in logs), *beside):
         if each.path.resolve() in seen:
-            raise SourceError(each.locator, "named twice for one run", "name every log once")
+            raise SourceError(each.locator, "named twice for one run", "name every log once", code="given_twice")
         seen.add(each.path.resolve())
     return [*_with_companions(logs, options or ReadOptions()), *beside]
 

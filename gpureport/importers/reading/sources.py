@@ -110,21 +110,25 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     """
     path = Path(source)
     if source != "-" and not path_exists(path):
-        raise SourceError(source, "no such file", _missing_source_hint(source))
+        raise SourceError(source, "no such file", _missing_source_hint(source), code="no_such_file")
     if not path.is_file():
         path = spool(source, path)
     file = RawFile(path)
     head = read_head(file)
     if not head and file.account.damage:
-        raise SourceError(source, f"{file.account.damage} before its first line", "copy or compress it again")
+        raise SourceError(
+            source, f"{file.account.damage} before its first line", "copy or compress it again", code="damaged_archive"
+        )
     if head and len(head) < HEAD_BYTES and not head.strip(b"\0\t\r\n "):
-        raise SourceError(source, "the file holds nothing but blank lines or NUL bytes", RECORDS_ONE)
+        raise SourceError(source, "the file holds nothing but blank lines or NUL bytes", RECORDS_ONE, code="empty_file")
     if not head:
-        raise SourceError(source, "the file is empty", RECORDS_ONE)
+        raise SourceError(source, "the file is empty", RECORDS_ONE, code="empty_file")
     found = next((each for each in importers if each.kind == kind), None) if kind else recognise(file, head, importers)
     packed = None if kind or is_plain_text(file.first_bytes()) else compression.archive_kind(file)
     if packed:
-        raise SourceError(source, packed, "unpack it and give the files in it, or leave it out")
+        raise SourceError(
+            source, packed, "unpack it and give the files in it, or leave it out", code="archive_of_files"
+        )
     if found is None:
         from gpureport.importers.reading import unsupported_files  # noqa: PLC0415 - most files are known
 

@@ -22,7 +22,6 @@ from gpureport.training_names import choose_throughput
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.importer import Labels
-    from gpureport.importers.protocol.source_summary import SourceSummary
     from gpureport.importers.reading.run_reading import Reading
     from gpureport.importers.reading.tracked_reading import TrackedReading
 
@@ -56,7 +55,9 @@ class Window:
         start = run.started if self.start is None else _parse_moment("--from", self.start, run)
         end = run.ended + 1 if self.end is None else _parse_moment("--to", self.end, run)
         if self.start and self.end and end <= start:
-            raise SettingsError("--to", "the end is not after the start", "give a later end or an earlier start")
+            raise SettingsError(
+                "--to", "the end is not after the start", "give a later end or an earlier start", code="empty_window"
+            )
         return start, end
 
 
@@ -68,9 +69,11 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError as error:
-        raise SettingsError(option, f"{text!r} is no time", _HINT) from error
+        raise SettingsError(option, f"{text!r} is no time", _HINT, code="not_a_time") from error
     if moment.tzinfo is not None and run.timezone is None:
-        raise SettingsError(option, f"{text!r} names a zone and the run has none", "leave it out, or give --tz")
+        raise SettingsError(
+            option, f"{text!r} names a zone and the run has none", "leave it out, or give --tz", code="zone_not_known"
+        )
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC if run.timezone is None else zones.load_zone(run.timezone))
     return round(moment.timestamp() * 1e6)
@@ -105,7 +108,12 @@ def cut_recording(recording: Recording, window: Window) -> Recording:
     series = recording.series.filter(columns.to_arrow(inside, pa.bool_()))
     times = columns.integers(series.column("timestamp"))
     if not len(times):
-        raise SourceError(run.name, "nothing was recorded between --from and --to", "choose another part of the run")
+        raise SourceError(
+            run.name,
+            "nothing was recorded between --from and --to",
+            "choose another part of the run",
+            code="nothing_in_window",
+        )
     return Recording(
         run=replace(
             run,
@@ -194,11 +202,6 @@ class CutReading:
         return self._reading.locator
 
     @property
-    def source_state(self) -> str | None:
-        """What changes whenever a tracker holds more of the run."""
-        return self._reading.source_state
-
-    @property
     def sizes(self) -> tuple[int, ...]:
         """Bytes of each source."""
         return self._reading.sizes
@@ -240,16 +243,10 @@ class CutReading:
         """Return its training metrics."""
         return self.recording().training
 
-    def sources_read(self) -> tuple["SourceSummary", ...]:
-        """Return each source as given with what is known of it."""
-        self.recording()
-        return self._reading.sources_read()
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """Return headings of its tables, and the metric or attribute that each became."""
+        return self._reading.columns()
 
     def renamed(self) -> dict[str, str]:
         """Return nothing: devices have their ids in the end already."""
         return {}
-
-    def rejects(self) -> bytes:
-        """Return rejected lines of all sources as zstd-compressed JSON lines."""
-        self.recording()
-        return self._reading.rejects()

@@ -18,7 +18,6 @@ from gpureport.series_table import arrange_series
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from gpureport.importers.protocol.source_summary import SourceSummary
 
 JoinLogs = Callable[[Tracked, ReadOptions], Tracked]
 
@@ -53,21 +52,15 @@ class TrackedReading:
         self._join = join
 
     @cached_property
-    def source_state(self) -> str | None:
-        """Hash of what changes whenever its tracker holds more of it; None where only reading it tells."""
-        state = None if self._strict else self._of.source_state
-        return None if state is None else sha256(state.encode()).hexdigest()
-
-    @cached_property
     def _tracked(self) -> Tracked:
-        # what is logged while it is read is read the next time
-        _ = self.source_state
         tracked = self._of.read(self._options)
         tracked = self._join(tracked, self._options)
         rejected = [entry for entry in tracked.quality.rejected if entry.reason not in CHOSEN]
         if self._strict and rejected:
             reasons = ", ".join(f"{entry.rows} {entry.reason}{entry.at}" for entry in rejected)
-            raise SourceError(self.locator, f"points were rejected: {reasons}", "leave out --strict")
+            raise SourceError(
+                self.locator, f"points were rejected: {reasons}", "leave out --strict", code="points_rejected"
+            )
         return tracked
 
     @property
@@ -132,17 +125,13 @@ class TrackedReading:
         """Return its training metrics."""
         return self._tracked.training
 
-    def sources_read(self) -> tuple["SourceSummary", ...]:
-        """Return nothing: a tracker has no lines to show."""
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """Return nothing: a tracker names its metrics."""
         return ()
 
     def renamed(self) -> dict[str, str]:
         """Return nothing: no device has another id in the end."""
         return {}
-
-    def rejects(self) -> bytes:
-        """Return nothing: rejected points are counted in the account."""
-        return b""
 
     def recording(self) -> Recording:
         """Read the whole run into memory."""

@@ -3,7 +3,7 @@
 import json
 import re
 
-from gpureport.errors import Problem, SourceError
+from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers.decoding.pieces import head_text
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.importers.note_text import format_columns_option
@@ -34,7 +34,7 @@ _MOST_CELLS = 50
 """Cells of a line of numbers that may be a query without its header."""
 
 
-def _recognise_other_file(text: str) -> Problem | None:
+def _recognise_other_file(text: str) -> CodedProblem | None:
     """Return what a text that is not a GPU log is, and what to do about it; None when that is unknown.
 
     Args:
@@ -43,31 +43,32 @@ def _recognise_other_file(text: str) -> Problem | None:
     first = text.lstrip("\ufeff \t\r\n").partition("\n")[0].strip()
     said = f"an error message, not a log ({redact_start(first, _SHOWN)})"
     if _FIELD.match(first):
-        return said, "leave that field out of the query (nvidia-smi --help-query-gpu lists the fields the driver knows)"
+        hint = "leave that field out of the query (nvidia-smi --help-query-gpu lists the fields the driver knows)"
+        return said, hint, "error_message"
     if QueryGpuDialect().classify(first) == "event" or _ABSENT.match(first):
-        return said, _RECORD_AGAIN
+        return said, _RECORD_AGAIN, "error_message"
     if first.startswith(_LFS):
-        return "a Git LFS pointer, not the file itself", "fetch the file with git lfs pull"
+        return "a Git LFS pointer, not the file itself", "fetch the file with git lfs pull", "git_lfs_pointer"
     if "system/gpu." in first and "," in first:
-        return "a chart exported from the W&B website", _WANDB
+        return "a chart exported from the W&B website", _WANDB, "exported_chart"
     return _recognise_script_output(first, text)
 
 
-def _recognise_script_output(first: str, text: str) -> Problem | None:
+def _recognise_script_output(first: str, text: str) -> CodedProblem | None:
     """Return what a table or JSON that a script wrote is."""
     from gpureport.importers.logs.training import TrainingLog  # noqa: PLC0415 - most logs are known
 
     if TrainingLog().is_training_log(text.encode()):
-        return "a training log, which says nothing of GPUs", _TRAINING
+        return "a training log, which says nothing of GPUs", _TRAINING, "training_log"
     try:
         found = json.loads(first)
     except (ValueError, RecursionError):
         return None
-    return ("JSON that no known tool writes", _JSON) if isinstance(found, dict) else None
+    return ("JSON that no known tool writes", _JSON, "unknown_json") if isinstance(found, dict) else None
 
 
 def explain_unsupported_file(source: str, name: str, head: bytes, *, beside: bool, other: object) -> SourceError:
-    """Return why a file is no known log; for a table of GPU metrics, with a map to start from.
+    """Return why a file is no known log.
 
     Args:
         source: what a person called it.
@@ -78,36 +79,48 @@ def explain_unsupported_file(source: str, name: str, head: bytes, *, beside: boo
     """
     if other:
         what = "a log of GPUs, not of a host" if beside else "a host log, which says nothing of GPUs"
-        return SourceError(source, what, _GPU_LOG_AS_HOST if beside else _HOST_LOG_AS_GPU)
+        return SourceError(
+            source,
+            what,
+            _GPU_LOG_AS_HOST if beside else _HOST_LOG_AS_GPU,
+            code="gpu_log_as_host" if beside else "host_log_as_gpu",
+        )
     first = _first_line(head)
     if not first and name.startswith("nvstats"):
         what = "unsupported: a log that nvidia-smi daemon keeps in a form of its own"
-        return SourceError(source, what, f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt")
+        return SourceError(
+            source, what, f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt", code="daemon_log"
+        )
     if before := line_prefixes.find_line_prefix(head_text(head)):
-        return SourceError(source, f"another program put {before!r} before what nvidia-smi wrote", line_prefixes.HINT)
+        return SourceError(
+            source,
+            f"another program put {before!r} before what nvidia-smi wrote",
+            line_prefixes.HINT,
+            code="prefixed_lines",
+        )
     if not beside and first and (known := _recognise_other_file(head_text(head))):
-        return SourceError(source, *known)
+        what, hint, code = known
+        return SourceError(source, what, hint, code=code)
     kind = "host" if beside else "GPU"
     what = f"not a recognised {kind} log (first line: {first})" if first else "not a text log"
     if first and not beside:
         return _explain_unmapped_table(source, what, head)
-    return SourceError(source, what, _WANTED_BESIDE if beside else RECORDS_ONE)
+    return SourceError(
+        source, what, _WANTED_BESIDE if beside else RECORDS_ONE, code="not_a_host_log" if beside else "not_a_gpu_log"
+    )
 
 
 def _explain_unmapped_table(source: str, what: str, head: bytes) -> SourceError:
-    """Return that a text is no known log, with a map or an option where it may be a table."""
-    from gpureport.importers.logs.mapped.map_suggestion import suggest_map  # noqa: PLC0415 - few files need it
+    """Return that a text is no known log, and which option reads it where it may be a table."""
+    from gpureport.importers.logs.mapped.map_draft import draft_map  # noqa: PLC0415 - few files need it
 
-    found = suggest_map(head_text(head))
-    if found.problem:
-        return SourceError(source, f"{what}: {found.problem}", "mend its header")
-    if found.text:
+    if draft_map(head_text(head)):
         return SourceError(
-            source, what, "save what stands below as map.toml, correct it, then give --map map.toml", found.text
+            source, what, "--source-kind mapped prints a map to complete and give with --map", code="not_a_gpu_log"
         )
     names = [f"column_{place + 1}" for place in range(_count_number_cells(head))]
     without = f"; if it is one without its header, {format_columns_option(names)}" if names else ""
-    return SourceError(source, what, RECORDS_ONE + without)
+    return SourceError(source, what, RECORDS_ONE + without, code="not_a_gpu_log")
 
 
 def _count_number_cells(head: bytes) -> int:

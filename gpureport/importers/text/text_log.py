@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.errors import Problem, SourceError
+from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers.decoding.pieces import Piece, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import NonDataLine
@@ -19,7 +19,6 @@ from gpureport.importers.devices.identification import NOT_NAMED, NOT_SELECTED, 
 from gpureport.importers.devices.line_tally import Tally
 from gpureport.importers.ordering.row_placement import AssignedRows, RowPlacement
 from gpureport.importers.protocol.importer import Outcome, ReadOptions
-from gpureport.importers.protocol.interpretation import Interpretation
 from gpureport.importers.protocol.reject_reasons import GPU_DAMAGED, GPU_NOT_NAMED, NO_TIME
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED as LEFT_OUT
 from gpureport.importers.recorders.damaged_identities import DamagedIdentities
@@ -195,10 +194,9 @@ class FormExtraction:
             self._note(rows, placed)
             series = {name: values for name, values in rows.data.items() if name not in _TEXTS}
             yield from self._row_placement.batches(placed, series)
-        # no delimiter parts the cells of such a log
-        self._file.account.delimiter = ""
         if self._tally.rows == 0:
-            raise SourceError(str(self._file.path), *self._nothing())
+            what, hint, code = self._nothing()
+            raise SourceError(str(self._file.path), what, hint, code=code)
 
     def _rows(self) -> Iterator[AssignedRows]:
         if self._tick_times is not None:
@@ -262,17 +260,18 @@ class FormExtraction:
         again = FormExtraction(self._file.again(), self._options, self._make, self._longest)
         return survey_log(again._rows(), self._row_placement.zone, sure=lambda: again._devices.sure)
 
-    def _nothing(self) -> Problem:
+    def _nothing(self) -> CodedProblem:
         rejected = self._tally.rejected
         if NO_TIME in rejected:
-            return f"its rows ({self._form.name}) have no time", INTERVAL
+            return f"its rows ({self._form.name}) have no time", INTERVAL, "no_timestamps"
         if set(rejected) == {LEFT_OUT}:
-            return "it holds none of the GPUs selected", f"--gpus can name {', '.join(map(str, self._devices.indices))}"
+            known = ", ".join(map(str, self._devices.indices))
+            return "it holds none of the GPUs selected", f"--gpus can name {known}", "gpus_not_held"
         if set(rejected) == {GPU_NOT_NAMED}:
-            return "no row names its GPU", NAME_GPUS
+            return "no row names its GPU", NAME_GPUS, "no_gpu_named"
         reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in rejected.items())
         what = f"none of its {self._tally.lines} lines holds a value of a GPU" + (f" ({reasons})" if reasons else "")
-        return what, RECORDS_ONE
+        return what, RECORDS_ONE, "no_usable_row"
 
     def outcome(self) -> Outcome:
         """Return what is known after the last batch."""
@@ -292,13 +291,7 @@ class FormExtraction:
             quality=quality,
             span=(min(clock.first or 0 for clock in clocks), max(clock.last or 0 for clock in clocks)),
             intervals={clock.device: clock.interval for clock in clocks if clock.interval is not None},
-            rejects=self._tally.rejects(),
             renamed={} if plan is None else plan.renamed(),
             timezone=self._form.zone if self._stamped else None,
             tags=tuple(self._tags.items()),
-            understanding=Interpretation(
-                columns_by=(self._form.name,),
-                gpus_by=self._devices.identified_by,
-                order_notes=None if plan is None else plan.notes,
-            ),
         )

@@ -24,7 +24,9 @@ def load_zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise SettingsError("--tz", f"no time zone {name!r}", "give a name such as Europe/Berlin or UTC") from error
+        raise SettingsError(
+            "--tz", f"no time zone {name!r}", "give a name such as Europe/Berlin or UTC", code="unknown_time_zone"
+        ) from error
 
 
 def _utc_offset(quarter: int, zone: ZoneInfo, fold: int) -> int:
@@ -75,7 +77,9 @@ def refuse_skipped_hours(stamps: IntArray, zone: ZoneInfo) -> None:
         return
     shown = (_EPOCH + timedelta(microseconds=int(inside.min()))).strftime("%Y-%m-%d %H:%M:%S")
     what = f"{zone.key} has no {shown}: clocks were set forward there, and the log has rows of that hour"
-    raise SettingsError("--tz", what, "name the zone that the clock of the machine was set to, perhaps UTC")
+    raise SettingsError(
+        "--tz", what, "name the zone that the clock of the machine was set to, perhaps UTC", code="skipped_hours"
+    )
 
 
 def local_span(span: tuple[int, int], zone: ZoneInfo) -> tuple[int, int]:

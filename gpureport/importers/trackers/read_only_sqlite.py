@@ -103,7 +103,10 @@ def _copy(path: Path) -> Path:
             _copies[state] = folder / path.name
             return _copies[state]
     raise SourceError(
-        str(path), "it was written to while it was copied", "try again, or copy it when its writer is done"
+        str(path),
+        "it was written to while it was copied",
+        "try again, or copy it when its writer is done",
+        code="copied_while_written",
     )
 
 

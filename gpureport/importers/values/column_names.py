@@ -5,7 +5,7 @@ fits the metric is always allowed. Names that only one tool uses, such as the fi
 the importer of that tool.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpureport.importers.values.heading_words import UNIT_WORDS, heading_words, stated_unit_word
@@ -60,18 +60,6 @@ GPU_COLUMNS = _rows(
     (INDEX, "device id"),
 )
 """Columns over which a heading says all: no other quantity of a GPU is called so."""
-LOOSE_GPU_COLUMNS = GPU_COLUMNS[:-3] + _rows(
-    ("gpu_power_watts", "draw"),
-    ("gpu_memory_total_bytes", "memory size"),
-    ("gpu_memory_controller_ratio", "memory controller"),
-    ("gpu_memory_controller_ratio", "memory bandwidth"),
-    ("gpu_memory_used_bytes", "memory"),
-    ("gpu_utilization_ratio", "usage"),
-    ("gpu_utilization_ratio", "load"),
-    ("gpu_utilization_ratio", "busy"),
-    ("gpu_utilization_ratio", "gpu percent"),
-)
-"""Columns as a draft of a map takes them, which a person corrects."""
 INDEX_COLUMNS = _rows((INDEX, "gpu", "index id"), (INDEX, "index"), (INDEX, "device", "index id"), (INDEX, "card"))
 """Columns with the number of a GPU, where the table is known to be one of GPUs or the cells are looked at."""
 _SIZED = ("cpu_power_watts", "host_memory_used_bytes", "host_memory_total_bytes", "process_memory_used_bytes")
@@ -148,22 +136,7 @@ def _matches(words: frozenset[str], columns: tuple[_Row, ...]) -> Iterator[Colum
             yield ColumnName(row.target, UNIT_WORDS.get(unit_word, ""), unit_word)
 
 
-def resembling_metric(words: frozenset[str], columns: tuple[_Row, ...]) -> str:
-    """Return the first metric of a table whose words are among those of a heading, empty where there is none."""
-    words |= {word for unit, word in _IMPLIED.items() if len(stated_unit_word(words, unit)) > 1}
-    return next((row.target for row in columns if row.words <= words), "")
-
-
-_IMPLIED: Mapping[str, str] = {"Hz": "clock", "W": "power", "Cel": "temperature"}
-"""Quantities that a unit alone tells."""
-
-
 def is_time_heading(heading: str) -> bool:
     """Return whether a heading names a time and nothing else."""
     words = frozenset(heading_words(heading))
     return bool(words & _TIME_WORDS) and words <= _TIME_WORDS | _TIME_UNITS
-
-
-def mentions_time(heading: str) -> bool:
-    """Return whether a word of a heading is one of a time."""
-    return bool(_TIME_WORDS.intersection(heading_words(heading)))

@@ -135,7 +135,8 @@ def _read_day_first(data: npt.NDArray[np.uint8], offsets: IntArray, stamps: IntA
     lengths = np.diff(offsets)
     for width in WIDTHS.intersection(present(lengths[~good])):
         left = np.flatnonzero(~good & (lengths == width))
-        for found, texts in year_first(_matrix(data, offsets, left, width)):
+        found, texts = year_first(_matrix(data, offsets, left, width))
+        if len(found):
             stamps[left[found]], good[left[found]] = _fixed_width(texts)
 
 

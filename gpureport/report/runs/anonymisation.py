@@ -218,6 +218,8 @@ class _Pseudonyms:
                 for each in quality.log_events
             ),
             notes=tuple(map(self.text, quality.notes)),
+            # a line may name anything
+            rejected=tuple(replace(each, examples=()) for each in quality.rejected),
         )
 
 

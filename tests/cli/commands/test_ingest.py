@@ -236,20 +236,20 @@ def test_progress_is_shown_on_a_terminal_only(  # noqa: PLR0913 - one argument a
         assert "Reading gpu.csv" not in outcome.out
 
 
-def test_notes_fit_the_terminal(gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A note goes on below its beginning on a terminal, tables stay as they are; in a pipe a note is a line."""
-    (tmp_path / "gpu.csv").write_text(log().replace("utilization.gpu [%]", "utilization.gpu").replace("90 %", "0.9"))
-    monkeypatch.setenv("COLUMNS", "60")
-    piped = gpureport("ingest", "gpu.csv", "--explain").out.splitlines()
-    monkeypatch.setattr(type(sys.stdout), "isatty", lambda _: True, raising=False)
-    wrapped = gpureport("ingest", "gpu.csv", "--explain").out
-    (note,) = [line for line in piped if "has no unit" in line]
-    place = wrapped.index("    utilization.gpu has no unit")
-    shown = wrapped[place:].splitlines()[:4]
-    assert [line[:6] for line in shown] == ["    ut", *["      "] * 3]
-    assert max(map(len, shown)) <= 60
-    assert " ".join(line.strip() for line in shown) == note.strip()
-    assert all(line in wrapped.splitlines() for line in piped if "kept as text" in line and line is not note)
+def test_a_verbose_ingest_says_what_each_column_became(gpureport: Program, tmp_path: Path) -> None:
+    (tmp_path / "gpu.csv").write_text(log().replace("power.draw [W]", "power_W"))
+    told = [line.strip() for line in gpureport("-v", "ingest", "gpu.csv").out.splitlines() if "column " in line]
+    assert told == [
+        "column timestamp: timestamp",
+        "column index: index",
+        "column name: model",
+        "column utilization.gpu [%]: gpu_utilization_ratio",
+        "column memory.used [MiB]: gpu_memory_used_bytes",
+        "column power_W: gpu_power_watts",
+    ]
+    again = gpureport("-v", "ingest", "gpu.csv")
+    assert (again.code, "column " in again.out) == (0, False)
+    assert gpureport("ingest", "gpu.csv", "--explain").code == 2
 
 
 def test_one_of_a_thing_is_said_as_one(gpureport: Program, tmp_path: Path) -> None:
@@ -261,19 +261,17 @@ def test_one_of_a_thing_is_said_as_one(gpureport: Program, tmp_path: Path) -> No
         "  2 lines = 1 row kept + 0 rejected + 1 header + 0 noise + 0 events\n"
         in gpureport("-v", "ingest", "one.csv").out
     )
-    assert "gpu:0: NVIDIA L4, 1 row\n" in gpureport("ingest", "one.csv", "--explain").out
     (tmp_path / "narrow.csv").write_text("\n".join(["utilization.gpu", *(row(second) for second in range(9)), ""]))
     assert "its header names 1 column and its rows hold 6 cells" in gpureport("ingest", "narrow.csv").err
 
 
 def test_what_several_logs_say_of_each_other(gpureport: Program, tmp_path: Path) -> None:
-    """--explain tells what was made of logs that share time."""
     for name, util in (("a", 90), ("b", 10)):
         (tmp_path / f"{name}.csv").write_text(
             "\n".join([HEADER, *(row(second, util=util) for second in range(20)), ""])
         )
-    out = gpureport("ingest", "a.csv", "b.csv", "--as-one-run", "--explain").out
-    assert "  a.csv and b.csv hold the same numbers at the same time" in out.partition("\ntogether\n")[2]
+    out = gpureport("ingest", "a.csv", "b.csv", "--as-one-run").out
+    assert "  a.csv and b.csv hold the same numbers at the same time" in out
 
 
 def test_known_bytes_under_another_name_are_told(gpureport: Program, tmp_path: Path) -> None:

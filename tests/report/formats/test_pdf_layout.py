@@ -43,13 +43,11 @@ BUILT: dict[str, Callable[[], Report]] = {
     "heat": lambda: sample_reports.report_on(["thermal_throttle"], price=2.5),
     "a chain": lambda: sample_reports.report_on(sample_reports.CHAIN, price=2.5),
 }
-_WITH_MAPPING = {"mapped"}
-"""Samples that are read with a mapping of their columns."""
+_OTHER = {"recorded", "input_starved", "mapped"}
+"""Folders of several runs, and one that is read with a mapping of its columns."""
 
 FOLDERS = sorted(
-    path.name
-    for path in sample_reports.SAMPLES.iterdir()
-    if (path / "expected.json").is_file() and path.name not in _WITH_MAPPING
+    path.name for path in sample_reports.SAMPLES.iterdir() if (path / "README.md").is_file() and path.name not in _OTHER
 )
 
 

@@ -108,7 +108,7 @@ class FieldCsvForm:
         self._readings += 1
         if self._readings > MOST:
             what = f"more than {MOST:,} readings one a line, which are held in memory"
-            raise SourceError(self.name, what, "split it by time, or write one GPU a line")
+            raise SourceError(self.name, what, "split it by time, or write one GPU a line", code="too_many_readings")
 
     def _release(self, builder: ChunkBuilder) -> Iterator[Chunk]:
         for (time, _), (line, values) in sorted(self._held.items(), key=lambda item: (item[0][0] or 0, item[1][0])):
@@ -123,7 +123,9 @@ class FieldCsvForm:
         self._node = self._node or row[columns.node]
         if row[columns.node] != self._node and not any(name == "uuid" for _, name in columns.texts):
             what = f"GPUs of several machines ({self._node}, {row[columns.node]}, ...) in one table"
-            raise SourceError(self.name, what, "write one file a machine, and read them with --as-one-run")
+            raise SourceError(
+                self.name, what, "write one file a machine, and read them with --as-one-run", code="several_machines"
+            )
 
 
 def _name(cell: str) -> str:

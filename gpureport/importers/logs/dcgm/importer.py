@@ -39,11 +39,13 @@ class Dcgm:
         form = _form(text)
         if form is None and not prometheus.is_snapshot(text):
             what = "no header of dcgmi dmon, no table of DCGM's fields and no answer of Prometheus at its beginning"
-            raise SourceError(str(file.path), what, "leave out --source-kind, or give a log of DCGM")
+            raise SourceError(
+                str(file.path), what, "leave out --source-kind, or give a log of DCGM", code="not_of_this_kind"
+            )
         if form is None:
             what = "what dcgm-exporter shows at one moment, without a time"
             hint = "let Prometheus scrape it, and give the answer of /api/v1/query_range"
-            raise SourceError(str(file.path), what, hint)
+            raise SourceError(str(file.path), what, hint, code="no_timestamps")
         # Prometheus answers in one line
         longest = 2 * prometheus.MOST if form is prometheus.PrometheusForm else LONGEST_LINE
         return FormExtraction(file, options, form, longest)

@@ -92,23 +92,25 @@ def _lines(log: Iterable[Piece]) -> list[TextLine]:
         size += len(line.text)
         if size > MOST:
             what = f"longer than {MOST >> 20} Mi characters, which is held in memory as a whole"
-            raise SourceError(_WHERE, what, "query a shorter range, or with a longer step")
+            raise SourceError(_WHERE, what, "query a shorter range, or with a longer step", code="answer_too_large")
     return held
 
 
 def _series(lines: Sequence[TextLine]) -> Iterator[tuple[Mapping[str, str], Sequence[Any]]]:
     contents = None if any(line.fault for line in lines) else parse_documents("\n".join(line.text for line in lines))
     if contents is None:
-        raise SourceError(_WHERE, "not JSON, or cut", _QUERY)
+        raise SourceError(_WHERE, "not JSON, or cut", _QUERY, code="not_json")
     results = [series for content in contents for series in _results(content)]
     if not results:
-        raise SourceError(_WHERE, "it holds no series", f"{_QUERY} over a time that Prometheus remembers")
+        raise SourceError(
+            _WHERE, "it holds no series", f"{_QUERY} over a time that Prometheus remembers", code="no_series"
+        )
     for series in results:
         labels, samples = series.get("metric"), series.get("values")
         if "value" in series and samples is None:
-            raise SourceError(_WHERE, "an instant query: one sample of each series", _QUERY)
+            raise SourceError(_WHERE, "an instant query: one sample of each series", _QUERY, code="instant_query")
         if not isinstance(labels, dict) or not isinstance(samples, list):
-            raise SourceError(_WHERE, "a series without labels or without samples", _QUERY)
+            raise SourceError(_WHERE, "a series without labels or without samples", _QUERY, code="not_a_series")
         yield {str(name): str(text) for name, text in labels.items()}, samples
 
 
@@ -120,7 +122,9 @@ def _results(content: object, depth: int = 0) -> Iterator[Mapping[str, Any]]:
         for each in content:
             yield from _results(each, depth + 1)
     elif isinstance(content, dict) and content.get("status") == "error":
-        raise SourceError(_WHERE, f"an error: {redact_start(str(content.get('error')))}", "mend the query")
+        raise SourceError(
+            _WHERE, f"an error: {redact_start(str(content.get('error')))}", "mend the query", code="query_failed"
+        )
     elif isinstance(content, dict) and "metric" in content:
         yield content
     elif isinstance(content, dict):
@@ -153,7 +157,10 @@ def _gpus(
             _add(gpu, name, sample, builder)
     if not gpus:
         raise SourceError(
-            _WHERE, "no series names a metric of DCGM and a GPU", f"{_QUERY}, without functions around it"
+            _WHERE,
+            "no series names a metric of DCGM and a GPU",
+            f"{_QUERY}, without functions around it",
+            code="no_gpu_metric",
         )
     _check(gpus, hosts, builder)
     return gpus
@@ -198,7 +205,12 @@ def _check(gpus: Mapping[str, _Gpu], hosts: Mapping[str, None], builder: ChunkBu
         return
     if any("uuid" not in gpu.texts for gpu in gpus.values()):
         named = ", ".join(sorted(hosts)[:5])
-        raise SourceError(_WHERE, f"GPUs of several machines ({named}) without UUID", 'query one: {Hostname="..."}')
+        raise SourceError(
+            _WHERE,
+            f"GPUs of several machines ({named}) without UUID",
+            'query one: {Hostname="..."}',
+            code="several_machines",
+        )
     builder.add_note(
         f"GPUs of {len(hosts)} machines, told by UUID; where a number is taken, the next free one is given."
     )

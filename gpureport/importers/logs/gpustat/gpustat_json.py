@@ -96,7 +96,9 @@ class GpustatForm:
         first = self._hosts.setdefault(str(gpu.get("index")), host)
         if first != host:
             what = f"GPUs of several machines ({first}, {host}) in one log without uuid"
-            raise SourceError(self._path, what, "write one file a machine, and read them with --as-one-run")
+            raise SourceError(
+                self._path, what, "write one file a machine, and read them with --as-one-run", code="several_machines"
+            )
 
 
 def _take(document: Document, builder: ChunkBuilder) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import ClassVar
 
-from gpureport.errors import Problem, SourceError
+from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers.decoding.pieces import head as text_head
 from gpureport.importers.decoding.pieces import head_text
 from gpureport.importers.decoding.raw_file import RawFile
@@ -64,7 +64,12 @@ class HostLog:
             return HostCsv().extract(file, options)
         form = _form(head)
         if form is None:
-            raise SourceError(str(file.path), "not a known host log", "copy it again: it changed while it was read")
+            raise SourceError(
+                str(file.path),
+                "not a known host log",
+                "copy it again: it changed while it was read",
+                code="not_a_host_log",
+            )
         return HostExtraction(file, options, form)
 
 
@@ -80,8 +85,8 @@ class HostExtraction(FormExtraction):
         """Prepare to read; nothing is read yet."""
         super().__init__(file, ReadOptions(tz=options.tz), partial(form, options.around))
 
-    def _nothing(self) -> Problem:
+    def _nothing(self) -> CodedProblem:
         rejected = self._tally.rejected
         reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in rejected.items())
         what = f"none of its {self._tally.lines} lines ({self._form.name}) holds a value of a machine"
-        return what + (f" ({reasons})" if reasons else ""), _RECORD if reasons else _OTHER
+        return what + (f" ({reasons})" if reasons else ""), _RECORD if reasons else _OTHER, "no_usable_row"

@@ -41,11 +41,3 @@ def parse_loose_quantity(cell: str, unit: str, metric: str) -> float | int | Non
         return None
     number = quantities.parse_finite(match[1].replace(",", ""))
     return None if number is None else quantities.convert_to_base(number, written, metric)
-
-
-def find_written_unit(cell: str) -> str:
-    """Return the unit a cell states, empty when it states none that is known."""
-    match = _QUANTITY.fullmatch(cell.strip())
-    unit = "" if match is None else match[2] or ""
-    unit = _SPELLINGS.get(unit, _SPELLINGS.get(unit.lower(), unit))
-    return unit if unit in UNITS else ""

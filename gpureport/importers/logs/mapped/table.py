@@ -55,16 +55,12 @@ class Mapped:
 
 
 def _unmapped(file: RawFile) -> SourceError:
-    """Return the error that a table needs a map, with a draft where its headings allow one."""
-    from gpureport.importers.logs.mapped.map_suggestion import suggest_map  # noqa: PLC0415 - only where a map is missing
+    """Return the error that a table needs a map, with a draft where its header proves a column."""
+    from gpureport.importers.logs.mapped.map_draft import draft_map  # noqa: PLC0415 - only where a map is missing
 
-    found = suggest_map(head_text(head(file.again(), HEAD_BYTES)))
-    hint = (
-        "save standard output as map.toml, correct it, then give --map map.toml"
-        if found.text
-        else "give --map map.toml"
-    )
-    return SourceError(str(file.path), "no map says what its columns are", hint, found.text, to_stdout=True)
+    text = draft_map(head_text(head(file.again(), HEAD_BYTES)))
+    hint = ("save standard output as map.toml, complete it, then " if text else "") + "give --map map.toml"
+    return SourceError(str(file.path), "no map says what its columns are", hint, text, to_stdout=True, code="no_map")
 
 
 class MappedForm:
@@ -172,11 +168,15 @@ class MappedForm:
         if not self._header:
             missing = [each for each in self._map.headings if each not in (self._first or "")]
             what = f"no line names the columns of the map ({', '.join(missing or self._map.headings)})"
-            raise SourceError(_WHERE, what, f"its first line is {redact_start(self._first or '')!r}")
+            raise SourceError(
+                _WHERE, what, f"its first line is {redact_start(self._first or '')!r}", code="no_mapped_header"
+            )
         if not self._fitting and self._others:
             cells_each = max(self._others, key=lambda count: self._others[count])
             what = f"its header names {len(self._header)} columns, but its rows have {cells_each} cells"
-            raise SourceError(_WHERE, what, "nobody can say which cell is which: mend the header")
+            raise SourceError(
+                _WHERE, what, "nobody can say which cell is which: mend the header", code="wrong_number_of_cells"
+            )
 
 
 def _put(column: MappedColumn, cell: str, values: Values, builder: ChunkBuilder) -> None:

@@ -120,6 +120,5 @@ def _is_in_other_form(piece: Piece) -> bool:
     mixed = MixedForms()
     for _ in mixed.chunks([piece]):
         pass
-    others = [block.rows for block in mixed.blocks if block.form not in {TEXT, QueryCsv.name}]
-    queries = [block.rows for block in mixed.blocks if block.form == QueryCsv.name]
-    return any(others) or (bool(others) and not any(queries))
+    others = [rows for form, rows in mixed.rows.items() if form not in {TEXT, QueryCsv.name}]
+    return any(others) or (bool(others) and not mixed.rows[QueryCsv.name])

@@ -100,7 +100,7 @@ class TrainingLog:
         reader = _Reader(name)
         reader.read(lines)
         if not len(reader.points):
-            raise SourceError(str(file.path), "it holds no training metric", WANTED)
+            raise SourceError(str(file.path), "it holds no training metric", WANTED, code="no_training_metrics")
         return reader.training(options, started)
 
 
@@ -177,7 +177,6 @@ class _Reader:
                 devices=(),
                 quality=self._tally.quality([]),
                 span=(0, 0) if kind == "none" else (int(placed.min()), int(placed.max())),
-                rejects=self._tally.rejects(),
                 timezone="UTC" if kind == "utc" else None,
             ),
             counted=kind == "elapsed",

@@ -75,7 +75,10 @@ def refuse_database_server(scheme: str, store: str) -> None:
     if _name_dialect(scheme) in _DATABASE_SERVERS:
         what = "a database server is not opened directly: that could change its schema"
         raise SourceError(
-            without_password(store), what, "run `mlflow server --backend-store-uri ...`, give its http URL"
+            without_password(store),
+            what,
+            "run `mlflow server --backend-store-uri ...`, give its http URL",
+            code="database_server",
         )
 
 
@@ -107,7 +110,10 @@ def _open_uri(scheme: str, store: str) -> RunStore:
 
         return ClientStore(store, store)
     raise SourceError(
-        store, f"no store of MLflow begins with {scheme}:", "give a database, a mlruns folder or an http URL"
+        store,
+        f"no store of MLflow begins with {scheme}:",
+        "give a database, a mlruns folder or an http URL",
+        code="unknown_scheme",
     )
 
 
@@ -120,16 +126,25 @@ def _open_path(path: Path, where: str) -> RunStore:
     if path.is_dir():
         return _open_folder(path, where)
     if not path.exists():
-        raise SourceError(str(path), "no MLflow database or mlruns folder here", _suggest_stores(path))
+        raise SourceError(
+            str(path), "no MLflow database or mlruns folder here", _suggest_stores(path), code="no_mlflow_store"
+        )
     if not is_database(path):
-        raise SourceError(str(path), "not an MLflow database", "give mlflow.db, a mlruns folder or an http URL")
+        raise SourceError(
+            str(path),
+            "not an MLflow database",
+            "give mlflow.db, a mlruns folder or an http URL",
+            code="not_an_mlflow_database",
+        )
     return SqliteStore(path, where)
 
 
 def _open_folder(path: Path, where: str) -> RunStore:
     if experiment_folders.is_file_store(path):
         return FileStore(path, where)
-    raise SourceError(str(path), "the folder holds no runs of MLflow", _suggest_stores(path / "mlflow.db"))
+    raise SourceError(
+        str(path), "the folder holds no runs of MLflow", _suggest_stores(path / "mlflow.db"), code="no_runs"
+    )
 
 
 def _suggest_stores(path: Path) -> str:

@@ -69,19 +69,6 @@ class MlflowRun:
         """Why it cannot be read."""
         return self.info.fault
 
-    @property
-    def source_state(self) -> str | None:
-        """What changes whenever the store holds more of a run that has ended; None for one that has not."""
-        chosen = self.selection
-        if not self.info.finished or self.info.fault is not None or chosen.map is not None:
-            return None
-        try:
-            held = self.store.source_state(self.info, ARTIFACT_FOLDER)
-        except SourceError:
-            return None
-        asked = (chosen.gpu_memory_total, chosen.throughput, chosen.require_hardware)
-        return None if held is None else repr((self.info, held, asked))
-
     def read(self, options: ReadOptions) -> Tracked:
         """Read the run.
 
@@ -93,7 +80,9 @@ class MlflowRun:
         series = [drop_impossible_values(one) if one.key.startswith(HARDWARE_PREFIXES) else one for one in measured]
         labelled = self.store.labels(self.info)
         if not any(len(each) for each in series):
-            raise SourceError(self.locator, "the run has no metrics", "name another one; --list shows the runs")
+            raise SourceError(
+                self.locator, "the run has no metrics", "name another one; --list shows the runs", code="no_metrics"
+            )
         by_key = {each.key: each for each in series}
         content = RunContent(
             self.info, tuple(series), labelled, tuple(find_nodes(parse_names(by_key), by_key, self.info.started))
@@ -102,7 +91,9 @@ class MlflowRun:
         if (neptune := read_neptune_devices(by_key, labelled.params, options.gpus)) is not None:
             found.add_neptune(neptune)
         if self.selection.require_hardware and not found.tables:
-            raise SourceError(self.locator, "no hardware series in this run", notes.HOW_TO_RECORD)
+            raise SourceError(
+                self.locator, "no hardware series in this run", notes.HOW_TO_RECORD, code="no_hardware_series"
+            )
         return self._with_logs(content.tracked(found, self))
 
     def _with_logs(self, tracked: Tracked) -> Tracked:

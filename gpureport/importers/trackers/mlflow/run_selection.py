@@ -1,11 +1,11 @@
 """Which runs of a store are meant: by id, its beginning, name, experiment, filter, or the newest."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
-from gpureport.errors import SourceError
+from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.protocol.tracker import Selection, SkippedRun
-from gpureport.importers.trackers.mlflow.run_filters import matches_wildcard
 from gpureport.importers.trackers.mlflow.run_store import RunInfo, RunStore
 from gpureport.importers.trackers.start_order import sort_by_start
 
@@ -82,7 +82,7 @@ def _find_by_name(store: RunStore, runs: Sequence[RunInfo], name: str) -> list[R
     begun = [run for run in runs if run.id.startswith(name)] if len(name) >= _SHORTEST else []
     if begun:
         return _require_one(store, name, begun, runs)
-    raise SourceError(store.where, f"no run {name!r}", _suggest_runs(name, active))
+    raise SourceError(store.where, f"no run {name!r}", _suggest_runs(name, active), code="unknown_run")
 
 
 def _find_fitting(runs: Iterable[RunInfo], wildcard: str) -> list[RunInfo]:
@@ -110,7 +110,9 @@ def _require_one(store: RunStore, name: str, found: Sequence[RunInfo], runs: Seq
     said = ", ".join(run.summary for run in found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
     reads_all = [run.id for run in _find_fitting(runs, f"{name}*")] == [run.id for run in found]
     every = f"; {name + '*'!r} reads all of them" if reads_all else ""
-    raise SourceError(store.where, f"{len(found)} runs are called {name!r}", f"name one by its id: {said}{every}")
+    raise SourceError(
+        store.where, f"{len(found)} runs are called {name!r}", f"name one by its id: {said}{every}", code="several_runs"
+    )
 
 
 def _suggest_runs(name: str, runs: Iterable[RunInfo]) -> str:
@@ -131,7 +133,7 @@ def _select_finished(store: RunStore, runs: Sequence[RunInfo], selection: Select
     found = [run for run in ended if run.hardware or run.fault is not None]
     if not found:
         what = f"none of {len(runs)} runs has ended and holds hardware series" if runs else "no run"
-        raise SourceError(store.where, what, f"{_HINT}; --run reads one whatever it holds")
+        raise SourceError(store.where, what, f"{_HINT}; --run reads one whatever it holds", code="no_finished_run")
     ids = {run.id for run in found}
     return [run for run in found if run.parent not in ids]
 
@@ -155,3 +157,44 @@ def _add_children(found: Sequence[RunInfo], runs: Sequence[RunInfo]) -> list[Run
             kept[run.id] = run
             waiting = [each for each in runs if each.parent == run.id and not each.deleted] + waiting
     return list(kept.values())
+
+
+def select_experiment(
+    where: str, runs: Sequence[RunInfo], known: Mapping[str, str], experiment: str | None, wanted: str | None
+) -> list[RunInfo]:
+    """Return the runs of an experiment; all when None.
+
+    Args:
+        where: what a person calls the store.
+        runs: runs.
+        known: names of the experiments, by id.
+        experiment: name or id of an experiment.
+        wanted: filter, which only a server understands.
+
+    Raises:
+        SettingsError: when there is a filter.
+        SourceError: when there is no such experiment.
+    """
+    if wanted is not None:
+        hint = f"name runs with --run or --experiment, or start one: mlflow server --backend-store-uri {where}"
+        raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
+    if experiment is None:
+        return list(runs)
+    ids = {key for key, name in known.items() if experiment in {key, name}}
+    if not ids:
+        raise no_such_experiment(where, experiment, known.values())
+    return [run for run in runs if run.experiment_id in ids]
+
+
+def no_such_experiment(where: str, experiment: str, names: Iterable[str]) -> SourceError:
+    """Return an error that names experiments of a similar name, else the first ones."""
+    known = sorted(set(names))
+    close = get_close_matches(experiment, known, n=5, cutoff=0.5) or known[:5]
+    return SourceError(
+        where, f"no experiment {experiment!r}", f"it has {', '.join(close) or 'none'}", code="no_such_experiment"
+    )
+
+
+def matches_wildcard(pattern: str, text: str) -> bool:
+    """Return whether a text matches a pattern in which `*` stands for anything; case matters."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL) is not None

@@ -165,21 +165,6 @@ class RunStore(Protocol):
         """Return all metrics of a run, by name."""
         ...
 
-    def source_state(self, run: RunInfo, folder: str) -> str | None:
-        """Return a text that changes whenever more is logged in a run, without reading its points.
-
-        Args:
-            run: the run.
-            folder: its artifacts that count.
-
-        Returns:
-            None where the store does not tell.
-
-        Raises:
-            SourceError: when it cannot be read.
-        """
-        ...
-
     def artifacts(self, run: RunInfo, folder: str) -> list[str]:
         """Return the names of the files in a folder of a run's artifacts; none if there is no such folder."""
         ...

@@ -89,9 +89,9 @@ def _arrange(
     arranged, unselected = device_rows.select_gpus(whole, gpus)
     if not any(gpu is not None for _, gpu in arranged.blocks) and gpus is not None:
         held = ", ".join(sorted({str(gpu) for _, gpu in whole.blocks if gpu is not None})) or "none"
-        raise SourceError(locator, "it holds none of the GPUs asked for", f"it holds {held}")
+        raise SourceError(locator, "it holds none of the GPUs asked for", f"it holds {held}", code="gpus_not_held")
     if not arranged.blocks:
-        raise SourceError(locator, "its hardware series hold no value", "leave the run out")
+        raise SourceError(locator, "its hardware series hold no value", "leave the run out", code="no_values")
     return arranged, unselected
 
 
@@ -122,8 +122,13 @@ def _no_hardware_error(
         spaces += namespaces.find_namespaces(content.series, [*content.scalars, *content.moments], chosen)
     if spaces:
         held = ", ".join(sorted({each.stage or each.path for each in spaces}))
-        return SourceError(locator, f"it has no stage {selection.stage!r}", f"it has {held}")
+        return SourceError(locator, f"it has no stage {selection.stage!r}", f"it has {held}", code="no_such_stage")
     below = {path.split("/")[0] for content in contents for path in (*content.series, *content.scalars)}
     held = ", ".join(sorted(below - {"sys", "source_code"})) or "nothing"
     what = f"the run holds no hardware series, but {held}"
-    return SourceError(locator, what, "the client records none in notebooks, nor with capture_hardware_metrics=False")
+    return SourceError(
+        locator,
+        what,
+        "the client records none in notebooks, nor with capture_hardware_metrics=False",
+        code="no_hardware_series",
+    )

@@ -39,19 +39,27 @@ def open_store(source: str, selection: Selection) -> tuple[str, list[NeptuneRun]
         return store, found, len(found) == 1
     if selection.filter is not None:
         raise SettingsError(
-            "--filter", "files of Neptune have no filter of their own", "name runs with --run, * is any"
+            "--filter",
+            "files of Neptune have no filter of their own",
+            "name runs with --run, * is any",
+            code="filter_needs_server",
         )
     store, run = _split_locator(source.removeprefix(PREFIX))
     path = Path(store)
     if not path.exists():
-        raise SourceError(store, "no such file or folder", _WANTED)
+        raise SourceError(store, "no such file or folder", _WANTED, code="no_such_file")
     held = _find_runs(path) or (_find_runs(path / ".neptune") if (path / ".neptune").is_dir() else [])
     if not held:
-        raise SourceError(store, "it holds no run of Neptune", _WANTED)
+        raise SourceError(store, "it holds no run of Neptune", _WANTED, code="no_runs")
     if selection.project is not None:
         held = [each for each in held if fnmatchcase(each.outline().project, selection.project)]
     if not held:
-        raise SourceError(store, f"it holds no run of project {selection.project!r}", "--list shows what it holds")
+        raise SourceError(
+            store,
+            f"it holds no run of project {selection.project!r}",
+            "--list shows what it holds",
+            code="no_such_project",
+        )
     return (store, _find_by_patterns(held, [run], store), True) if run else (store, held, len(held) == 1)
 
 
@@ -69,9 +77,11 @@ def _find_runs(path: Path) -> list[NeptuneRun]:
             *scale_databases.find_scale_runs(path),
         ]
     except UnsafeFileError as error:
-        raise SourceError(str(path), str(error.strerror), error.hint) from error
+        raise SourceError(str(path), str(error.strerror), error.hint, code="not_a_regular_file") from error
     except PermissionError as error:
-        raise SourceError(str(path), "no permission to read it", "change its permissions or copy it") from error
+        raise SourceError(
+            str(path), "no permission to read it", "change its permissions or copy it", code="no_permission"
+        ) from error
 
 
 def select_runs(
@@ -97,13 +107,18 @@ def select_runs(
         ]
         if selection.require_hardware and len(watched) < len(found):
             bare = next(each for each in found if each not in watched)
-            raise SourceError(f"{source}#{bare.id}", "the run holds no hardware series", "leave out --require-hardware")
+            raise SourceError(
+                f"{source}#{bare.id}",
+                "the run holds no hardware series",
+                "leave out --require-hardware",
+                code="no_hardware_series",
+            )
         if found and not watched:
             what = f"none of its {len(found)} runs holds hardware series"
-            raise SourceError(source, what, "--list shows what they hold")
+            raise SourceError(source, what, "--list shows what they hold", code="no_hardware_series")
         found = _sort_by_start(each for each in watched if each.fault or not each.outline().trashed)
     if not found:
-        raise SourceError(source, "it holds no such run", "--list shows what it holds")
+        raise SourceError(source, "it holds no such run", "--list shows what it holds", code="unknown_run")
     if selection.latest is not None:
         newest = sorted(found, key=lambda each: each.outline().started or 0, reverse=True)[: selection.latest]
         kept = {each.key for each in newest}
@@ -148,10 +163,15 @@ def _find_by_patterns(held: Sequence[NeptuneRun], patterns: Iterable[str], sourc
             named = [each for each in held if each.id.startswith(pattern)]
             if len(named) > 1:
                 raise SourceError(
-                    source, f"several runs begin with {pattern!r}: {_format_ids(named)}", "name one of them whole"
+                    source,
+                    f"several runs begin with {pattern!r}: {_format_ids(named)}",
+                    "name one of them whole",
+                    code="several_runs",
                 )
         if not named:
-            raise SourceError(source, f"it holds no run {pattern!r}", f"it holds {_format_ids(held)}")
+            raise SourceError(
+                source, f"it holds no run {pattern!r}", f"it holds {_format_ids(held)}", code="unknown_run"
+            )
         found |= {each.key: each for each in named}
     return list(found.values())
 

@@ -50,7 +50,7 @@ class Neptune:
         """Refuse a folder in which Neptune's client was started."""
         if (folder / _CLIENT).is_dir():
             what = "the folder holds runs of Neptune's client and no log"
-            raise SourceError(str(folder), what, f"give {folder / _CLIENT}")
+            raise SourceError(str(folder), what, f"give {folder / _CLIENT}", code="folder_of_client")
 
     def runs(self, source: str, selection: Selection) -> SelectedRuns:
         """Return the runs that are meant, and those left out.
@@ -125,11 +125,6 @@ class _Run:
         """Why it cannot be read; nothing where it was asked for, since its fault is an error then."""
         asked = self.selection.group is not None or self.selection.runs
         return None if asked else self.held[0].fault
-
-    @property
-    def source_state(self) -> None:
-        """Nothing: what it holds is known once it is read."""
-        return
 
     def read(self, options: ReadOptions) -> Tracked:
         """Read it.

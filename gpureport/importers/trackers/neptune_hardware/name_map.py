@@ -49,10 +49,12 @@ def read_name_map(path: Path | None) -> NameMap:
     table = _read_table(path, content.get(TABLE, {}), f"[{TABLE}]", {"namespaces", "series"})
     chosen = table.get("namespaces", [])
     if not isinstance(chosen, list) or not all(isinstance(each, str) and each for each in chosen):
-        raise SettingsError(str(path), "namespaces is no list of paths", 'such as namespaces = ["hw/training"]')
+        raise SettingsError(
+            str(path), "namespaces is no list of paths", 'such as namespaces = ["hw/training"]', code="not_a_list"
+        )
     series = table.get("series", {})
     if not isinstance(series, dict):
-        raise SettingsError(str(path), "series is no table", _EXAMPLE)
+        raise SettingsError(str(path), "series is no table", _EXAMPLE, code="not_a_table")
     return NameMap(
         namespaces=tuple(each.strip("/") for each in chosen),
         series={name: _read_meaning(path, name, said) for name, said in series.items()},
@@ -61,10 +63,12 @@ def read_name_map(path: Path | None) -> NameMap:
 
 def _read_table(path: Path, said: object, what: str, known: set[str]) -> dict[str, Any]:
     if not isinstance(said, dict):
-        raise SettingsError(str(path), f"{what} is no table", _EXAMPLE)
+        raise SettingsError(str(path), f"{what} is no table", _EXAMPLE, code="not_a_table")
     unknown = sorted(set(said) - known)
     if unknown:
-        raise SettingsError(str(path), f"{what} knows no {unknown[0]!r}", f"it takes {', '.join(sorted(known))}")
+        raise SettingsError(
+            str(path), f"{what} knows no {unknown[0]!r}", f"it takes {', '.join(sorted(known))}", code="unknown_key"
+        )
     return said
 
 
@@ -73,12 +77,16 @@ def _read_meaning(path: Path, name: str, said: object) -> SeriesMeaning:
     table = _read_table(path, said, what, {"metric", "unit", "device"})
     metric = BY_NAME.get(str(table.get("metric", "")))
     if metric is None or metric.unit not in {each.base for each in UNITS.values()}:
-        raise SettingsError(str(path), f"{what} names no metric", "docs/reference/metrics.md lists them")
+        raise SettingsError(
+            str(path), f"{what} names no metric", "docs/reference/metrics.md lists them", code="unknown_metric"
+        )
     device = _DEVICE.fullmatch(str(table.get("device", "")))
     if device is None:
-        raise SettingsError(str(path), f"{what} names no device", "give device as gpu:0, gpu:1, ... or host")
+        raise SettingsError(
+            str(path), f"{what} names no device", "give device as gpu:0, gpu:1, ... or host", code="no_device_named"
+        )
     unit = UNITS.get(str(table.get("unit", _DEFAULT_UNITS.get(metric.unit, "?"))))
     if unit is None or unit.base != metric.unit:
         fitting = ", ".join(name for name, each in UNITS.items() if each.base == metric.unit)
-        raise SettingsError(str(path), f"{what} needs a unit", f"give one of {fitting}")
+        raise SettingsError(str(path), f"{what} needs a unit", f"give one of {fitting}", code="wrong_unit")
     return SeriesMeaning(metric=metric.name, factor=unit.to_base(1.0), gpu=int(device[1]) if device[1] else None)

@@ -25,6 +25,7 @@ from gpureport.answers import Answer, ChecklistEntry
 from gpureport.comparison.steps.steps import Step
 from gpureport.data_quality import LogEvent
 from gpureport.findings import Finding, Interval, NotJudged
+from gpureport.importers.protocol.note_codes import find_note_code, find_reject_code
 from gpureport.recording import Run
 from gpureport.report.formats.json.across_json import across_runs_json
 from gpureport.report.formats.json.advice_json import advice_json, steps_json
@@ -137,7 +138,7 @@ def _quality(analysis: Analysis, zone: str | None) -> dict[str, Any]:
     return {
         "lines": quality.lines,
         "rows_kept": quality.rows_kept,
-        "rejected": [asdict(entry) for entry in quality.rejected],
+        "rejected": [asdict(entry) | {"code": find_reject_code(entry.reason)} for entry in quality.rejected],
         "headers": quality.headers,
         "noise": quality.noise,
         "events": quality.events,
@@ -151,6 +152,7 @@ def _quality(analysis: Analysis, zone: str | None) -> dict[str, Any]:
         "imputed_points": quality.imputed_points,
         "coverage_ratio": analysis.coverage_ratio,
         "notes": list(quality.notes),
+        "note_codes": list(map(find_note_code, quality.notes)),
         "unfinished": quality.unfinished,
         "pauses": None if analysis.pauses is None else asdict(analysis.pauses),
     }

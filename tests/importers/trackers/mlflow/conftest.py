@@ -23,7 +23,6 @@ class Recorded:
 
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    """Runs that MLflow recorded with its own monitor, on a driver that stands in for NVIDIA's."""
     if find_spec("mlflow") is None or find_spec("pynvml") is None or shutil.which("cc") is None:
         pytest.skip("needs mlflow, nvidia-ml-py and a C compiler")
     folder = tmp_path_factory.mktemp("recorded")
@@ -35,7 +34,6 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 
 @pytest.fixture(scope="session")
 def server(recorded: Recorded, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server of MLflow with a copy of the database."""
     folder = tmp_path_factory.mktemp("served")
     with real.served(real.copied(recorded.database, folder), folder / "artifacts") as url:
         yield url

@@ -11,7 +11,6 @@ from mlflow.entities import ViewType
 
 
 def main() -> None:
-    """Print every run by its id."""
     client = MlflowClient(sys.argv[1])
     experiments = [each.experiment_id for each in client.search_experiments(view_type=ViewType.ALL)]
     runs = client.search_runs(experiments, run_view_type=ViewType.ALL, max_results=50_000)

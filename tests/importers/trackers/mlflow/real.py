@@ -24,7 +24,6 @@ _PATIENCE = 120
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Return the environment MLflow runs in: without telemetry, and with a file store allowed."""
     known = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
     own = {
         "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -35,20 +34,17 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def nvml(folder: Path) -> Path:
-    """Build the stand-in for NVIDIA's driver library in a folder; return the folder."""
     target = folder / "libnvidia-ml.so.1"
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", str(target), str(_STAND_IN)], check=True)  # noqa: S607 - the system's compiler
     return folder
 
 
 def recorded(uri: str, libraries: Path, seconds: float) -> None:
-    """Record runs into a store."""
     command = [sys.executable, str(_HERE / "recorder.py"), uri, str(seconds)]
     subprocess.run(command, check=True, env=environment(LD_LIBRARY_PATH=str(libraries)), capture_output=True)
 
 
 def oracle(uri: str) -> dict[str, Any]:
-    """Return what MLflow's own client says of every run of a store, which it may change."""
     command = [sys.executable, str(_HERE / "oracle.py"), uri]
     done = subprocess.run(command, check=True, env=environment(), capture_output=True, text=True)
     found: dict[str, Any] = json.loads(done.stdout)
@@ -57,7 +53,6 @@ def oracle(uri: str) -> dict[str, Any]:
 
 @contextmanager
 def served(database: Path, artifacts: Path) -> Iterator[str]:
-    """Give the URL of a server of MLflow on this machine."""
     port = free_port()
     command = [
         sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "2",
@@ -86,7 +81,6 @@ def _await(url: str) -> None:
 
 
 def contents(store: RunStore) -> dict[str, Any]:
-    """Return what a reader says of every run of a store, in the form of `oracle`."""
     found = {}
     for run in store.runs():
         labelled = store.labels(run)
@@ -104,13 +98,11 @@ def contents(store: RunStore) -> dict[str, Any]:
 
 
 def _points(series: MetricSeries) -> list[list[Any]]:
-    """Return points as MLflow's client does: a database keeps infinities as the largest number."""
     points = zip(series.times.tolist(), series.steps.tolist(), series.values.tolist(), strict=True)
     return sorted([time, step, repr(value)] for time, step, value in points)
 
 
 def with_infinities(found: dict[str, Any]) -> dict[str, Any]:
-    """Return what the client says with infinities for the numbers that stand for them."""
     for run in found.values():
         for points in run["metrics"].values():
             for point in points:
@@ -121,7 +113,6 @@ def with_infinities(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def copied(database: Path, folder: Path) -> Path:
-    """Return a copy of a database that may be changed."""
     folder.mkdir(parents=True, exist_ok=True)
     target = Path(shutil.copyfile(database, folder / "copy.db"))
     target.chmod(0o644)

@@ -20,7 +20,6 @@ _Monitor: Any = SystemMetricsMonitor
 
 
 def main() -> None:
-    """Record everything."""
     uri, seconds = sys.argv[1], float(sys.argv[2])
     client = MlflowClient(uri)
     experiment = client.create_experiment("recorded", artifact_location="mlflow-artifacts:/recorded")
@@ -40,7 +39,6 @@ def main() -> None:
 
 
 def _others(client: MlflowClient, experiment: str) -> None:
-    """Record what needs no monitor."""
     now = int(time.time() * 1000)
     long = client.create_run(experiment, run_name="long").info.run_id
     points = [Metric("system/gpu_0_utilization_percentage", step % 101, now + step, step) for step in range(60_000)]

@@ -25,7 +25,6 @@ Answering = Callable[[str, str, dict[str, str]], Reply]
 
 @contextmanager
 def answering(answer: Answering) -> Iterator[str]:
-    """Give the URL of a server that answers every request by a function."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -59,7 +58,6 @@ def answering(answer: Answering) -> Iterator[str]:
 
 @contextmanager
 def listening(speak: Callable[[socket.socket], None]) -> Iterator[str]:
-    """Give the URL of a socket that accepts, and then does what a function does."""
     listener = socket.create_server(("127.0.0.1", 0))
     accepted: list[socket.socket] = []
 
@@ -85,7 +83,6 @@ def listening(speak: Callable[[socket.socket], None]) -> Iterator[str]:
 
 
 def free_port() -> int:
-    """Return a port nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
     return port

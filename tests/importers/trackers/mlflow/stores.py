@@ -8,6 +8,8 @@ from pathlib import Path
 Point = tuple[int, float, int]
 """Milliseconds, value, step."""
 START = 1_795_221_673_408
+TICKS = [10_050 + 10_050 * place for place in range(9)]
+"""Milliseconds after START at which a monitor logs."""
 HARDWARE = {
     "cpu_utilization_percentage": 30.0,
     "system_memory_usage_megabytes": 8000.0,
@@ -54,21 +56,12 @@ class Made:
 
 
 def run_id(number: int) -> str:
-    """Return an id as MLflow makes them, told apart by its first digits."""
     return f"{number:06x}" + "ab" * 13
 
 
 def monitored(
     ticks: Sequence[int], values: Mapping[str, float] | None = None, node: str = "", first_step: int = 0
 ) -> dict[str, list[Point]]:
-    """Return system metrics logged at some ticks.
-
-    Args:
-        ticks: milliseconds after START at which they were logged.
-        values: what was measured, and the value each tick has.
-        node: node, empty for none.
-        first_step: step of the first tick.
-    """
     prefix = f"system/{node}/" if node else "system/"
     return {
         prefix + name: [(START + tick, value, first_step + place) for place, tick in enumerate(ticks)]
@@ -77,7 +70,6 @@ def monitored(
 
 
 def database(path: Path, runs: Sequence[Made]) -> Path:
-    """Write a SQLite store; return its path."""
     connection = sqlite3.connect(path)
     connection.executescript(_TABLES)
     experiments = list(dict.fromkeys(run.experiment for run in runs))
@@ -108,7 +100,6 @@ def _stored(value: float) -> tuple[float, int]:
 
 
 def folder(path: Path, runs: Sequence[Made]) -> Path:
-    """Write a file store; return its path."""
     numbers = {
         name: f"{900_000_000_000_000_000 + place}"
         for place, name in enumerate(dict.fromkeys(r.experiment for r in runs))

@@ -16,5 +16,4 @@ assert get_telemetry_client() is None
 
 
 def test_nothing_is_sent_about_the_use_of_the_client() -> None:
-    """Without a word about telemetry in the environment, MLflow starts none; it is off in a CI that it knows anyway."""
     subprocess.run([sys.executable, "-c", _CALL], check=True, env={"PATH": ""}, timeout=120)

@@ -2,18 +2,14 @@
 
 from pathlib import Path
 
-from gpureport import columns
-from gpureport.importers.protocol.importer import ReadOptions
-from gpureport.importers.protocol.reject_reasons import OTHER_PROCESS
-from tests.importers.trackers.mlflow.stores import START, Made, Point, database, monitored, run_id
-from tests.importers.trackers.mlflow.test_mapping import TICKS, column, read
+from tests.importers.trackers.mlflow.stores import START, TICKS, Made, Point, database, monitored, run_id
+from tests.importers.trackers.tracked import codes, column, recording, rejected, times
 
 _TICK = 10_000
 _PARAMS = {"sys/id": "GO-1", "monitoring/ab12cd34/hostname": "box", "monitoring/train/hostname": "box", "lr": "0.1"}
 
 
 def _gauges(space: str, used: list[float], start: int = 0) -> dict[str, list[Point]]:
-    """Return the series of one process as Neptune's client writes them: nothing where a value is 0."""
     values = {
         "gpu_0": used,
         "gpu_memory_0": [4.0] * len(used),
@@ -32,61 +28,46 @@ def _store(tmp_path: Path, series: dict[str, list[Point]], params: dict[str, str
 
 
 def test_dropped_zeros_are_put_back_and_times_stay(tmp_path: Path) -> None:
-    """An idle GPU is a missing point there; a value was stamped when it was read."""
     used = [97.0, 0.0, 0.0, 97.0, 0.0]
-    recording = read(_store(tmp_path, _gauges("monitoring/train", used) | {"loss": [(START, 1.0, 0)]}))
-    assert column(recording, "gpu:0", "gpu_utilization_ratio") == [0.97, 0.0, 0.0, 0.97, 0.0]
-    assert column(recording, "gpu:0", "gpu_power_watts") == [300.0, None, None, 300.0, None]
-    assert column(recording, "host", "cpu_utilization_ratio") == [None, 0.5, 0.5, 0.5, 0.5]
-    assert recording.rows_of("gpu:0").column("gpu_memory_used_bytes")[0].as_py() == 4 * 2**30
-    assert recording.rows_of("gpu:0").column("imputed").to_pylist() == [False, True, True, False, True]
-    times = columns.integers(recording.rows_of("gpu:0").column("timestamp"))
-    assert times.tolist() == [(START + _TICK * place) * 1000 for place in range(5)]
-    quality = recording.run.quality
-    assert quality.imputed_points == 3
-    assert quality.accounted
-    assert recording.training.column("name").to_pylist() == ["loss"]
-    assert recording.run.params == (("lr", "0.1"),)
-    assert any("holds what the driver reserves" in note for note in quality.notes)
+    found = recording(_store(tmp_path, _gauges("monitoring/train", used) | {"loss": [(START, 1.0, 0)]}))
+    assert column(found, "gpu:0", "gpu_utilization_ratio") == [0.97, 0.0, 0.0, 0.97, 0.0]
+    assert column(found, "gpu:0", "gpu_power_watts") == [300.0, None, None, 300.0, None]
+    assert column(found, "host", "cpu_utilization_ratio") == [None, 0.5, 0.5, 0.5, 0.5]
+    assert column(found, "gpu:0", "gpu_memory_used_bytes")[0] == 4 * 2**30
+    assert column(found, "gpu:0", "imputed") == [False, True, True, False, True]
+    assert times(found, "gpu:0") == [(START + _TICK * place) * 1000 for place in range(5)]
+    assert found.run.quality.imputed_points == 3
+    assert found.training.column("name").to_pylist() == ["loss"]
+    assert found.run.params == (("lr", "0.1"),)
+    assert codes(found) >= {"from_neptune", "reserved_memory_counted"}
 
 
 def test_each_process_is_a_stage(tmp_path: Path) -> None:
-    """Those one after the other share the devices; a name that is a hash says so."""
     series = _gauges("monitoring/ab12cd34", [10.0] * 3) | _gauges("monitoring/train", [90.0] * 3, 100_000)
-    recording = read(_store(tmp_path, series))
-    assert [stage.name for stage in recording.run.stages] == ["process-ab12cd34", "train"]
-    assert recording.rows_of("gpu:0").column("stage").to_pylist() == ["process-ab12cd34"] * 3 + ["train"] * 3
+    found = recording(_store(tmp_path, series))
+    assert [stage.name for stage in found.run.stages] == ["process-ab12cd34", "train"]
+    assert column(found, "gpu:0", "stage") == ["process-ab12cd34"] * 3 + ["train"] * 3
 
 
-def test_processes_that_watch_the_same_gpu_count_once(tmp_path: Path) -> None:
-    """Every rank of a job records all GPUs; the shortest process says most about the time it watched."""
+def test_processes_that_watch_the_same_gpu_count_once_unless_machines_differ(tmp_path: Path) -> None:
     series = _gauges("monitoring/ab12cd34", [90.0] * 5) | _gauges("monitoring/train", [90.0] * 4, 3_000)
-    recording = read(_store(tmp_path, series))
-    assert len(recording.rows_of("gpu:0")) == 4
-    quality = recording.run.quality
-    assert [(each.reason, each.rows) for each in quality.rejected] == [(OTHER_PROCESS, 5 * 5 - 1)]
-    assert quality.accounted
-
-
-def test_machines_are_nodes_and_gpus_are_chosen(tmp_path: Path) -> None:
-    """By the host names that Neptune kept."""
-    series = _gauges("monitoring/ab12cd34", [90.0] * 5) | _gauges("monitoring/train", [90.0] * 4, 3_000)
+    found = recording(_store(tmp_path, series))
+    assert len(found.rows_of("gpu:0")) == 4
+    assert rejected(found) == [("another_process_recorded_the_same_device", 5 * 5 - 1)]
+    (tmp_path / "mlflow.db").unlink()
     source = _store(tmp_path, series, _PARAMS | {"monitoring/train/hostname": "crate"})
-    assert [device.id for device in read(source).run.gpus] == ["box/gpu:0", "crate/gpu:0"]
-    assert read(source, ReadOptions(gpus=(1,))).run.gpus == ()
+    assert [device.id for device in recording(source).run.gpus] == ["box/gpu:0", "crate/gpu:0"]
+    assert recording(source, gpus=(1,)).run.gpus == ()
 
 
 def test_a_gpu_never_reported_is_unknown(tmp_path: Path) -> None:
-    """Always idle and not supported look the same."""
-    recording = read(_store(tmp_path, _gauges("monitoring/train", [0.0] * 4)))
-    assert "gpu_utilization_ratio" not in recording.series.column_names
-    assert any("train gpu:0" in note for note in recording.run.quality.notes)
+    found = recording(_store(tmp_path, _gauges("monitoring/train", [0.0] * 4)))
+    assert "gpu_utilization_ratio" not in found.series.column_names
+    assert "never_reported" in codes(found)
 
 
 def test_a_run_that_mlflow_recorded_has_no_gauges(tmp_path: Path) -> None:
-    """A training metric called `train/memory` is none."""
     series = monitored(TICKS) | {"train/memory": [(START, 1.0, 0)]}
-    recording = read(_store(tmp_path, series, {}))
-    assert recording.run.stages == ()
-    assert not any("Neptune" in note for note in recording.run.quality.notes)
-    assert recording.training.column("name").to_pylist() == ["train/memory"]
+    found = recording(_store(tmp_path, series, {}))
+    assert (found.run.stages, "from_neptune" in codes(found)) == ((), False)
+    assert found.training.column("name").to_pylist() == ["train/memory"]

@@ -1,7 +1,6 @@
 """What is read is what MLflow holds, to the last point, and stands where it was measured."""
 
 import os
-import shutil
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -16,8 +15,8 @@ from gpureport.publishing import publish
 from tests.genuine import TRACKERS, needs_trackers
 from tests.importers.trackers.mlflow import real
 from tests.importers.trackers.mlflow.conftest import Recorded
-from tests.importers.trackers.mlflow.test_mapping import read
 from tests.importers.trackers.mlflow.test_safety import state
+from tests.importers.trackers.tracked import codes, recording
 
 pytestmark = pytest.mark.tracker
 _CYCLE = 80_000_000_000
@@ -25,7 +24,6 @@ _CYCLE = 80_000_000_000
 
 
 def test_a_database_is_read_as_its_own_client_reads_it(recorded: Recorded, tmp_path: Path) -> None:
-    """Every run, every point, every param and tag; the database is not touched."""
     before = state(recorded.database.parent)
     store, _ = open_store(str(recorded.database))
     found = real.contents(store)
@@ -36,13 +34,11 @@ def test_a_database_is_read_as_its_own_client_reads_it(recorded: Recorded, tmp_p
 
 
 def test_a_folder_is_read_as_its_own_client_reads_it(recorded: Recorded) -> None:
-    """The client refuses such a folder unless it is told to; here it needs no telling."""
     store, _ = open_store(str(recorded.folder))
     assert real.contents(store) == real.oracle(f"file://{recorded.folder}")
 
 
 def test_a_server_is_read_as_its_own_client_reads_it(server: str, recorded: Recorded) -> None:
-    """Through pages of 25 000 points, to the same rows as from the database."""
     remote, _ = open_store(f"mlflow:{server}")
     local, _ = open_store(str(recorded.database))
     assert real.contents(remote) == real.contents(local)
@@ -50,7 +46,6 @@ def test_a_server_is_read_as_its_own_client_reads_it(server: str, recorded: Reco
 
 
 def test_a_server_finds_runs_by_its_own_filters(server: str) -> None:
-    """The filter goes to the server as it is; deleted and nested runs as from a file."""
     store, _ = open_store(f"mlflow:{server}")
     assert sorted(run.name for run in store.runs(wanted="params.interval = '1'")) == ["every second", "mean of four"]
     assert [run.name for run in store.runs() if run.deleted] == ["odd"]
@@ -61,7 +56,6 @@ def test_a_server_finds_runs_by_its_own_filters(server: str) -> None:
 
 @pytest.mark.filterwarnings("ignore")  # the client warns of its own dependencies
 def test_its_own_client_reads_a_server_to_the_same_rows(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which is how stores are read that need it."""
     for name, value in real.environment().items():
         monkeypatch.setenv(name, value)
     client = ClientStore(server, server)
@@ -77,7 +71,6 @@ def test_its_own_client_reads_a_server_to_the_same_rows(server: str, monkeypatch
 
 @pytest.mark.filterwarnings("ignore")  # the client warns of its own dependencies
 def test_a_report_comes_back_from_a_server(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a run that has ended, byte for byte, with a tag that names it; through the client as well."""
     for name, value in real.environment().items():
         monkeypatch.setenv(name, value)
     report = tmp_path / "report.html"
@@ -96,8 +89,7 @@ def test_a_report_comes_back_from_a_server(server: str, tmp_path: Path, monkeypa
 
 
 def test_a_log_that_is_kept_on_a_server_is_read_instead(server: str, tmp_path: Path) -> None:
-    """It is fetched, and its zone is told by the time it shares with the run."""
-    before = read(f"mlflow:{server}#every second")
+    before = recording(f"mlflow:{server}#every second")
     times = columns.integers(before.rows_of("gpu:1").column("timestamp"))
     lines = ["timestamp, index, name, utilization.gpu [%], temperature.gpu"]
     for second in range(int(times[0] // 1_000_000) - 5, int(times[-1] // 1_000_000) + 5):
@@ -106,17 +98,16 @@ def test_a_log_that_is_kept_on_a_server_is_read_instead(server: str, tmp_path: P
     log = tmp_path / "gpu.csv"
     log.write_text("\n".join(lines) + "\n", encoding="utf-8")
     publish([log], f"mlflow:{server}#every second")
-    after = read(f"mlflow:{server}#every second")
+    after = recording(f"mlflow:{server}#every second")
     assert after.run.gpus[1].model == "NVIDIA H100"
     assert len(after.rows_of("gpu:0")) == len(before.rows_of("gpu:0"))
-    assert any("taken to be UTC+02:00" in note for note in after.run.quality.notes)
+    assert "log_attached" in codes(after)
 
 
 @pytest.mark.parametrize(("name", "samples"), [("every second", 1), ("every five seconds", 1), ("mean of four", 4)])
 def test_values_stand_where_they_were_read(recorded: Recorded, name: str, samples: int) -> None:
-    """Each value says the millisecond at which it was read; as MLflow stamps them they are seconds late."""
-    recording = read(recorded.database, runs=(name,))
-    rows = recording.rows_of("gpu:0")
+    found = recording(recorded.database, runs=(name,))
+    rows = found.rows_of("gpu:0")
     times = columns.integers(rows.column("timestamp")) / 1e3
     clock = columns.floats(rows.column("gpu_memory_used_bytes")) / 1e6
     window = float(np.median(np.diff(times)))
@@ -130,13 +121,12 @@ def test_values_stand_where_they_were_read(recorded: Recorded, name: str, sample
 
 
 def test_what_was_measured_is_what_is_read(recorded: Recorded) -> None:
-    """Two GPUs of 80 GiB and 400 W, one busy while the other is idle."""
-    recording = read(recorded.database, runs=("every second",))
-    assert [device.id for device in recording.run.devices] == ["gpu:0", "gpu:1", "host"]
-    second = recording.run.gpus[1]
+    found = recording(recorded.database, runs=("every second",))
+    assert [device.id for device in found.run.devices] == ["gpu:0", "gpu:1", "host"]
+    second = found.run.gpus[1]
     assert second.memory_total_bytes == pytest.approx(80 * 2**30, rel=2e-3)
     assert second.power_limit_watts == pytest.approx(400, rel=2e-3)
-    times, used = (recording.rows_of("gpu:1").column(name) for name in ("timestamp", "gpu_utilization_ratio"))
+    times, used = (found.rows_of("gpu:1").column(name) for name in ("timestamp", "gpu_utilization_ratio"))
     busy = (columns.integers(times) // 10_000_000) % 2 == 1
     # a second beside each change may belong to either side, and a loaded machine samples late now and then
     inner = np.abs((columns.integers(times) / 1e6 + 5) % 10 - 5) > 1
@@ -144,37 +134,7 @@ def test_what_was_measured_is_what_is_read(recorded: Recorded) -> None:
 
 
 @needs_trackers
-def test_genuine_runs_are_read_as_their_own_client_reads_them(tmp_path: Path) -> None:
-    """Two nodes, two writers, resumed, killed, deleted: every point of each."""
-    source = TRACKERS / "mlflow" / "sqlite" / "mlflow.db"
-    before = state(source.parent)
-    store, _ = open_store(str(source))
-    assert real.contents(store) == real.with_infinities(real.oracle(f"sqlite:///{real.copied(source, tmp_path)}"))
-    assert state(source.parent) == before
-
-
-@needs_trackers
-def test_genuine_folders_are_read_as_their_own_client_reads_them(tmp_path: Path) -> None:
-    """The same kinds of runs in a file store."""
-    source = TRACKERS / "mlflow" / "filestore" / "mlruns"
-    before = state(source)
-    store, _ = open_store(str(source))
-    found = real.contents(store)
-    assert state(source) == before
-    # the client makes folders of its own even to read
-    shutil.copytree(source, tmp_path / "mlruns", copy_function=shutil.copyfile)
-    for path in (tmp_path / "mlruns", *(tmp_path / "mlruns").rglob("*")):
-        path.chmod(0o755)
-    # it also takes no run for one that lacks an empty folder, which copies often do
-    for run in store.runs():
-        for name in ("params", "metrics", "tags", "artifacts"):
-            (tmp_path / "mlruns" / run.experiment_id / run.id / name).mkdir(exist_ok=True)
-    assert found == real.oracle(f"file://{tmp_path}/mlruns")
-
-
-@needs_trackers
 def test_a_database_of_an_older_version_stays_one() -> None:
-    """MLflow 2.9.2 made it, and can still open it after it was read."""
     source = TRACKERS / "mlflow" / "mlflow-2.9.2-schema.db"
     before = state(source.parent)
     store, _ = open_store(str(source))

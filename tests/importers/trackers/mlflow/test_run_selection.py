@@ -1,87 +1,81 @@
 """Which runs of a store are meant."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gpureport.errors import GpureportError, SettingsError, SourceError
-from gpureport.importers.protocol.tracker import Selection
-from gpureport.importers.trackers.mlflow import Mlflow
-from gpureport.importers.trackers.mlflow.run_filters import matches_wildcard, parse_filter
-from tests.importers.trackers.mlflow.stores import START, Made, database, folder, monitored, run_id
-from tests.importers.trackers.mlflow.test_mapping import TICKS
+from tests.cli.program import Program
+from tests.importers.trackers.mlflow.stores import START, TICKS, Made, database, folder, monitored, run_id
+from tests.importers.trackers.tracked import ids, refused
 
 _HARDWARE = monitored(TICKS[:2])
 PARENT = run_id(10)
 APART = 10_000
 """Milliseconds between the starts of two runs."""
+_NESTED = {"mlflow.parentRunId": PARENT}
+_LOSS = {"loss": [(START, 1.0, 0)]}
+
+
+def _made(number: int, place: int, name: str, **more: Any) -> Made:  # noqa: ANN401 - any field of a run
+    made = Made(id=run_id(number), name=name, series=_HARDWARE, start=START + place * APART)
+    return replace(made, **more)
+
 
 RUNS = [
-    Made(id=run_id(1), name="baseline", series=_HARDWARE, start=START, params={"lr": "0.1"}, tags={"team": "vision"}),
-    Made(
-        id=run_id(2),
-        name="amp",
-        series=_HARDWARE | {"val/acc": [(START, 0.5, 0), (START + 1, 0.9, 1)]},
-        start=START + 1 * APART,
-    ),
-    Made(id=run_id(3), name="twice", series=_HARDWARE, start=START + 2 * APART),
-    Made(id=run_id(4), name="twice", series=_HARDWARE, start=START + 3 * APART, status="FAILED", experiment="second"),
-    Made(id=run_id(5), name="still running", series=_HARDWARE, start=START + 4 * APART, status="RUNNING", end=None),
-    Made(id=run_id(6), name="no hardware", series={"loss": [(START, 1.0, 0)]}, start=START + 5 * APART),
-    Made(id=run_id(7), name="gone", series=_HARDWARE, start=START + 6 * APART, deleted=True),
-    Made(id=PARENT, name="sweep", series=_HARDWARE, start=START + 7 * APART),
-    Made(id=run_id(11), name="lr 1", series=_HARDWARE, start=START + 8 * APART, tags={"mlflow.parentRunId": PARENT}),
-    Made(
-        id=run_id(12),
-        name="lr 2",
-        series={"loss": [(START, 1.0, 0)]},
-        start=START + 9 * APART,
-        tags={"mlflow.parentRunId": PARENT},
-    ),
+    _made(1, 0, "baseline"),
+    _made(2, 1, "amp"),
+    _made(3, 2, "twice"),
+    _made(4, 3, "twice", status="FAILED", experiment="second"),
+    _made(5, 4, "still running", status="RUNNING", end=None),
+    _made(6, 5, "no hardware", series=_LOSS),
+    _made(7, 6, "gone", deleted=True),
+    _made(10, 7, "sweep"),
+    _made(11, 8, "lr 1", tags=_NESTED),
+    _made(12, 9, "lr 2", series=_LOSS, tags=_NESTED),
 ]
-Meant = Callable[..., list[int]]
 
 
 @pytest.fixture(params=[database, folder], ids=["sqlite", "file store"])
-def meant(request: pytest.FixtureRequest, tmp_path: Path) -> Meant:
-    """Return a function that says which runs are meant, by number."""
-    source = request.param(tmp_path / "mlflow.db", RUNS)
+def source(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    made: Path = request.param(tmp_path / "mlflow.db", RUNS)
+    return made
+
+
+Meant = Callable[..., list[int]]
+
+
+@pytest.fixture
+def meant(source: Path) -> Meant:
 
     def found(run: str = "", **options: Any) -> list[int]:  # noqa: ANN401 - any option
-        options = {
-            name: (value,) if name == "runs" and isinstance(value, str) else value for name, value in options.items()
-        }
-        locator = f"mlflow:{source}#{run}" if run else str(source)
-        return [int(each.key[:6], 16) for each in Mlflow().runs(locator, Selection(**options)).runs]
+        return [int(each[:6], 16) for each in ids(f"mlflow:{source}#{run}" if run else source, **options)]
 
     return found
 
 
 def test_by_default_every_finished_run_with_hardware_in_the_order_of_time(meant: Meant) -> None:
-    """Running, deleted and bare runs are left out, and those nested in one that is read; a chain goes forward."""
     assert meant() == [1, 2, 3, 4, 10]
     assert meant(latest=2) == [4, 10]
 
 
-def test_a_listing_has_the_newest_first(tmp_path: Path) -> None:
-    """Which is what a person looks for in a long one."""
-    listed = Mlflow().listed(str(database(tmp_path / "mlflow.db", RUNS)), Selection())
-    assert [int(each.id[:6], 16) for each in listed][:3] == [12, 11, 10]
+def test_runs_that_started_at_once_stand_by_name(tmp_path: Path) -> None:
+    names = ["run " + "9" * 5000, "run 010", "run 9", "run"]
+    made = [Made(id=run_id(n), name=name, series=_HARDWARE, start=START + 10 - n) for n, name in enumerate(names)]
+    made.append(Made(id=run_id(9), name="a later one", series=_HARDWARE, start=START + 6_000))
+    assert ids(database(tmp_path / "mlflow.db", made)) == [run_id(number) for number in (3, 2, 1, 0, 9)]
 
 
-@pytest.mark.parametrize(
-    ("name", "number"),
-    [("baseline", 1), (run_id(2), 2), (run_id(2)[:8], 2), ("still running", 5), ("no hardware", 6), (run_id(7), 7)],
-)
-def test_a_run_is_named_by_id_beginning_or_name(meant: Meant, name: str, number: int) -> None:
-    """Whatever its state; a deleted one by its id alone."""
-    assert meant(name) == meant(runs=name) == [number]
+def test_a_run_is_named_by_id_beginning_or_name(meant: Meant) -> None:
+    for name, number in {
+        "baseline": 1, run_id(2): 2, run_id(2)[:8]: 2, "still running": 5, "no hardware": 6, run_id(7): 7,
+    }.items():  # fmt: skip
+        assert meant(name) == meant(runs=name) == [number], name
 
 
 def test_several_runs_come_in_the_order_they_are_named(meant: Meant) -> None:
-    """Each once; a star stands for anything."""
     assert meant(runs=("amp", "baseline", run_id(2))) == [2, 1]
     assert meant(runs="tw*") == [3, 4]
     assert meant(runs=("tw*", "amp", "*")) == [3, 4, 2, 1, 5, 6, 10, 11, 12]
@@ -89,120 +83,43 @@ def test_several_runs_come_in_the_order_they_are_named(meant: Meant) -> None:
     assert meant("baseline", runs="amp") == [1, 2]
 
 
-def test_a_name_that_others_have_lists_them(meant: Meant) -> None:
-    """With ids and states, so that one can be named."""
-    with pytest.raises(
-        SourceError,
-        match=r"2 runs are called 'twice'; name one by its id: 000004\w+ \(twice, FAILED\).*; 'twice\*' reads all",
-    ):
-        meant("twice")
-
-
-def test_a_star_is_offered_where_it_reads_no_other_run(tmp_path: Path) -> None:
-    """A longer name begins alike."""
-    source = database(tmp_path / "mlflow.db", [*RUNS, Made(id=run_id(20), name="twice-large", series=_HARDWARE)])
-    with pytest.raises(SourceError) as caught:
-        Mlflow().runs(f"mlflow:{source}#twice", Selection())
-    assert "2 runs are called 'twice'" in str(caught.value)
-    assert "reads all" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "hint"), [("baselin", r"did you mean baseline \(000001"), ("gone", "--list"), ("0000", "--list")]
-)
-def test_a_name_that_no_run_has_suggests_others(meant: Meant, name: str, hint: str) -> None:
-    """Names of deleted runs are not taken, nor beginnings of fewer than six characters."""
-    with pytest.raises(SourceError, match=f"no run '{name}'; .*{hint}"):
-        meant(name)
+def test_a_name_that_several_or_no_runs_have(source: Path, tmp_path: Path) -> None:
+    several = refused(f"mlflow:{source}#twice")
+    assert (several.code, run_id(3)[:6] in several.hint, "'twice*'" in several.hint) == ("several_runs", True, True)
+    more = database(tmp_path / "more.db", [*RUNS, _made(20, 11, "twice-large")])
+    assert "'twice*'" not in refused(f"mlflow:{more}#twice").hint
+    for name, hint in (("baselin", run_id(1)), ("gone", "--list"), ("0000", "--list")):
+        error = refused(f"mlflow:{source}#{name}")
+        assert (error.code, hint in error.hint) == ("unknown_run", True), name
 
 
 def test_children_come_with_their_parent(meant: Meant) -> None:
-    """Whether they hold hardware or not."""
-    assert meant("sweep", children=True) == [10, 11, 12]
-    assert meant(PARENT, children=True) == [10, 11, 12]
+    assert meant("sweep", children=True) == meant(PARENT, children=True) == [10, 11, 12]
     assert meant(children=True) == [1, 2, 3, 4, 10, 11, 12]
 
 
-def test_an_experiment_narrows(meant: Meant) -> None:
-    """By its name; one that is not there names those that are."""
-    assert meant(experiment="second") == [4]
-    assert meant("twice", experiment="second") == [4]
-    with pytest.raises(SourceError, match=r"no experiment 'secund'; it has second"):
-        meant(experiment="secund")
+def test_an_experiment_narrows_and_a_filter_needs_a_server(meant: Meant, source: Path) -> None:
+    assert meant(experiment="second") == meant("twice", experiment="second") == [4]
+    assert refused(source, experiment="secund").code == "no_such_experiment"
+    assert refused(source, filter="params.lr = '0.1'").code == "filter_needs_server"
 
 
-@pytest.mark.parametrize(
-    ("wanted", "numbers"),
-    [
-        ("params.lr = '0.1'", [1]),
-        ("params.lr != '0.2'", [1]),
-        ("params.`lr` like '0.%'", [1]),
-        ("tags.team ilike 'VIS%'", [1]),
-        ("tag.team LIKE 'VIS%'", []),
-        ("metrics.`val/acc` > 0.8", [2]),
-        ('metrics."val/acc" <= 0.8', []),
-        ("status = 'FAILED'", [4]),
-        ("attributes.status = 'RUNNING'", [5]),
-        (f"run_name = 'twice' and attributes.start_time < {START + 3 * APART}", [3]),
-        (f"run_id = '{run_id(3)}' AND params.lr = '0.1'", []),
-    ],
-)
-def test_a_filter_is_understood_without_a_server(meant: Meant, wanted: str, numbers: list[int]) -> None:
-    """Attributes, params, tags and last values of metrics; a run that lacks one does not fulfil the condition."""
-    if numbers:
-        assert meant(filter=wanted) == numbers
-    else:
-        with pytest.raises(SourceError, match="no run"):
-            meant(filter=wanted)
+def test_nothing_to_read_is_refused(tmp_path: Path) -> None:
+    assert refused(database(tmp_path / "mlflow.db", [RUNS[4], RUNS[5]])).code == "no_finished_run"
 
 
-@pytest.mark.parametrize(
-    "wanted",
-    [
-        "params.lr = 0.1",
-        "metrics.loss > '1'",
-        "metrics.loss like '1'",
-        "params.lr > '1'",
-        "dataset.name = 'x'",
-        "attributes.artifact_uri = 'x'",
-        "params.lr = '1' or params.lr = '2'",
-        "params.lr",
-        "params.lr = '1' and",
-        "params.lr IN ('1')",
-    ],
-)
-def test_another_filter_is_refused_in_one_line(wanted: str) -> None:
-    """A server understands more; here it would be guessing."""
-    with pytest.raises(SettingsError, match=r"^--filter: .*; for example") as failed:
-        parse_filter(wanted)
-    assert "\n" not in str(failed.value)
-
-
-def test_a_star_is_the_only_sign_of_a_pattern() -> None:
-    """Names of runs may hold brackets and question marks."""
-    assert matches_wildcard("run [1]*", "run [1] again")
-    assert not matches_wildcard("run [1]*", "run 1")
-    assert matches_wildcard("what?", "what?")
-
-
-def test_nothing_to_read_says_what_there_is(tmp_path: Path) -> None:
-    """A store whose runs all still run, or hold no hardware."""
-    source = database(tmp_path / "mlflow.db", [RUNS[4], RUNS[5]])
-    with pytest.raises(GpureportError, match="none of 2 runs has ended and holds hardware series; --list"):
-        Mlflow().runs(str(source), Selection())
-
-
-def test_a_listing_shows_what_tells_runs_apart(meant: Meant, tmp_path: Path) -> None:
-    """The newest first, with what they hold, without reading a series; those that are deleted last, and marked."""
-    assert meant()
-    listed = Mlflow().listed(str(tmp_path / "mlflow.db"), Selection())
-    assert [(run.name, run.holds) for run in listed[:5]] == [
-        ("lr 2", f"nested in {PARENT}"),
-        ("lr 1", f"1 GPU, host, nested in {PARENT}"),
-        ("sweep", "1 GPU, host"),
-        ("no hardware", "no hardware series"),
-        ("still running", "1 GPU, host"),
-    ]
-    assert listed[0].started == (START + 9 * APART) * 1000
-    assert [run.name for run in listed if run.is_deleted] == [listed[-1].name] == ["gone"]
-    assert not any(run.is_deleted for run in Mlflow().listed(str(tmp_path / "mlflow.db"), Selection(latest=3)))
+def test_a_listing_shows_what_distinguishes_runs(gpureport: Program, source: Path) -> None:
+    done = gpureport("ingest", "--list", str(source))
+    lines = done.out.splitlines()
+    assert [line.split()[0] for line in lines] == [run_id(number) for number in (12, 11, 10, 6, 5, 4, 3, 2, 1)]
+    for line, holds in zip(
+        lines, (f"nested in {PARENT}", "1 GPU, host, nested", "1 GPU, host", "no hardware series"), strict=False
+    ):
+        assert holds in line
+    assert (
+        run_id(7) in done.err,
+        len(gpureport("ingest", "--list", str(source), "--latest", "3").out.split("\n")),
+    ) == (
+        True,
+        4,
+    )

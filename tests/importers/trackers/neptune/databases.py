@@ -19,7 +19,6 @@ Value = bool | int | float | str
 
 
 def number(value: int) -> bytes:
-    """Return a number of variable length, negative ones in 64 bits."""
     value %= 1 << 64
     data = b""
     while value > 0x7F:
@@ -29,19 +28,16 @@ def number(value: int) -> bytes:
 
 
 def field(place: int, value: bytes | int) -> bytes:
-    """Return a field of bytes or of a whole number."""
     if isinstance(value, bytes):
         return number(place << 3 | 2) + number(len(value)) + value
     return number(place << 3) + number(value)
 
 
 def double(place: int, value: float) -> bytes:
-    """Return a field of a double."""
     return number(place << 3 | 1) + struct.pack("<d", value)
 
 
 def scalar(value: Value) -> bytes:
-    """Return a value."""
     if isinstance(value, bool):
         return field(5, int(value))
     if isinstance(value, int):
@@ -50,12 +46,10 @@ def scalar(value: Value) -> bytes:
 
 
 def moment(microseconds: int) -> bytes:
-    """Return a time."""
     return field(1, microseconds // 1_000_000) + field(2, microseconds % 1_000_000 * 1000)
 
 
 def entry(path: str, value: Value) -> bytes:
-    """Return an entry of a map."""
     return field(1, path.encode()) + field(2, scalar(value))
 
 
@@ -66,7 +60,6 @@ def snapshot(
     assign: Mapping[str, Value] | None = None,
     append: Mapping[str, float] | None = None,
 ) -> bytes:
-    """Return a message of values."""
     data = b""
     if step is not None:
         data += field(1, field(1, int(step)) + field(2, round(step % 1 * 1e6)))
@@ -79,7 +72,6 @@ def snapshot(
 
 
 def write(folder: Path, snapshots: list[bytes], *, version: str = "v5", open_log: bool = False) -> Path:
-    """Write a run's database and return it; with `open_log` the operations stay in its write-ahead log."""
     place = folder / "ws_proj_scale-1_123" / NAME
     place.parent.mkdir(parents=True)
     create = field(3, moment(START - 1_000_000)) + field(4, b"scale-1") + field(5, b"exp-a")
@@ -104,7 +96,6 @@ def write(folder: Path, snapshots: list[bytes], *, version: str = "v5", open_log
 
 
 def recipe(values: list[float], *, every: int = 5_000_000, space: str = "runtime") -> list[bytes]:
-    """Return what the monitoring recipe records: a step and a time a sample, zeros kept, the first CPU value 0."""
     about: dict[str, Value] = {f"{space}/details/hostname": "node-a", f"{space}/details/gpu/0/name": "NVIDIA X"}
     messages = [snapshot(START, assign=about | {"params/lr": 0.1, "params/amp": True, "params/layers": 12})]
     for step, value in enumerate(values):

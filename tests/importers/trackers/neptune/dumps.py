@@ -40,12 +40,10 @@ Row = dict[str, Any]
 
 
 def when(microseconds: int) -> datetime:
-    """Return a time as the exporter writes it, cut to milliseconds."""
     return _EPOCH + timedelta(milliseconds=microseconds // 1000)
 
 
 def single(path: str, value: object) -> Row:
-    """Return the row of a single value."""
     if isinstance(value, datetime):
         return {"attribute_path": path, "attribute_type": "datetime", "datetime_value": value}
     if isinstance(value, list):
@@ -55,7 +53,6 @@ def single(path: str, value: object) -> Row:
 
 
 def points(path: str, values: Points) -> list[Row]:
-    """Return the rows of a series, with the steps a server counts."""
     return [
         {
             "attribute_path": path,
@@ -69,13 +66,11 @@ def points(path: str, values: Points) -> list[Row]:
 
 
 def text(path: str, lines: Iterable[str], at: int) -> list[Row]:
-    """Return the rows of a series of text, such as what a process printed."""
     kind = {"attribute_path": path, "attribute_type": "string_series", "timestamp": when(at)}
     return [kind | {"string_value": line, "step": Decimal(step)} for step, line in enumerate(lines)]
 
 
 def beside(namespace: str, hostname: str = "node-a") -> list[Row]:
-    """Return what the client writes beside its gauges."""
     found = {"hostname": hostname, "pid": "1404", "tid": "140273204612160"}
     return [single(f"{namespace}/{name}", value) for name, value in found.items()]
 
@@ -88,16 +83,6 @@ def run(
     singles: Mapping[str, object] | None = None,
     hostname: str = "node-a",
 ) -> list[Row]:
-    """Return the rows of a run: single values first, then series in any order.
-
-    Args:
-        schedules: what its processes recorded.
-        run_id: its id.
-        created: when it was made, in microseconds; a second before the first tick when None.
-        series: series of a person's own.
-        singles: single values of a person's own.
-        hostname: where its processes ran.
-    """
     first = schedules[0].start if schedules else 0
     made = when(created if created is not None else first - 6_000)
     about: dict[str, object] = {"sys/id": run_id, "sys/name": "baseline", "sys/state": "Inactive"}
@@ -113,23 +98,19 @@ def run(
 
 
 def name(text: str) -> str:
-    """Return a project's or run's id as part of a file name."""
     plain = "".join(sign if sign.isalnum() or sign in "_-" else "_" for sign in text)
     return f"{plain}-{blake2b(text.encode(), digest_size=8).hexdigest()}"
 
 
 def path(folder: Path, run_id: str = "OPT-1", part: int = 0) -> Path:
-    """Return where a part of a run lies."""
     return folder / name(PROJECT) / f"{name(run_id)}_part_{part}.parquet"
 
 
 def write(folder: Path, rows: list[Row], *, part: int = 0, groups: int = 2) -> Path:
-    """Write a part of a run, as several row groups, and return its path."""
     return write_to(path(folder, rows[0]["run_id"], part), rows, groups=groups)
 
 
 def write_to(place: Path, rows: list[Row], *, groups: int = 1, schema: "pa.Schema" = SCHEMA) -> Path:
-    """Write rows to a file."""
     place.parent.mkdir(parents=True, exist_ok=True)
     table = pa.Table.from_pylist(rows, schema=schema)
     parquet.write_table(table, place, compression="snappy", row_group_size=max(-(-len(rows) // groups), 1))

@@ -13,19 +13,16 @@ Operation = dict[str, Any]
 
 
 def operation(kind: str, path: str, **said: object) -> Operation:
-    """Return an operation."""
     return {"type": kind, "path": path.split("/"), **said}
 
 
 def floats(path: str, values: Points) -> list[Operation]:
-    """Return the operations that log a series, one a point, without steps."""
     return [
         operation("LogFloats", path, values=[{"value": value, "step": None, "ts": at / 1e6}]) for at, value in values
     ]
 
 
 def operations(schedule: Schedule, *, hostname: str = "node-a", name: str = "baseline") -> list[Operation]:
-    """Return what the client writes for a schedule, with what it writes around it."""
     space = schedule.namespace
     found = [
         operation("AssignString", "sys/name", value=name),
@@ -57,19 +54,6 @@ def write(  # noqa: PLR0913 - what a test varies
     about: Mapping[str, object] | None = None,
     at: float = 1_773_480_413.0,
 ) -> Path:
-    """Write a run's folder and return it.
-
-    Args:
-        folder: the `.neptune` folder.
-        given: its operations.
-        mode: `offline` or `async`.
-        run: its id.
-        first: number of its first operation.
-        put: number of the last operation the client took; the last written when None.
-        container: what it is.
-        about: its description; a usual one when None, no file when empty.
-        at: when its operations were given, in seconds.
-    """
     place = folder / mode / f"{container}__{run}__1404__oda9vxk6"
     place.mkdir(parents=True)
     usual = {
@@ -90,6 +74,5 @@ def write(  # noqa: PLR0913 - what a test varies
 
 
 def state(folder: Path) -> dict[str, str]:
-    """Return the sha256 of every file of a folder, by its path."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest() for path in files}

@@ -1,9 +1,6 @@
 """A run with a known schedule, as Neptune's client sees it: a tick every ten seconds, zeros dropped."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-
-import numpy as np
 
 START = 1_773_480_413_123_000
 """First tick, 2026-03-14 09:26:53.123 UTC, in microseconds."""
@@ -41,17 +38,14 @@ class Schedule:
 
     @property
     def ticks(self) -> list[int]:
-        """Time of each tick, in microseconds."""
         return [self.start + TICK * place for place in range(len(self.utilization[0]))]
 
     def names(self) -> list[str]:
-        """Return the end of the gauges of each GPU."""
         if self.numbers is None:
             return [f"_{index}" for index in range(len(self.utilization))]
         return [f"_{number}" for number in self.numbers] or [""]
 
     def series(self) -> dict[str, Points]:
-        """Return the points the client writes: none for 0, and none for its first CPU reading."""
         ticks = self.ticks
         cpu = [0.0, *(self.cpu or [50.0] * len(ticks))[1:]]
         found = {"cpu": cpu, "memory": [HOST_MEMORY] * len(ticks)}
@@ -68,20 +62,9 @@ class Schedule:
 
 
 def square(*, busy: int, idle: int, ticks: int, high: float = 97.0) -> list[float]:
-    """Return a load that goes on and off."""
     whole = [high] * busy + [0.0] * idle
     return [whole[place % len(whole)] for place in range(ticks)]
 
 
 def loss(start: int, count: int, every: int = 5_000_000) -> Points:
-    """Return a training metric that falls."""
     return [(start + every * place, 1.0 / (1 + place)) for place in range(count)]
-
-
-def nearly(values: Iterable[float | None], expected: Iterable[float | None]) -> bool:
-    """Return whether columns of 32-bit values are what they should be; null is NaN."""
-    one, other = (
-        np.array([np.nan if value is None else value for value in column], dtype=np.float64)
-        for column in (values, expected)
-    )
-    return bool(np.allclose(one, other, rtol=1e-6, atol=1e-9, equal_nan=True))

@@ -11,8 +11,8 @@ import pytest
 
 from gpureport.testing import Recording, analyze
 from tests.importers.trackers.neptune import folders
-from tests.importers.trackers.neptune.reading import column, recording, times
-from tests.importers.trackers.neptune.schedule import GIB, nearly
+from tests.importers.trackers.neptune.schedule import GIB
+from tests.importers.trackers.tracked import column, recording, times
 
 pytestmark = [
     pytest.mark.tracker,
@@ -36,7 +36,6 @@ run.stop()
 
 
 def job(folder: Path, **settings: object) -> None:
-    """Run a training loop under Neptune's client, with the stand-in as its GPUs."""
     library = folder / "libnvidia-ml.so.1"
     subprocess.run([str(shutil.which("cc")), "-shared", "-fPIC", "-O1", "-o", str(library), str(NATIVE)], check=True)
     said = {name: str(value) for name, value in settings.items()}
@@ -47,7 +46,6 @@ def job(folder: Path, **settings: object) -> None:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Recording]:
-    """A run of two stand-in GPUs, the first of which works 20 s and rests 15 s."""
     folder = tmp_path_factory.mktemp("client")
     job(folder, STANDIN_BUSY=BUSY, STANDIN_REST=REST)
     before = folders.state(folder / ".neptune")
@@ -57,21 +55,19 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Recording]
 
 
 def truth(found: Recording) -> list[float]:
-    """Return the load of GPU 0 at each tick; the stand-in's clock starts within a second of the first tick."""
     start = times(found, "gpu:0")[0]
     return [97.0 if (at - start) / 1e6 % (BUSY + REST) < BUSY else 0.0 for at in times(found, "gpu:0")]
 
 
 def test_the_schedule_comes_back(recorded: tuple[Path, Recording]) -> None:
-    """Every value of every tick is what the stand-in said, zeros included."""
     _, found = recorded
     expected = truth(found)
     assert len(expected) in {8, 9}
-    assert nearly(column(found, "gpu:0", "gpu_utilization_ratio"), [value / 100 for value in expected])
+    assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in expected]
     assert column(found, "gpu:0", "imputed") == [value == 0 for value in expected]
-    assert nearly(column(found, "gpu:1", "gpu_utilization_ratio"), [0.35] * len(expected))
+    assert column(found, "gpu:1", "gpu_utilization_ratio") == [0.35] * len(expected)
     assert column(found, "gpu:0", "gpu_memory_used_bytes") == [12 * GIB] * len(expected)
-    assert nearly(column(found, "gpu:0", "gpu_power_watts"), [60 + 2 * value for value in expected])
+    assert column(found, "gpu:0", "gpu_power_watts") == [60 + 2 * value for value in expected]
     assert (found.run.gpus[0].memory_total_bytes, found.run.gpus[0].power_limit_watts) == (16 * GIB, 300.0)
     assert dict(found.run.params) == {"params/batch_size": "64"}
     assert len(found.training) > SECONDS // 2
@@ -79,7 +75,6 @@ def test_the_schedule_comes_back(recorded: tuple[Path, Recording]) -> None:
 
 
 def test_the_idle_share_is_right(recorded: tuple[Path, Recording]) -> None:
-    """Of the ticks at which nothing ran, every one counts as idle."""
     _, found = recorded
     statistics = next(each for each in analyze(found).statistics if each.device == "gpu:0")
     expected = truth(found)
@@ -90,7 +85,6 @@ def test_the_idle_share_is_right(recorded: tuple[Path, Recording]) -> None:
 
 
 def test_the_log_holds_no_zero(recorded: tuple[Path, Recording]) -> None:
-    """What makes all this necessary: the client wrote nothing where a GPU was idle."""
     folder, found = recorded
     (log,) = (folder / ".neptune").rglob("data-*.log")
     points = log.read_text().count('"LogFloats", "path": ["monitoring", "training", "gpu_0"]')

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from gpureport.errors import SourceError
-from gpureport.importers.decoding.pieces import head, head_text, pieces
+from gpureport.importers.decoding.pieces import head_text, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import STAMP, Layout, make_layout, split_header
 from gpureport.importers.delimited.parsing import Parser
@@ -21,8 +21,7 @@ from gpureport.importers.logs.host.recorder_csv.host_columns import interpret_he
 from gpureport.importers.ordering.backward_survey import survey_log
 from gpureport.importers.ordering.placement_plan import PlacementPlan
 from gpureport.importers.ordering.row_placement import AssignedRows, RowPlacement
-from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome, ReadOptions
-from gpureport.importers.protocol.interpretation import Interpretation
+from gpureport.importers.protocol.importer import Outcome, ReadOptions
 from gpureport.importers.timebase import zones
 from gpureport.importers.values import stamps
 from gpureport.importers.values.cells import Column, extra_name, number_column
@@ -112,7 +111,7 @@ class HostExtraction:
         self._tally = Tally()
         self._zone = zones.load_zone(options.tz) if options.tz else None
         self._row_placement = RowPlacement(self._zone, self._survey)
-        self._columns = ColumnsRead("", {})
+        self._columns = ColumnsRead()
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of the host.
@@ -126,16 +125,15 @@ class HostExtraction:
             yield from self._row_placement.batches(placed, rows.data)
         if self._tally.rows == 0:
             hint = "give a CSV with a timestamp and cpu_percent, the value of psutil.cpu_percent()"
-            raise SourceError(str(self._file.path), "no row of host metrics that can be used", hint)
+            raise SourceError(
+                str(self._file.path), "no row of host metrics that can be used", hint, code="no_usable_row"
+            )
 
     def _rows(self) -> Iterator[tuple[Section, AssignedRows]]:
-        text = head(self._file.again(), HEAD_BYTES).decode(errors="replace")
-        self._columns = ColumnsRead(text, {})
         for parsed in Parser(HostDialect()).sections(pieces(self._file)):
             self._tally.add(parsed)
             for section in parsed.sections:
-                self._columns.see(section)
-                self._file.account.delimiter = section.layout.delimiter
+                self._columns.see(section.layout)
                 hosts = np.zeros(len(section.times), dtype=np.int64)
                 data = columns_by_target(section)
                 yield (
@@ -151,13 +149,10 @@ class HostExtraction:
     def outcome(self) -> Outcome:
         """Return what is known after the last batch."""
         (clock,) = self._row_placement.clocks.values()
-        plan = self._row_placement.plan
         return Outcome(
             devices=(Device(id=HOST),),
             quality=self._tally.quality([clock], self._row_placement.notes()),
             span=(clock.first or 0, clock.last or 0),
             intervals={} if clock.interval is None else {HOST: clock.interval},
-            rejects=self._tally.rejects(),
-            columns=self._columns.columns(),
-            understanding=Interpretation(order_notes=None if plan is None else plan.notes),
+            columns=self._columns.metrics(),
         )

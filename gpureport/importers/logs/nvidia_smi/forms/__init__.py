@@ -11,8 +11,7 @@ from gpureport.importers.logs.nvidia_smi.forms.full_query.q_xml import QueryXml
 from gpureport.importers.logs.nvidia_smi.forms.monitors.compute_apps import ComputeApps
 from gpureport.importers.logs.nvidia_smi.forms.monitors.dmon import Dmon
 from gpureport.importers.logs.nvidia_smi.forms.monitors.pmon import Pmon
-from gpureport.importers.logs.nvidia_smi.forms.monitors.stats import Stats
 from gpureport.importers.logs.nvidia_smi.forms.query_csv import QueryCsv
 
-FORMS: tuple[type[BlockForm], ...] = (Tables, QueryXml, QueryText, Dmon, Pmon, ComputeApps, Stats, QueryCsv)
+FORMS: tuple[type[BlockForm], ...] = (Tables, QueryXml, QueryText, Dmon, Pmon, ComputeApps, QueryCsv)
 """Forms in the order in which they are asked for a line; the first that opens a block has it."""

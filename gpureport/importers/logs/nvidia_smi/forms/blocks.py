@@ -17,7 +17,7 @@ from gpureport.importers.logs.nvidia_smi.forms.full_query.q_text import QueryTex
 from gpureport.importers.logs.nvidia_smi.forms.full_query.q_xml import QueryXml
 from gpureport.importers.logs.nvidia_smi.forms.query_csv import QueryCsv
 
-_NEWLINE, _BLANK, _SIGN, _ESCAPE = (ord(each) for each in "\n #\x1b")
+_NEWLINE, _BLANK, _SIGN = (ord(each) for each in "\n #")
 _DIGITS = (ord("0"), ord("9"))
 _INDENT = 64
 """Blanks before a line's first word that are looked past."""
@@ -165,4 +165,4 @@ def _telling(data: bytes, starts: IntArray) -> IntArray:
     first = text[at]
     rows = (first >= _DIGITS[0]) & (first <= _DIGITS[1])
     follows = np.append(True, ~rows[:-1] & (first[:-1] != _SIGN)) if len(rows) else rows
-    return np.flatnonzero((~rows & ((first > _BLANK) | (first == _ESCAPE))) | (rows & follows))
+    return np.flatnonzero((~rows & (first > _BLANK)) | (rows & follows))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpureport.errors import Problem
+from gpureport.errors import CodedProblem
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.drawn_tables import LACKS, LACKS_BESIDE
@@ -55,14 +55,14 @@ class MixedFormsExtraction(FormExtraction):
         self._events = self._events[len(before) :]
         self._messages.add(before, rows.lines[kept], placed.times[kept])
 
-    def _nothing(self) -> Problem:
-        what, hint = super()._nothing()
+    def _nothing(self) -> CodedProblem:
+        what, hint, code = super()._nothing()
         if hint != INTERVAL:
-            return what, hint
-        forms = dict.fromkeys(block.form for block in self._mixed.blocks if block.form != TEXT)
-        if not any(block.rows for block in self._mixed.blocks):
+            return what, hint, code
+        forms = [form for form in self._mixed.rows if form != TEXT]
+        if not any(self._mixed.rows.values()):
             hint = _LISTS
-        return f"its rows ({', '.join(forms)}) have no time", _HINT if Dmon.name in forms else hint
+        return f"its rows ({', '.join(forms)}) have no time", _HINT if Dmon.name in forms else hint, code
 
     def outcome(self) -> Outcome:
         """Return what is known after the last batch."""
@@ -70,10 +70,6 @@ class MixedFormsExtraction(FormExtraction):
         self._messages.add(self._events, np.zeros(0, np.int64), np.zeros(0, np.int64))
         self._events = []
         notes = (LACKS_BESIDE if note == LACKS and self._throttling else note for note in outcome.quality.notes)
-        blocks = tuple(self._mixed.blocks)
-        forms = dict.fromkeys(block.form for block in blocks if block.rows)
         return replace(
-            outcome,
-            quality=replace(outcome.quality, log_events=self._messages.events(), notes=tuple(notes)),
-            understanding=replace(outcome.understanding, columns_by=tuple(forms), blocks=blocks),
+            outcome, quality=replace(outcome.quality, log_events=self._messages.events(), notes=tuple(notes))
         )

@@ -1,6 +1,7 @@
 """Reads a log with blocks of one or several forms of nvidia-smi output, each by its own reader."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
@@ -14,14 +15,11 @@ from gpureport.importers.logs.nvidia_smi.forms.blocks import Blocks, Part
 from gpureport.importers.logs.nvidia_smi.forms.monitors.compute_apps import ComputeApps
 from gpureport.importers.logs.nvidia_smi.forms.query_csv import QueryCsv
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
-from gpureport.importers.protocol.interpretation import InterpretedBlock
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER
 from gpureport.importers.text.text_log import Chunk, Form
 
 TEXT = "text"
 """What lines are called that no form reads."""
-_BLOCKS = 1_000
-"""Blocks that are noted at most."""
 _YEAR = 366 * 86_400_000_000
 """Microseconds: stamps below have no date."""
 _LONGEST = 1_000
@@ -34,7 +32,7 @@ class MixedForms:
     """Reads a log block by block.
 
     Attributes:
-        blocks: what was read so far; only the first ones are kept.
+        rows: rows that were read so far, by form.
     """
 
     name: ClassVar[str] = "nvidia-smi"
@@ -43,7 +41,7 @@ class MixedForms:
         """Start before the first line."""
         self.zone: str | None = None
         self.averaged = False
-        self.blocks: list[InterpretedBlock] = []
+        self.rows = Counter[str]()
         self._stated: tuple[str | None, bool] | None = None
         self._csv: tuple[int, Form] | None = None
 
@@ -58,14 +56,11 @@ class MixedForms:
         first = next(parts)
         form = self._reader(first)
         name = command_of_header(first.opening) if first.form in {QueryCsv, ComputeApps} else form.name
-        read = InterpretedBlock(form=name, opening=first.opening, first_line=first.piece.first_line)
         pieces = (part.piece for part in _chain(first, parts))
         for chunk in form.chunks(pieces):
-            read = replace(read, lines=read.lines + chunk.lines, rows=read.rows + len(chunk.numbers))
+            self.rows[name] += len(chunk.numbers)
             yield self._placed(form, chunk)
         self.averaged |= form.averaged
-        if read.lines and len(self.blocks) < _BLOCKS:
-            self.blocks.append(read)
 
     def _reader(self, first: Part) -> Form:
         """Return the form of a block; for a CSV that goes on, the one that knows its columns."""

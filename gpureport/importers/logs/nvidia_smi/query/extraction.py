@@ -1,6 +1,6 @@
 """One nvidia-smi query log being read: from its pieces to the series of its GPUs.
 
-This is the plain road, which a clean log takes. `gpureport.importers.reading.oddities` lists what leaves it.
+This is the plain road, which a clean log takes.
 """
 
 from collections.abc import Iterator
@@ -12,20 +12,19 @@ import numpy as np
 
 from gpureport.columns import IntArray
 from gpureport.data_quality import Quality
-from gpureport.errors import Problem, SourceError
+from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers.decoding.pieces import PIECE_BYTES, head, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, Section
 from gpureport.importers.devices.column_values import (
-    CLOCK_EVENTS,
     ColumnsRead,
     Values,
     columns_by_target,
     split_clock_events,
 )
-from gpureport.importers.devices.gpu_identity import ATTRIBUTES, IDENTITY, SoundIdentities, is_name_cut, names_gpus
+from gpureport.importers.devices.gpu_identity import ATTRIBUTES, SoundIdentities, is_name_cut, names_gpus
 from gpureport.importers.devices.identification import NOT_NAMED, Devices
 from gpureport.importers.devices.identification import NOT_SELECTED as DROPPED
 from gpureport.importers.devices.line_tally import Tally
@@ -43,7 +42,6 @@ from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_assignment impo
 )
 from gpureport.importers.ordering.row_placement import AssignedRows, RowPlacement
 from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome, ReadOptions
-from gpureport.importers.protocol.interpretation import PLACE_IN_TICK, Interpretation, Role
 from gpureport.importers.protocol.reject_reasons import (
     GPU_NOT_NAMED,
     MALFORMED,
@@ -60,12 +58,6 @@ if TYPE_CHECKING:
 
     from gpureport.importers.ordering.placement_plan import PlacementPlan
     from gpureport.recording import Device
-
-_ROLES = {
-    **dict.fromkeys(ATTRIBUTES.values(), Role.ATTRIBUTE),
-    **dict.fromkeys(IDENTITY.values(), Role.IDENTITY),
-    CLOCK_EVENTS: Role.CLOCK_EVENTS,
-}
 
 
 class QueryGpuExtraction:
@@ -88,10 +80,10 @@ class QueryGpuExtraction:
         self._events: list[NonDataLine] = []
         self._last: int | None = None
         self._opening = Opening()
-        self._columns = ColumnsRead("", _ROLES)
+        self._columns = ColumnsRead()
         self._stamped: bool | None = None
         self._absolute = False
-        self._problem: Problem | None = None
+        self._problem: CodedProblem | None = None
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one GPU each.
@@ -108,7 +100,8 @@ class QueryGpuExtraction:
             self._event_log().add(self._events, np.zeros(0, np.int64), np.zeros(0, np.int64))
         if self._tally.rows == 0:
             problem = self._problem or unusable_log.explain_no_rows(self._file, self._tally, self._devices.indices)
-            raise SourceError(str(self._file.path), *problem)
+            what, hint, code = problem
+            raise SourceError(str(self._file.path), what, hint, code=code)
 
     def _rows(self) -> Iterator[tuple[Section, AssignedRows]]:
         """Yield the sections of the log with the GPU each row belongs to."""
@@ -122,8 +115,7 @@ class QueryGpuExtraction:
 
     def _sections(self) -> Iterator[Section]:
         """Yield the sections of the log that can be used."""
-        text, self._opening = self._read_opening()
-        self._columns = ColumnsRead(text, _ROLES)
+        self._opening = self._read_opening()
         for parsed in Parser(self._opening.dialect, self._opening.layout).sections(pieces(self._file)):
             self._tally.add(parsed)
             if any(line.kind in DAMAGED_KINDS for line in parsed.other_lines):
@@ -134,17 +126,16 @@ class QueryGpuExtraction:
                 if self._problem:
                     self._tally.drop(f"{UNUSABLE_HEADER} {self._problem[0]}", section.numbers)
                 else:
-                    self._columns.see(section)
-                    self._file.account.delimiter = section.layout.delimiter
+                    self._columns.see(section.layout)
                     yield section if section.layout.stamp is not None else self._drop_printed(section)
 
-    def _read_opening(self) -> tuple[str, Opening]:
-        """Return the beginning of the log, and how its lines are read."""
+    def _read_opening(self) -> Opening:
+        """Return how the lines of the log are read."""
         first = head(self._file.again(), HEAD_BYTES)
         if self._options.columns is None and is_unambiguous(first):
-            return first.decode(errors="replace"), Opening(stamped=True)
+            return Opening(stamped=True)
         text = read_beginning(self._file)
-        return text, read_opening(str(self._file.path), text, self._options.columns, lambda: iterate_lines(self._file))
+        return read_opening(str(self._file.path), text, self._options.columns, lambda: iterate_lines(self._file))
 
     def _assignment(self) -> TickAssignment:
         """Return what assigns rows to GPUs where no column names them."""
@@ -160,7 +151,7 @@ class QueryGpuExtraction:
             bad |= rows
         return section.select(~bad) if bad.any() else section
 
-    def _unusable_columns(self, layout: Layout) -> Problem | None:
+    def _unusable_columns(self, layout: Layout) -> CodedProblem | None:
         """Return what a header lacks and what to do, None when its rows can be used."""
         if layout.holds(fields.METRICS):
             if self._stamped is None:
@@ -238,22 +229,9 @@ class QueryGpuExtraction:
             quality=self._mark_times(replace(quality, log_events=self._messages.events() if self._messages else ())),
             span=(min(clock.first or 0 for clock in clocks), max(clock.last or 0 for clock in clocks)),
             intervals={clock.device: clock.interval for clock in clocks if clock.interval is not None},
-            rejects=self._tally.rejects(),
             renamed={} if plan is None else plan.renamed(),
-            columns=self._columns.columns(),
+            columns=self._columns.metrics(),
             timezone="UTC" if self._absolute else None,
-            understanding=self._understanding(plan),
-        )
-
-    def _understanding(self, plan: "PlacementPlan | None") -> Interpretation:
-        """Return how the columns, the GPUs and the order of the rows were found."""
-        header = ("header",) if self._tally.headers else ()
-        return Interpretation(
-            columns_by=(*filter(None, (self._opening.columns_by,)), *header),
-            columns_notes=self._opening.notes,
-            gpus_by=(PLACE_IN_TICK,) if self._ticks and self._ticks.is_used else self._devices.identified_by,
-            gpus_notes=self._ticks.notes() if self._ticks else (),
-            order_notes=None if plan is None else plan.notes,
         )
 
     def _describe_devices(self, plan: "PlacementPlan | None") -> tuple[tuple["Device", ...], tuple[str, ...]]:

@@ -2,14 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from gpureport.columns import strings_to_arrow
-from gpureport.importers.delimited.layout import STAMP
 from gpureport.importers.delimited.layout import split_header as split
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.importers.note_text import format_columns_option
-from gpureport.importers.values import stamps
 from gpureport.importers.values.cells import absent
 
 _STAMP = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")
@@ -26,15 +23,6 @@ _STATE = re.compile(r"P(?:1[0-5]|[0-9])")
 _MODEL = re.compile(r"(?:NVIDIA|Tesla|GeForce|Quadro|TITAN|GRID)[ -][A-Za-z0-9][\w .()/+-]*")
 _ONLY_NVIDIA, _ALSO_NVIDIA = (_UUID, _BUS, _MASK), (_STATE, _MODEL)
 """Forms of cells that nvidia-smi alone writes, and that others write as well."""
-_FIELDS = {
-    "uuid": _UUID,
-    "pci.bus_id": _BUS,
-    "pstate": _STATE,
-    "name": _MODEL,
-    "driver_version": re.compile(r"\d{3}\.\d{2,3}\.\d{2}"),
-    "vbios_version": re.compile(rf"{_HEX}{{2}}(?:\.{_HEX}{{2}}){{4}}"),
-}
-"""Query fields whose cells have a form of their own; a unit proves none, for several fields have each."""
 _FEWEST, _SHARE = 2, 0.5
 """Rows there must be, and their share of the lines that say anything."""
 
@@ -60,34 +48,10 @@ def is_headerless(lines: Sequence[str]) -> bool:
 
 
 def suggest_columns(lines: Sequence[str]) -> str:
-    """Return the `--columns` to type for rows without a header, with the names that the cells prove."""
-    parted = [cells for _, cells in map(split, lines)]
-    widths = Counter(len(cells) for cells in parted if len(cells) > 1)
+    """Return the `--columns` to type for rows without a header: a name for each cell."""
+    widths = Counter(len(cells) for _, cells in map(split, lines) if len(cells) > 1)
     width = widths.most_common(1)[0][0] if widths else 1
-    columns = [list(cells) for cells in zip(*(cells for cells in parted if len(cells) == width), strict=True)]
-    return format_columns_option(list(_suggest_names(columns)), [_find_common_unit(cells) for cells in columns])
-
-
-def _suggest_names(columns: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield a name for each column: `column_3` for one that no form of its cells proves, or the second to prove it."""
-    taken: set[str] = set()
-    for place, cells in enumerate(columns):
-        name = _find_proven_field({cell for cell in cells if absent(cell) is None})
-        yield name if name and name not in taken else f"column_{place + 1}"
-        taken.add(name)
-
-
-def _find_proven_field(texts: set[str]) -> str:
-    """Return the query field that the form of all texts of a column proves; empty where none does."""
-    if texts and stamps.parse(strings_to_arrow(sorted(texts)))[1].all():
-        return STAMP
-    return next((name for name, form in _FIELDS.items() if texts and all(map(form.fullmatch, texts))), "")
-
-
-def _find_common_unit(cells: Sequence[str]) -> str:
-    """Return the unit that the quantities of a column have, empty where they have none or several."""
-    units = {match[1] for match in map(_QUANTITY.fullmatch, cells) if match}
-    return units.pop() if len(units) == 1 else ""
+    return format_columns_option([f"column_{place + 1}" for place in range(width)])
 
 
 def _is_silent(line: str) -> bool:

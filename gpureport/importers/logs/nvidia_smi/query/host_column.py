@@ -47,7 +47,12 @@ class HostColumnCheck:
         shared = next((each for each in machines.values() if len(each) > 1), None)
         if shared is not None:
             what = f"GPUs of several machines ({', '.join(shared[:5])}) in one log without uuid"
-            raise SourceError(self.path, what, "write one file a machine, and read them with --as-one-run; or log uuid")
+            raise SourceError(
+                self.path,
+                what,
+                "write one file a machine, and read them with --as-one-run; or log uuid",
+                code="several_machines",
+            )
 
 
 def _count_address_machine_pairs(addresses: Values | None, machines: Values) -> Counter[tuple[str, str]]:

@@ -133,7 +133,12 @@ def _apply_named_columns(names: Sequence[str], head: _Head) -> Opening:
     columns = [headings.read_heading(name) for name in names]
     wrong = next((name for name, column in zip(names, columns, strict=True) if column is None), None)
     if wrong is not None:
-        raise SettingsError("--columns", f"no query field {wrong!r}", "name them as in --query-gpu, one for each cell")
+        raise SettingsError(
+            "--columns",
+            f"no query field {wrong!r}",
+            "name them as in --query-gpu, one for each cell",
+            code="unknown_column",
+        )
     delimiter = _delimiter(head, len(names))
     named = arrange_columns([column for column in columns if column is not None], delimiter)
     named = named.grouped() if spreadsheet.has_grouped_thousands([*head.before, *head.after], named) else named
@@ -194,7 +199,9 @@ def _find_header_below(
     """Return the columns of a header far below rows that it fits."""
     header = next(_iterate_headers(whole(), dialect), None)
     if header is None or not any(_row_fits(line, header) for line in lines):
-        raise SourceError(where, "rows of nvidia-smi --query-gpu without their header", suggest_columns(lines))
+        raise SourceError(
+            where, "rows of nvidia-smi --query-gpu without their header", suggest_columns(lines), code="no_header"
+        )
     return _read_rows_above(_Head(lines, header, ()), header)
 
 

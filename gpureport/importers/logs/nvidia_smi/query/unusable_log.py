@@ -2,7 +2,7 @@
 
 from itertools import islice
 
-from gpureport.errors import Problem
+from gpureport.errors import CodedProblem
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.devices.line_tally import Tally
@@ -21,7 +21,9 @@ _TIMES = {"time", "datetime", "date_time", "time_stamp", "date", "epoch", "unix_
 _INTERVAL = "say with --interval how many seconds apart it was recorded, as given to -l"
 
 
-def explain_unusable_columns(layout: Layout, *, stamped: bool, counted_times: bool, fractions: bool) -> Problem | None:
+def explain_unusable_columns(
+    layout: Layout, *, stamped: bool, counted_times: bool, fractions: bool
+) -> CodedProblem | None:
     """Return why rows of a layout cannot be used, None when they can.
 
     Args:
@@ -32,17 +34,17 @@ def explain_unusable_columns(layout: Layout, *, stamped: bool, counted_times: bo
     """
     names = ", ".join(column.source for column in layout.columns)
     if not layout.holds(fields.METRICS):
-        return f"no GPU metric among the columns {names}", _UNIT if fractions else RECORDS_ONE
+        return f"no GPU metric among the columns {names}", _UNIT if fractions else RECORDS_ONE, "no_gpu_metric"
     if layout.stamp is None and (not counted_times or stamped):
         time = next((each.source for each in layout.columns if each.source.lower() in _TIMES), "")
         hint = f"if {time} holds the time, call it timestamp in the header; else {_INTERVAL}" if time else _INTERVAL
-        return f"no timestamp column among {names}", hint
+        return f"no timestamp column among {names}", hint, "no_timestamps"
     if layout.stamp is not None and not stamped:
-        return "time stamps below rows without any", "split the log where its columns change"
+        return "time stamps below rows without any", "split the log where its columns change", "columns_change"
     return None
 
 
-def explain_no_rows(file: RawFile, tally: Tally, indices: list[int]) -> Problem:
+def explain_no_rows(file: RawFile, tally: Tally, indices: list[int]) -> CodedProblem:
     """Return why no row is left.
 
     Args:
@@ -52,26 +54,27 @@ def explain_no_rows(file: RawFile, tally: Tally, indices: list[int]) -> Problem:
     """
     reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in tally.rejected.items())
     if set(tally.rejected) == {NOT_SELECTED}:
-        return "it holds none of the GPUs selected", f"--gpus can name {', '.join(map(str, indices))}"
+        return "it holds none of the GPUs selected", f"--gpus can name {', '.join(map(str, indices))}", "gpus_not_held"
     rejected = sum(rows for rows, _ in tally.rejected.values())
     unread, line = tally.rejected.get(f"{MALFORMED} timestamp", (0, 0))
     if 2 * unread > rejected:
         return _explain_unread_stamps(file, line)
     if tally.lines == tally.headers:
-        return "it holds a header and no row", RECORDS_ONE
+        return "it holds a header and no row", RECORDS_ONE, "no_row"
     ((header, row), lines), *_ = tally.misaligned.most_common(1) or [((0, 0), 0)]
     if 2 * lines > rejected:
         names = "its header names" if tally.headers else "--columns names"
         which = f"{format_count(header, 'column')} and its rows hold {format_count(row, 'cell')}"
-        return f"{names} {which}, so which is which cannot be told", "name the columns of its rows with --columns"
+        what = f"{names} {which}, so which is which cannot be told"
+        return what, "name the columns of its rows with --columns", "wrong_number_of_cells"
     what = "its only line is no row that can be used"
     if tally.lines > 1:
         what = f"none of its {tally.lines} lines is a row that can be used"
-    return what + (f" ({reasons})" if reasons else ""), RECORDS_ONE
+    return what + (f" ({reasons})" if reasons else ""), RECORDS_ONE, "no_usable_row"
 
 
-def _explain_unread_stamps(file: RawFile, line: int) -> Problem:
+def _explain_unread_stamps(file: RawFile, line: int) -> CodedProblem:
     """Return that time stamps cannot be read; `line` is the first of them."""
     text = redact_start(next(islice(iterate_lines(file), line - 1, None), "").strip(), _SHOWN)
     what = f"its time stamps are none that nvidia-smi writes (line {line} begins {text!r})"
-    return what, "--source-kind mapped prints a map in which their format can be said"
+    return what, "--source-kind mapped prints a map in which their format can be said", "unread_time_stamps"

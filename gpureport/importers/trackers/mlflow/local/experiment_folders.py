@@ -96,7 +96,9 @@ def refuse_artifacts(folder: Path, wanted: str) -> None:
     """
     if _holds_artifacts(folder):
         what = "MLflow keeps the artifacts of its runs in it"
-        raise SourceError(str(folder), what, f"give the database or the server of these runs, {wanted}")
+        raise SourceError(
+            str(folder), what, f"give the database or the server of these runs, {wanted}", code="folder_of_artifacts"
+        )
 
 
 def keeps_artifacts(folder: Path) -> bool:
@@ -114,4 +116,4 @@ def _missing_meta_error(path: Path, runs: int) -> SourceError:
     what = (
         f"does not say that it is of experiment {path.name}, which seems to hold {runs} run{'' if runs == 1 else 's'}"
     )
-    return SourceError(str(path / META), what, "restore it, or move its folder out of the store")
+    return SourceError(str(path / META), what, "restore it, or move its folder out of the store", code="damaged_run")

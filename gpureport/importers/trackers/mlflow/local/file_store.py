@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport.errors import SourceError
-from gpureport.importers.trackers.mlflow import run_filters
 from gpureport.importers.trackers.mlflow.local import local_artifacts, metric_file
 from gpureport.importers.trackers.mlflow.local.experiment_folders import META, RUN_ID, find_experiments, read_meta
 from gpureport.importers.trackers.mlflow.local.text_files import list_folder, list_names, raise_unreadable, read_text
+from gpureport.importers.trackers.mlflow.run_selection import select_experiment
 from gpureport.importers.trackers.mlflow.run_store import (
     HARDWARE_PREFIXES,
     MetricSeries,
@@ -63,9 +63,7 @@ class FileStore:
             known[folder.name] = meta.get("name") or folder.name
             found += list(self._runs(folder, meta))
         found.sort(key=lambda run: (run.fault is not None, -(run.started or 0), run.id))
-        return run_filters.filter_runs(
-            self, run_filters.select_experiment(self.where, found, known, experiment), wanted
-        )
+        return select_experiment(self.where, found, known, experiment, wanted)
 
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id.
@@ -151,15 +149,6 @@ class FileStore:
         except OSError as error:
             raise_unreadable(error, folder)
 
-    def source_state(self, run: RunInfo, folder: str) -> str:
-        """Return the names, sizes and times of the files of a run."""
-        home, artifacts = self.home(run), self.artifact_folder(run)
-        parts = (home / part for part in ("metrics", "params", "tags"))
-        try:
-            return local_artifacts.describe_files(*parts, artifacts and artifacts / folder)
-        except OSError as error:
-            raise_unreadable(error, home)
-
     def artifact_folder(self, run: RunInfo) -> Path | None:
         """Return the folder in which the artifacts of a run lie; None where they are not on this machine."""
         own = self.home(run) / "artifacts"
@@ -178,7 +167,7 @@ def _damaged_run_error(path: Path, *, missing: bool) -> SourceError:
     what = f"does not say that it is of run {path.name}: damaged, or of another one"
     if missing:
         what = f"is missing from the folder of run {path.name}"
-    return SourceError(str(path / META), what, "restore it, or move its folder out of the store")
+    return SourceError(str(path / META), what, "restore it, or move its folder out of the store", code="damaged_run")
 
 
 def _unreadable_run(run_id: str, folder: Path, experiment: dict[str, str | None], fault: SourceError) -> RunInfo:
@@ -200,7 +189,7 @@ def _list_labels(folder: Path) -> list[str]:
     names = list(list_names(folder))
     if len(names) > MOST_LABELS:
         what = f"it holds {len(names):,} {folder.name}; at most {MOST_LABELS:,} are read"
-        raise SourceError(str(folder), what, "leave the run out")
+        raise SourceError(str(folder), what, "leave the run out", code="too_many_labels")
     return names
 
 

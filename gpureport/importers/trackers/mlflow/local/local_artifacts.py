@@ -5,8 +5,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from gpureport.errors import SourceError
-from gpureport.limits import DEEPEST_FOLDER
 from gpureport.regular_files import lies_within
 
 
@@ -51,20 +49,6 @@ def resolve_relative_uri(uri: str, store: Path) -> list[Path]:
     except ValueError:
         return []
     return [store.parent / uri] if relative else []
-
-
-def describe_files(*folders: Path | None) -> str:
-    """Return the names, sizes and times of all files in some folders and below, as a text to compare."""
-    found = []
-    for folder in filter(None, folders):
-        for above, _, names in os.walk(folder):
-            if len(Path(above).parts) - len(folder.parts) > DEEPEST_FOLDER:
-                what = f"its folders are nested more than {DEEPEST_FOLDER} deep"
-                raise SourceError(str(folder), what, "move them, or leave the run out")
-            for path in (Path(above, name) for name in names):
-                state = path.stat()
-                found.append((folder.name, str(path.relative_to(folder)), state.st_size, state.st_mtime_ns))
-    return repr(sorted(found))
 
 
 def list_artifacts(root: Path | None, below: str) -> list[str]:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.errors import SourceError
-from gpureport.importers.trackers.mlflow import run_filters
 from gpureport.importers.trackers.mlflow.local import local_artifacts, mlflow_database
+from gpureport.importers.trackers.mlflow.run_selection import select_experiment
 from gpureport.importers.trackers.mlflow.run_store import (
     MetricSeries,
     RunInfo,
@@ -46,8 +46,6 @@ _SOUND = """
 """
 _POINTS = f"select key, timestamp, value, is_nan, step from metrics where run_uuid = ? and {_SOUND}"  # noqa: S608 - made of constants
 _TORN = f"select key, count(*) from metrics where run_uuid = ? and not ({_SOUND}) group by key"  # noqa: S608 - as above
-_COUNT = "select count(*) from metrics where run_uuid = ?"
-_LATEST = "select key, value, timestamp, step, is_nan from latest_metrics where run_uuid = ? order by key"
 _PARAMS = "select key, value from params where run_uuid = ? order by key limit ?"
 _TAGS = "select key, coalesce(value, '') from tags where run_uuid = ? order by key limit ?"
 
@@ -72,7 +70,7 @@ class SqliteStore:
         with mlflow_database.open_database(self.path) as connection:
             if lacking := mlflow_database.missing_tables(connection):
                 what = f"not an MLflow database (no table {min(lacking)})"
-                raise SourceError(str(self.path), what, "give the mlflow.db of a tracking server")
+                raise SourceError(str(self.path), what, "give the mlflow.db of a tracking server", code="other_schema")
             yield connection
 
     @property
@@ -93,9 +91,7 @@ class SqliteStore:
                 _text(key): _text(name)
                 for key, name in connection.execute("select experiment_id, name from experiments")
             }
-        return run_filters.filter_runs(
-            self, run_filters.select_experiment(self.where, found, known, experiment), wanted
-        )
+        return select_experiment(self.where, found, known, experiment, wanted)
 
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id."""
@@ -125,7 +121,7 @@ class SqliteStore:
         for name, labels in (("params", params), ("tags", tags)):
             if len(labels) > MOST_LABELS:
                 what = f"run {run.id} has more than {MOST_LABELS:,} {name}"
-                raise SourceError(str(self.path), what, "leave the run out")
+                raise SourceError(str(self.path), what, "leave the run out", code="too_many_labels")
         return RunLabels(params=params, tags=tags, latest=values)
 
     def series(self, run: RunInfo) -> list[MetricSeries]:
@@ -143,14 +139,6 @@ class SqliteStore:
         for key in torn:
             keys.setdefault(key, len(keys))
         return [_metric_series(key, points, torn.get(key, 0)) for key, points in _split_by_key(points, keys)]
-
-    def source_state(self, run: RunInfo, folder: str) -> str:
-        """Return the number of points, the last one of each metric, params, tags, and the files of a run."""
-        with self._opened() as connection:
-            found = [connection.execute(query, (run.id,)).fetchall() for query in (_COUNT, _LATEST)]
-            found += [connection.execute(query, (run.id, MOST_LABELS)).fetchall() for query in (_PARAMS, _TAGS)]
-        artifacts = self.artifact_folder(run)
-        return repr((found, local_artifacts.describe_files(artifacts and artifacts / folder)))
 
     def artifact_folder(self, run: RunInfo) -> Path | None:
         """Return the folder in which the artifacts of a run lie; None where they are not on this machine."""

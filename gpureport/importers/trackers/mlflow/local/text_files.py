@@ -40,7 +40,7 @@ def list_folder(parent: Path) -> list[Path]:
         raise_unreadable(error, parent)
     if len(found) > MOST_FILES:
         what = f"it holds {len(found):,} files and folders; at most {MOST_FILES:,} are read"
-        raise SourceError(str(parent), what, "move some of them out of the store")
+        raise SourceError(str(parent), what, "move some of them out of the store", code="too_many_files")
     return found
 
 
@@ -59,7 +59,7 @@ def list_names(folder: Path, beginning: tuple[str, ...] = ("",)) -> Iterator[str
         here = Path(parent).relative_to(folder).as_posix()
         if here.count("/") > DEEPEST_FOLDER:
             what = f"its folders are nested more than {DEEPEST_FOLDER} deep"
-            raise SourceError(str(folder), what, "move them, or leave the run out")
+            raise SourceError(str(folder), what, "move them, or leave the run out", code="too_many_files")
         prefix = "" if here == "." else f"{here}/"
         if not prefix:
             below[:] = [each for each in below if f"{each}/".startswith(beginning)]
@@ -80,4 +80,4 @@ def raise_unreadable(error: OSError, path: Path) -> NoReturn:
     """
     where = str(error.filename or path)
     hint = error.hint if isinstance(error, UnsafeFileError) else "check its permissions, or copy it"
-    raise SourceError(where, error.strerror or "cannot be read", hint) from error
+    raise SourceError(where, error.strerror or "cannot be read", hint, code="cannot_read") from error

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.trackers.mlflow.run_filters import no_such_experiment
+from gpureport.importers.trackers.mlflow.run_selection import no_such_experiment
 from gpureport.importers.trackers.mlflow.run_store import (
     HARDWARE_PREFIXES,
     MetricSeries,
@@ -64,7 +64,9 @@ class ClientStore:
         try:
             return import_mlflow().MlflowClient(self._uri)
         except ImportError as error:
-            raise SourceError(self.where, "it needs MLflow's own client", "pip install 'gpureport[mlflow]'") from error
+            raise SourceError(
+                self.where, "it needs MLflow's own client", "pip install 'gpureport[mlflow]'", code="not_installed"
+            ) from error
 
     def _call(self, name: str, *arguments: object, **options: object) -> Any:  # noqa: ANN401 - whatever is asked
         """Return what a method of the client returns.
@@ -79,8 +81,12 @@ class ClientStore:
             return call(*arguments, **options)
         except MlflowException as error:
             if error.error_code == "INVALID_PARAMETER_VALUE" and options.get("filter_string"):
-                raise SettingsError("--filter", str(error), "see MLflow's page on searching runs") from error
-            raise SourceError(self.where, str(error), "check the address and the credentials") from error
+                raise SettingsError(
+                    "--filter", str(error), "see MLflow's page on searching runs", code="bad_filter"
+                ) from error
+            raise SourceError(
+                self.where, str(error), "check the address and the credentials", code="request_failed"
+            ) from error
 
     @property
     def version(self) -> str:
@@ -160,10 +166,6 @@ class ClientStore:
             np.array([each.value for each in points], dtype=np.float64),
             np.array([each.step for each in points], dtype=np.int64),
         )
-
-    def source_state(self, run: RunInfo, folder: str) -> None:  # noqa: ARG002 - as other stores
-        """Return nothing: stores behind MLflow's client are read each time."""
-        return
 
     def artifacts(self, run: RunInfo, folder: str) -> list[str]:
         """Return the names of the files in a folder of a run's artifacts."""

@@ -16,14 +16,16 @@ CLOSED = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
 
 def unreachable_error(where: str, why: str) -> SourceError:
     """Return an error: the server cannot be reached."""
-    return SourceError(where, f"cannot be reached: {why}", "check the address, and that the server runs")
+    return SourceError(
+        where, f"cannot be reached: {why}", "check the address, and that the server runs", code="no_connection"
+    )
 
 
 def not_mlflow_error(where: str, why: str) -> SourceError:
     """Return an error: something answers that is not MLflow."""
     hint = "check the address, and the prefix it is served under"
     why = redact_start(" ".join(why.split()))
-    return SourceError(where, f"it answers but is not an MLflow server ({why})", hint)
+    return SourceError(where, f"it answers but is not an MLflow server ({why})", hint, code="not_an_mlflow_server")
 
 
 @contextmanager
@@ -46,10 +48,14 @@ def explain_connection_errors(where: str) -> Iterator[None]:
         raise unreachable_error(where, f"no such host ({error.strerror})") from error
     except ssl.SSLCertVerificationError as error:
         hint = "name a file of certificates with MLFLOW_TRACKING_SERVER_CERT_PATH"
-        raise SourceError(where, f"its certificate is not trusted ({error.verify_message})", hint) from error
+        raise SourceError(
+            where, f"its certificate is not trusted ({error.verify_message})", hint, code="untrusted_certificate"
+        ) from error
     except ssl.SSLError as error:
         plain = where.replace("https:", "http:", 1)
-        raise SourceError(where, f"it does not speak TLS ({error.reason or error})", f"try {plain}") from error
+        raise SourceError(
+            where, f"it does not speak TLS ({error.reason or error})", f"try {plain}", code="no_tls"
+        ) from error
     except http.client.HTTPException as error:
         raise not_mlflow_error(where, f"no HTTP: {error}") from error
     except OSError as error:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import numpy as np
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.trackers.mlflow.run_filters import no_such_experiment
+from gpureport.importers.trackers.mlflow.run_selection import no_such_experiment
 from gpureport.importers.trackers.mlflow.run_store import (
     HARDWARE_PREFIXES,
     MetricSeries,
@@ -90,7 +90,10 @@ class RestStore:
 
     def _endless_error(self, what: str) -> SourceError:
         return SourceError(
-            self.where, f"its list of {what} does not end after {MOST_PAGES:,} pages", "check the server"
+            self.where,
+            f"its list of {what} does not end after {MOST_PAGES:,} pages",
+            "check the server",
+            code="endless_list",
         )
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
@@ -120,7 +123,9 @@ class RestStore:
         except InvalidRequestError as error:
             if wanted is None:
                 raise
-            raise SettingsError("--filter", error.what, "see MLflow's page on searching runs") from error
+            raise SettingsError(
+                "--filter", error.what, "see MLflow's page on searching runs", code="bad_filter"
+            ) from error
 
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id."""
@@ -206,13 +211,6 @@ class RestStore:
                 times, values, steps = (np.concatenate(part) for part in zip(*parts, strict=True))
                 return order_points(key, times, values, steps)
         raise self._endless_error("points")
-
-    def source_state(self, run: RunInfo, folder: str) -> str:
-        """Return the last point of each metric, params, tags, and the sizes of the files of a run."""
-        data = self._got(run.id).get("data", {})
-        parts = [sorted(map(repr, data.get(part, ()))) for part in ("metrics", "params", "tags")]
-        files = sorted((each["path"], each.get("file_size")) for each in self._list_artifacts(run, folder))
-        return repr((parts, files))
 
     def _list_artifacts(self, run: RunInfo, folder: str) -> list[dict[str, Any]]:
         found = self.transport.get(f"{_API}/artifacts/list", run_id=run.id, path=folder).get("files", ())

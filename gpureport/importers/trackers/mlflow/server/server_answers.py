@@ -62,16 +62,20 @@ def check_answer(answer: Answer, where: str, path: str, settings: ServerSettings
     message = answer.error_message
     if answer.status in _REFUSED:
         what = f"access refused ({answer.status}; {settings.credentials})"
-        raise SourceError(where, what, "set MLFLOW_TRACKING_USERNAME and _PASSWORD, or _TOKEN")
+        raise SourceError(where, what, "set MLFLOW_TRACKING_USERNAME and _PASSWORD, or _TOKEN", code="access_denied")
     if answer.status >= _FAILS and answer.status != _NO_SUCH_METHOD:
         raise SourceError(
-            where, f"the server fails ({answer.status}{f', {message}' if message else ''})", "try again later"
+            where,
+            f"the server fails ({answer.status}{f', {message}' if message else ''})",
+            "try again later",
+            code="server_failed",
         )
     if message is not None:
-        raise (MissingError if answer.status == _MISSING else InvalidRequestError)(
-            where, message, "--list shows the runs"
-        )
+        hint = "--list shows the runs"
+        if answer.status == _MISSING:
+            raise MissingError(where, message, hint, code="unknown_run")
+        raise InvalidRequestError(where, message, hint, code="bad_request")
     if answer.status in _REDIRECTS and answer.headers.get("Location"):
         target = answer.headers["Location"].partition("/api/")[0]
-        raise SourceError(where, f"it sends to another address ({answer.status})", f"give {target}")
+        raise SourceError(where, f"it sends to another address ({answer.status})", f"give {target}", code="redirected")
     raise not_mlflow_error(where, f"{answer.status} on {path.partition('?')[0]}")

@@ -104,5 +104,5 @@ def _read_number(known: Mapping[str, str], name: str) -> float | None:
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise SettingsError(name, f"{text!r} is not a number", "give a number, or unset it")
+        raise SettingsError(name, f"{text!r} is not a number", "give a number, or unset it", code="not_a_number")
     return value

@@ -76,9 +76,9 @@ class Transport:
         try:
             self._port = parts.port or (_HTTPS if parts.scheme == "https" else _HTTP)
         except ValueError as error:
-            raise SourceError(self.where, "not a URL", "such as http://localhost:5000") from error
+            raise SourceError(self.where, "not a URL", "such as http://localhost:5000", code="not_a_url") from error
         if not parts.hostname:
-            raise SourceError(self.where, "not a URL", "such as http://localhost:5000")
+            raise SourceError(self.where, "not a URL", "such as http://localhost:5000", code="not_a_url")
         self._host = parts.hostname
         self._prefix = parts.path.rstrip("/")
         self._secure = parts.scheme == "https"
@@ -167,7 +167,7 @@ class Transport:
                 self._own.connection = None
                 connection.close()
                 what = f"its answer is larger than {MOST_ANSWER_BYTES:,} bytes"
-                raise SourceError(self.where, what, "read fewer runs, by --run or --filter")
+                raise SourceError(self.where, what, "read fewer runs, by --run or --filter", code="answer_too_large")
             return Answer(status=answer.status, headers=dict(answer.headers.items()), body=body)
 
     def _connection(self) -> http.client.HTTPConnection:

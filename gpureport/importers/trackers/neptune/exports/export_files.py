@@ -71,7 +71,7 @@ def find_unsafe(path: Path, source: Path) -> SourceError | None:
     try:
         check_regular_file(path, root=source if source.is_dir() else path.parent)
     except UnsafeFileError as error:
-        return SourceError(str(path), str(error.strerror), error.hint)
+        return SourceError(str(path), str(error.strerror), error.hint, code="not_a_regular_file")
     except OSError:
         # opening it says what is wrong
         return None
@@ -106,7 +106,9 @@ def open_export(path: Path) -> parquet.ParquetFile:
     try:
         file = parquet.ParquetFile(path, read_dictionary=["project_id", "run_id", "attribute_path", "attribute_type"])
     except PermissionError as error:
-        raise SourceError(str(path), "no permission to read it", "change its permissions or copy it") from error
+        raise SourceError(
+            str(path), "no permission to read it", "change its permissions or copy it", code="no_permission"
+        ) from error
     except KeyError as error:
         raise _lack_error(path, error.args[0].decode()) from error
     except DAMAGE as error:
@@ -118,12 +120,14 @@ def open_export(path: Path) -> parquet.ParquetFile:
     for name, fits in _TYPES.items():
         if not fits(schema.field(name).type):
             what = f"its column {name} is of type {schema.field(name).type}"
-            raise SourceError(str(path), what, "export the run again, or leave the file out")
+            raise SourceError(str(path), what, "export the run again, or leave the file out", code="wrong_column_type")
     return file
 
 
 def _lack_error(path: Path, name: str) -> SourceError:
-    return SourceError(str(path), f"it lacks the column {name}", "export the run again, or leave the file out")
+    return SourceError(
+        str(path), f"it lacks the column {name}", "export the run again, or leave the file out", code="no_such_column"
+    )
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -148,7 +152,9 @@ def read_rows(file: parquet.ParquetFile, number: int, names: list[str]) -> pa.Ta
 def damaged_error(path: Path, error: Exception) -> SourceError:
     """Return that a file cannot be read."""
     reason = redact_start(str(error).splitlines()[0], _SHOWN) if str(error) else type(error).__name__
-    return SourceError(str(path), f"the Parquet file is damaged ({reason})", "copy or export it again")
+    return SourceError(
+        str(path), f"the Parquet file is damaged ({reason})", "copy or export it again", code="damaged_export"
+    )
 
 
 def missing_part_error(found: list[Part]) -> SourceError | None:
@@ -168,7 +174,14 @@ def missing_part_error(found: list[Part]) -> SourceError | None:
     missing = next(number for number in range(len(whole) + 1) if number not in whole)
     if left:
         what = f"the export of this run was interrupted, {left[0].path.name} was left"
-        return SourceError(where, what, "export it again, or remove .tmp from the name to read what is there")
+        return SourceError(
+            where,
+            what,
+            "export it again, or remove .tmp from the name to read what is there",
+            code="export_interrupted",
+        )
     if missing < len(whole):
-        return SourceError(where, f"part {missing} of this run is missing", "copy all parts of the export")
+        return SourceError(
+            where, f"part {missing} of this run is missing", "copy all parts of the export", code="missing_part"
+        )
     return None

@@ -62,7 +62,7 @@ def _refuse_copies(rows: Mapping[Key, RunRows]) -> None:
     for folders, keys in copies.items():
         names = [run for _, run in keys[:_NAMED]] + ([f"{len(keys) - _NAMED} more"] if len(keys) > _NAMED else [])
         what = f"it holds runs that are in {', '.join(folders[:-1])} as well: {', '.join(names)}"
-        fault = SourceError(folders[-1], what, "give one of the folders")
+        fault = SourceError(folders[-1], what, "give one of the folders", code="run_in_two_folders")
         for key in keys:
             rows[key].faults.append(fault)
 

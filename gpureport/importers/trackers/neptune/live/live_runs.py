@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
-from gpureport.errors import Problem, SourceError
+from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers.protocol.tracker import Selection
 from gpureport.importers.trackers.neptune.exports import exported_runs
 from gpureport.importers.trackers.neptune.run_content import NeptuneRun, RunContent, RunOutline
@@ -28,17 +28,29 @@ _LOADING = 60.0
 _SILENT = 30.0
 """Seconds without an answer after which a server is given up."""
 _SERVICE = "Neptune's hosted service was closed on 2026-03-05: read an export or a .neptune folder"
-_HINTS: dict[str, Problem] = {
-    "NeptuneMissingApiTokenException": ("no API token", "set NEPTUNE_API_TOKEN to that of your server"),
-    "NeptuneInvalidApiTokenException": ("the API token is not valid", "copy it again from your server"),
-    "CannotResolveHostname": ("the server's name cannot be resolved", _SERVICE),
-    "NeptuneConnectionLostException": ("the server does not answer", "check that it runs, and its address"),
-    "ConnectionTimeoutException": ("the server does not answer", "check that it runs, and its address"),
-    "RunNotFound": ("no such run", "--list shows what the project holds"),
-    "ProjectNotFound": ("no such project", "give neptune://workspace/project"),
-    "ProjectNotFoundWithSuggestions": ("no such project", "give neptune://workspace/project"),
-    "Unauthorized": ("the server refuses the API token", "copy it again from your server"),
-    "Forbidden": ("the API token has no access to the project", "ask for it, or use another token"),
+_HINTS: dict[str, CodedProblem] = {
+    "NeptuneMissingApiTokenException": (
+        "no API token",
+        "set NEPTUNE_API_TOKEN to that of your server",
+        "not_logged_in",
+    ),
+    "NeptuneInvalidApiTokenException": (
+        "the API token is not valid",
+        "copy it again from your server",
+        "not_logged_in",
+    ),
+    "CannotResolveHostname": ("the server's name cannot be resolved", _SERVICE, "no_connection"),
+    "NeptuneConnectionLostException": (
+        "the server does not answer",
+        "check that it runs, and its address",
+        "no_answer",
+    ),
+    "ConnectionTimeoutException": ("the server does not answer", "check that it runs, and its address", "no_answer"),
+    "RunNotFound": ("no such run", "--list shows what the project holds", "unknown_run"),
+    "ProjectNotFound": ("no such project", "give neptune://workspace/project", "no_such_project"),
+    "ProjectNotFoundWithSuggestions": ("no such project", "give neptune://workspace/project", "no_such_project"),
+    "Unauthorized": ("the server refuses the API token", "copy it again from your server", "access_denied"),
+    "Forbidden": ("the API token has no access to the project", "ask for it, or use another token", "access_denied"),
 }
 
 
@@ -56,11 +68,13 @@ def find_live_runs(store: str, run: str, selection: Selection) -> list[NeptuneRu
     parts = store.removeprefix("neptune://").strip("/").split("/")
     wanted = run or (parts[2] if len(parts) == 3 else "")  # noqa: PLR2004 - workspace, project, run
     if len(parts) not in {2, 3} or not all(parts):
-        raise SourceError(store, "not the locator of a project", "give neptune://workspace/project/RUN-ID")
+        raise SourceError(
+            store, "not the locator of a project", "give neptune://workspace/project/RUN-ID", code="not_a_locator"
+        )
     project = "/".join(parts[:2])
     if find_spec("neptune") is None:
         what = "reading from a server needs the package neptune"
-        raise SourceError(store, what, "pip install 'gpureport[neptune]'")
+        raise SourceError(store, what, "pip install 'gpureport[neptune]'", code="not_installed")
     if wanted:
         return [LiveRun(store=store, project=project, id=wanted, known=None)]
     with tempfile.TemporaryDirectory(prefix="gpureport-") as folder:
@@ -105,7 +119,9 @@ class LiveRun:
             read_in_process(self.store, self.project, self.id, None, out)
             held = exported_runs.find_exported_runs(out)
             if not held:
-                raise SourceError(self.store, f"run {self.id} holds nothing", "--list shows what the project holds")
+                raise SourceError(
+                    self.store, f"run {self.id} holds nothing", "--list shows what the project holds", code="empty_run"
+                )
             (content,) = held[0].contents()
         points = sum(content.outline.points.values())
         # the process that reads runs in UTC, so times are
@@ -132,7 +148,7 @@ def read_in_process(store: str, project: str, run: str, query: str | None, out: 
     if "error" in said:
         raise _client_error(store, said["error"], said.get("what", ""))
     if not out.exists():
-        raise SourceError(store, "the reading process ended early", "try it again with --debug")
+        raise SourceError(store, "the reading process ended early", "try it again with --debug", code="no_answer")
 
 
 def _follow_progress(process: "subprocess.Popen[bytes]", store: str) -> dict[str, str]:
@@ -146,7 +162,10 @@ def _follow_progress(process: "subprocess.Popen[bytes]", store: str) -> dict[str
         while True:
             if not selector.select(max(until - time.monotonic(), 0.0)):
                 raise SourceError(
-                    store, f"no answer within {limit:.0f} s", "check that the server runs, and its address"
+                    store,
+                    f"no answer within {limit:.0f} s",
+                    "check that the server runs, and its address",
+                    code="no_answer",
                 )
             data = os.read(pipe.fileno(), 65536)
             if not data:
@@ -160,5 +179,6 @@ def _follow_progress(process: "subprocess.Popen[bytes]", store: str) -> dict[str
 
 def _client_error(store: str, name: str, what: str) -> SourceError:
     if name in _HINTS:
-        return SourceError(store, *_HINTS[name])
-    return SourceError(store, f"the server could not be read ({name}: {what})", _SERVICE)
+        problem, hint, code = _HINTS[name]
+        return SourceError(store, problem, hint, code=code)
+    return SourceError(store, f"the server could not be read ({name}: {what})", _SERVICE, code="request_failed")

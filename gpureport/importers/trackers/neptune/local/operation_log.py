@@ -53,7 +53,7 @@ class Operations:
             data = read_regular_file(path, root=self._root, most=MOST_RECORD_BYTES)
         except OSError as error:
             hint = error.hint if isinstance(error, UnsafeFileError) else "check its permissions"
-            raise SourceError(str(path), error.strerror or "cannot be read", hint) from error
+            raise SourceError(str(path), error.strerror or "cannot be read", hint, code="cannot_read") from error
         self.bytes += len(data)
         lines = data.rstrip(b"\r\n\0 ").split(b"\n")
         for number, line in enumerate(lines, 1):
@@ -80,7 +80,7 @@ class Operations:
             # a killed process leaves half a line, and only at the end
             if not last:
                 what = f"line {number} is no operation of Neptune's client"
-                raise SourceError(str(path), what, "copy the folder again") from error
+                raise SourceError(str(path), what, "copy the folder again", code="damaged_run") from error
             self.torn = number
             return
         self.newest = max(self.newest, version)

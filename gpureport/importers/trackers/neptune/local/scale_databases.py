@@ -50,9 +50,11 @@ class ScaleRun:
             with open_read_only(self._path) as connection:
                 return read_operations(connection)
         except UnsafeFileError as error:
-            return SourceError(str(self._path), str(error.strerror), error.hint)
+            return SourceError(str(self._path), str(error.strerror), error.hint, code="not_a_regular_file")
         except (sqlite3.Error, ValueError, TypeError, OverflowError, OSError) as error:
-            return SourceError(str(self._path), f"not a database of neptune-scale ({error})", _HINT)
+            return SourceError(
+                str(self._path), f"not a database of neptune-scale ({error})", _HINT, code="not_a_scale_database"
+            )
 
     @property
     def fault(self) -> SourceError | None:

@@ -96,7 +96,7 @@ def write_growing_memory(facts: FindingFacts) -> str:
     rate = facts.format_observed(_USED, lambda each: display.memory(60 * each), "growth a second")
     full = min(facts.list_observed("time until memory is full"), default=None)
     fast = f" by {rate} a minute" if rate else ""
-    when = f"; it fills up in {format_length(full)}" if full else ""
+    when = f"; it fills up in {format_length(full - full % 60 or full)}" if full else ""  # in whole minutes
     whose = f"The memory of {facts.gpus}" if facts.is_plural else f"{facts.gpus}'s memory"
     return f"{whose} grows{fast}{when}."
 

@@ -1,4 +1,4 @@
-"""The table that plain `nvidia-smi` draws, once or with `-l`, under `watch`, and inside the logs of jobs."""
+"""The table that plain `nvidia-smi` draws, once or with `-l`, and inside the logs of jobs."""
 
 import re
 from bisect import bisect_right
@@ -29,40 +29,7 @@ LACKS_BESIDE = f"{_LACKING}: of throttling only the other rows of the log tell."
 """Said instead where the log holds such rows."""
 INSTANCES = "MIG instances are listed, which are parts of a GPU: they are not read."
 ZONES = "Times above the tables name a zone: they are taken as written."
-WATCHED = (
-    "The log holds what was drawn on a terminal, of which later screens are drawn in part only and cannot be read; "
-    "record with nvidia-smi -l instead of watch."
-)
-
-
 _Stretch = tuple[TableLines, list[Opening], int]
-
-
-_CONTROL = re.compile(
-    rb"\x1b(?:\[([0-9;?]*)([@-~])|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[()][A-Z0-9]|[=>78cDEM])|[\x0e\x0f]"
-)
-_MOST_BLANKS = 500
-
-
-def remove_terminal_codes(data: bytes) -> bytes:
-    """Return text without control sequences; where the cursor was put on another line, a line begins."""
-    return _CONTROL.sub(_written, data)
-
-
-def _written(match: re.Match[bytes]) -> bytes:
-    """Return what a control sequence looks like: blanks for a cursor that moves on, a line for one that moves away."""
-    values, final = match[1] or b"", match[2] or b""
-    first, _, second = values.partition(b";")
-    if final == b"C":
-        return b" " * _count(first, 1)
-    if final == b"d":
-        return b"\n"
-    return b"\n" + b" " * (_count(second, 1) - 1) if final in {b"H", b"f"} and final else b""
-
-
-def _count(digits: bytes, otherwise: int) -> int:
-    """Return the number a control sequence names, no more than a screen is wide."""
-    return min(int(digits), _MOST_BLANKS) if digits.isdigit() and len(digits) <= 4 else otherwise  # noqa: PLR2004 - screens are smaller
 
 
 class Tables:
@@ -75,8 +42,6 @@ class Tables:
         self.zone: str | None = None
         self.averaged = False
         self._above = NOWHERE
-        self._drawn = False
-        self._more = 0
 
     @staticmethod
     def opens(line: str) -> bool:
@@ -90,26 +55,21 @@ class Tables:
 
     def _stretches(self, log: Iterable[Piece]) -> Iterator[_Stretch]:
         """Yield lines that hold whole tables, what stands above these, and the number of the first line."""
-        held, first = TableLines.from_bytes(b""), 1
+        held, first, more = TableLines.from_bytes(b""), 1, 0
         for piece in log:
-            data, number = self._plain(piece.data), piece.first_line + self._more
+            # damage joins no lines
+            data, number = piece.data.replace(b"\0", b"\n"), piece.first_line + more
             if len(held) and number != first + len(held):
                 yield held, openings(held), first
                 held = TableLines.from_bytes(b"")
             first = first if len(held) else number
-            self._more += data.count(b"\n") - piece.lines
+            more += data.count(b"\n") - piece.lines
             lines = held + TableLines.from_bytes(data)
             found = openings(lines)
             end = len(lines) if piece.last else _whole(lines, found)
             yield lines[:end], [each for each in found if each.line < end], first
             held, first = lines[end:], first + end
         yield held, openings(held), first
-
-    def _plain(self, data: bytes) -> bytes:
-        """Return text without what only a terminal understands, in lines that damage does not join."""
-        if b"\x1b" in data:
-            self._drawn, data = True, remove_terminal_codes(data)
-        return data.replace(b"\0", b"\n")
 
     def _read(self, lines: TableLines, found: list[Opening], first: int) -> Iterator[Chunk]:
         """Yield what some lines hold, rows with a time apart from those without."""
@@ -131,7 +91,6 @@ class Tables:
             LACKS: good,
             INSTANCES: LineShape.INSTANCE in lines.shapes,
             ZONES: any(each.zoned for each in found),
-            WATCHED: self._drawn,
         }
         notes = tuple(note for note, holds in conditions.items() if holds) + rows.notes()
         return make_chunk(

@@ -50,9 +50,6 @@ NOWHERE = Opening(line=-1)
 
 def opens(line: str) -> bool:
     """Return whether a line is nvidia-smi's time above a table, or the banner of one."""
-    if "\x1b" in line:
-        # a screen that is drawn may be one line
-        return "| NVIDIA-SMI " in line
     return _OPENING.match(line) is not None
 
 

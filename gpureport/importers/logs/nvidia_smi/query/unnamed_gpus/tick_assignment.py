@@ -119,11 +119,6 @@ class TickAssignment:
             said = f"--gpus-per-tick {self.rows_per_tick}, although {found.evidence}"
         return Ticks(size=self.rows_per_tick, confidence="low", evidence=said)
 
-    @property
-    def is_used(self) -> bool:
-        """Whether any rows were assigned by their position in the tick."""
-        return bool(self._seen)
-
     def notes(self) -> tuple[str, ...]:
         """Return what a reader must know about how rows were assigned to GPUs."""
         found = [

@@ -1,0 +1,6 @@
+"""Options that went, and what to use instead: each is refused with one line for a release."""
+
+GONE: dict[str, str] = {
+    "--explain": "use gpureport -v ingest, which prints what each column and line became",
+}
+"""By option, as it is typed: what to use instead, as half a sentence: `{"--notify": "use --format line"}`."""

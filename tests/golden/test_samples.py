@@ -1,0 +1,137 @@
+"""Every sample and recorded job: its facts and its screen as `samples/` keeps them, and what holds of every report.
+
+`--update-golden` accepts what changed; the commit says why, for each file.
+"""
+
+import difflib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it ships no types
+
+from gpureport import read
+from tests.cli.program import Outcome, Program, program
+from tests.golden.digests import write_comparison_digest, write_digest
+from tests.golden.properties import Made, find_faults
+from tests.samples.scenarios import SCENARIOS
+
+ROOT = Path(__file__).parents[2]
+EXPECTED = Path(__file__).with_name("samples")
+SAMPLES = ROOT / "sample_logs"
+FORMS = ("json", "html", "md", "txt")
+STRICT = Draft202012Validator(json.loads((ROOT / "docs/reference/report-1.schema.json").read_text(encoding="utf-8")))
+TIMELESS = {"dmon.txt", "dmon-csv.csv"}
+NO_LOGS = {"truth.json", "host.csv.gz", "vmstat.txt.gz"}
+
+
+def list_jobs() -> dict[str, list[str]]:
+    """Return the arguments after `gpureport analyze` by job: of a sample what its README tells to type."""
+    jobs = {}
+    for readme in sorted(SAMPLES.glob("*/README.md")):
+        name, text = readme.parent.name, readme.read_text(encoding="utf-8")
+        typed = re.search(rf"^gpureport analyze (sample_logs/{name}/.*)$", text, re.MULTILINE)
+        jobs[f"{name}/phases" if name == "recorded" else name] = (typed[1] if typed else f"sample_logs/{name}").split()
+    chains = (SAMPLES / "recorded/training_steps", SAMPLES / "recorded/training_steps_0p1s")
+    folders = [*chains, *(SAMPLES / "input_starved").glob("*-*"), *(SAMPLES / "recorded/causes").iterdir()]
+    return jobs | {path.relative_to(SAMPLES).as_posix(): [path.relative_to(ROOT).as_posix()] for path in folders}
+
+
+JOBS = list_jobs()
+WRITTEN_TWICE = {*[*JOBS][::5]}
+LOGS = sorted(
+    path.relative_to(SAMPLES).as_posix()
+    for folder in ("forms", "phases")
+    for path in (SAMPLES / "recorded" / folder).iterdir()
+    if path.name not in NO_LOGS
+)
+
+
+def run(gpureport: Program, *arguments: str) -> Outcome:
+    """Run a command that must not fail by a fault of its own."""
+    done = gpureport(*arguments)
+    assert "Traceback" not in done.err, done.err
+    return done
+
+
+def write_report(gpureport: Program, path: Path, source: list[str]) -> dict[str, str]:
+    """Return the report in every form, written at once."""
+    outputs = {form: path.with_suffix(f".{form}") for form in FORMS}
+    done = run(gpureport, "report", *source, *(word for output in outputs.values() for word in ("-o", str(output))))
+    assert done.code == 0, done.err
+    return {form: output.read_text(encoding="utf-8") for form, output in outputs.items()}
+
+
+def compare_with_expected(name: str, text: str, *, update: bool) -> None:
+    """Fail with the lines that differ from those that are kept."""
+    path = EXPECTED / f"{name}.txt"
+    if update:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
+    expected = path.read_text(encoding="utf-8") if path.exists() else ""
+    changes = difflib.unified_diff(expected.splitlines(), text.splitlines(), "expected", "actual", lineterm="", n=2)
+    assert text == expected, f"{path.name}; --update-golden accepts:\n" + "\n".join(changes)
+
+
+def check_planted(name: str, made: Made) -> Iterator[str]:
+    """Yield what the generator planted and nobody found, and the warnings and problems that it did not plant."""
+    for scenario in (each for each in SCENARIOS if each.folder == name):
+        found = [finding for run in made.analysis["runs"] for finding in run["findings"]]
+        for planted in scenario.planted:
+            hits = [each for each in found if each["kind"] == planted.kind and planted.gpu in {None, each["gpu"]}]
+            if not any(each["severity"] in planted.severities for each in hits):
+                yield f"{planted} is not found"
+        known = {planted.kind for planted in scenario.planted}
+        yield from (
+            f"blamed {each['kind']}" for each in found if each["kind"] not in known and each["severity"] != "info"
+        )
+
+
+@pytest.fixture
+def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Program:
+    """Return the program, run in the folder of the project."""
+    monkeypatch.setenv("COLUMNS", "80")
+    return program(capsys, monkeypatch, ROOT)
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_job_and_its_report(gpureport: Program, tmp_path: Path, name: str, *, update_golden: bool) -> None:
+    """Its facts and screen are those kept; its report is built once, and has every property."""
+    screen, full, document = (
+        run(gpureport, "analyze", *JOBS[name], *form).out for form in ((), ("--detail", "full"), ("--format", "json"))
+    )
+    pages = write_report(gpureport, tmp_path / "r", JOBS[name])
+    assert name not in WRITTEN_TWICE or write_report(gpureport, tmp_path / "again", JOBS[name]) == pages
+    made = Made(analysis=json.loads(document), screen=screen, full=full, pages=pages)
+    faults = [*find_faults(made), *(error.message for error in STRICT.iter_errors(made.report))]
+    faults += check_planted(name, made)
+    assert not faults, "\n".join(faults)
+    compare_with_expected(name, f"{write_digest(made.analysis)}\n{screen}", update=update_golden)
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_recorded_log(gpureport: Program, name: str, *, update_golden: bool) -> None:
+    """What is read of each form that a real machine wrote, or why it is refused."""
+    options = ["--interval", "1"] if Path(name).name in TIMELESS else []
+    screen, document = (
+        run(gpureport, "analyze", f"sample_logs/{name}", *options, *form) for form in ((), ("--format", "json"))
+    )
+    facts = write_digest(json.loads(document.out)) if document.code == 0 else f"exit {document.code}\n"
+    if document.code == 0:
+        (recording,) = read(SAMPLES / name, interval=1.0 if options else None)
+        assert recording.run.quality.accounted
+        facts += f"  further columns {sorted(each for each in recording.series.column_names if each[:6] == 'extra_')}\n"
+    compare_with_expected(name, f"{facts}\n{screen.out}", update=update_golden)
+
+
+@pytest.mark.parametrize(
+    ("name", "work"), [("input_starved", "1000:steps"), ("recorded/training_steps", "32768:images")]
+)
+def test_a_comparison(gpureport: Program, name: str, work: str, *, update_golden: bool) -> None:
+    """Every difference of a chain of steps with its verdict, and the screen."""
+    command = ("compare", f"sample_logs/{name}", "--by", "folder", "--work", work)
+    screen, document = (run(gpureport, *command, *form).out for form in ((), ("--format", "json")))
+    facts = write_comparison_digest(json.loads(document))
+    compare_with_expected(f"compare/{Path(name).name}", f"{facts}\n{screen}", update=update_golden)

@@ -1,0 +1,107 @@
+"""What users can write and read: commands, options, settings, keys of JSON, exit codes, one a line of `surface.txt`.
+
+`--update-golden` accepts a change; the commit says why. A line that goes is a promise that goes.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.cli.program import Program
+
+EXPECTED = Path(__file__).with_name("surface.txt")
+SAMPLES = Path(__file__).parents[2] / "sample_logs"
+OPEN = {"absent_cells", "advice", "gpu_time_causes", "params", "reasons", "sample_means", "tags"}
+"""Keys whose own keys are data."""
+DEVICE = re.compile(r"gpu:\d+|host")
+BASE, WORKERS, PAIRS = "logs/pairs/a-base/0", "logs/pairs/b-workers/0", "logs/pairs"
+TARGET = ("--work", "32768:images", "--target", "val_accuracy=0.6", "--gpu-hour-price", "2.49 EUR")
+RULES = ("--fail-on", "idle_ratio <= 5%", "--fail-on", "change idle_ratio <= 5 points")
+ANALYZED = ("recorded/phases", "faulty_hardware", "periodic_stall", "log_gap", "thermal_throttle", "input_starved")
+DOCUMENTS: dict[str, list[tuple[str, ...]]] = {
+    "analysis": [("analyze", str(SAMPLES / sample)) for sample in ANALYZED],
+    "comparison": [
+        ("compare", PAIRS, "--by", "folder", *TARGET),
+        ("compare", "mlflow:mlruns", "--by", "param:workers,param:amp"),
+        ("compare", BASE, "logs/mig.csv.gz"),
+    ],
+    "check": [("check", BASE, "gone.csv", *RULES, "--baseline", "single")],
+    "fleet": [("fleet", "--by", "user,param:batch", "--gpu-hour-price", "2.49 EUR")],
+    "runs": [("runs", "list")],
+}
+
+
+def list_commands(gpureport: Program, *command: str) -> Iterator[str]:
+    """Yield a command, its arguments and options, and those of its own commands."""
+    text, name = gpureport(*command, "--help").out, " ".join(command)
+    usage = text.split("\n\n")[0].split("gpureport")[1].split()[len(command) :]
+    yield f"command {name} {' '.join(word for word in usage if word not in {'[OPTIONS]', '[COMMAND]', '[ARGS]...'})}"
+    for option in re.findall(r"^  ((?:-\w, )?--[\w-]+(?: \S+)*)", text.partition("Options:\n")[2], re.MULTILINE):
+        yield f"option {name} {option}"
+    for line in text.partition("Commands:\n")[2].partition("\n\n")[0].splitlines():
+        if found := re.match(r"  ([a-z]+) ", line):
+            yield from list_commands(gpureport, *command, found[1])
+
+
+def ask(gpureport: Program, settings: Path, text: str) -> str:
+    """Return what is said of settings on standard error."""
+    settings.write_text(text, encoding="utf-8")
+    return gpureport(
+        "check", "logs/short.csv.gz", "--fail-on", "idle_ratio <= 90%", "--config", settings.name
+    ).err.strip()
+
+
+def list_known(gpureport: Program, settings: Path, heading: str) -> list[str]:
+    """Return what an error says could be written below a heading; of a rule what is no fixed threshold."""
+    listed = ask(gpureport, settings, f"{heading}\nnothing = 1\n").rpartition("known are")[2]
+    known = sorted(listed.strip().split(", ")) if listed.strip() else []
+    if heading.startswith("[rules."):
+        every = "".join(f"{key} = 1\n" for key in known)
+        settable = re.search(r"Its settings are (.+)\.", ask(gpureport, settings, f"{heading}\n{every}"))
+        return sorted(settable[1].split(", ")) if settable else known
+    return known
+
+
+def list_settings(gpureport: Program, settings: Path) -> Iterator[str]:
+    """Yield every setting of every section, as errors name them."""
+    headings = {"acknowledge": "[[acknowledge]]", "policy": "[[policy]]"}
+    rates = "[prices]\ncurrency = 'EUR'\ndate = 2026-01-01\n[[prices.rate]]"
+    for section in list_known(gpureport, settings, "[nothing]"):
+        for key in list_known(gpureport, settings, headings.get(section, f"[{section}]")):
+            if key == "rate" or section == "rules":
+                inner = rates if key == "rate" else f"[rules.{key}]"
+                yield from (f"setting {section}.{key}.{name}" for name in list_known(gpureport, settings, inner))
+            else:
+                yield f"setting {section}.{key}"
+
+
+def list_keys(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401 - any JSON
+    """Yield every key of a document by its path."""
+    if isinstance(value, dict):
+        is_open = path.rpartition(".")[2] in OPEN
+        for key, inner in value.items():
+            where = f"{path}.{'*' if is_open or DEVICE.fullmatch(key) else key}"
+            if isinstance(inner, dict) and "sample_mean" in inner and key != "gpu_utilization_ratio":
+                inner = {}  # noqa: PLW2901 - every metric holds the same
+            yield where
+            yield from list_keys(inner, where)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from list_keys(inner, f"{path}[]")
+
+
+def test_what_users_can_write_and_read(gpureport: Program, place: Path, *, update_golden: bool) -> None:
+    found = {*list_settings(gpureport, place / "asked.toml"), *list_commands(gpureport)}
+    for document, commands in DOCUMENTS.items():
+        for arguments in commands:
+            written = json.loads(gpureport(*arguments, "--format", "json").out)
+            found |= {f"key {path}" for path in list_keys(written, document)}
+    codes = " ".join(gpureport("--help").out.partition("Exit codes:")[2].partition("Options:")[0].split())
+    found |= {f"exit {code}" for code in re.findall(r"(?:^|; )(\d) ", codes)}
+    text = "".join(f"{line.rstrip()}\n" for line in sorted(found))
+    if update_golden:
+        EXPECTED.write_text(text, encoding="utf-8")
+    lines = text.splitlines(), EXPECTED.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == lines[1], f"new: {set(lines[0]) - set(lines[1])}, gone: {set(lines[1]) - set(lines[0])}"

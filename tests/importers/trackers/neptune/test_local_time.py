@@ -1,0 +1,123 @@
+"""Exports whose times are local time of the machine that exported."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from tests.importers.trackers.neptune import dumps
+from tests.importers.trackers.neptune.dumps import Row
+from tests.importers.trackers.neptune.schedule import START, TICK, Schedule, loss, square
+from tests.importers.trackers.tracked import codes, column, recording, refused, times, trained
+
+HOUR = 3_600_000_000
+LOAD = square(busy=3, idle=2, ticks=20)
+
+
+def local(rows: list[Row], zone: str) -> list[Row]:
+    where = ZoneInfo(zone)
+    return [
+        row | {"timestamp": row["timestamp"].astimezone(where).replace(tzinfo=UTC)} if row.get("timestamp") else row
+        for row in rows
+    ]
+
+
+def moment(text: str) -> int:
+    return round(datetime.fromisoformat(f"{text}+00:00").timestamp() * 1e6)
+
+
+@pytest.mark.parametrize("tz", [None, "Europe/Berlin"])
+def test_times_that_no_clock_shows(tmp_path: Path, tz: str | None) -> None:
+    far = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+    rows = [
+        row | {"timestamp": far} if row.get("timestamp") else row
+        for row in dumps.run(Schedule(utilization=[LOAD]), run_id="OPT-2")
+    ]
+    dumps.write(tmp_path, rows)
+    assert refused(tmp_path, tz=tz).code == "no_values"
+    dumps.write(tmp_path, dumps.run(Schedule(utilization=[LOAD])))
+    assert len(times(recording(tmp_path, tz=tz, runs=("OPT-1",)), "gpu:0")) == len(LOAD)
+
+
+def test_an_export_from_los_angeles_is_found_out_and_put_right(tmp_path: Path) -> None:
+    rows = dumps.run(Schedule(utilization=[LOAD]), series={"train/loss": loss(START, 9)})
+    dumps.write(tmp_path, local(rows, "America/Los_Angeles"))
+    kept = recording(tmp_path)
+    assert kept.run.started == START - 7 * HOUR
+    assert "first_sample_off" in codes(kept)
+    right = recording(tmp_path, tz="America/Los_Angeles")
+    assert times(right, "gpu:0") == Schedule(utilization=[LOAD]).ticks
+    assert trained(right) == [at for at, _ in loss(START, 9)]
+    assert "first_sample_off" not in codes(right)
+    assert column(right, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in LOAD]
+
+
+@pytest.mark.parametrize(
+    ("zone", "said"), [("UTC", None), ("Asia/Kolkata", "5.5 h after"), ("Asia/Tokyo", "9 h after")]
+)
+def test_the_offset_is_told_to_the_quarter(tmp_path: Path, zone: str, said: str | None) -> None:
+    dumps.write(tmp_path, local(dumps.run(Schedule(utilization=[LOAD])), zone))
+    notes = [note for note in recording(tmp_path).run.quality.notes if "the first sample lies" in note]
+    assert [str(said) in note for note in notes] == ([True] if said else [])
+
+
+def test_a_wrong_zone_is_told(tmp_path: Path) -> None:
+    dumps.write(tmp_path, local(dumps.run(Schedule(utilization=[LOAD])), "Asia/Tokyo"))
+    assert "first_sample_off" in codes(recording(tmp_path, tz="Asia/Shanghai"))
+
+
+def test_late_monitoring_is_not_taken_for_a_zone(tmp_path: Path) -> None:
+    dumps.write(tmp_path, dumps.run(Schedule(utilization=[LOAD]), created=START - 7 * 60_000_000))
+    assert "first_sample_off" not in codes(recording(tmp_path))
+
+
+AUTUMN = moment("2025-10-26T00:20:00")
+"""02:20 in Berlin for the first time; clocks are set back at 03:00."""
+
+
+def autumn(start: int = AUTUMN, ticks: int = 500) -> Schedule:
+    return Schedule(utilization=[square(busy=7, idle=4, ticks=ticks)], cpu=[50.0] * ticks, start=start)
+
+
+def test_the_hour_that_comes_twice(tmp_path: Path) -> None:
+    schedule = autumn()
+    rows = dumps.run(schedule, series={"loss": loss(AUTUMN, 120, every=40_000_000)})
+    found = recording(dumps.write(tmp_path, local(rows, "Europe/Berlin")), tz="Europe/Berlin")
+    assert times(found, "gpu:0") == schedule.ticks
+    assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in schedule.utilization[0]]
+    assert column(found, "host", "cpu_utilization_ratio") == [None, *[0.5] * 499]
+    assert trained(found) == [at for at, _ in loss(AUTUMN, 120, 40_000_000)]
+    (step,) = found.run.quality.clock_steps
+    assert (step.cause, step.step_seconds, step.at) == ("daylight saving", -3600.0, moment("2025-10-26T01:00:00"))
+
+
+def test_without_a_zone_the_hour_is_put_back(tmp_path: Path) -> None:
+    schedule = autumn()
+    found = recording(dumps.write(tmp_path, local(dumps.run(schedule), "Europe/Berlin")))
+    assert times(found, "gpu:0") == [at + 2 * HOUR for at in schedule.ticks]
+    assert "clock_set_back" in codes(found)
+    assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in schedule.utilization[0]]
+
+
+def test_a_run_that_begins_in_the_second_of_the_two_hours(tmp_path: Path) -> None:
+    schedule = autumn(start=moment("2025-10-26T01:10:00"), ticks=30)
+    dumps.write(tmp_path, local(dumps.run(schedule), "Europe/Berlin"))
+    assert times(recording(tmp_path, tz="Europe/Berlin"), "gpu:0") == schedule.ticks
+
+
+def test_the_hour_that_is_skipped(tmp_path: Path) -> None:
+    schedule = autumn(start=moment("2026-03-29T00:40:00"), ticks=300)
+    dumps.write(tmp_path, local(dumps.run(schedule), "Europe/Berlin"))
+    assert len(recording(tmp_path).run.quality.gaps) == 2
+    found = recording(tmp_path, tz="Europe/Berlin")
+    assert (times(found, "gpu:0"), found.run.quality.gaps) == (schedule.ticks, ())
+
+
+def test_times_of_neptune_3_are_left_alone(tmp_path: Path) -> None:
+    start = START
+    path = "runtime/monitoring/gpu/0/gpu_utilization_percent"
+    rows = dumps.run(series={path: [(start + TICK * place, 50.0) for place in range(5)]}, created=start - 7 * HOUR)
+    dumps.write(tmp_path, [row for row in rows if row["attribute_path"] != "sys/id"])
+    found = recording(tmp_path, tz="America/Los_Angeles")
+    assert (found.run.started, found.run.timezone) == (start, "America/Los_Angeles")

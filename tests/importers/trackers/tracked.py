@@ -1,0 +1,67 @@
+"""Runs of trackers as the API reads them, and what it says of those that it cannot read."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import gpureport
+from gpureport.errors import GpureportError
+from gpureport.testing import Recording, find_note_code, find_reject_code
+
+
+def recordings(source: str | Path, **options: Any) -> list[Recording]:  # noqa: ANN401 - any option of a read or of a selection
+    own = {name: options.pop(name) for name in ("tz", "gpus", "mlflow_raw_times") if name in options}
+    found = gpureport.read(source, tracker=options, **own)
+    assert all(each.run.quality.accounted for each in found)
+    return found
+
+
+def recording(source: str | Path, **options: Any) -> Recording:  # noqa: ANN401 - as above
+    (found,) = recordings(source, **options)
+    return found
+
+
+def readable(source: str | Path, **options: Any) -> tuple[list[Recording], list[str]]:  # noqa: ANN401 - as above
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = recordings(source, **options)
+    return found, [str(each.message) for each in caught]
+
+
+def ids(source: str | Path, **options: Any) -> list[str]:  # noqa: ANN401 - as above
+    return [each.run.sources[0].locator.rpartition("#")[2] for each in recordings(source, **options)]
+
+
+def refused(source: str | Path, **options: Any) -> GpureportError:  # noqa: ANN401 - as above
+    with pytest.raises(GpureportError) as caught:
+        readable(source, **options)
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+def codes(found: Recording) -> set[str]:
+    return set(map(find_note_code, found.run.quality.notes))
+
+
+def rejected(found: Recording) -> list[tuple[str, int]]:
+    return [(find_reject_code(each.reason), each.rows) for each in found.run.quality.rejected]
+
+
+def column(found: Recording, device: str, name: str) -> list[Any]:
+    values = found.rows_of(device).column(name).to_pylist()
+    return [round(value, 4) if isinstance(value, float) else value for value in values]
+
+
+def times(found: Recording, device: str) -> list[int]:
+    return _whole(found.rows_of(device))
+
+
+def trained(found: Recording) -> list[int]:
+    return _whole(found.training)
+
+
+def _whole(table: pa.Table) -> list[int]:
+    return [at for at in table.column("timestamp").cast(pa.int64()).to_pylist() if at is not None]

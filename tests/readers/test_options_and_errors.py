@@ -1,0 +1,193 @@
+"""What a pair cannot say: identities, hints that hold a command to type, and what hangs on the number of rows."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import gpureport
+from gpureport.errors import GpureportError, SettingsError, SourceError
+from tests.readers.pairs import PAIRS, check_account
+from tests.support.logs import (
+    MAP,
+    gpustat_document,
+    iso_stamp,
+    log,
+    prometheus_answer,
+    read,
+    read_text,
+    row,
+    wandb_lines,
+    wrapper_csv,
+)
+
+TRAINING = sorted(path for path in (PAIRS / "training").iterdir() if path.suffix != ".json")
+
+
+def test_the_map_is_part_of_the_identity(tmp_path: Path) -> None:
+    ids = []
+    for mapping in (MAP, f"# as before\n{MAP}", MAP.replace("MiB", "B")):
+        (tmp_path / "map.toml").write_text(mapping, encoding="utf-8")
+        ids.append(read_text(tmp_path, wrapper_csv(2), column_map=tmp_path / "map.toml").run.id)
+    assert ids[0] == ids[1] != ids[2]
+
+
+def test_a_missing_map_is_an_error_of_settings(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError):
+        read_text(tmp_path, wrapper_csv(2), column_map=tmp_path / "absent.toml")
+
+
+@pytest.mark.parametrize("name", ["rows_without_a_header_are_refused", "bare_rows_without_a_header_are_refused"])
+def test_the_refusal_of_rows_without_a_header_holds_the_line_to_type(name: str) -> None:
+    asked = ["timestamp", "index", "name", "utilization.gpu", "memory.used", "memory.total"]
+    asked += ["temperature.gpu", "power.draw", "pstate"]
+    path = PAIRS / "nvidia_smi_query" / f"{name}.csv"
+    with pytest.raises(SourceError) as refused:
+        gpureport.read(path)
+    option = re.search(r"--columns (\S+?),? with", refused.value.hint)
+    assert option
+    suggested = option[1].split(",")
+    assert (len(suggested), "column_2" in suggested) == (len(asked), True)
+    filled = [asked[place] if each.startswith("column_") else each for place, each in enumerate(suggested)]
+    assert filled == asked
+    assert len(read(path, columns=filled).series) == 8
+
+
+@pytest.mark.parametrize(
+    "label", ["0: ", "[2026-03-14 09:00:00,123] INFO gpu: ", "2026-03-14T09:00:00.123456789Z stdout F ", "node-7 | "]
+)
+def test_what_stands_before_each_line_can_be_taken_away(label: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("".join(f"{label}{line}\n" for line in log(3).splitlines()))
+    with pytest.raises(SourceError) as refused:
+        gpureport.read(path)
+    command = re.search(r"'(.*)'", refused.value.hint)
+    assert command
+    if sed := shutil.which("sed"):
+        made = subprocess.run([sed, "-E", command[1], path], capture_output=True, text=True, check=True)
+        assert made.stdout == log(3)
+
+
+def test_a_sample_of_a_long_run_of_wandb_is_noted(tmp_path: Path) -> None:
+    notes = [read_text(tmp_path, wandb_lines(rows)).run.quality.notes for rows in (499, 500)]
+    assert [len(note) for note in notes] == [0, 1]
+
+
+def test_means_of_nvitop_since_the_start_become_means_of_windows() -> None:
+    kept, cleared = (
+        read(PAIRS / "nvitop" / f"captured_{name}.csv")
+        .rows_of("gpu:0")
+        .column("gpu_utilization_ratio")
+        .to_numpy()
+        .tolist()
+        for name in ("kept", "cleared")
+    )
+    differences = [abs(one - other) for one, other in zip(kept, cleared, strict=True)]
+    assert max(differences) < 0.07
+    assert sum(differences) / len(differences) < 0.02
+    assert kept[5] == pytest.approx(cleared[5], abs=0.001)
+
+
+def test_an_answer_of_prometheus_is_one_long_line(tmp_path: Path) -> None:
+    text = prometheus_answer(DCGM_FI_DEV_GPU_UTIL=["5"] * 60_000)
+    assert len(text) > 2**20
+    assert len(read_text(tmp_path, text).series) == 60_000
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "read_as"),
+    [
+        ("GPU_UTIL_RATIO", ["0", "0.61", "1"], [0, 0.61, 1]),
+        ("GPU_UTIL_RATIO", ["0", "61", "100"], [0, 0.61, 1]),
+        ("GPU_UTIL_RATIO", ["0", "1", "1"], None),
+        ("GPU_UTIL", ["0", "1", "61"], [0, 0.01, 0.61]),
+        ("GPU_UTIL", ["0", "1", "1"], [0, 0.01, 0.01]),
+        ("GPU_UTIL", ["0", "0.5", "1"], [0, 0.5, 1]),
+        ("SM_CLOCK", ["1980", "9223372036854775794"], [1.98e9, None]),
+        ("SM_CLOCK", ["1980000000"], [1.98e9]),
+        ("SM_CLOCK_HERTZ", ["1980000000"], [1.98e9]),
+        ("MEMORY_CLOCK_HERTZ", ["2619000000"], [2.619e9]),
+        ("FB_USED", ["0", "81559"], [0, 81559 * 2**20]),
+        ("FB_USED", ["0", "85000000000"], [0, 85e9]),
+        ("FB_FREE_BYTES", ["1073741824"], [2**30]),
+        ("FB_RESERVED", ["512"], [2**29]),
+        ("ENC_UTIL_RATIO", ["0.03"], [0.03]),
+        ("DEC_UTIL", ["3"], [0.03]),
+        ("TOTAL_ENERGY_CONSUMPTION", ["5000000"], [5000]),
+        ("GPU_ENERGY_JOULES_TOTAL", ["5000"], [5000]),
+    ],
+)
+def test_values_tell_the_unit_where_a_name_of_dcgm_does_not(
+    name: str, values: list[str], read_as: list[float | None] | None, tmp_path: Path
+) -> None:
+    answer = prometheus_answer(**{f"DCGM_FI_DEV_{name}": values, "DCGM_FI_DEV_GPU_TEMP": ["50"] * len(values)})
+    series = read_text(tmp_path, answer).series
+    columns = [each for each in series.column_names if each.startswith("gpu_") and "temperature" not in each]
+    assert [series.column(each).to_pylist() for each in columns] == (
+        [] if read_as is None else [pytest.approx(read_as)]
+    )
+
+
+def test_brackets_and_quotes_in_strings_of_json_are_text(tmp_path: Path) -> None:
+    for command in ("}", '\\"}', "\\\\", "{[", "b" * 300_000):
+        documents = [
+            gpustat_document(second, indent=indent).replace("python {", command)
+            for second, indent in enumerate((None, 4, None))
+        ]
+        recording = read_text(tmp_path, "".join(documents))
+        check_account(recording)
+        assert len(recording.series) == 6, command[:9]
+
+
+def test_a_mask_of_clock_events_loses_no_bit(tmp_path: Path) -> None:
+    masks = [0, 1, 0x44, 0x804, 0x8000000000000000]
+    rows = [f"{iso_stamp(second)}, 0x{mask:016X}" for second, mask in enumerate(masks)]
+    series = read_text(tmp_path, "\n".join(["timestamp, clocks_event_reasons.active", *rows, ""])).series
+    assert series.column("clock_event_unknown_bits").to_pylist() == [0, 0, 0, 0x800, 0x8000000000000000]
+    names = ("gpu_idle", "sw_power_cap", "hw_thermal_slowdown")
+    assert [series.column(f"clock_event_{name}").to_pylist() for name in names] == [
+        [False, True, False, False, False],
+        [False, False, True, True, False],
+        [False, False, True, False, False],
+    ]
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.one_of(st.text().map(str.encode), st.sampled_from(TRAINING).map(Path.read_bytes), st.binary()))
+def test_any_training_log_is_read_or_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "gpu.csv").write_text(log(20), encoding="utf-8")
+    path = tmp_path / "metrics.csv"
+    path.write_bytes(content)
+    try:
+        recording = read(tmp_path / "gpu.csv", training=path, tz="UTC")
+    except GpureportError:
+        return
+    check_account(recording)
+    assert len(recording.training)
+
+
+def test_utc_beside_local_time_is_read_with_its_zone(tmp_path: Path) -> None:
+    (tmp_path / "gpu.csv").write_text(log(10), encoding="utf-8")
+    first = 1_773_478_800 - 5 * 3600 - 1800
+    host = tmp_path / "host.csv"
+    host.write_text("unix,cpu_percent\n" + "".join(f"{first + second},50\n" for second in range(10)))
+    for as_one_run in (False, True):
+        with pytest.raises(SourceError) as refused:
+            gpureport.read(tmp_path / "gpu.csv", host=host, as_one_run=as_one_run)
+        assert "+05:30" in refused.value.hint
+        run = read(tmp_path / "gpu.csv", host=host, tz="Asia/Kolkata", as_one_run=as_one_run).run
+        assert (run.timezone, run.started) == ("Asia/Kolkata", first * 1_000_000)
+    with pytest.raises(SourceError):
+        gpureport.read(tmp_path / "gpu.csv", host=host, tz="Europe/Berlin")
+
+
+def test_rows_of_selected_gpus(tmp_path: Path) -> None:
+    text = "\n".join([log(1).partition("\n")[0], *(row(second, gpu) for second in range(3) for gpu in range(3)), ""])
+    for selected, kept in ((0, 3), ([0, 2], 6), ([1, 2, 7], 6)):
+        assert len(read_text(tmp_path, text, gpus=selected).series) == kept
+    with pytest.raises(SourceError):
+        read_text(tmp_path, text, gpus=[7])

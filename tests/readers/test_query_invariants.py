@@ -1,0 +1,147 @@
+"""What holds of any log of queries: columns and GPUs drawn at random, then written down otherwise, cut or damaged."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gpureport.errors import GpureportError
+from gpureport.testing import Recording
+from tests.readers.pairs import check_account
+from tests.support.logs import log, read_text, stamp
+
+BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+CELLS: dict[str, Callable[[int, int], str]] = {
+    "timestamp": lambda second, gpu: stamp(second + gpu / 1000),
+    "index": lambda _, gpu: str(gpu),
+    "uuid": lambda _, gpu: f"GPU-{gpu:08d}-1111-2222-3333-444444444444",
+    "utilization.gpu [%]": lambda second, gpu: f"{(second * 37 + gpu * 11) % 101} %",
+    "memory.used [MiB]": lambda second, gpu: f"{1000 + (second * 613 + gpu) % 40000} MiB",
+    "power.draw [W]": lambda second, gpu: f"{50 + (second * 7919 + gpu) % 30000 / 100:.2f} W",
+    "temperature.gpu": lambda second, gpu: str(30 + (second + gpu) % 50),
+    "clocks.current.sm [MHz]": lambda second, _: f"{1410 + second % 5 * 15} MHz",
+    "clocks_event_reasons.active": lambda second, _: f"0x{second % 16:016x}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Columns in order, GPUs, and ticks of a log."""
+
+    columns: tuple[str, ...]
+    gpus: int
+    ticks: int
+
+    def text(self, *, units: bool = True, end: str = "\n") -> str:
+        """Return the log."""
+        cell = (lambda text: text) if units else _bare
+        rows = [
+            ", ".join(cell(CELLS[name](tick, gpu)) for name in self.columns)
+            for tick in range(self.ticks)
+            for gpu in range(self.gpus)
+        ]
+        return "".join(line + end for line in [", ".join(self.columns), *rows])
+
+
+def _bare(cell: str) -> str:
+    number, _, unit = cell.partition(" ")
+    return number if unit in {"%", "MiB", "W", "MHz"} else cell
+
+
+@st.composite
+def shapes(draw: st.DrawFn, fewest: int = 2) -> Shape:
+    """Return some columns in some order, one of them a metric."""
+    more = draw(st.lists(st.sampled_from(list(CELLS)[3:]), min_size=1, unique=True))
+    columns = draw(st.permutations(["timestamp", "index", *draw(st.sampled_from([[], ["uuid"]])), *more]))
+    return Shape(tuple(columns), draw(st.integers(1, 3)), draw(st.integers(fewest, 12)))
+
+
+def rows_of(recording: Recording) -> dict[tuple[object, object], dict[str, object]]:
+    return {(row["device"], row["timestamp"]): row for row in recording.series.to_pylist()}
+
+
+def assert_part(recording: Recording, whole: Recording) -> None:
+    """Assert that every row is one of the whole log, with no other value."""
+    check_account(recording)
+    expected = rows_of(whole)
+    for key, row in rows_of(recording).items():
+        assert all(value is None or value == expected[key][name] for name, value in row.items())
+
+
+@BOUNDED
+@given(shape=shapes(), share=st.floats(0.3, 1))
+def test_a_cut_costs_one_line_at_most(tmp_path: Path, shape: Shape, share: float) -> None:
+    data = shape.text().encode()
+    first = data.index(b"\n", data.index(b"\n") + 1) + 1
+    cut = data[: max(int(share * len(data)), first)]
+    part = read_text(tmp_path, cut)
+    assert len(part.series) >= cut.count(b"\n") - 1
+    assert_part(part, read_text(tmp_path, data))
+
+
+@BOUNDED
+@given(shape=shapes(), share=st.floats(0, 1), length=st.one_of(st.integers(1, 100), st.sampled_from([4096, 9999])))
+def test_a_nul_run_costs_two_lines_at_most(tmp_path: Path, shape: Shape, share: float, length: int) -> None:
+    data = shape.text().encode()
+    header = data.index(b"\n") + 1
+    place = header + int(share * (len(data) - header))
+    whole, damaged = read_text(tmp_path, data), read_text(tmp_path, data[:place] + b"\0" * length + data[place:])
+    assert len(damaged.series) >= len(whole.series) - 2
+    assert_part(damaged, whole)
+
+
+@BOUNDED
+@given(
+    shape=shapes(),
+    end=st.sampled_from(["\n", "\r\n", "\r"]),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"]),
+    seed=st.integers(0, 2**32),
+)
+def test_form_changes_nothing(tmp_path: Path, shape: Shape, end: str, encoding: str, seed: int) -> None:
+    columns = random.Random(seed).sample(shape.columns, len(shape.columns))
+    other = Shape(tuple(columns), shape.gpus, shape.ticks)
+    plain = rows_of(read_text(tmp_path, shape.text()))
+    assert rows_of(read_text(tmp_path, other.text(end=end).encode(encoding))) == plain
+    assert rows_of(read_text(tmp_path, other.text(units=False, end=end))) == plain
+
+
+@BOUNDED
+@given(shape=shapes(fewest=6), times=st.integers(1, 3), seam=st.booleans())
+def test_a_log_appended_to_itself_is_a_duplicate(tmp_path: Path, shape: Shape, times: int, *, seam: bool) -> None:
+    text = shape.text() if seam else shape.text()[:-1]
+    plain, found = read_text(tmp_path, shape.text()), read_text(tmp_path, text * times + text)
+    check_account(found)
+    reasons = {entry.reason: entry.rows for entry in found.run.quality.rejected}
+    rows = shape.gpus * shape.ticks
+    assert reasons.pop("duplicate segment") >= times * (rows - 1) - (not seam)
+    assert len(found.series) >= rows - (not seam)
+    assert (found.run.started, found.run.quality.clock_steps) == (plain.run.started, ())
+
+
+@BOUNDED
+@given(shape=shapes(fewest=3), data=st.data())
+def test_lines_that_are_no_rows_cost_no_row(tmp_path: Path, shape: Shape, data: st.DataObject) -> None:
+    header, *rows = shape.text().splitlines()
+    lines = list(rows)
+    for _ in range(data.draw(st.integers(1, 5))):
+        lines.insert(data.draw(st.integers(0, len(lines))), data.draw(st.sampled_from([header, "a word", "----", ""])))
+    whole, found = read_text(tmp_path, shape.text()), read_text(tmp_path, "\n".join([header, *lines, ""]))
+    check_account(found)
+    assert rows_of(found) == rows_of(whole)
+
+
+@BOUNDED
+@given(data=st.data())
+def test_no_damage_raises_anything_but_an_error_of_its_own(tmp_path: Path, data: st.DataObject) -> None:
+    text = bytearray(log(8, gpus=2).encode())
+    for _ in range(data.draw(st.integers(1, 6))):
+        place = data.draw(st.integers(0, len(text) - 1))
+        junk = data.draw(st.binary(max_size=6) | st.sampled_from([b"\n", b"\0" * 9, b",", log(1).encode(), b"\r"]))
+        text[place : place + data.draw(st.integers(0, 40))] = junk
+    try:
+        check_account(read_text(tmp_path, bytes(text)))
+    except GpureportError:
+        return
