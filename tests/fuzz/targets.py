@@ -18,7 +18,7 @@ from tests.importers.trackers.neptune.schedule import Schedule
 from tests.support import logs
 from tests.support.program import run_program
 
-SAMPLES, CAPTURES = Path("sample_logs").resolve(), Path("tests/importers/logs").resolve()
+SAMPLES, PAIRS = Path("sample_logs").resolve(), Path("tests/readers/pairs").resolve()
 _INTERNAL = 5
 """Exit code of an error that nobody expected."""
 _RUN = Made(id=run_id(1), name="run1", series=monitored(range(0, 20_000, 1000)), start=0, end=20_000)
@@ -153,6 +153,11 @@ def _head(path: Path, lines: int = 40, most: int = 6000) -> bytes:
     return data[:most] if data[:1] in b"{[<" else b"\n".join(data.split(b"\n")[:lines]) + b"\n"
 
 
+def _list_captures(kind: str) -> list[bytes]:
+    """Return what tools wrote, from the pairs of the readers."""
+    return [_head(path) for path in sorted((PAIRS / kind).glob("captured_*")) if path.suffix != ".json"]
+
+
 def _make_logs() -> dict[str, list[bytes]]:
     """Return logs of each form, by the kind of their reader."""
     recorded = (
@@ -168,8 +173,7 @@ def _make_logs() -> dict[str, list[bytes]]:
         "wandb": [logs.wandb_csv(20), logs.wandb_lines(20)],
         "prometheus": [logs.prometheus_answer(DCGM_FI_DEV_XID_ERRORS=["0", "79"], DCGM_FI_DEV_FB_USED=["1"])],
     }
-    captures = {kind: sorted((CAPTURES / kind / "captures").glob("*")) for kind in others}
-    found = {kind: [*map(str.encode, own), *map(_head, captures[kind])] for kind, own in others.items()}
+    found = {kind: [*map(str.encode, own), *_list_captures(kind)] for kind, own in others.items()}
     return found | {"nvidia_smi": [*map(str.encode, texts), *map(_head, sorted(samples))]}
 
 
@@ -264,7 +268,6 @@ def _read_recording(path: Path) -> None:
 @cache
 def make_targets() -> dict[str, Target]:
     """Return every target by its name."""
-    hosts = [_head(path) for path in sorted((CAPTURES / "host/captures").glob("*"))]
     recorded = {
         "schema": "gpureport.record/1",
         "command": ["a"],
@@ -285,7 +288,7 @@ def make_targets() -> dict[str, Target]:
     targets |= {f"option {words}": _typed(words, texts) for words, texts in OPTIONS.items()}
     return targets | {
         "host log": Target(
-            seeds=[*hosts, logs.timechart()],
+            seeds=[*_list_captures("host"), logs.timechart()],
             read=lambda path: read(path.parent / "gpu.csv", host=path, tz="UTC"),
             prepare=_write_log_of_captures,
         ),

@@ -8,11 +8,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
-<<<<<<< HEAD
-=======
-from gpureport.importers import IMPORTERS, Labels, Reading, ReadOptions, find_runs
-from gpureport.importers.protocol.column_map import read_column_map as read_map
->>>>>>> main
 from gpureport.testing import Recording
 from tests.importers.accounts import kept
 from tests.support import logs
@@ -56,30 +51,8 @@ def test_every_moment_becomes_rows(tmp_path: Path, form: str) -> None:
         assert coded.series.equals(found.series), encoding
 
 
-<<<<<<< HEAD
 @FORMS
 @BOUNDED
-=======
-@pytest.mark.parametrize("form", [form for form in ROWS if form != "mapped"])
-def test_no_form_is_taken_for_two(form: str) -> None:
-    """A log is recognised by one importer."""
-    kind, make, _ = ROWS[form]
-    head = make(6).encode()
-    assert [each.kind for each in IMPORTERS if each.identify(head)] == [kind]
-
-
-@pytest.mark.parametrize(
-    "text", [written_logs.log(), "timestamp,cpu_percent\n2026-03-14T09:00:00,5\n", "{}\n", "[1, 2]\n", "a,b\n1,2\n"]
-)
-def test_other_files_are_none_of_them(text: str) -> None:
-    """Neither a log of nvidia-smi nor any JSON or table is taken for a neighbour's."""
-    kinds = {each.kind for each in IMPORTERS if each.identify(text.encode())}
-    assert kinds <= {"nvidia_smi"}
-
-
-@pytest.mark.parametrize("form", ROWS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
->>>>>>> main
 @given(data=st.data())
 def test_a_cut_costs_the_last_moment_at_most(tmp_path: Path, form: str, data: st.DataObject) -> None:
     """A log cut at any byte keeps every moment that was whole, and accounts for the rest."""
@@ -109,19 +82,6 @@ def test_nul_bytes_cost_their_moment_at_most(tmp_path: Path, form: str, data: st
     except SourceError:
         return
     assert kept(found) >= 5 * rows
-
-
-def test_captures_are_of_their_tool() -> None:
-    """What a tool wrote is read by its own importer, and what host tools wrote is no log of GPUs."""
-    paths = sorted(Path(__file__).parent.glob("logs/*/captures/*"))
-    assert len(paths) > 20
-    for path in paths:
-        kind = path.parent.parent.name
-        try:
-            (found,) = {source.kind for source in logs.read(path).run.sources}
-        except SourceError:
-            found = "host"
-        assert found == kind, path
 
 
 @pytest.mark.parametrize("text", ["timestamp,cpu_percent\n2026-03-14T09:00:00,5\n", "{}\n", "[1, 2]\n", "a,b\n1,2\n"])

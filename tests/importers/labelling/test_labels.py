@@ -111,13 +111,11 @@ def labelled(  # noqa: PLR0913 - each argument is something a test varies
         ({"path": "v0.4411.csv"}, None),
         # machine and time
         ({"tags": {"host": "GPU01.cluster.example"}}, "4411"),
-        ({"path": "log-gpu02_20261003.csv"}, "4411"),
-        ({"path": "gpu03.csv", "start": 3 * HOUR, "length": 9 * HOUR}, "4413_7"),
-        ({"path": "gpu03.csv", "start": 1800, "length": 3 * HOUR}, None),
-        ({"path": "gpu01.csv", "start": 2 * HOUR}, None),
-        # on a shared machine the job as long as the log, otherwise none
-        ({"path": "gpu04.csv", "start": 20, "length": 1770}, "4414"),
-        ({"path": "gpu04.csv", "start": 300, "length": 600}, None),
+        ({"tags": {"host": "gpu03"}, "start": 3 * HOUR, "length": 9 * HOUR}, "4413_7"),
+        ({"tags": {"host": "gpu01"}, "start": 2 * HOUR}, None),
+        ({"path": "gpu02.csv"}, None),
+        # on a shared machine none
+        ({"tags": {"host": "gpu04"}, "start": 300, "length": 600}, None),
         ({"path": "other.csv"}, None),
     ],
     ids=str,
@@ -133,7 +131,7 @@ def test_a_job_that_is_stated_and_not_there_is_no_other_job_of_the_machine(tmp_p
 
 def test_columns_are_tags(tmp_path: Path) -> None:
     """Those of sacct under the names of labels, of the machines only the run's; steps are no rows; a quote is text."""
-    assert labelled(tmp_path, "gpu01.csv", tags={"node": "gpu01"}) == {
+    assert labelled(tmp_path, tags={"node": "gpu01"}) == {
         "job": "4411",
         "job_name": "resnet",
         "user": "ada",
@@ -180,7 +178,7 @@ def test_times_are_compared_in_one_base(
 ) -> None:
     """Local times with local times, stamps with a zone with those in UTC; nothing else is assumed."""
     text = f"JobID|NodeList|Start|End\n7|gpu01|{start}|{end}\n"
-    assert labelled(tmp_path, "gpu01.csv", text=text, zone=zone).get("job") == expected
+    assert labelled(tmp_path, text=text, zone=zone, tags={"host": "gpu01"}).get("job") == expected
 
 
 def test_a_job_that_was_started_twice_is_told_by_time(tmp_path: Path) -> None:
@@ -188,7 +186,7 @@ def test_a_job_that_was_started_twice_is_told_by_time(tmp_path: Path) -> None:
         f'81,{user},"n[1-2]",2026-10-03 {start}:00:00,2026-10-03 {start + 1}:00:00\n'
         for user, start in (("ada", 9), ("bob", 12))
     )
-    assert labelled(tmp_path, "n1.csv", text=text)["user"] == "ada"
+    assert labelled(tmp_path, text=text, tags={"host": "n1"})["user"] == "ada"
     assert labelled(tmp_path, "job81.csv", 3.1 * HOUR, text=text)["user"] == "bob"
 
 
