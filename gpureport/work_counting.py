@@ -6,6 +6,8 @@ import numpy as np
 
 from gpureport.columns import BoolArray, FloatArray, IntArray
 
+_LONGEST = 1e10
+"""Seconds for which a point can speak: a rate of next to nothing would have it speak for longer than clocks count."""
 _PAUSE_FACTOR = 5.0
 """A time between two points above this many usual ones holds a pause without work (pragmatic)."""
 _EXCESS = 1.5
@@ -83,7 +85,7 @@ def count_by_rates(
     if earliest is not None and earliest < times[0]:
         available = float(times[0] - earliest) / 1e6
         span, work = min(span, available), min(work, float(rates[0]) * available)
-    if not np.isfinite([span, work, amounts.sum(), logged.sum()]).all():
+    if not np.isfinite([span, work, amounts.sum(), logged.sum()]).all() or span > _LONGEST:
         return None
     return CountedWork(
         times=np.concatenate([[times[0] - round(span * 1e6)], times]),

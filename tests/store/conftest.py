@@ -1,13 +1,13 @@
-"""Stores with a run in them, and the process that forks ingests."""
+"""Stores with a run in them, the program, and the process that forks ingests."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from gpureport.store import Store
-from tests.store.forking import Forks
-from tests.store.runs import Known, known
+from tests.cli.program import Program, program
+from tests.store.forking import Forks, Order
+from tests.store.runs import Known, noisy, read_store
 
 
 @pytest.fixture(scope="session")
@@ -19,12 +19,31 @@ def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
 
 
 @pytest.fixture(scope="session")
-def before(tmp_path_factory: pytest.TempPathFactory) -> Known:
-    """A store with one run, which tests copy."""
-    return known(tmp_path_factory.mktemp("before"))
+def before(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Known:
+    """A store with one run, which tests copy; and the other run, from a store of its own."""
+    folder = tmp_path_factory.mktemp("before")
+    known = Known(folder=folder / "store", old=folder / "old.csv", new=folder / "new.csv", runs={}, old_id="")
+    for seed, log in enumerate(("old", "new")):
+        (folder / f"{log}.csv").write_text(noisy(seed))
+    for words in (
+        known.ingest("old", known.folder, "--name", "old", "--step", "a", "--tag", "by=hand"),
+        known.ingest("new", folder / "other"),
+    ):
+        assert forks.run(Order(arguments=words)).code == 0
+    old = read_store(known.folder)
+    (old_id,) = old
+    return Known(
+        folder=known.folder, old=known.old, new=known.new, runs=old | read_store(folder / "other"), old_id=old_id
+    )
 
 
 @pytest.fixture
-def store(before: Known, tmp_path: Path) -> Store:
+def store(before: Known, tmp_path: Path) -> Path:
     """A copy of that store."""
     return before.copy(tmp_path / "store")
+
+
+@pytest.fixture
+def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
+    """The program, run in an empty folder."""
+    return program(capsys, monkeypatch, tmp_path)

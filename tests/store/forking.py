@@ -23,8 +23,6 @@ from typing import Any, NoReturn
 from tests.faults.fault import Fault, arm_fault, count_readings, set_clock_back, stop_clock
 
 ROOT = Path(__file__).parents[2]
-ROW_GROUP = 400
-"""Rows of a row group there: few, so that a small log is written in many steps."""
 _PATIENCE = 120
 """Seconds after which a process is taken to hang."""
 _STEPS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "ctypes.dlsym"}
@@ -126,7 +124,7 @@ class Forks:
 
 
 def _child(order: Order, out: int, err: int) -> NoReturn:
-    from gpureport.cli import main  # noqa: PLC0415 - in the forking process alone
+    from gpureport.cli.main import main  # noqa: PLC0415 - in the forking process alone
 
     # one that hangs ends, and its test with it
     signal.alarm(_PATIENCE)
@@ -225,13 +223,9 @@ def _read_order(entry: dict[str, Any]) -> Order:
 
 
 def serve() -> None:
-    """Import everything an ingest needs, then take orders until there are no more."""
-    from gpureport import importers  # noqa: PLC0415 - in the forking process alone
-    from gpureport.cli.commands import ingest, runs  # noqa: PLC0415 - as above
-    from gpureport.store import series_file  # noqa: PLC0415 - as above
+    """Import what every command needs, then take orders until there are no more."""
+    import gpureport.cli.main  # noqa: F401, PLC0415 - in the forking process alone
 
-    del importers, ingest, runs
-    series_file.ROW_GROUP = ROW_GROUP
     for line in sys.stdin:
         results = _run([_read_order(entry) for entry in json.loads(line)])
         sys.stdout.write(json.dumps([asdict(result) for result in results]) + "\n")

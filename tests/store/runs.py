@@ -1,17 +1,19 @@
-"""Logs large enough to be written in several steps, and a store that holds one of them."""
+"""Logs large enough to be written in several steps, a store that holds one of them, and what its files say."""
 
+import json
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+from pyarrow import parquet
 
-from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_runs
-from gpureport.store import Store
-from gpureport.testing import Recording
-from tests.importers.written_logs import HEADER, row
-from tests.local_place import local
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
+from tests.support import logs
 
 SCALE = int(os.environ.get("GPUREPORT_TRIALS", "1"))
 """How many times more trials are made than in an ordinary run of the tests."""
@@ -21,51 +23,81 @@ _ROWS = 1500
 def noisy(seed: int, rows: int = _ROWS, gpus: int = 2) -> str:
     """Return a log whose values differ from row to row."""
     lines = [
-        row(second, gpu, util=(second * 31 + gpu * 7 + seed) % 100, power=f"{second * (7919 + seed) % 1000}.50 W")
+        logs.row(second, gpu, util=(second * 31 + gpu * 7 + seed) % 100, power=f"{second * (7919 + seed) % 1000}.50 W")
         for second in range(rows)
         for gpu in range(gpus)
     ]
-    return "\n".join([HEADER, *lines, ""])
+    return "\n".join([logs.HEADER, *lines, ""])
 
 
 def reading(log: Path, labels: Labels | None = None) -> Reading:
-    """Return a log being read."""
+    """Return a log being read, for the rooms that still write to a store below the program."""
     (inputs,) = find_runs(log)
     return Reading(inputs, ReadOptions(), labels or Labels())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """A run as its files have it: what `run.json` says, and its rows."""
+
+    folder: Path
+    said: dict[str, Any]
+    rows: pa.Table
+
+    @property
+    def run(self) -> dict[str, Any]:
+        run: dict[str, Any] = self.said["run"]
+        return run
+
+    @property
+    def labels(self) -> tuple[str, str | None, dict[str, str]]:
+        return self.run["name"], self.run["step"], self.run["tags"]
+
+
+def read_store(store: Path) -> dict[str, Stored]:
+    """Return every run of a store by its id; the file of its rows is the one that was hashed."""
+    found = {}
+    for path in sorted(store.glob("runs/[!.]*/run.json")):
+        said, series = json.loads(path.read_text()), path.with_name("hardware.parquet").read_bytes()
+        assert said.get("series_sha256") in {None, sha256(series).hexdigest()}, path
+        found[path.parent.name] = Stored(
+            folder=path.parent, said=said, rows=parquet.read_table(pa.BufferReader(series))
+        )
+    return found
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return every file of a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def leftovers(store: Path) -> list[Path]:
+    """Return what writers left anywhere in a store."""
+    return [path for path in store.rglob("*") if ".tmp" in path.name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """A store that holds `old` and not `new`, their logs, and what they are read as."""
+    """A store that holds the run of the log `old` and not of `new`, and what each is stored as."""
 
     folder: Path
     old: Path
     new: Path
-    old_recording: Recording
-    new_series: pa.Table
+    runs: dict[str, Stored]
+    old_id: str
 
-    def copy(self, folder: Path) -> Store:
+    def copy(self, folder: Path) -> Path:
         """Return a copy of the store."""
         shutil.copytree(self.folder, folder)
-        return Store(folder)
+        return folder
+
+    def ingest(self, log: str, store: Path, *more: str) -> Sequence[str]:
+        """Return the command that reads a log into a store."""
+        return ("ingest", str(getattr(self, log)), *more, "--store", str(store))
 
 
-def known(folder: Path) -> Known:
-    """Make such a store in a folder."""
-    old, new = folder / "old.csv", folder / "new.csv"
-    old.write_text(noisy(0))
-    new.write_text(noisy(1))
-    store = Store(folder / "store")
-    entry = store.write(reading(old, Labels(name="old", step="a", tags=(("by", "hand"),))), IMPORTER_VERSION)
-    return Known(
-        folder=local(store.folder),
-        old=old,
-        new=new,
-        old_recording=store.read(entry),
-        new_series=reading(new).recording().series,
-    )
-
-
-def leftovers(store: Store) -> list[Path]:
-    """Return what writers left anywhere in a store."""
-    return [path for path in local(store.folder).rglob("*") if ".tmp" in path.name]
+def unsign(path: Path, **run: object) -> None:
+    """Make a run what it was before `run.json` and the series had a checksum, and say something else of it."""
+    content = {key: value for key, value in json.loads(path.read_text()).items() if "sha256" not in key}
+    content["run"] |= run
+    path.write_text(json.dumps(content))

@@ -1,352 +1,336 @@
-"""Runs on disk: the same out as in, whole or not at all."""
+"""Runs on disk: the same out as in, whole or not at all, and what other tools and earlier versions make of them."""
 
 import json
 import os
-import re
-import signal
-import subprocess
-import sys
-import time
-from dataclasses import replace
+import random
+import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pandas as pd
 import polars as pl
 import pytest
+from pyarrow import compute as pc
 from pyarrow import parquet
 
-from gpureport.errors import SourceError, StoreError
-from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_runs
-from gpureport.store import Entry, Store, run_json
-from gpureport.store.stored_names import list_stored_names
-from gpureport.testing import Work
-from tests.importers.written_logs import HEADER, log, row
-from tests.local_place import local
-from tests.store.runs import leftovers
+import gpureport as api
+from tests.cli.program import Outcome, Program
+from tests.store.forking import Forks, Order
+from tests.store.runs import SCALE, Known, contents, leftovers, noisy, read_store, unsign
+from tests.support.logs import HEADER, log, row, write
 
+EARLIER = sorted(Path(__file__).with_name("earlier").iterdir())
+"""Stores as versions wrote them: before `run.json` had a checksum; with one, every metric in the Parquet file; with row
+groups that were encoded one by one."""
 HOST = "timestamp,cpu_percent\n" + "".join(f"2026-03-14T09:00:{second:02d}.500,{second}\n" for second in range(20))
-LABELS = Labels(step="b", params=(("batch", "64"),), tags=(("team", "x"),), work=Work(amount=10, unit="steps"))
+LABELS = ("--step", "b", "--param", "batch=64", "--tag", "team=x", "--work", "10:steps")
+TRIALS = 150 * SCALE
+_MAGIC = 8
 
 
-def reading(folder: Path, content: str = "", labels: Labels | None = None) -> Reading:
-    """Return a log of this content with a host CSV beside it, being read."""
-    folder.mkdir(exist_ok=True)
-    (folder / "gpu.csv").write_text(content or log(20, gpus=3))
-    (folder / "host.csv").write_text(HOST)
-    (inputs,) = find_runs(folder / "gpu.csv", [folder / "host.csv"])
-    return Reading(inputs, ReadOptions(), labels or Labels())
+def ok(done: Outcome) -> str:
+    assert done.code == 0, done.err
+    return done.out
 
 
-def stored(store: Store, folder: Path, content: str = "") -> Entry:
-    """Put such a run into the store."""
-    return store.write(reading(folder, content), IMPORTER_VERSION)
+def analysis(gpureport: Program, *words: str) -> Any:  # noqa: ANN401 - JSON
+    """Return what an analysis says of a run and of its data."""
+    (found,) = json.loads(ok(gpureport("analyze", *words, "--format", "json")))["runs"]
+    return found
 
 
-def test_what_went_in_comes_out(tmp_path: Path) -> None:
-    """A run read from the store equals the run read from its log."""
-    store = Store(tmp_path / "store")
-    entry = store.write(reading(tmp_path / "a", labels=LABELS), IMPORTER_VERSION)
-    direct = reading(tmp_path / "a", labels=LABELS).recording()
-    back = store.read(entry)
-    assert back.run == direct.run
-    assert back.series.equals(direct.series)
-
-
-def test_row_groups_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run written in many row groups, in small pieces, is the same; no device that fills one shares it."""
-    monkeypatch.setattr("gpureport.importers.decoding.pieces.pieces.__defaults__", (500,))
-    monkeypatch.setattr("gpureport.store.series_file.ROW_GROUP", 7)
-    monkeypatch.setattr("gpureport.store.series_file.SHARED_ROWS", 7)
-    store = Store(tmp_path / "store")
-    entry = stored(store, tmp_path / "a", log(50, gpus=3))
-    file = parquet.ParquetFile(local(entry.folder) / "hardware.parquet")
-    for index in range(file.num_row_groups):
-        assert len(set(file.read_row_group(index).column("device").to_pylist())) == 1
-    assert file.num_row_groups > 10
-    (direct,) = [reading(tmp_path / "a", log(50, gpus=3)).recording()]
-    assert store.read(entry).series.equals(direct.series)
-
-
-def test_a_column_named_late_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An unknown column that a header in the middle of a long log names is in the file, null before."""
-    monkeypatch.setattr("gpureport.importers.decoding.pieces.pieces.__defaults__", (500,))
-    monkeypatch.setattr("gpureport.store.series_file.ROW_GROUP", 7)
-    text = log(40) + "\n".join([f"{HEADER}, new.field", *(f"{row(second)}, odd" for second in range(40, 60)), ""])
-    store = Store(tmp_path / "store")
-    entry = stored(store, tmp_path / "a", text)
-    series = store.read(entry).series
-    assert series.column("extra_new_field").to_pylist()[:60] == [None] * 40 + ["odd"] * 20
-    assert series.equals(reading(tmp_path / "a", text).recording().series)
-    assert {path.name for path in entry.folder.iterdir()} == {"hardware.parquet", "run.json"}
-
-
-def test_other_tools_read_it(tmp_path: Path) -> None:
-    """DuckDB, polars and pandas read a whole fleet of runs, whatever columns each has."""
-    store = Store(tmp_path / "store")
-    stored(store, tmp_path / "a")
-    stored(store, tmp_path / "b", "timestamp, temperature.gpu\n2026/03/14 09:00:05.000, 40\n")
-    pattern = tmp_path / "store" / "runs" / "*" / "hardware.parquet"
-    used, hot = "gpu_utilization_ratio", "gpu_temperature_celsius"
-    union = f"read_parquet('{pattern}', union_by_name = true)"
-    query = f"select run_id, count({used}), max({hot}) from {union} group by 1"  # noqa: S608 - a path of this test
-    rows = duckdb.connect().execute(query).fetchall()
-    assert sorted((count, most) for _, count, most in rows) == [(0, 40.0), (60, None)]
-    files = sorted((tmp_path / "store" / "runs").glob("*/hardware.parquet"))
-    polars = pl.concat(map(pl.scan_parquet, files), how="diagonal").group_by("run_id")
-    counted = polars.agg(pl.col(used).count(), pl.col(hot).max()).collect()
-    assert sorted(counted.select(used, hot).rows()) == [(0, 40.0), (60, None)]
-    pandas = pd.concat(map(pd.read_parquet, files)).groupby("run_id", observed=True)
-    assert sorted(pandas[used].count()) == [0, 60]
-    assert pandas[hot].max().dropna().tolist() == [40.0]
-
-
-def test_a_file_holds_what_was_recorded(tmp_path: Path) -> None:
-    """Besides the id of the run there are the columns that a source has, and no others."""
-    entry = stored(Store(tmp_path / "store"), tmp_path / "a")
-    names = parquet.read_schema(local(entry.folder) / "hardware.parquet").names
-    assert names == ["run_id", *entry.stored.columns]
-    assert names[1:4] == ["device", "timestamp", "imputed"]
-    assert {*names[4:]} == {
-        *("gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts", "cpu_utilization_ratio")
+def test_what_went_in_comes_out(gpureport: Program, tmp_path: Path) -> None:
+    """A run from the store is that of its log: its rows, labels, quality and all that is found in it."""
+    write(tmp_path, gpu=log(20, gpus=3), host=HOST)
+    words = ("gpu.csv", "--host", "host.csv", *LABELS)
+    ok(gpureport("ingest", *words))
+    (run_id,) = read_store(tmp_path / ".gpureport")
+    assert analysis(gpureport, run_id) == analysis(gpureport, *words)
+    ok(gpureport("runs", "export", run_id, "-o", "out.parquet"))
+    (direct,) = api.read("gpu.csv", host="host.csv")
+    names = direct.series.column_names
+    assert parquet.read_table("out.parquet").select(names).to_pylist() == direct.series.to_pylist()
+    assert parquet.read_schema(f".gpureport/runs/{run_id}/hardware.parquet").names == ["run_id", *names]
+    assert {*names} == {
+        *("device", "timestamp", "imputed", "gpu_utilization_ratio", "gpu_memory_used_bytes"),
+        *("gpu_power_watts", "cpu_utilization_ratio"),
     }
 
 
-def test_the_same_bytes_are_the_same_run(tmp_path: Path) -> None:
-    """Identity is content and placement, not the path; other placement is another run."""
-    first = reading(tmp_path / "a").run_id
-    assert reading(tmp_path / "b").run_id == first
-    (inputs,) = find_runs(tmp_path / "a" / "gpu.csv", [tmp_path / "a" / "host.csv"])
-    assert Reading(inputs, ReadOptions(tz="UTC"), Labels()).run_id != first
+def test_long_and_short_devices_are_read_as_they_were(gpureport: Program, tmp_path: Path) -> None:
+    """Long ones have row groups of their own, short ones share them, and neither shows."""
+    ticks = [n / 100 for n in range(200_000)]
+    stamps = [f"2026/03/14 {9 + int(at) // 3600:02}:{int(at) // 60 % 60:02}:{at % 60:06.3f}" for at in ticks]
+    lines = [f"{stamp}, 0, {n % 101} %" for n, stamp in enumerate(stamps)]
+    for gpu in (1, 2, 3):
+        lines += [f"{stamp}, {gpu}, {n % 97} %" for n, stamp in enumerate(stamps[: 90 * gpu])]
+    write(tmp_path, gpu="\n".join(["timestamp, index, utilization.gpu [%]", *lines, ""]))
+    ok(gpureport("ingest", "gpu.csv"))
+    (stored,) = read_store(tmp_path / ".gpureport").values()
+    (direct,) = api.read("gpu.csv")
+    names = ["device", "timestamp", "gpu_utilization_ratio"]
+    ok(gpureport("runs", "export", stored.run["id"], "-o", "out.parquet"))
+    exported = parquet.read_table("out.parquet").select(names)
+    for device in ("gpu:0", "gpu:1", "gpu:2", "gpu:3"):
+        rows = direct.rows_of(device).select(names[1:])
+        own = exported.filter(pc.field("device") == device).select(names[1:])
+        assert own.to_pylist() == rows.to_pylist(), device
+    assert parquet.ParquetFile("out.parquet").num_row_groups > 1
+    assert analysis(gpureport, stored.run["id"])["statistics"] == analysis(gpureport, "gpu.csv")["statistics"]
 
 
-def test_a_run_is_looked_for_by_size_first(tmp_path: Path) -> None:
-    """Only a run whose sources have the same sizes may be the same; one stored without sizes may be any."""
-    store = Store(tmp_path / "store")
-    assert not store.may_hold([1])
-    entry = stored(store, tmp_path / "a")
-    sizes = reading(tmp_path / "a").sizes
-    assert (store.may_hold(sizes), store.may_hold(sizes[::-1]), store.may_hold(sizes[:1])) == (True, True, False)
-    old = replace(entry.run, sources=tuple(replace(each, bytes=None) for each in entry.run.sources))
-    (local(entry.folder) / "run.json").write_text(run_json.dump_run(replace(entry.stored, run=old)))
-    assert store.may_hold(sizes[:1])
+def test_a_column_named_late_is_kept(gpureport: Program, tmp_path: Path) -> None:
+    """An unknown column that a header in the middle of a log names is in the file, null before."""
+    write(tmp_path, gpu=log(40) + "\n".join([f"{HEADER}, new.field", *(f"{row(s)}, odd" for s in range(40, 60)), ""]))
+    ok(gpureport("ingest", "gpu.csv"))
+    (stored,) = read_store(tmp_path / ".gpureport").values()
+    assert stored.rows.column("extra_new_field").to_pylist() == [None] * 40 + ["odd"] * 20
 
 
-def test_a_failed_read_leaves_nothing(tmp_path: Path) -> None:
-    """A log that turns out useless leaves no folder behind, and the run stored before is untouched."""
-    store = Store(tmp_path / "store")
-    with pytest.raises(SourceError):
-        stored(store, tmp_path / "a", "timestamp, uuid\n2026/03/14 09:00:00.000, x\n")
-    assert list((tmp_path / "store" / "runs").iterdir()) == []
-
-
-def test_a_kill_in_the_middle_leaves_no_run(tmp_path: Path) -> None:
-    """A writer that is killed while writing leaves nothing a reader takes for a run."""
-    (tmp_path / "gpu.csv").write_text(log(3))
-    script = (
-        "import os, time\nfrom pathlib import Path\n"
-        "from gpureport.importers import *\nfrom gpureport.store import Store\n"
-        "(inputs,) = find_runs(Path('gpu.csv'))\nreading = Reading(inputs, ReadOptions(), Labels())\n"
-        "read = reading.batches\n"
-        "def slow():\n    yield from read()\n    print('half', flush=True)\n    time.sleep(60)\n"
-        "reading.batches = slow\nStore(Path('store')).write(reading, '1')\n"
+def test_other_tools_read_runs_of_every_version(gpureport: Program, tmp_path: Path) -> None:
+    """DuckDB, polars and pandas read a fleet as one table, whatever columns each has."""
+    write(tmp_path, a=noisy(0, 30), b="timestamp, temperature.gpu\n2026/03/14 09:00:05.000, 40\n")
+    ok(gpureport("ingest", "a.csv"))
+    ok(gpureport("ingest", "b.csv"))
+    files = [*Path(".gpureport").glob("runs/*/hardware.parquet")]
+    files += [path for store in EARLIER for path in store.glob("runs/*/hardware.parquet")]
+    used, hot, expected = "gpu_utilization_ratio", "gpu_temperature_celsius", (24 * 3 + 60, 36 * 3 + 61, 40.0)
+    query = (
+        f"select count({used}), count(*), max({hot}) from read_parquet({list(map(str, files))}, union_by_name = true)"  # noqa: S608 - a test
     )
-    process = subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"half\n"
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    process.stdout.close()
-    assert Store(tmp_path / "store").entries() == []
+    assert duckdb.connect().execute(query).fetchall() == [expected]
+    polars, pandas = pl.concat(map(pl.read_parquet, files), how="diagonal"), pd.concat(map(pd.read_parquet, files))
+    assert (polars[used].count(), len(polars), polars[hot].max()) == expected
+    assert (pandas[used].count(), len(pandas), pandas[hot].max()) == expected
 
 
-def test_readers_never_see_half_a_run(tmp_path: Path) -> None:
-    """While two writers replace a run again and again, readers always find it whole, and nothing is left behind."""
-    store = Store(tmp_path / "store")
-    entry = stored(store, tmp_path / "a")
-    script = (
-        "import sys\nfrom pathlib import Path\nfrom gpureport.importers import *\nfrom gpureport.store import Store\n"
-        "(inputs,) = find_runs(Path('a/gpu.csv'), [Path('a/host.csv')])\n"
-        "for _ in range(25):\n    Store(Path('store')).write(Reading(inputs, ReadOptions(), Labels()), '1')\n"
-    )
-    expected = store.read(entry)
-    writers = [subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path) for _ in range(2)]
-    reads = 0
-    while any(writer.poll() is None for writer in writers):
-        (found,) = store.entries()
-        assert store.read(found).series.equals(expected.series)
-        reads += 1
-        time.sleep(0.002)
-    assert [writer.returncode for writer in writers] == [0, 0]
-    assert reads > 10
-    assert [path.name for path in (tmp_path / "store" / "runs").iterdir()] == [entry.run.id]
+@pytest.mark.parametrize("earlier", EARLIER, ids=lambda path: path.name)
+def test_a_store_of_an_earlier_version(gpureport: Program, tmp_path: Path, earlier: Path) -> None:
+    """Every value, gap, device and label is what was logged; it takes labels and new runs, and has checksums then."""
+    shutil.copytree(earlier, tmp_path / ".gpureport")
+    said = analysis(gpureport, "run")
+    assert (said["run"]["name"], said["run"]["step"], said["run"]["tags"]) == ("run", "a", {"by": "hand"})
+    assert [device["id"] for device in said["run"]["devices"]] == ["gpu:0", "gpu:1", "host"]
+    ok(gpureport("runs", "export", "run", "-o", "out.parquet"))
+    rows = parquet.read_table("out.parquet").to_pylist()
+    of = {device: [each for each in rows if each["device"] == device] for device in ("gpu:0", "gpu:1", "host")}
+    assert [round(100 * each["gpu_utilization_ratio"]) for each in of["gpu:1"]] == [
+        second * 7 + 3 for second in range(12)
+    ]
+    assert [round(100 * each["cpu_utilization_ratio"]) for each in of["host"]] == [*range(12)]
+    power = [None if second == 5 else 200.5 + second for second in range(12)]
+    assert [each["gpu_power_watts"] for each in of["gpu:0"]] == power
+    assert [each["gpu_memory_used_bytes"] for each in of["gpu:1"]] == [1025 * 2**20] * 12
+    assert [each["extra_new_field"] for each in of["gpu:0"]] == ["even", "odd"] * 6
+    write(tmp_path, new=noisy(0, 30))
+    ok(gpureport("runs", "step", "run", "c"))
+    ok(gpureport("ingest", "new.csv"))
+    found = read_store(tmp_path / ".gpureport")
+    assert sorted(len(each.rows) for each in found.values()) == [36, 60]
+    assert all("sha256" in each.said for each in found.values())
 
 
-def test_old_leftovers_are_swept(tmp_path: Path) -> None:
+def test_the_same_bytes_are_the_same_run(gpureport: Program, tmp_path: Path) -> None:
+    """Identity is content and placement, not the path; other placement is another run; a run is found from below."""
+    for place in ("a", "b"):
+        write(tmp_path / place, gpu=log(30))
+        ok(gpureport("ingest", f"{place}/gpu.csv"))
+    assert len(read_store(tmp_path / ".gpureport")) == 1
+    (tmp_path / "x/y").mkdir(parents=True)
+    os.chdir("x/y")
+    ok(gpureport("ingest", "../../a/gpu.csv", "--tz", "UTC"))
+    assert len(read_store(tmp_path / ".gpureport")) == 2
+    assert list((tmp_path / "x/y").iterdir()) == []
+
+
+def test_a_failed_read_leaves_nothing(gpureport: Program, tmp_path: Path) -> None:
+    write(tmp_path, gpu="timestamp, uuid\n2026/03/14 09:00:00.000, x\n")
+    assert gpureport("ingest", "gpu.csv").code == 3
+    assert list((tmp_path / ".gpureport/runs").iterdir()) == []
+
+
+def test_old_leftovers_are_swept(before: Known, store: Path, gpureport: Program, tmp_path: Path) -> None:
     """What a killed writer left a day ago goes with the next write; what another writer or a person has stays."""
-    store = Store(tmp_path / "store")
-    stored(store, tmp_path / "a")
-    runs = tmp_path / "store" / "runs"
     for name in ("run-1-0123abcd", "0123456789abcdef-old", "new-1-0123abcd", "mine"):
-        (runs / f".tmp-{name}").mkdir()
+        (store / "runs" / f".tmp-{name}").mkdir()
         if not name.startswith("new"):
-            os.utime(runs / f".tmp-{name}", (1, 1))
-    stored(store, tmp_path / "b", log(30))
-    assert sorted(path.name for path in runs.glob(".tmp-*")) == [".tmp-mine", ".tmp-new-1-0123abcd"]
-
-
-def test_a_run_that_is_a_link_leaves_nothing(tmp_path: Path) -> None:
-    """Where the folder of a run is a link, the run replaces it; what it led to stays, and so does nothing else."""
-    store = Store(tmp_path / "store")
-    folder = local(stored(store, tmp_path / "a").folder)
-    elsewhere = folder.rename(tmp_path / "elsewhere")
-    folder.symlink_to(elsewhere)
-    (folder.parent / ".tmp-run-1-0123abcd").symlink_to(elsewhere)
-    os.utime(folder.parent / ".tmp-run-1-0123abcd", (1, 1), follow_symlinks=False)
-    stored(store, tmp_path / "a")
-    assert leftovers(store) == []
-    assert folder.is_dir()
-    assert (elsewhere / "run.json").is_file()
-
-
-def test_a_run_that_is_a_link_is_removed(tmp_path: Path) -> None:
-    """The link goes; what it leads to stays."""
-    store = Store(tmp_path / "store")
-    entry = stored(store, tmp_path / "a")
-    elsewhere = local(entry.folder).rename(tmp_path / "elsewhere")
-    local(entry.folder).symlink_to(elsewhere)
-    store.remove(entry)
-    assert (leftovers(store), store.entries()) == ([], [])
-    assert (elsewhere / "run.json").is_file()
-
-
-def test_an_export_sweeps_its_own_leftovers(tmp_path: Path) -> None:
-    """What a killed export left a day ago goes with the next one of that name, and nothing else."""
-    store = Store(tmp_path / "store")
-    entry = stored(store, tmp_path / "a")
+            os.utime(store / "runs" / f".tmp-{name}", (1, 1))
+    ok(gpureport(*before.ingest("new", store)))
+    assert sorted(path.name for path in leftovers(store)) == [".tmp-mine", ".tmp-new-1-0123abcd"]
     for name in ("out.parquet", "other.parquet"):
         (tmp_path / f".tmp-{name}-1-0123abcd").write_text("half")
         os.utime(tmp_path / f".tmp-{name}-1-0123abcd", (1, 1))
-    store.export(entry, tmp_path / "out.parquet")
+    ok(gpureport("runs", "export", "old", "-o", "out.parquet", "--store", str(store)))
     assert [path.name for path in tmp_path.glob(".tmp-*")] == [".tmp-other.parquet-1-0123abcd"]
 
 
-def test_a_damaged_run_does_not_hide_the_others(tmp_path: Path) -> None:
-    """A run.json that cannot be read is named, and the rest is listed."""
-    store = Store(tmp_path / "store")
-    broken, whole = stored(store, tmp_path / "a"), stored(store, tmp_path / "b", log(30))
-    (local(broken.folder) / "run.json").write_text("{")
-    assert [entry.run.id for entry in store.entries()] == [whole.run.id]
-    assert store.damaged() == [broken.folder]
+def test_a_run_that_is_a_link(before: Known, store: Path, gpureport: Program, tmp_path: Path) -> None:
+    """It is replaced or removed, and what it leads to stays."""
+    folder, elsewhere = store / "runs" / before.old_id, tmp_path / "elsewhere"
+    for command in (before.ingest("old", store, "--force"), ("runs", "rm", "old", "--store", str(store))):
+        shutil.rmtree(elsewhere, ignore_errors=True)
+        folder.rename(elsewhere)
+        folder.symlink_to(elsewhere)
+        ok(gpureport(*command))
+        assert (leftovers(store), folder.is_symlink(), (elsewhere / "run.json").is_file()) == ([], False, True)
+    assert not folder.exists()
 
 
-@pytest.mark.parametrize("name", ["hardware.parquet", "training.parquet"])
-def test_series_beyond_the_limit_are_not_read(tmp_path: Path, name: str) -> None:
-    """A file of 20 GB, most of which is a hole, is refused by its size, and named; reading it again is no help."""
-    store = Store(tmp_path / "store")
-    entry = stored(store, tmp_path / "a")
-    entry = replace(entry, stored=replace(entry.stored, training_sha256="0" * 64))
-    (local(entry.folder) / name).touch()
-    os.truncate(local(entry.folder) / name, 20 * 2**30)
-    reads = (store.read, store.open_series) if name == "hardware.parquet" else (store.read,)
-    for read in reads:
-        with pytest.raises(StoreError, match="too large: 21,474,836,480 bytes, at most 4,294,967,296 are") as refused:
-            read(entry)
-        assert refused.value.where.endswith(f"/{name}")
-        assert refused.value.hint == "give a part of it with --from and --to, or a log a node"
-    assert not store.intact(entry)
+def test_labels_change_in_place_and_runs_go(store: Path, before: Known, gpureport: Program) -> None:
+    place = ("--store", str(store))
+    ok(gpureport("runs", "rename", "old", "big", *place))
+    ok(gpureport("runs", "step", before.old_id[:6], "baseline", *place))
+    (stored,) = read_store(store).values()
+    assert stored.labels == ("big", "baseline", {"by": "hand"})
+    mistyped = gpureport("runs", "rm", "bigg", *place)
+    assert (mistyped.code, "'big'" in mistyped.err) == (3, True)
+    ok(gpureport("runs", "rm", "big", *place))
+    assert list((store / "runs").iterdir()) == []
 
 
-def test_series_beyond_the_limit_are_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They could not be read again; no permission and no other store would help."""
-    monkeypatch.setattr("gpureport.store.series_reader.MOST_SERIES_BYTES", 1000)
-    with pytest.raises(StoreError, match=r"store: hardware\.parquet: too large: [\d,]+ bytes, .*; give a part of it"):
-        stored(Store(tmp_path / "store"), tmp_path / "a")
-
-
-def test_labels_change_in_place(tmp_path: Path) -> None:
-    """Name and step change without reading again."""
-    store = Store(tmp_path / "store")
-    entry = stored(store, tmp_path / "a")
-    store.relabel(entry, replace(entry.run, name="big", step="baseline"))
-    assert (store.named("big").run.step, store.named(entry.run.id[:6]).run.name) == ("baseline", "big")
-
-
-def test_a_mistyped_run_is_guessed(tmp_path: Path) -> None:
-    """A name close to one in the store is suggested."""
-    store = Store(tmp_path / "store")
-    entry = stored(store, tmp_path / "a")
-    store.relabel(entry, replace(entry.run, name="baseline"))
-    with pytest.raises(StoreError, match="did you mean 'baseline'"):
-        store.named("basline")
-
-
-def test_removed_runs_are_gone(tmp_path: Path) -> None:
-    """Removing a run takes its folder away."""
-    store = Store(tmp_path / "store")
-    store.remove(stored(store, tmp_path / "a"))
-    assert list((tmp_path / "store" / "runs").iterdir()) == []
-
-
-def test_a_newer_store_is_refused(tmp_path: Path) -> None:
-    """A store of a later format is not touched."""
-    store = Store(tmp_path / "store")
-    stored(store, tmp_path / "a")
-    (tmp_path / "store" / "store.json").write_text(json.dumps({"format": 2}))
-    with pytest.raises(StoreError, match="format 2 is newer than 1; upgrade gpureport"):
-        Store(tmp_path / "store")
-
-
-@pytest.mark.parametrize("number", ["1e400", "[", "null"])
-def test_a_marker_that_names_no_format_is_refused(tmp_path: Path, number: str) -> None:
-    """An infinite one, too."""
-    stored(Store(tmp_path / "store"), tmp_path / "a")
-    (tmp_path / "store" / "store.json").write_text(f'{{"format": {number}}}')
-    with pytest.raises(StoreError, match=r"store\.json: cannot be read; restore it"):
-        Store(tmp_path / "store")
+@pytest.mark.parametrize("text", ['{"format": 2}', '{"format": 1e400}', '{"format": [}', '{"format": null}'])
+def test_a_store_of_another_format_is_refused(store: Path, gpureport: Program, text: str) -> None:
+    (store / "store.json").write_text(text)
+    held = contents(store)
+    done = gpureport("runs", "list", "--store", str(store))
+    assert (done.code, done.err.count("\n"), contents(store)) == (3, 1, held)
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("id", 5.0), ("name", None), ("step", {}), ("started", "x"), ("ended", 10**30), ("timezone", 1), ("columns", [5])],
+    [
+        ("id", 5.0),
+        ("name", None),
+        ("step", {}),
+        ("started", "x"),
+        ("ended", 10**30),
+        ("timezone", 1),
+        ("started", 1e400),
+    ],
 )
-def test_a_run_of_values_of_another_kind_is_damaged(tmp_path: Path, key: str, value: object) -> None:
-    """A `run.json` without a checksum, as the first version wrote it, may say anything; the other runs are listed."""
-    store = Store(tmp_path / "store")
-    other, entry = stored(store, tmp_path / "b", log(10)), stored(store, tmp_path / "a")
-    path = local(entry.folder) / "run.json"
-    content = {name: said for name, said in json.loads(path.read_text()).items() if "sha256" not in name}
-    (content if key == "columns" else content["run"])[key] = value
-    path.write_text(json.dumps(content))
-    assert [each.run.id for each in store.entries()] == [other.run.id]
-    assert [each.name for each in store.damaged()] == [entry.run.id]
-    with pytest.raises(StoreError, match=r"run\.json: damaged; ingest the run again"):
-        store.get(entry.run.id)
+def test_a_damaged_run_does_not_hide_the_others(
+    before: Known, store: Path, gpureport: Program, key: str, value: object
+) -> None:
+    """A `run.json` without a checksum, as the first version wrote it, may say anything; it is named, and mended."""
+    ok(gpureport(*before.ingest("new", store, "--name", "new")))
+    unsign(store / "runs" / before.old_id / "run.json", **{key: value})
+    listed = gpureport("runs", "list", "--format", "json", "--store", str(store))
+    assert [run["name"] for run in json.loads(listed.out)["runs"]] == ["new"]
+    assert before.old_id in listed.err
+    assert gpureport("analyze", before.old_id, "--store", str(store)).code == 3
+    ok(gpureport(*before.ingest("old", store)))
+    assert len(read_store(store)) == 2
 
 
-def test_a_run_without_a_time_has_no_name(tmp_path: Path) -> None:
-    """Names are listed for the completion of words, which no damaged run may end."""
-    entry = stored(Store(tmp_path / "store"), tmp_path / "a")
-    path = tmp_path / "store" / "runs" / entry.run.id / "run.json"
-    assert [each.id for each in list_stored_names(tmp_path / "store")] == [entry.run.id]
-    path.write_text(re.sub(r'"started": \d+', '"started": 1e400', path.read_text()))
-    assert list_stored_names(tmp_path / "store") == []
+@pytest.mark.parametrize("name", ["run.json", "hardware.parquet"])
+def test_reading_the_log_again_mends_a_run(before: Known, store: Path, gpureport: Program, name: str) -> None:
+    """Without being told to; what is damaged is not exported before."""
+    path = store / "runs" / before.old_id / name
+    path.write_bytes(path.read_bytes()[:-30])
+    assert gpureport("runs", "export", before.old_id, "-o", "out.parquet", "--store", str(store)).code == 3
+    assert not Path("out.parquet").exists()
+    ok(gpureport(*before.ingest("old", store)))
+    assert read_store(store)[before.old_id].rows.equals(before.runs[before.old_id].rows)
 
 
-def test_the_store_is_found_upwards(tmp_path: Path) -> None:
-    """From a folder below, the store above is used."""
-    below = tmp_path / "x" / "y"
-    below.mkdir(parents=True)
-    (tmp_path / ".gpureport").mkdir()
-    assert Store.find(below).folder == tmp_path / ".gpureport"
+def test_series_beyond_the_limit_are_not_read(before: Known, store: Path, gpureport: Program) -> None:
+    """A file of 20 GB, most of which is a hole, is refused by its size, and named."""
+    os.truncate(store / "runs" / before.old_id / "hardware.parquet", 20 * 2**30)
+    done = gpureport("analyze", "old", "--store", str(store))
+    assert (done.code, "hardware.parquet" in done.err, "21,474,836,480" in done.err) == (3, True, True)
 
 
-def test_five_rejected_lines_of_each_reason_are_kept(tmp_path: Path) -> None:
-    store = Store(tmp_path / "store")
-    odd = "".join(f"odd line {number}\n" for number in range(7))
-    entry = stored(store, tmp_path / "a", log(3) + odd + "x" * 300 + "\n")
-    told = json.loads((entry.folder / "run.json").read_text("utf-8"))["run"]["quality"]["rejected"]
-    assert [each["rows"] for each in told] == [8]
-    assert told[0]["examples"] == [{"line": 5 + number, "text": f"odd line {number}"} for number in range(5)]
-    (kept,) = store.named(entry.run.id).run.quality.rejected
-    assert [each.line for each in kept.examples] == [5, 6, 7, 8, 9]
+def test_secrets_are_none_in_a_store(gpureport: Program, tmp_path: Path) -> None:
+    """Names of metrics that differ stay so; a person's own secrets have the names of the log's columns."""
+    (tmp_path / "gpureport.toml").write_text('[secrets]\nnames = ["badge"]\n')
+    lines = [f"{HEADER}, badge, lane", *(f"{row(second)}, 4711, {second % 2}" for second in range(20)), ""]
+    names = ("b:s3cr3t@node", "loss", "a:s3cr3t@node")
+    train = "\n".join(json.dumps({"time": 1_773_478_800 + n, "step": n, name: 1}) for n, name in enumerate(names))
+    write(tmp_path, gpu="\n".join(lines))
+    (tmp_path / "train.jsonl").write_text(train + "\n")
+    ok(gpureport("ingest", "gpu.csv", "--training", "train.jsonl", "--tz", "UTC"))
+    (stored,) = read_store(tmp_path / ".gpureport").values()
+    assert {*stored.rows.column("extra_badge").to_pylist()} == {"***"}
+    assert {*stored.rows.column("extra_lane").to_pylist()} == {"0", "1"}
+    kept = parquet.read_table(stored.folder / "training.parquet").column("name").to_pylist()
+    assert (len({*kept}), "loss" in kept, "s3cr3t" in str(kept)) == (3, True, False)
+
+
+def pages(path: Path) -> list[int]:
+    """Return where the pages of the columns lie in a Parquet file."""
+    metadata, places = parquet.ParquetFile(path).metadata, list[int]()
+    for group in (metadata.row_group(index) for index in range(metadata.num_row_groups)):
+        for column in (group.column(index) for index in range(group.num_columns)):
+            if column.path_in_schema != "run_id":
+                start = column.dictionary_page_offset or column.data_page_offset
+                places += range(start, start + column.total_compressed_size)
+    return places
+
+
+def footer(path: Path) -> list[int]:
+    """Return where the metadata of a Parquet file lie, with their length and the magic number."""
+    content = path.read_bytes()
+    length = int.from_bytes(content[-_MAGIC : -_MAGIC + 4], "little") + _MAGIC
+    return list(range(len(content) - length, len(content)))
+
+
+def flipped(path: Path, places: Sequence[int], trials: int) -> Iterator[None]:
+    """Flip one bit of a file after another, each time anywhere in some places."""
+    chance, whole = random.Random(20261121), path.read_bytes()
+    for _ in range(trials):
+        place = chance.choice(places)
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << chance.randrange(8))]) + whole[place + 1 :])
+        yield
+    path.write_bytes(whole)
+
+
+def exported(gpureport: Program, before: Known, store: Path) -> Any:  # noqa: ANN401 - an Arrow table
+    """Return the rows that the program gives of the run; None where it refuses."""
+    done = gpureport("runs", "export", before.old_id, "-o", "out.parquet", "--store", str(store))
+    assert (done.code, done.err.count("\n")) in {(0, 0), (3, 1)}, done.err
+    return parquet.read_table("out.parquet") if done.code == 0 else None
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("places", [pages, footer])
+def test_a_flip_in_the_series_is_found(before: Known, store: Path, gpureport: Program, places: Any) -> None:  # noqa: ANN401
+    """In the pages, in their headers or in the footer, always."""
+    path = store / "runs" / before.old_id / "hardware.parquet"
+    for _ in flipped(path, places(path), TRIALS):
+        assert exported(gpureport, before, store) is None
+        assert gpureport("analyze", "old", "--store", str(store)).code == 3
+
+
+@pytest.mark.stress
+def test_a_flip_in_the_series_of_an_old_run_is_no_other_value(before: Known, store: Path, gpureport: Program) -> None:
+    """Without a checksum of the file, those of the pages turn nearly all flips into errors; none is a wrong value."""
+    folder = store / "runs" / before.old_id
+    unsign(folder / "run.json")
+    expected, found = analysis(gpureport, "old", "--store", str(store))["statistics"], 0
+    for _ in flipped(folder / "hardware.parquet", pages(folder / "hardware.parquet"), TRIALS):
+        done = gpureport("analyze", "old", "--store", str(store), "--format", "json")
+        found += done.code == 3
+        assert done.code == 3 or json.loads(done.out)["runs"][0]["statistics"] == expected
+    assert found > 0.9 * TRIALS
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("name", ["run.json", "store.json"])
+def test_a_flip_elsewhere_is_an_error_or_does_not_matter(
+    before: Known, store: Path, gpureport: Program, name: str
+) -> None:
+    path = store / name if name == "store.json" else store / "runs" / before.old_id / name
+    place = ("--store", str(store))
+    listed = ok(gpureport("runs", "list", *place))
+    for _ in flipped(path, range(path.stat().st_size), 2 * TRIALS):
+        done = gpureport("runs", "list", *place)
+        assert done.out == listed or done.code == 3 or before.old_id in done.err
+    assert ok(gpureport("runs", "list", *place)) == listed
+
+
+def test_an_ingest_in_another_process_is_the_same(before: Known, forks: Forks, tmp_path: Path) -> None:
+    ended = forks.run(Order(arguments=before.ingest("old", tmp_path / "again", "--name", "old", "--step", "a")))
+    assert (ended.code, ended.err) == (0, "")
+    assert read_store(tmp_path / "again")[before.old_id].rows.equals(before.runs[before.old_id].rows)

@@ -231,6 +231,20 @@ def wrapper_csv(rows: int = 6) -> str:
     return "\n".join(lines) + "\n"
 
 
+def timechart(rows: int = 40) -> bytes:
+    """Return a timechart of AMDuProf, made up in its shape."""
+    lines = [
+        *("AMDPROFILER POWER PROFILE REPORT", "", "PROFILE DETAILS", "Sampling Interval:,100 milli-seconds"),
+        *("Profile Start Time:,Nov-21-2026_23-59-58,", "", "PROFILED COUNTERS", "768.,socket0-package-power,Power,W,x"),
+        *("", "PROFILE RECORDS", "RecordId,Timestamp,socket0-package-power,socket1-package-power,core0-power"),
+    ]
+    for row in range(rows):
+        second, tenth = divmod(580 + row, 10)
+        clock = f"23:59:{second}" if second < 60 else f"0:0:{second - 60}"
+        lines.append(f"{row + 1},{clock}:{tenth}59,   {90 + row}.50,  100.25,    0.12, ")
+    return "\n".join([*lines, ""]).encode()
+
+
 def zstd(content: bytes) -> bytes:
     """Return one zstd frame."""
     sink = pa.BufferOutputStream()

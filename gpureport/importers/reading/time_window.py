@@ -224,7 +224,8 @@ class CutReading:
     def run_id(self) -> str:
         """The id of the part, from that of the run and the bounds."""
         text = f"{self._reading.run_id}\nfrom={self._window.start or ''} to={self._window.end or ''}\n"
-        return sha256(text.encode()).hexdigest()[:16]
+        # a shell hands over any bytes
+        return sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield a table of each device."""

@@ -1,115 +1,86 @@
 """A part of a run holds its rows, and counts the others."""
 
-from dataclasses import replace
+import json
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from gpureport.errors import SettingsError, SourceError
-from gpureport.importers import CutReading, Labels, Reading, ReadOptions, Window, cut_recording, find_runs
-from gpureport.importers.trackers.training_metrics import TrainingMetric, build_training_table
-from gpureport.testing import Recording, Work
-from tests.importers.written_logs import log
+from tests.cli.program import Program
+from tests.importers.trackers.mlflow.stores import START, Made, database, monitored, run_id
+from tests.support.logs import log, write
 
-
-def recorded(folder: Path, options: ReadOptions | None = None) -> Recording:
-    """Return a recording of two GPUs and 300 s from 09:00."""
-    (folder / "gpu.csv").write_text(log(300, gpus=2))
-    return reading(folder, options).recording()
-
-
-def reading(folder: Path, options: ReadOptions | None = None) -> Reading:
-    """Return that recording, not read yet."""
-    return Reading(find_runs(folder / "gpu.csv")[0], options or ReadOptions(), Labels())
+PARTS = {
+    ("60", None): 240,
+    ("1m", "2m30s"): 90,
+    ("0:01:00", "0:04:00"): 180,
+    ("2026-03-14T09:01", "2026-03-14 09:02"): 60,
+    (None, "1m"): 60,
+    (None, f"{'9' * 290}s"): 300,
+    (None, "9999999999d"): 300,
+}
+"""From, to, and the seconds of the part: the start is part of it, the end is not."""
+NO_TIMES = ("soon", "inf", "nan", f"{'9' * 400}h", f"{'9' * 5000}:00:00", "2m:")
+BEYOND = (f"{'9' * 306}s", f"{'9' * 306}d", "1e305", "0001-01-01T00:00")
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "seconds"),
-    [
-        ("60", None, 240),
-        ("1m", "2m30s", 90),
-        ("0:01:00", "0:04:00", 180),
-        ("2026-03-14T09:01", "2026-03-14 09:02", 60),
-        (None, "1m", 60),
-    ],
-)
-def test_a_part_is_named_by_elapsed_time_or_moment(
-    tmp_path: Path, start: str | None, end: str | None, seconds: int
-) -> None:
-    """The start is part of it, the end is not."""
-    part = cut_recording(recorded(tmp_path), Window(start=start, end=end))
-    assert len(part.series) == 2 * seconds
-    assert part.run.quality.accounted
-    assert part.run.ended - part.run.started == pytest.approx((seconds - 1) * 1e6, abs=5e4)
+@pytest.fixture(autouse=True)
+def a_log(tmp_path: Path) -> None:
+    """Write a recording of two GPUs and 300 s from 09:00."""
+    write(tmp_path, gpu=log(300, gpus=2))
 
 
-def test_a_moment_is_one_of_the_zone_of_the_run(tmp_path: Path) -> None:
+def part(gpureport: Program, start: str | None = None, end: str | None = None, *more: str) -> Any:  # noqa: ANN401 - JSON
+    """Return what is said of a part of the run."""
+    bounds = [word for option, value in (("--from", start), ("--to", end)) if value for word in (option, value)]
+    done = gpureport("analyze", "gpu.csv", *bounds, *more, "--format", "json")
+    assert done.code == 0, done.err
+    (run,) = json.loads(done.out)["runs"]
+    return run
+
+
+def test_a_part_is_named_by_elapsed_time_or_moment(gpureport: Program) -> None:
+    ids = set()
+    for (start, end), seconds in PARTS.items():
+        found = part(gpureport, start, end)
+        assert found["quality"]["rows_kept"] == 2 * seconds, (start, end)
+        ids.add(found["run"]["id"])
+    assert len(ids) == len(PARTS)
+    assert part(gpureport, "60")["run"]["id"] in ids
+
+
+def test_a_moment_is_one_of_the_zone_of_the_run(gpureport: Program) -> None:
     """With a zone, 09:01 is the local time, and a stamp with another offset is the same moment."""
-    whole = recorded(tmp_path, ReadOptions(tz="Asia/Kolkata"))
-    local = cut_recording(whole, Window(start="2026-03-14T09:01"))
-    assert local.run.started == cut_recording(whole, Window(start="2026-03-14T03:31+00:00")).run.started
-    with pytest.raises(SettingsError, match="the run has none"):
-        cut_recording(recorded(tmp_path), Window(start="2026-03-14T03:31+00:00"))
+    zone = ("--tz", "Asia/Kolkata")
+    local, other = (part(gpureport, start, None, *zone) for start in ("2026-03-14T09:01", "2026-03-14T03:31+00:00"))
+    assert local["run"]["started"] == other["run"]["started"]
+    assert gpureport("analyze", "gpu.csv", "--from", "2026-03-14T03:31+00:00").code == 2
 
 
-def test_what_is_no_part_is_refused(tmp_path: Path) -> None:
-    """No time, an end before the start, and a part without rows are errors."""
-    whole = recorded(tmp_path)
-    for window in (Window(start="soon"), Window(start="2m", end="1m")):
-        with pytest.raises(SettingsError):
-            cut_recording(whole, window)
-    with pytest.raises(SourceError, match="nothing was recorded"):
-        cut_recording(whole, Window(start="10m", end="11m"))
+def test_what_is_no_part_is_refused(gpureport: Program) -> None:
+    """No time, an end before the start, what lies beyond all numbers, and a part without rows."""
+    for time in (*NO_TIMES, *BEYOND):
+        done = gpureport("analyze", "gpu.csv", "--to" if time in BEYOND else "--from", time, "--tz", "Asia/Kolkata")
+        assert (done.code in {2, 3}, done.err.count("\n")) == (True, 1), time
+    assert gpureport("analyze", "gpu.csv", "--from", "2m", "--to", "1m").code == 2
+    assert gpureport("analyze", "gpu.csv", "--from", "10m", "--to", "11m").code == 3
 
 
-@pytest.mark.parametrize("text", [f"{'9' * 306}s", f"{'9' * 306}d", "1e305", "inf", "nan", "0001-01-01T00:00"])
-def test_a_time_beyond_all_is_refused(tmp_path: Path, text: str) -> None:
-    """Microseconds of it are no number."""
-    with pytest.raises((SettingsError, SourceError)):
-        cut_recording(recorded(tmp_path, ReadOptions(tz="Asia/Kolkata")), Window(end=text))
-
-
-@pytest.mark.parametrize("text", [f"{'9' * 290}s", "9999999999d"])
-def test_an_end_beyond_the_run_is_its_end(tmp_path: Path, text: str) -> None:
-    """However far it lies."""
-    whole = recorded(tmp_path)
-    assert cut_recording(whole, Window(end=text)).series.equals(whole.series)
-
-
-def test_a_part_is_another_run(tmp_path: Path) -> None:
-    """Its id follows from the run and the bounds, and it is the same read in one go or in batches."""
-    recorded(tmp_path)
-    part = CutReading(reading(tmp_path), Window(start="1m"))
-    again = CutReading(reading(tmp_path), Window(start="1m"))
-    assert part.run_id == again.run_id == part.run().id != reading(tmp_path).run_id
-    assert sum(len(batch) for batch in part.batches()) == len(again.recording().series) == 480
-
-
-@given(at=st.integers(1, 299))
-def test_two_parts_are_the_whole(tmp_path_factory: pytest.TempPathFactory, at: int) -> None:
+@pytest.mark.parametrize("at", [1, 37, 150, 299])
+def test_two_parts_are_the_whole(gpureport: Program, at: int) -> None:
     """No row is in both or in none, wherever a run is cut."""
-    whole = recorded(tmp_path_factory.mktemp("cut"))
-    parts = [cut_recording(whole, Window(end=f"{at}s")), cut_recording(whole, Window(start=f"{at}s"))]
-    assert sum(len(part.series) for part in parts) == len(whole.series)
-    assert sum(part.run.quality.rows_kept for part in parts) == whole.run.quality.rows_kept
+    parts = [part(gpureport, None, f"{at}s"), part(gpureport, f"{at}s")]
+    assert sum(each["quality"]["rows_kept"] for each in parts) == 600
 
 
-def test_a_part_counts_its_own_work(tmp_path: Path) -> None:
+def test_a_part_counts_its_own_work(gpureport: Program, tmp_path: Path) -> None:
     """Work that a throughput counted was of the whole run; what a person stated stays."""
-    whole = recorded(tmp_path)
-    stated = replace(whole, run=replace(whole.run, work=Work(amount=100.0, unit="steps")))
-    assert cut_recording(stated, Window(start="1m")).run.work == stated.run.work
-    times = whole.run.started + np.arange(300) * 1_000_000
-    metric = TrainingMetric("it/s", times, np.arange(300), np.full(300, 2.0))
-    counted = replace(stated, training=build_training_table([metric]))
-    assert cut_recording(counted, Window(start="1m")).run.work is None
-
-
-@pytest.mark.parametrize("text", ["inf", "nan", f"{'9' * 400}h", f"{'9' * 5000}:00:00"])
-def test_a_time_without_end_is_none(tmp_path: Path, text: str) -> None:
-    """Python reads `inf` as a number."""
-    with pytest.raises(SettingsError, match=r"--from: .* is no time; give a time since the start"):
-        cut_recording(recorded(tmp_path), Window(start=text))
+    assert part(gpureport, "1m", None, "--work", "100:steps")["run"]["work"] == {"amount": 100.0, "unit": "steps"}
+    ticks = range(10_000, 310_000, 10_000)
+    series = monitored(ticks) | {"it/s": [(START + tick, 2.0, tick) for tick in ticks]}
+    database(tmp_path / "mlflow.db", [Made(id=run_id(1), series=series, end=START + 310_000)])
+    whole, cut = (
+        json.loads(gpureport("analyze", "mlflow:mlflow.db", *bounds, "--format", "json").out)["runs"][0]["run"]["work"]
+        for bounds in ((), ("--from", "1m"))
+    )
+    assert (whole["unit"], cut) == ("steps", None)

@@ -1,0 +1,344 @@
+"""Every reader that is given damaged texts: the texts to begin with, and how a text reaches it."""
+
+import gzip
+import json
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from zlib import crc32
+
+import gpureport
+from gpureport.testing import Recording
+from tests.importers.trackers.mlflow.stores import Made, database, folder, monitored, run_id
+from tests.importers.trackers.neptune import databases, dumps, folders
+from tests.importers.trackers.neptune.schedule import Schedule
+from tests.support import logs
+from tests.support.program import run_program
+
+SAMPLES, PAIRS = Path("sample_logs").resolve(), Path("tests/readers/pairs").resolve()
+_INTERNAL = 5
+"""Exit code of an error that nobody expected."""
+_RUN = Made(id=run_id(1), name="run1", series=monitored(range(0, 20_000, 1000)), start=0, end=20_000)
+_PLAN = Schedule(utilization=[[50.0] * 5])
+_HOST = (
+    "sample_logs/healthy/host.csv",
+    "sample_logs/recorded/phases/host.csv.gz",
+    "sample_logs/recorded/phases/vmstat.txt.gz",
+)
+_TRAINERS = (
+    b'{"log_history": [{"loss": 2.5, "step": 10, "epoch": 0.5}, {"eval_loss": 2.1, "step": 20, "epoch": 1.0}]}\n',
+    b'{"time": 1773480420, "step": 1, "loss": 2.5}\n{"time": 1773480430, "step": 2, "loss": NaN}\n',
+    b"Wall time,Step,Value\n1773480420.5,1,2.5\n1773480430.5,2,2.4\n",
+)
+_SETTINGS = b"""
+[prices]
+currency = "EUR"
+date = 2026-03-14
+gpu_hour = 2.5
+[[prices.rate]]
+model = "A100"
+gpu_hour = 3
+spot = true
+[carbon]
+intensity = 360
+[rules.idle_gap]
+few = 20
+[baseline]
+name = "main"
+[training]
+target = "val_accuracy=0.78"
+better = { my_metric = "higher" }
+"""
+_POLICY = b"""
+[[policy]]
+limit = "idle_ratio <= 5 %"
+for = { gpu = [0, 2], step = "night-*", source = "node1*" }
+unless = "tag user = ann"
+confidence = "high"
+[[policy]]
+limit = "change gpu_utilization_ratio >= -5 points"
+[[acknowledge]]
+finding = "idle_gap"
+reason = "known"
+until = 2026-12-31
+"""
+_STEPS = b"""
+[[step]]
+label = "a"
+runs = ["gpu.csv"]
+params = { batch_size = 64, lr = 1e-3, amp = true }
+work = ["12000:steps"]
+[[step]]
+label = "b"
+runs = ["other.csv"]
+"""
+_NAMES = b"""
+[neptune]
+namespaces = ["hw/training"]
+[neptune.series."hw/gpu0"]
+metric = "gpu_utilization_ratio"
+unit = "%"
+device = "gpu:0"
+"""
+_SACCT = b"""JobID|JobIDRaw|JobName|User|Account|Partition|NodeList|Start|End|State
+4411|4411|train|ada|ml|gpu|gpu[01-04,07]|2026-03-14T09:26:53|2026-03-14T10:26:53|COMPLETED
+4411.batch|4411.batch|batch||ml||gpu01|2026-03-14T09:26:53|2026-03-14T10:26:53|CANCELLED by 1000
+4412_7|4413|"x|bob|ml|gpu|login,n[1-2]m[08-09]|Unknown|None|PENDING
+"""
+_LABELS = b'{"name": "base", "step": "0", "params": {"batch_size": 64, "amp": true}, "tags": {"user": "ada"}}'
+OPTIONS = {
+    "check gpu.csv --fail-on": "problem; idle_ratio <= 5 %; gpu_utilization_ratio p50 >= 80 %; no thermal_throttle",
+    "check gpu.csv --format json --fail-on": "new problem; change energy_joules <= 5%; cost <= 3 EUR",
+    "analyze gpu.csv --from": "1h30m; 0:10:00; 90; 2026-03-14T09:26; 2026-03-14 09:26:00.5+01:00",
+    "analyze gpu.csv --work": "12000:steps; 0.5:x",
+    "analyze gpu.csv --gpu-hour-price": "2.49 EUR; 3",
+    "analyze gpu.csv --gpus": "0,2; 1",
+    "analyze gpu.csv --columns": "timestamp,index; a b",
+    "analyze gpu.csv --tz": "Europe/Berlin; UTC",
+    "analyze gpu.csv --job": "each; 1",
+    "analyze gpu.csv --gpu-model": "A100 80GB; 0=H100",
+    "compare gpu.csv other.csv --target": "val_accuracy=0.78; a=b",
+    "compare gpu.csv other.csv --better": "x=higher",
+    "runs list --where": "tag:by=hand; ended>=2026-10-14T09:30; duration>1h30m; gpus>=8; name~night; param:a!=1",
+    "runs list --since": "30d; 12h; 2026-10-14T09:30",
+    "runs show": "old",
+    "fleet --by": "user; gpu",
+}
+"""Options that take a text of a form, with some."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A reader: it is given a file of any content in a folder of its own, with what it needs beside it."""
+
+    seeds: Sequence[bytes]
+    read: Callable[[Path], object]
+    prepare: Callable[[Path], object] = lambda _: None
+
+
+def run(place: Path, *arguments: str) -> int:
+    """Run the program in a folder; return its exit code, which no text may make that of an internal error."""
+    done = run_program(place, *arguments)
+    assert done.code != _INTERNAL, done.err
+    assert "Traceback" not in done.err
+    return done.code
+
+
+def read(source: Path | str, **options: object) -> list[Recording]:
+    """Read all runs of a source; every line of each is accounted for."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # of a run of a tracker that cannot be read
+        warnings.simplefilter("ignore", UserWarning)
+        found = gpureport.read(source, **options)  # type: ignore[arg-type] # any option
+    for each in found:
+        assert each.run.quality.accounted, each.run.quality
+    return found
+
+
+def read_log(path: Path) -> None:
+    """Read a log alone, in one of several ways that its content chooses."""
+    way = crc32(path.read_bytes()) % 6
+    ways: dict[int, dict[str, object]] = {4: {"tz": "Europe/Berlin"}, 5: {"gpus_per_tick": 2}}
+    for each in read(path, interval=1.0, **ways.get(way, {})):
+        assert len(each.series) == each.run.quality.rows_kept
+
+
+def _head(path: Path, lines: int = 40, most: int = 6000) -> bytes:
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    # JSON and XML are none when they are cut
+    return data[:most] if data[:1] in b"{[<" else b"\n".join(data.split(b"\n")[:lines]) + b"\n"
+
+
+def _list_captures(kind: str) -> list[bytes]:
+    """Return what tools wrote, from the pairs of the readers."""
+    return [_head(path) for path in sorted((PAIRS / kind).glob("captured_*")) if path.suffix != ".json"]
+
+
+def _make_logs() -> dict[str, list[bytes]]:
+    """Return logs of each form, by the kind of their reader."""
+    recorded = (
+        path for path in (SAMPLES / "recorded/phases").glob("*.gz") if not path.name.startswith(("host", "vmstat"))
+    )
+    samples = [*SAMPLES.glob("*/nvidia-smi.csv"), *SAMPLES.glob("*/*.log"), *SAMPLES.glob("gpu_lost/*.gz"), *recorded]
+    texts = [logs.log(60), logs.log(40, gpus=4), logs.log(30).replace(",", ";").replace(".", ","), logs.log(2)]
+    texts.append("utilization.gpu [%], power.draw [W]\n" + "".join(f"{s} %, {s}.25 W\n" for s in range(60)))
+    others = {
+        "gpustat": [logs.gpustat_log(3), logs.gpustat_log(12, indent=None)],
+        "nvitop": [logs.nvitop_csv(12)],
+        "dcgm": [logs.dmon_log(10), logs.dmon_log(10, stamped=True), logs.long_csv(6), logs.wide_csv(12)],
+        "wandb": [logs.wandb_csv(20), logs.wandb_lines(20)],
+        "prometheus": [logs.prometheus_answer(DCGM_FI_DEV_XID_ERRORS=["0", "79"], DCGM_FI_DEV_FB_USED=["1"])],
+    }
+    found = {kind: [*map(str.encode, own), *_list_captures(kind)] for kind, own in others.items()}
+    return found | {"nvidia_smi": [*map(str.encode, texts), *map(_head, sorted(samples))]}
+
+
+@cache
+def _make_files() -> dict[str, bytes]:
+    """Return the files of a store of one run with a night, and the JSON of a comparison, by their names."""
+    with TemporaryDirectory() as name:
+        place = Path(name)
+        write_logs(place)
+        assert run(place, "ingest", "gpu.csv", "--name", "old", "--step", "a", "--tag", "by=hand") == 0
+        run(place, "nightly", "gpu.csv", "--date", "2026-03-14", "--site", "site")
+        compared = run_program(place, "compare", "gpu.csv", "other.csv", "--format", "json")
+        (place / "comparison.json").write_text(compared.out)
+        return {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+
+
+def write_logs(place: Path) -> None:
+    logs.write(place, gpu=logs.log(30), other=logs.log(20))
+
+
+def _write_log_of_captures(place: Path) -> None:
+    rows = [*map(logs.row, range(3300, 3600))]
+    hours = [line.replace("2026/03/14 09", f"2026/11/21 {hour}") for hour in (15, 16) for line in rows]
+    logs.write(place, gpu="\n".join([logs.HEADER, *hours, ""]))
+
+
+def write_store(place: Path) -> None:
+    for name, content in _make_files().items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_bytes(content)
+
+
+def _find(place: Path, pattern: str) -> Path:
+    return min(place.rglob(pattern))
+
+
+def _stored(pattern: str, *commands: str) -> Target:
+    """Return a target that replaces a file of the store, and runs commands on it."""
+
+    def read_store(path: Path) -> None:
+        _find(path.parent / ".gpureport", pattern).write_bytes(path.read_bytes())
+        for command in commands:
+            run(path.parent, *command.split())
+
+    (name,) = (name for name in _make_files() if Path(name).match(pattern))
+    return Target(seeds=[_make_files()[name]], read=read_store, prepare=write_store)
+
+
+def _tracked(pattern: str, source: str, write: Callable[[Path], object]) -> Target:
+    """Return a target that replaces a file of a tracker's store, and reads all its runs."""
+
+    def read_tracker(path: Path) -> None:
+        _find(path.parent, pattern).write_bytes(path.read_bytes())
+        read(source.format(path.parent))
+
+    with TemporaryDirectory() as name:
+        write(Path(name))
+        seed = _find(Path(name), pattern).read_bytes()
+    return Target(seeds=[seed], read=read_tracker, prepare=write)
+
+
+def _beside(option: str, *seeds: bytes, **more: object) -> Target:
+    """Return a target that reads a file with a log of GPUs."""
+    return Target(
+        seeds=seeds, read=lambda path: read(path.parent / "gpu.csv", **{option: path}, **more), prepare=write_logs
+    )
+
+
+def _given(*words: str, seeds: Sequence[bytes]) -> Target:
+    """Return a target that gives the program a file."""
+    return Target(seeds=seeds, read=lambda path: run(path.parent, *words, path.name), prepare=write_logs)
+
+
+def _typed(words: str, texts: str) -> Target:
+    def type_text(path: Path) -> None:
+        # what a shell hands over
+        run(path.parent, *words.split(), path.read_bytes().decode(errors="surrogateescape").replace("\0", ""))
+
+    return Target(seeds=[text.encode() for text in texts.split("; ")], read=type_text, prepare=write_store)
+
+
+def _label_beside(path: Path) -> None:
+    (path.parent / "gpu.csv.json").write_bytes(path.read_bytes())
+    read(path.parent / "gpu.csv")
+
+
+def _read_recording(path: Path) -> None:
+    (path.parent / "run.json").write_bytes(path.read_bytes())
+    read(path.parent / "gpu.csv")
+
+
+@cache
+def make_targets() -> dict[str, Target]:
+    """Return every target by its name."""
+    recorded = {
+        "schema": "gpureport.record/1",
+        "command": ["a"],
+        "host": "n",
+        "timezone": "Europe/Berlin",
+        "started": 1,
+    }
+    recorded |= {
+        "ended": None,
+        "exit_code": 0,
+        "interval": 1.0,
+        "params": {"a": "64"},
+        "tags": {"user": "a"},
+        "notes": [],
+    }
+    mapped = logs.wrapper_csv(20).encode()
+    targets = {f"log of {kind}": Target(seeds=seeds, read=read_log) for kind, seeds in _make_logs().items()}
+    targets |= {f"option {words}": _typed(words, texts) for words, texts in OPTIONS.items()}
+    return targets | {
+        "host log": Target(
+            seeds=[*_list_captures("host"), logs.timechart()],
+            read=lambda path: read(path.parent / "gpu.csv", host=path, tz="UTC"),
+            prepare=_write_log_of_captures,
+        ),
+        "training log": _beside("training", _head(SAMPLES / "no_progress/training.csv"), *_TRAINERS, tz="UTC"),
+        "log with a map": Target(
+            seeds=[mapped],
+            read=lambda path: read(path, column_map=path.parent / "map.toml"),
+            prepare=lambda place: (place / "map.toml").write_text(logs.MAP),
+        ),
+        "map": Target(
+            seeds=[logs.MAP.encode(), (SAMPLES / "mapped/map.toml").read_bytes()],
+            read=lambda path: read(path.parent / "wrapper.csv", column_map=path),
+            prepare=lambda place: (place / "wrapper.csv").write_bytes(mapped),
+        ),
+        "file of labels": Target(seeds=[_LABELS], read=_label_beside, prepare=write_logs),
+        "table of labels": Target(
+            seeds=[_SACCT, b"run,user,gpu hours\na.csv,ada,5\n"],
+            read=lambda path: read(path.parent / "gpu.csv", labels={"table": path}),
+            prepare=write_logs,
+        ),
+        "run.json of a recording": Target(
+            seeds=[json.dumps(recorded).encode()], read=_read_recording, prepare=write_logs
+        ),
+        "settings": _given("check", "gpu.csv", "--fail-on", "problem", "--config", seeds=[_SETTINGS, _POLICY, _NAMES]),
+        "policy": _given("check", "gpu.csv", "--policy", seeds=[_POLICY]),
+        "steps": _given("compare", "--steps", seeds=[_STEPS]),
+        "run.json of a store": _stored("run.json", "runs list", "analyze old", "runs step old b"),
+        "store.json": _stored("store.json", "runs list"),
+        "series of a store": _stored("hardware.parquet", "analyze old", "runs export old -o x.parquet"),
+        "night of a history": _stored("history/*.parquet", "nightly --site site"),
+        "comparison": Target(
+            seeds=[_make_files()["comparison.json"]],
+            read=lambda path: run(path.parent, "publish", path.name, "--to", "mlflow:mlruns"),
+            prepare=lambda place: folder(place / "mlruns", [_RUN]),
+        ),
+        "meta.yaml of MLflow": _tracked(f"{_RUN.id}/meta.yaml", "mlflow:{}/store", partial(_write_mlflow, folder)),
+        "metric of MLflow": _tracked("gpu_0_utilization_percentage", "mlflow:{}/store", partial(_write_mlflow, folder)),
+        "database of MLflow": _tracked("store", "mlflow:{}/store", partial(_write_mlflow, database)),
+        "operations of Neptune": _tracked("data-1.log", "neptune:{}/.neptune", _write_neptune),
+        "description of Neptune": _tracked("metadata.json", "neptune:{}/.neptune", _write_neptune),
+        "database of Neptune Scale": _tracked(
+            databases.NAME, "neptune:{}", lambda place: databases.write(place, databases.recipe([0.0, 50.0, 90.0]))
+        ),
+        "export of Neptune": _tracked("*.parquet", "neptune:{}", lambda place: dumps.write(place, dumps.run(_PLAN))),
+    }
+
+
+def _write_mlflow(write: Callable[[Path, Sequence[Made]], object], place: Path) -> None:
+    write(place / "store", [_RUN])
+
+
+def _write_neptune(place: Path) -> None:
+    folders.write(place / ".neptune", folders.operations(_PLAN))

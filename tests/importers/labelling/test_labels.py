@@ -1,0 +1,219 @@
+"""Labels of runs: from a file beside a log, or from a table of jobs, by name, number of the job, machine and time."""
+
+import gzip
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from gpureport.errors import SettingsError
+from gpureport.testing import Run
+from tests.support.logs import HEADER, log, read, write
+
+LABELS = {"name": "base", "step": 0, "params": {"lr": 0.10, "amp": True, "seed": None}, "tags": {"user": "ada"}}
+OTHER_JSON: tuple[Any, ...] = (
+    "{",
+    "[1]",
+    {},
+    {"name": "x", "value": 1},
+    {"schema": "gpureport.record/1", "params": {}, "tags": {}},
+    {"epoch": 1.0, "global_step": 5, "log_history": []},
+    {"hostname": "a", "query_time": "b", "gpus": []},
+    {"sysstat": {"hosts": []}},
+    {"params": {"optimizer": {"lr": 1}}},
+    {"tags": ["a"]},
+)
+SACCT = """\
+JobID|JobName|User|Account|Partition|NodeList|Start|End|State
+4411|resnet|ada|vision|gpu|gpu[01-02]|2026-10-03T09:00:00|2026-10-03T10:00:00|COMPLETED
+4411.batch|batch||vision||gpu01|2026-10-03T09:00:00|2026-10-03T10:00:00|COMPLETED
+4411.0|python||vision||gpu[01-02]|2026-10-03T09:00:05|2026-10-03T10:00:00|COMPLETED
+4412|say "hi"|bob|nlp|gpu|gpu03|2026-10-03T09:00:00|2026-10-03T11:00:00|CANCELLED by 1001
+4413_7|sweep|bob|nlp|gpu|gpu03|2026-10-03T11:30:00|Unknown|RUNNING
+4414|short|eve|nlp|gpu|gpu04|2026-10-03T09:00:00|2026-10-03T09:30:00|COMPLETED
+4415|long|joe|nlp|gpu|gpu04|2026-10-03T08:00:00|2026-10-03T12:00:00|COMPLETED
+4416|waits|joe|nlp|gpu|None assigned|Unknown|Unknown|PENDING
+"""
+HOUR = 3600
+
+
+def beside(folder: Path, files: dict[str, Any], **labels: Any) -> Run:  # noqa: ANN401 - any label
+    """Return the run of a log with files beside it."""
+    write(folder, gpu=log())
+    for name, content in files.items():
+        (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
+    return read(folder / "gpu.csv", labels=labels).run
+
+
+@pytest.mark.parametrize("name", ["labels.json", "gpu.json", "gpu.csv.json"])
+def test_labels_of_a_log(tmp_path: Path, name: str) -> None:
+    """They are its own or those of its folder; what a person says wins; the id is that of the log."""
+    plain = beside(tmp_path, {})
+    run = beside(tmp_path, {name: LABELS}, tags={"user": "bob"}, step="1")
+    assert (run.name, run.step, dict(run.params)) == ("base", "1", {"lr": "0.1", "amp": "true"})
+    assert dict(run.tags) == {"user": "bob"}
+    assert (run.id, run.quality) == (plain.id, plain.quality)
+
+
+def test_the_nearer_file_wins(tmp_path: Path) -> None:
+    """A folder speaks for its logs, and a log for itself."""
+    files = {"labels.json": {"tags": {"user": "ada", "project": "x"}}, "gpu.csv.json": {"tags": {"user": "bob"}}}
+    assert dict(beside(tmp_path, files).tags) == {"user": "bob", "project": "x"}
+
+
+def test_other_json_is_no_file_of_labels(tmp_path: Path) -> None:
+    """It is left alone, and noted where its name says that it was meant."""
+    for place, content in enumerate(OTHER_JSON):
+        for name, notes in (("gpu.json", 0), ("labels.json", 1)):
+            run = beside(tmp_path / f"{place}-{name}", {name: content})
+            assert (run.params, run.tags) == ((), ()), content
+            assert len([note for note in run.quality.notes if name in note]) == notes, content
+
+
+def labelled(  # noqa: PLR0913 - each argument is something a test varies
+    folder: Path,
+    path: str = "train.csv",
+    start: float = 60,
+    length: float = 3500,
+    *,
+    text: str = SACCT,
+    zone: str | None = None,
+    **labels: Any,  # noqa: ANN401 - any label
+) -> dict[str, str]:
+    """Return the tags that a table gives a run, which starts some seconds after nine, of a log of a name."""
+    (folder / "jobs.csv").write_text(text)
+    begun = datetime(2026, 10, 3, 9) + timedelta(seconds=start)  # noqa: DTZ001 - a log has no zone
+    if zone is not None:
+        begun = begun.replace(tzinfo=ZoneInfo("UTC")).astimezone(ZoneInfo(zone))
+    moments = (begun + timedelta(seconds=length / 40 * place) for place in range(41))
+    rows = [f"{each:%Y/%m/%d %H:%M:%S}.{each.microsecond // 1000:03d}, 0, L4, 90 %, 9 MiB, 9 W" for each in moments]
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / path).write_text("\n".join([HEADER, *rows, ""]))
+    return dict(read(folder / path, tz=zone, labels={**labels, "table": folder / "jobs.csv"}).run.tags)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # the number of a job, in the name, the folder, a tag or a param
+        ({"path": "slurm-4411.csv"}, "4411"),
+        ({"path": "gpu_4413_7.csv", "start": 3 * HOUR}, "4413_7"),
+        ({"path": "4412/gpu.csv"}, "4412"),
+        ({"tags": {"job": "4414"}}, "4414"),
+        ({"params": {"SLURM_JOB_ID": "4415"}}, "4415"),
+        # a number that is not the job's: of another time, of another machine, a part of a longer one
+        ({"path": "step-4411.csv", "start": 20 * HOUR}, None),
+        ({"path": "seed-4411.csv", "tags": {"host": "gpu03"}}, "4412"),
+        ({"path": "14411.csv"}, None),
+        ({"path": "v0.4411.csv"}, None),
+        # machine and time
+        ({"tags": {"host": "GPU01.cluster.example"}}, "4411"),
+        ({"tags": {"host": "gpu03"}, "start": 3 * HOUR, "length": 9 * HOUR}, "4413_7"),
+        ({"tags": {"host": "gpu01"}, "start": 2 * HOUR}, None),
+        ({"path": "gpu02.csv"}, None),
+        # on a shared machine none
+        ({"tags": {"host": "gpu04"}, "start": 300, "length": 600}, None),
+        ({"path": "other.csv"}, None),
+    ],
+    ids=str,
+)
+def test_the_row_of_a_run(tmp_path: Path, given: dict[str, Any], expected: str | None) -> None:
+    """Numbers are whole and must not contradict time and machine; what fits two rows gets none."""
+    assert labelled(tmp_path, **given).get("job") == expected
+
+
+def test_a_job_that_is_stated_and_not_there_is_no_other_job_of_the_machine(tmp_path: Path) -> None:
+    assert labelled(tmp_path, tags={"job": "9999", "host": "gpu03"}) == {"job": "9999", "host": "gpu03"}
+
+
+def test_columns_are_tags(tmp_path: Path) -> None:
+    """Those of sacct under the names of labels, of the machines only the run's; steps are no rows; a quote is text."""
+    assert labelled(tmp_path, tags={"node": "gpu01"}) == {
+        "job": "4411",
+        "job_name": "resnet",
+        "user": "ada",
+        "account": "vision",
+        "partition": "gpu",
+        "node": "gpu01",
+        "job_state": "COMPLETED",
+    }
+    tags = labelled(tmp_path, "4412.csv")
+    assert (tags["job_name"], tags["job_state"]) == ('say "hi"', "CANCELLED")
+
+
+def test_another_table(tmp_path: Path) -> None:
+    """A row names a run, by its name, its file or its folder; unknown columns are tags of their own names."""
+    text = "run;Cost Center;owner;AllocTRES\nbase;cc7;ada;gres/gpu=4\nnight/gpu.csv;cc8;bob;\nnight;cc9;eve\n"
+    for path, tags in (
+        ("base.csv", {"cost_center": "cc7", "user": "ada", "alloc_tres": "gres/gpu=4"}),
+        ("night/gpu.csv", {"cost_center": "cc8", "user": "bob"}),
+    ):
+        assert labelled(tmp_path, path, text=text) == tags
+
+
+@pytest.mark.parametrize("named", ["1", "w8/1", "runs/w8/1", "./runs/w8/1/", "{}/runs/w8/1", "w8/1/gpu.csv"])
+def test_a_folder_is_named_as_it_is_typed(tmp_path: Path, named: str) -> None:
+    """By any end of its path, with a slash or without; the folders above it are those of other runs too."""
+    text = f"run,user\n{named.format(tmp_path)},ada\nw8,eve\n.,eve\n"
+    assert labelled(tmp_path, "runs/w8/1/gpu.csv", text=text) == {"user": "ada"}
+
+
+@pytest.mark.parametrize(
+    ("zone", "start", "end", "expected"),
+    [
+        (None, "2026-10-03T09:00:00", "2026-10-03T10:00:00", "7"),
+        (None, "2026-10-03T09:00:00+0200", "2026-10-03T10:00:00+0200", None),
+        ("UTC", "2026-10-03T09:00:00", "2026-10-03T10:00:00", None),
+        ("UTC", "2026-10-03T11:00:00+0200", "2026-10-03T12:00:00+0200", "7"),
+        ("UTC", "1791018000", "1791021600", "7"),
+        ("Europe/Berlin", "2026-10-03T11:00:00", "2026-10-03T12:00:00", "7"),
+        ("Europe/Berlin", "2026-10-03T09:00:00", "2026-10-03T10:00:00", None),
+    ],
+)
+def test_times_are_compared_in_one_base(
+    tmp_path: Path, zone: str | None, start: str, end: str, expected: str | None
+) -> None:
+    """Local times with local times, stamps with a zone with those in UTC; nothing else is assumed."""
+    text = f"JobID|NodeList|Start|End\n7|gpu01|{start}|{end}\n"
+    assert labelled(tmp_path, text=text, zone=zone, tags={"host": "gpu01"}).get("job") == expected
+
+
+def test_a_job_that_was_started_twice_is_told_by_time(tmp_path: Path) -> None:
+    text = "job,user,node,start,end\n" + "".join(
+        f'81,{user},"n[1-2]",2026-10-03 {start}:00:00,2026-10-03 {start + 1}:00:00\n'
+        for user, start in (("ada", 9), ("bob", 12))
+    )
+    assert labelled(tmp_path, text=text, tags={"host": "n1"})["user"] == "ada"
+    assert labelled(tmp_path, "job81.csv", 3.1 * HOUR, text=text)["user"] == "bob"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "named", "others"),
+    [
+        ("gpu[01-03,7],login", ("gpu01", "gpu03", "gpu7", "login"), ("gpu04", "gpu1")),
+        ("r[1-2]n[08-09]", ("r1n08", "r2n09"), ("r1n8", "r3n08")),
+        ("a1 b1;c1", ("a1", "b1", "c1"), ("d1",)),
+    ],
+    ids=["ranges", "two ranges", "list"],
+)
+def test_node_lists(tmp_path: Path, nodes: str, named: tuple[str, ...], others: tuple[str, ...]) -> None:
+    """Ranges keep their zeros."""
+    text = f"JobID|NodeList|Start|End\n7|{nodes}|2026-10-03T09:00:00|2026-10-03T10:00:00\n"
+    for host in (*named, *others):
+        assert labelled(tmp_path, text=text, tags={"host": host}).get("job") == ("7" if host in named else None), host
+
+
+def test_a_table_of_nothing_is_refused(tmp_path: Path) -> None:
+    """Without a key no row can be a run's; nor can a table be read that is missing, cut, or larger than the world."""
+    many = "JobID|NodeList\n" + "".join(f"{job}|m{job}[0-99998]\n" for job in range(30))
+    write(tmp_path, gpu=log())
+    for text in ("", "a,b\n1,2\n", "4411|resnet|ada\n", many, gzip.compress(SACCT.encode())[:-20]):
+        (path,) = write(tmp_path, ".csv.gz" if isinstance(text, bytes) else ".csv", jobs=text)
+        with pytest.raises(SettingsError) as refused:
+            read(tmp_path / "gpu.csv", labels={"table": path})
+        assert refused.value.where.startswith(str(path)), text
+    with pytest.raises(SettingsError):
+        read(tmp_path / "gpu.csv", labels={"table": tmp_path / "none.csv"})

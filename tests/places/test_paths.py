@@ -1,0 +1,126 @@
+"""What a person types as a place, what may be written, and what is left of killed writers."""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from gpureport.errors import PlaceError
+from gpureport.places.bucket_errors import describe_bucket_error
+from tests.cli.program import Program
+from tests.support.logs import log, write
+
+_HEAD = "When getting information for key 'x' in bucket 'b': AWS Error "
+ERRORS = {
+    "AWS Error NO_SUCH_BUCKET during PutObject operation: none": "no_such_bucket",
+    f"{_HEAD}ACCESS_DENIED during HeadObject operation: No": "access_denied",
+    f"{_HEAD}INVALID_ACCESS_KEY_ID during ListObjectsV2": "not_logged_in",
+    f"{_HEAD}NETWORK_CONNECTION: curlCode: 7, Could not connect; Details: F": "no_connection",
+    f"{_HEAD}NETWORK_CONNECTION: curlCode: 28, Timeout was reached; Details: O": "no_answer",
+    "AWS Error UNKNOWN (HTTP status 301) during HeadObject": "other_region",
+    "Status(UNAVAILABLE: Could not create a OAuth2 access token to au": "not_logged_in",
+    "Fail to get a new connection for: https://a.net.\nCould not resolve host": "no_connection",
+    "Unknown error: N5Azure: Failed to get token from DefaultAzureCredential.\n": "not_logged_in",
+    "AWS Error UNKNOWN (HTTP status 400) during PutObject:\nodd": "request_failed",
+}
+"""What pyarrow 25 says of each case, shortened: no server of ours says it."""
+
+
+def test_errors_of_clouds_have_codes() -> None:
+    for text, code in ERRORS.items():
+        for scheme in ("s3", "gs", "az"):
+            error = describe_bucket_error(f"{scheme}://b/x", scheme, OSError(text))
+            assert (type(error), error.code, error.where) == (PlaceError, code, f"{scheme}://b/x"), text
+            assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize("text", ["ftp://host/runs", "s4://bucket", "s3://", "gs:///"])
+def test_refused_urls(text: str, gpureport: Program) -> None:
+    """One line of error, and no folder is made of it."""
+    for arguments in (["ingest", "gpu.csv", "--store", text], ["report", "gpu.csv", "-o", f"{text}/r.html"]):
+        if not (text.endswith("/") and "-o" in arguments):
+            done = gpureport(*arguments)
+            assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+            assert done.err.startswith(f"gpureport: {text}")
+    assert gpureport("record", "-o", "s3://bucket/run", "--", "true").code == 2
+    assert list(Path.cwd().iterdir()) == []
+
+
+def test_azure_needs_an_account(gpureport: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT", raising=False)
+    done = gpureport("analyze", "az://container/gpu.csv")
+    assert (done.code, "AZURE_STORAGE_ACCOUNT" in done.err) == (3, True)
+
+
+def alias(path: Path, folder: Path, rng: random.Random) -> Path:
+    """Return another name of a file: through links, hard links, `.` and `..`, a few times over."""
+    for at in range(rng.randint(1, 4)):
+        new = folder / f"{rng.random()}-{at}.html"
+        match rng.randrange(5):
+            case 0:
+                new.symlink_to(path)
+            case 1:
+                new.symlink_to(os.path.relpath(path, folder))
+            case 2:
+                # a link stays a link, so that the file itself is taken
+                os.link(path.resolve(), new)
+            case 3:
+                above = path.parent.resolve()
+                new = above / "." / ".." / above.name / path.name
+            case _:
+                up = folder / f"up-{rng.random()}"
+                up.symlink_to(path.parent)
+                new = up / path.name
+        path = new
+    return path
+
+
+def test_no_other_name_of_a_source_gets_past(gpureport: Program, tmp_path: Path) -> None:
+    """A source, or another output, is not written over under any name."""
+    (source,) = write(tmp_path / "logs", ".html", gpu=log())
+    for seed in range(20):
+        rng = random.Random(seed)
+        name = alias(source, tmp_path / "logs" if seed % 2 else tmp_path, rng)
+        assert name.samefile(source)
+        done = gpureport("report", str(source), "-o", str(name))
+        assert (done.code, done.err.count("\n"), source.read_text()) == (2, 1, log()), name
+    assert gpureport("report", str(source), "-o", "a.html", "-o", "./a.html").code == 2
+
+
+@pytest.mark.parametrize(
+    ("marker", "text", "folder", "code"),
+    [
+        ("store.json", "{}", "", 0),
+        ("store.json", '{"format": "x"}', "", 0),
+        ("store.json", "[1]", "", 0),
+        ("meta.yaml", "package: numpy", "", 0),
+        # jobs share the folder of a store; what the store keeps is closed
+        ("store.json", '{"format": 1}', "site", 0),
+        ("store.json", '{"format": 1}', "history", 2),
+    ],
+)
+def test_folders_of_others_are_closed(  # noqa: PLR0913, PLR0917 - a case and what it needs
+    gpureport: Program, tmp_path: Path, marker: str, text: str, folder: str, code: int
+) -> None:
+    """Other programs have a store.json and a meta.yaml too."""
+    write(tmp_path, gpu=log())
+    (tmp_path / "place" / folder).mkdir(parents=True)
+    (tmp_path / "place" / marker).write_text(text)
+    assert gpureport("report", "gpu.csv", "-o", str(tmp_path / "place" / folder / "r.json")).code == code
+
+
+def test_own_leftovers_are_swept(gpureport: Program, tmp_path: Path) -> None:
+    """They are files of exactly that name a day old; what another writer or a person has stays."""
+    write(tmp_path, gpu=log())
+    swept = (".r.json.abcd_123.part",)
+    kept = (".r.json.mine.part", ".r.json.abcd_123.part.txt", ".rxjson.abcd_123.part", ".s.json.abcd_123.part")
+    for name in (*swept, *kept, ".r.json.fresh___.part"):
+        (tmp_path / name).write_text("half")
+        if "fresh" not in name:
+            os.utime(tmp_path / name, (1, 1))
+    (tmp_path / ".r.json.a_link__.part").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / ".r.json.a_folder.part").mkdir()
+    before = {path.name for path in tmp_path.iterdir()}
+    assert gpureport("report", "gpu.csv", "-o", "r.json").code == 0
+    assert {path.name for path in tmp_path.iterdir()} == before - {*swept} | {"r.json"}

@@ -1,0 +1,148 @@
+"""What a recording holds: fields of the driver, the load of machine and job, and what can be seen of the job."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpureport.testing import Recording
+from tests.cli.program import Program, program
+from tests.recorder.recorded import count_rows, read_run_file
+from tests.support.logs import read
+
+HOST = {
+    *("cpu_utilization_ratio", "cpu_busiest_core_ratio", "cpu_logical_cores", "host_memory_used_bytes"),
+    *("host_memory_total_bytes", "host_memory_used_ratio", "host_network_receive_bytes_per_second"),
+    "host_network_transmit_bytes_per_second",
+}
+JOB = {"job_cpu_cores", "process_cpu_cores", "process_memory_used_bytes"}
+WORK = "import time; end = time.time() + 1.5\nwhile time.time() < end: sum(range(1000))"
+SETTINGS: tuple[tuple[str, dict[str, str]], ...] = (
+    ("true train.py --batch-size 64 --num_workers=2", {"batch_size": "64", "num_workers": "2"}),
+    ("true train.py data.batch_size=64 +trainer.fast=1", {"data.batch_size": "64", "trainer.fast": "1"}),
+    ("true --standalone train.py --amp --lr 3e-4", {"standalone": "true", "amp": "true", "lr": "3e-4"}),
+    ("true train.py --gpus 0 1 --shift -1 dir", {"gpus": "0 1", "shift": "-1"}),
+    ("true --ntasks 4 python train.py", {"ntasks": "4"}),
+    ("true -m train -b 64", {}),
+    ("true train.py --hf-token abc --api_key=abc --url https://me:abc@host", {}),
+)
+SEEN = {"cpu_cores", "memory", "python_version"}
+
+
+@pytest.fixture
+def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
+    """The program, run in an empty folder."""
+    return program(capsys, monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def record(gpureport: Program, tmp_path: Path) -> Any:  # noqa: ANN401 - a function
+    """What records a job in a folder of its own, and returns that."""
+
+    def call(*words: str) -> Path:
+        folder = tmp_path / f"rec{len(list(tmp_path.glob('rec*')))}"
+        assert gpureport("record", "-o", str(folder), "--interval", "0.1", *words).code == 0
+        return folder
+
+    return call
+
+
+def fields(folder: Path) -> list[str]:
+    """Return the fields of the log of GPUs, without units."""
+    return [name.partition(" ")[0] for name in (folder / "gpu.csv").read_text().splitlines()[0].split(", ")]
+
+
+def test_what_the_driver_knows_is_logged(record: Any, stand_in_driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
+    """Old names where it has those, no field that it refuses, and GPU activity where its dmon counts it."""
+    assert stand_in_driver.exists()
+    whole = record("--", "sleep", "1")
+    new = "clocks_event_reasons.active"
+    assert {"timestamp", "uuid", "utilization.gpu", "mig.mode.current", new} < {*fields(whole)}
+    assert "GPM:" in (whole / "dmon.log").read_text()
+    monkeypatch.setenv("STAND_IN_UNKNOWN", f"{new},temperature.gpu.tlimit")
+    monkeypatch.setenv("STAND_IN_REFUSED", "mig.mode.current,temperature.memory")
+    monkeypatch.setenv("STAND_IN_DMON", "no-gpm")
+    less = record("--", "sleep", "1")
+    assert {*fields(whole)} - {*fields(less)} == {"temperature.gpu.tlimit", "mig.mode.current", "temperature.memory"}
+    text = (less / "dmon.log").read_text()
+    assert ("rxpci" in text, "GPM:" in text) == (True, False)
+    assert count_rows(less / "gpu.csv") > 5
+
+
+def test_a_driver_without_gpus_is_an_error(gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What nvidia-smi says instead of rows is what the person reads."""
+    path = tmp_path / "nvidia-smi"
+    path.write_text("#!/bin/sh\necho No devices were found\nexit 6\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    done = gpureport("record", "-o", "rec", "--", "true")
+    assert (done.code, done.err.count("\n"), "No devices were found" in done.err) == (3, 1, True)
+
+
+def load(folder: Path) -> Recording:
+    """Return what a recording without GPUs holds; every line and column is understood."""
+    found = read(folder)
+    assert (found.run.quality.rejected, [each for each in found.series.column_names if "extra_" in each]) == ((), [])
+    return found
+
+
+def test_the_load_of_machine_and_job(record: Any) -> None:  # noqa: ANN401
+    """All of it is read back; the job that works takes a core, and after its end nothing is said of it."""
+    found = load(record("--host-only", "--", sys.executable, "-c", WORK))
+    assert {*found.series.column_names} >= HOST | JOB
+    cores = found.series.column("job_cpu_cores").drop_null().to_numpy()
+    assert 0.1 < np.median(cores[cores > 0]) < 1.5
+    text = next(iter(found.run.sources)).locator
+    header, *rows = Path(text).read_text().splitlines()
+    assert {len(line.split(",")) for line in rows} == {len(header.split(","))}
+    assert all(time.strptime(line[:19], "%Y/%m/%d %H:%M:%S") for line in rows)
+
+
+def test_what_can_be_seen_of_a_job(record: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
+    """Options and assignments, versions of its Python's packages, known variables; and no secret."""
+    for words, expected in SETTINGS:
+        params = read_run_file(record("--host-only", "--", *words.split()))["params"]
+        own = {name: value for name, value in params.items() if name not in SEEN and not name.endswith("_version")}
+        assert own == expected, words
+    variables = {"CUDA_VISIBLE_DEVICES": "0,1", "NCCL_DEBUG": "INFO", "XLA_FLAGS": "--a=b --token abc", "RANK": ""}
+    for name, value in {**variables, "HF_TOKEN": "abc", "NCCL_": "x"}.items():
+        monkeypatch.setenv(name, value)
+    folder = record("--host-only", "--", sys.executable, "-c", "pass", "--batch-size", "64")
+    params = read_run_file(folder)["params"]
+    assert params["numpy_version"] == np.__version__
+    assert params["python_version"] == ".".join(map(str, sys.version_info[:3]))
+    assert float(params["cpu_cores"]) > 0
+    assert (params["CUDA_VISIBLE_DEVICES"], params["NCCL_DEBUG"], params["batch_size"]) == ("0,1", "INFO", "64")
+    assert params["XLA_FLAGS"] == "--a=b --token ***"
+    assert {"RANK", "NCCL_", "HF_TOKEN"}.isdisjoint(params)
+    assert "abc" not in json.dumps(read_run_file(folder))
+
+
+def test_another_environment_has_no_known_python(record: Any, tmp_path: Path) -> None:  # noqa: ANN401
+    """What runs in an environment of its own has packages that cannot be seen from here."""
+    job = tmp_path / "docker"
+    job.write_text("#!/bin/sh\n")
+    job.chmod(0o755)
+    params = read_run_file(record("--host-only", "--", str(job), "run", "image", "python", "train.py"))["params"]
+    assert not [name for name in params if name.endswith("_version")]
+
+
+def test_whose_job_it_is(record: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
+    """Slurm and Kubernetes say it; otherwise whoever records is the user, unless that is root."""
+    slurm = {"SLURM_JOB_ID": "4418", "SLURM_ARRAY_JOB_ID": "4411", "SLURM_ARRAY_TASK_ID": "7", "SLURM_JOB_NAME": "x"}
+    slurm |= {"SLURM_JOB_USER": "ada", "SLURM_JOB_ACCOUNT": "vision", "SLURMD_NODENAME": "gpu01"}
+    cluster = {"POD_NAME": "train-0", "POD_NAMESPACE": "vision", "NODE_NAME": "n1", "LOGNAME": "root"}
+    cases = (
+        (slurm, {"user": "ada", "account": "vision", "job": "4411_7", "job_name": "x", "node": "gpu01"}),
+        (cluster, {"node": "n1", "pod": "train-0", "namespace": "vision"}),
+        ({"LOGNAME": "bob"}, {"user": "bob"}),
+    )
+    for variables, expected in cases:
+        with monkeypatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            assert read_run_file(record("--host-only", "--", "true"))["tags"] == expected

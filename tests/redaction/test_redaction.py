@@ -1,0 +1,231 @@
+"""Secrets: tables of texts, command lines and pairs, with what is shown of each; a person's own; and long texts."""
+
+import json
+import shlex
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpureport.redaction import (
+    HIDDEN,
+    OwnSecrets,
+    hide_secret_value,
+    hide_secrets,
+    redact_pairs,
+    redact_text,
+    use_own_secrets,
+)
+from tests.patience import patience
+
+HIDDEN_IN_TEXTS = (
+    *("password: hunter2x", "X-Api-Key: hunter2x", "token: hunter2x9", "Cookie: sid=hunter2x; b=hunter2x"),
+    *("Authorization: Custom hunter2x", "  'db_password' : 'hunter2x'", '{"token": "hunter2x', "token='hunter2x"),
+    *('{\\"token\\": \\"hunter2x\\"}', "url=https://h/x?token=hunter2x", 'environ["TOKEN"] = "hunter2x"'),
+    *("key: 0123456789abcdefhunter2x0123456789ABCDEF", "ssh_key: x9hunter2x", "a=b=token=hunter2x"),
+    *("password = hunter2x", "user[password]=hunter2x", "train.py --hf-token hunter2x --lr 1", "_sk-hunter2xx"),
+    *("me:hunter2x@node-7", "--host=me:hunter2x@10.0.0.7:9100", "redis://:hunter2x@h/0", "s3://a/hunter2x:b@c"),
+    *("x://me:p/hunter2x@h", "nvapi-hunter2xx", "hvs.hunter2xx"),
+)
+"""A secret after its name, in an address, or known by its own form."""
+_WEAK = """\
+root:letmein@dbhost | letmein; postgres:secret@db | secret; ann:1234@gpu7 | 1234; admin:Swordfish@node-7 | Swordfish;
+db=root:mean@dbhost | mean; map:letmein@db | letmein; api key: 4f9d8a7b6c5e | 4f9d8a7b6c5e; hr:1234@db | 1234;
+API key: hunter2x9abc | hunter2x9abc; wandb key: local-12ab34cd56ef | local-12ab34cd56ef; License Key: AB12-CD34 | AB12;
+token: 123456789012 | 123456789012; my API key: hunter2 | hunter2;
+wandb key: 123456789012 | 123456789012; api key: abcdefabcdefabcdefabcdefabcdefabcdef | abcdef; step:99@db | 99;
+access token: hunter2x9 | hunter2x9; admin password: hunter | hunter; ann_f:1234@gpu7 | 1234; ar:100@dbhost | 100;
+dev-map:1234@db | 1234; ann-lr:1234@prod | 1234; loss:0@node-7 | :0; map:1@db/x | :1; seen token: hunter2x9 | hunter2x9;
+total token: 12345678901234567890 | 1234567; auth token: 123456789012 | 123456789012; per token: hunter2x9 | hunter2x9;
+total/token: 12345678901234567890 | 1234567; a/token: hunter2x9 | hunter2x9;
+licence key: ABCD-1234-EFGH-5678 | ABCD-1234-EFGH-5678"""
+WEAK = dict(pair.strip().split(" | ") for pair in _WEAK.split(";"))
+"""Passwords that are words or numbers, and keys that only the word before tells."""
+STAYS = (
+    *("disk-usage-monitor", "task-scheduler-long", "unknown key: word", "pass: 5 of 6 checks", "basic training"),
+    *("the key is long: see below", "max_tokens=2048", "pytorch:2.1@sha256:0123abcd", "ann@example.com", "a:b"),
+    *("s3://bucket/train:1", "http://localhost:8080/x", "recall:mean@10", "hits:10@test", "acc:mean@fold3"),
+    *("time per token: 0.0123456", "ms/token: 12.3456789", "missing key: gpu_0_utilization", "monkey: banana12345"),
+    *("primary key: run_2024", "turkey=banana12345", "tokens: 12345678", "hockey: true", "cuda:0@node-7"),
+    *("mAP:50@person", "mAP:75@person", "mAP:50-95@car", "AP:iou50@val/car", "recall:macro@person", "top:5@k"),
+    *("map:0.5@iou50", "precision:macro@k", "val_mAP50:95@car", "mse:mean@k", "psnr:mean@val", "F1:macro@val"),
+    *("perplexity:avg@val", "wer:0.5@test", "nll:mean@fold3", "ssim:0.9@img", "cer:mean@val", "val_AP:50@person"),
+    *("kl:max@k", "ppl:100@step", "val_mae:min@fold1", "key: mean", "2026-03-14T09:00:00.1@gpu0", "a == b", "x => y"),
+    *("per token: 0.0123456789", "cost per token: 0.012345678901234567", "ms/token: 0.01234567890123"),
+    *("total token: 1500000000", "seen token: 15000000000", "Processed token: 1.5e+12", "num token: 4200000000"),
+    *("API key: required", "Invalid API key: check line 4", "public key: run_2024", "cache key: step_20240101"),
+    *("FLOPs per token: 123456789012", "flops/token: 123456789012", "tokens: 300000000000", "ssh key: 4096"),
+    *("secret santa: 2024-12-24", "access point: lab-12-west", "private key: 2048 bits", "token: 12345678"),
+    *("access key: missing", "GPU 0: 80 %", "log.csv:3: token ring", "gpureport.toml:4: unknown key 'lr' in [rules]"),
+)
+"""Words and figures that only resemble a secret."""
+COMMANDS: tuple[tuple[list[str], str], ...] = (
+    (["x", '--json={"auth": {"user": "abcd"}, "lr": 1}'], "abcd"),
+    (["x", '{"a": {"b": {"pass": "abcd"}}, "tokens": ["abcd", "abcd"]}'], "abcd"),
+    (["x", "--token", "-abcd"], "abcd"),
+    (["x", "--url", "https://host/c?sv=1&sig=abcd%3D"], "abcd"),
+    (["bash", "-c", "curl -H 'X-Api-Key: abcd' -u me:abcd http://h"], "abcd"),
+    (["bash", "-lc", "export WANDB_API_KEY=abcd; python train.py"], "abcd"),
+    *(
+        (["wandb", "login", key], key.splitlines()[-1 if "\n" not in key else 1])
+        for key in (
+            *("AKIAIOSFODNN7EXAMPLE", "0123456789abcdef0123456789abcdef01234567", "s3kBv0YwQ1rTz9uXnE5mL7pKc2HdJf4G"),
+            *(
+                "eyJhcGlfYWRkcmVzcyI6Imh0dHBzOi8vYXBwIn0=",
+                "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----",
+            ),
+        )
+    ),
+)
+SETTINGS = (
+    *("torchrun", "--nproc_per_node=4", "/opt/train.py", "--max-tokens", "2048", "--tokenizer", "gpt2"),
+    *("--key_dim=64", "--lr", "3e-4", "--data", "s3://bucket/train:1", "optimizer=adamw", "--authors", "a,b"),
+    *("--revision", "0123456789abcdef0123456789abcdef01234567", "echo a && ls 'b c'"),
+)
+NAMES = st.sampled_from(
+    [
+        *("token", "hf_token", "hfToken", "HF_TOKEN", "wandb.api_key", "WANDB_API_KEY", "apikey", "db-password"),
+        *("MYSQL_PWD", "client_secret", "aws-secret-access-key", "auth", "credentials", "passphrase", "private_key"),
+    ]
+)
+SECRETS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=8, max_size=40).filter(
+    lambda text: not text.startswith("-") and text.strip() == text and "***" not in text
+)
+WORDS = st.text("ABCDEFGHIJabcdefghij0123456789", min_size=8, max_size=30)
+UNITS = (
+    *("a=", "://", "@", "-", ":", "a", "A1b", "://a:", "://@", "a:", "Bearer ", "Basic a ", "'", '"', "\\", '"a":'),
+    *("'a':", '"a":{', "[", "{", "eyJ", "sk-", "-----BEGIN", "sig=", "=", ",", "a.b-", " ", "\n", "a =", '"a":"'),
+    *("key=", "--key ", "token:", "f0", "/", "a_", "_", "é", "\t", "a b=", "://a:b @ ", "a:a@", "=a:", "key: ", "@a"),
+    *('token="', "Cookie:", "host=", "a-", "a.a:", "::1 ", "a.com.", "1.", "00:", "node=", '\\"a\\":\\"', "'token': "),
+    *("max_token=", '"token":', "token=,", "token:a ", "password=\n", "$(", "a:b@h"),
+)
+"""Names, quotes and addresses that never end when they are written again and again."""
+
+
+@pytest.fixture(autouse=True)
+def _own() -> Iterator[None]:
+    yield
+    use_own_secrets(OwnSecrets())
+
+
+def said(command: list[str]) -> str:
+    return "\n".join(hide_secrets(command))
+
+
+def test_texts() -> None:
+    """What is hidden stays hidden when it is written again."""
+    weak = {f"note {text} here": secret for text, secret in WEAK.items()}
+    for text, secret in (dict.fromkeys(HIDDEN_IN_TEXTS, "hunter2x") | weak).items():
+        shown = redact_text(text)
+        assert (secret in shown, HIDDEN in shown, redact_text(shown)) == (False, True, shown), text
+    for password in ("1234", "postgres", "iou50"):
+        for host in ("db.intern", "db:5432", "10.0.0.7", "[::1]:80", "db.example.com:5432/x"):
+            assert redact_text(f"root:{password}@{host}") == f"{HIDDEN}@{host}"
+    for text in STAYS:
+        assert redact_text(text) == text
+
+
+def test_pairs() -> None:
+    for text, secret in WEAK.items():
+        assert secret not in redact_pairs([("note", text)])[0][1], text
+
+
+def test_command_lines() -> None:
+    for command, secret in COMMANDS:
+        assert secret not in said(command), command
+    assert hide_secrets(SETTINGS) == SETTINGS
+    assert hide_secrets(["--amp", "--hf-token", "--lr", "1"]) == ("--amp", "--hf-token", "--lr", "1")
+
+
+@given(NAMES, SECRETS)
+def test_values_of_options_and_variables(name: str, secret: str) -> None:
+    """Whether a blank, an equals sign or a colon is before them, in JSON, and in a script that is one word."""
+    commands: list[list[str]] = [
+        ["python", "train.py", f"--{name}", secret, "--lr", "1"],
+        ["python", "train.py", f"--{name}={secret}"],
+        ["python", "train.py", f"++{name}={secret}"],
+        ["env", f"{name}={secret}", "python", "train.py"],
+        ["curl", "-H", f"{name}: {secret}"],
+        ["python", "train.py", json.dumps({"lr": 1, name: secret}, ensure_ascii=False)],
+        ["python", "train.py", json.dumps({"cfg": {name: secret, "lr": 1}}, ensure_ascii=False)],
+    ]
+    scripts = (["train", f"--{name}", secret, "--lr", "1"], ["export", f"{name}={secret}"])
+    commands += [["bash", "-c", f"cd /data && {shlex.join(inner)}; ls -l"] for inner in scripts]
+    for command in commands:
+        assert secret not in said(command), command
+        assert HIDDEN in said(command), command
+
+
+@given(WORDS, WORDS)
+def test_forms_that_need_no_name(secret: str, user: str) -> None:
+    """Users of URLs, and tokens that show what they are by how they begin."""
+    assert secret not in said(["run", f"https://{user}:{secret}@host/path", "x"]).replace(user, "")
+    for words in (
+        ["--header", f"Authorization: Bearer {secret}"],
+        ["-u", f"name:{secret}"],
+        [f"hf_{secret}", f"sk-{secret}", f"see ghp_{secret}, glpat-{secret}"],
+    ):
+        assert secret not in said(["run", *words])
+
+
+def test_own_names_and_patterns() -> None:
+    """In params, texts, JSON and command lines, whatever the case; a name is whole, and a pattern begins a word."""
+    use_own_secrets(OwnSecrets(names=("vault_id", "*_pin", "lane*code"), patterns=("corp-", "acme*key*", "*@intern")))
+    for name in (
+        "vault_id",
+        "Vault-ID",
+        "cfg.vault_id",
+        "params/door_pin",
+        "lane_7_code",
+        "--vault-id",
+        "pad_token_pin",
+    ):
+        assert redact_pairs([(name, "4711")]) == ((name, HIDDEN),)
+        assert "4711" not in redact_text(f"see {name}=4711 and {name.strip('-')} = '4711'")
+        option = f"--{name.rpartition('/')[2].strip('-')}"
+        assert "4711" not in said(["run", option, "4711", f'{{"{name}": "4711"}}'])
+    for name in ("vault", "vault_id_count", "door_pinned", "code", "lane"):
+        assert redact_pairs([(name, "4711")]) == ((name, "4711"),)
+    for text, shown in {
+        "see corp-77x, then": f"see {HIDDEN}, then",
+        "https://h/corp-77/x?y=1 z": f"https://h/{HIDDEN} z",
+        "xcorp-77 and MyCorp-7": "xcorp-77 and MyCorp-7",
+        "acme-1-key-2 acme-1": f"{HIDDEN} acme-1",
+        "me@intern.example me@extern": f"{HIDDEN} me@extern",
+    }.items():
+        assert redact_text(text) == shown
+
+
+def test_another_set_replaces_the_first() -> None:
+    """A number is a word as any other; what follows a name is a secret, whatever it looks like."""
+    use_own_secrets(OwnSecrets(patterns=("corp-",)))
+    assert redact_text("corp-77") == HIDDEN
+    use_own_secrets(OwnSecrets(names=("key",), patterns=("lane-", "4711*")))
+    assert (redact_text("corp-77"), redact_text("lane-77"), redact_text("key: word")) == ("corp-77", HIDDEN, "key: ***")
+    assert redact_pairs([("badge", "47110815"), ("lr", "0.001")]) == (("badge", HIDDEN), ("lr", "0.001"))
+
+
+def test_stars_do_not_multiply() -> None:
+    """A pattern of many stars passes over a text once; a regular expression would try every way to part it."""
+    use_own_secrets(OwnSecrets(names=("a*" * 40 + "c",), patterns=("a*" * 40 + "c",)))
+    word = "a" * 50_000
+    with patience(15):
+        assert redact_text(f"{word} {word}b") == f"{word} {word}b"
+        assert redact_pairs([(word, "1")]) == ((word, "1"),)
+
+
+@pytest.mark.slow
+def test_a_long_line_does_not_hang() -> None:
+    """15 s of the processor for 100,000 letters are hopeless: its square takes minutes."""
+    for unit in UNITS:
+        line = unit * (100_000 // len(unit))
+        functions: tuple[Callable[[str], object], ...] = (
+            lambda text: redact_text(f"{text}!"),
+            lambda text: redact_pairs([("note", text), (text, "1")]),
+            lambda text: hide_secrets([text, *text.split(" ")]),
+            lambda text: hide_secret_value("note", f'"{text}'),
+        )
+        for function in functions:
+            with patience(15):
+                function(line)

@@ -1,0 +1,174 @@
+"""Which runs a store lists: by comparisons, by time, and from an index that never says anything but the runs say."""
+
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from tests.cli.program import Program
+from tests.patience import patience
+from tests.store.runs import Known, unsign
+
+HOUR = 3_600_000_000
+START = 1_792_821_600_000_000
+"""2026-10-24 06:00 UTC."""
+MATCHES = """name=resnet base; name~RESNET*; name!=resnet; id~0123*; step=base; model=NVIDIA L4;
+uuid=GPU-2; gpus=2; gpus==2; gpus >= 2; duration>1h; duration>=1h30m; duration<0.5d; started=2026-10;
+started=2026-10-24T08; started=2026-10-24T06Z; started>=2026-10-24 08:00; started~2026-*-24*; ended<=2026-10-24T09:30;
+ended!=2025; tag:user=ann; tag:user~a*; tag:note=a=b; tag:empty=; param:batch=64.0; param:batch>=64; source=nvidia_smi;
+param:optimizer!=sgd; host=node_1"""
+DIFFERS = """name=resnet; step!=base; model!=NVIDIA L4; model~*h100*; gpus != 2; gpus<2; duration>1h30min;
+started>2026-10-24; ended<2026-10-24T09:30; param:batch<64"""
+NONSENSE = """gpus; =8; gpu=8; user=ann; name>x; gpus~8; gpus=many; param:lr<fast; duration>3; started>today;
+tag:user>3x; tag:usr=ann"""
+RUN = {
+    "id": "0123456789abcdef",
+    "name": "resnet base",
+    "step": "base",
+    "started": START,
+    "ended": START + 90 * HOUR // 60,
+    "timezone": "Europe/Berlin",
+    "params": {"batch": "64", "optimizer": "adam"},
+    "tags": {"user": "ann", "note": "a=b", "empty": ""},
+}
+FEWEST = 200
+"""Runs from which an index is kept."""
+
+
+@pytest.fixture
+def listed(gpureport: Program, store: Path) -> Callable[..., list[dict[str, Any]] | int]:
+    """What lists the runs of the store: as JSON has them, or the exit code of an error of one line."""
+
+    def call(*words: str) -> list[dict[str, Any]] | int:
+        done = gpureport("runs", "list", *words, "--format", "json", "--store", str(store))
+        if done.code:
+            assert done.err.count("\n") == 1
+            return done.code
+        found: list[dict[str, Any]] = json.loads(done.out)["runs"]
+        return found
+
+    return call
+
+
+def test_comparisons_select_runs(before: Known, store: Path, listed: Callable[..., Any]) -> None:
+    """Texts, numbers, durations and dates in the zone of the run are compared; what is missing never matches."""
+    path = store / "runs" / before.old_id / "run.json"
+    devices = [
+        {**device, "model": model, "uuid": uuid, "node": "node_1"}
+        for device, model, uuid in zip(
+            json.loads(path.read_text())["run"]["devices"],
+            ("NVIDIA A100", "NVIDIA L4"),
+            ("GPU-1", "GPU-2"),
+            strict=True,
+        )
+    ]
+    unsign(path, **RUN, devices=devices)
+    for texts, count in ((MATCHES, 1), (DIFFERS, 0)):
+        for text in texts.split(";"):
+            assert len(listed("--where", text.strip("\n"))) == count, text
+    both = ("--where", "gpus>1", "--where", "gpus<4", "--where", "tag:user=ann")
+    assert len(listed(*both)) == 1
+    for text in (*NONSENSE.split(";"), " " * 50_000):
+        with patience(15):
+            assert listed("--where", text.strip("\n")) == 2, text
+
+
+def test_since_counts_from_the_end(before: Known, store: Path, listed: Callable[..., Any]) -> None:
+    """Dates are in the zone of the run; a run without time stamps never matches."""
+    path = store / "runs" / before.old_id / "run.json"
+    ranges = (
+        ("2026-10-24", 1),
+        ("2026-10-24T09:30", 1),
+        ("2026-10-24 09:31", 0),
+        ("99999999d", 1),
+        ("9" * 400 + "h", 1),
+    )
+    unsign(path, **RUN)
+    for text, count in ranges:
+        assert len(listed("--since", text)) == count, text
+    assert listed("--since", "yesterday") == 2
+    quality = json.loads(path.read_text())["run"]["quality"] | {"synthetic_time": True}
+    unsign(path, quality=quality)
+    assert listed("--since", "2026-10-24") == []
+
+
+def put(store: Path, template: Path, number: int, step: str) -> Path:
+    """Write the `run.json` of a run; return it."""
+    path = store / "runs" / f"{number:016x}" / "run.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name("part")
+    shutil.copy(template, part)
+    unsign(part, id=f"{number:016x}", name=f"run {number}", step=step, started=number * 10**9)
+    part.replace(path)
+    return path
+
+
+def truth(store: Path) -> list[tuple[str, str]]:
+    """Return name and step of each run as the `run.json` files have them, oldest first."""
+    found = []
+    for path in store.glob("runs/[!.]*/run.json"):
+        try:
+            run = json.loads(path.read_text())["run"]
+        except (OSError, ValueError):
+            continue
+        found.append((run["started"], run["id"], run["name"], run["step"]))
+    return [(name, step) for _, _, name, step in sorted(found)]
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[random.Random(len(content)).randrange(len(content))] ^= 4
+    path.write_bytes(content)
+
+
+def put_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def put_other_table(path: Path) -> None:
+    parquet.write_table(pa.Table.from_pylist([{"id": "0" * 16}]), path)
+
+
+def test_an_index_says_what_the_runs_say(before: Known, store: Path, listed: Callable[..., Any]) -> None:
+    """Whatever becomes of it and of the runs, and whatever else lies there."""
+    template, index = store / "runs" / before.old_id / "run.json", store / "index.parquet"
+    for number in range(FEWEST + 20):
+        os.utime(put(store, template, number, "ann"), (1_700_000_000 + number, 1_700_000_000 + number))
+
+    def agrees() -> bool:
+        return [(run["name"], run["step"]) for run in listed()] == truth(store)
+
+    assert agrees()
+    assert index.is_file()
+    for number in (2, 500):
+        put(store, template, number, "bob")
+    shutil.rmtree(store / "runs" / f"{7:016x}")
+    (store / "runs" / f"{9:016x}" / "run.json").write_text("{")
+    assert agrees()
+    spoilt: tuple[Callable[[Path], object], ...] = (Path.unlink, cut, flip, put_other_table, put_folder)
+    for spoil in spoilt:
+        spoil(index)
+        assert agrees(), spoil
+    index.rmdir()
+    (store / "runs/notes.txt").write_text("x")
+    (store / "runs/empty").mkdir()
+    (store / "runs/odd/run.json").mkdir(parents=True)
+    shutil.copytree(store / "runs" / f"{1:016x}", store / "runs/.tmp-run-1")
+    put(store, template, 700, "\udcff".encode(errors="surrogateescape").decode(errors="replace"))
+    assert agrees()
+    # a file of the same size, replaced within a tick
+    for step in ("ann", "bob", "cid"):
+        put(store, template, 1, step)
+        assert agrees()
