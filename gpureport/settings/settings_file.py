@@ -90,10 +90,6 @@ class Section:
             SettingsError: naming the first such key.
         """
         for key in self.values.keys() - known:
-            if (reason := GONE_KEYS.get(f"{self.name}.{key}")) is not None:
-                text = f"{self.at(key)}: {key} in [{self.name}] is ignored: {reason}"
-                warnings.warn(text, GoneKeyWarning, stacklevel=2)
-                continue
             hint = f"known are {', '.join(sorted(known))}"
             raise self.wrong(key, f"unknown key {key!r} in [{self.name}]", hint, code="unknown_key")
 

@@ -6,12 +6,8 @@ import sys
 
 import pytest
 
-<<<<<<<< HEAD:tests/api/test_startup.py
-SAMPLE = Path(__file__).parents[2] / "sample_logs" / "mem_pressure" / "nvidia-smi.csv.gz"
-========
 from tests.cli.logs import SAMPLE
 
->>>>>>>> telling:tests/cli/test_startup.py
 HEAVY = ("pandas", "pyarrow", "scipy", "matplotlib", "jinja2", "mlflow", "neptune", "numpy", "typst")
 NOT_FOR_ANALYSIS = ("pandas", "matplotlib", "mlflow", "neptune", "typst")
 
