@@ -47,9 +47,7 @@ _OTHER = {"recorded", "input_starved", "mapped"}
 """Folders of several runs, and one that is read with a mapping of its columns."""
 
 FOLDERS = sorted(
-    path.name
-    for path in sample_reports.SAMPLES.iterdir()
-    if (path / "README.md").is_file() and path.name not in _OTHER
+    path.name for path in sample_reports.SAMPLES.iterdir() if (path / "README.md").is_file() and path.name not in _OTHER
 )
 
 
