@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it ships no types
@@ -22,9 +23,22 @@ ROOT = Path(__file__).parents[2]
 EXPECTED = Path(__file__).with_name("samples")
 SAMPLES = ROOT / "sample_logs"
 FORMS = ("json", "html", "md", "txt")
-STRICT = Draft202012Validator(json.loads((ROOT / "docs/reference/report-1.schema.json").read_text(encoding="utf-8")))
+SCHEMA = json.loads((ROOT / "docs/reference/report-1.schema.json").read_text(encoding="utf-8"))
 TIMELESS = {"dmon.txt", "dmon-csv.csv"}
 NO_LOGS = {"truth.json", "host.csv.gz", "vmstat.txt.gz"}
+
+
+def make_strict(schema: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Return a schema that allows for no further field, to find what is not described."""
+    if isinstance(schema, list):
+        return [make_strict(entry) for entry in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {name: make_strict(entry) for name, entry in schema.items()}
+    return inner | ({"additionalProperties": False} if inner.get("type") == "object" else {})
+
+
+STRICT = Draft202012Validator(make_strict(SCHEMA))
 
 
 def list_jobs() -> dict[str, list[str]]:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.report.pdf_reading import needs_poppler, text
+from tests.support.pdf_reading import needs_poppler, text
 
 from tests.cli.logs import log
 from tests.cli.program import Program
