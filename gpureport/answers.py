@@ -42,6 +42,11 @@ class Answer:
         return self.reason_with(str)
 
     @property
+    def reason_code(self) -> str:
+        """The same in one word, each once; empty when it could."""
+        return "; ".join(dict.fromkeys(entry.code for entry in self.missing))
+
+    @property
     def recording(self) -> str:
         """What to record so that it can be judged; empty where nothing is missing."""
         return "; ".join(dict.fromkeys(entry.recording for entry in self.missing if entry.recording))
@@ -78,6 +83,7 @@ class ChecklistEntry:
         recording: what to record where it cannot be judged; empty else.
         metrics: columns that `recording` asks for; empty where it asks for other things alone.
         other_recordings: what else it asks for.
+        reason_code: the reason in one word of snake_case, which stays when the sentence changes.
     """
 
     item: str
@@ -86,3 +92,4 @@ class ChecklistEntry:
     recording: str = ""
     metrics: tuple[str, ...] = ()
     other_recordings: tuple[str, ...] = ()
+    reason_code: str = ""

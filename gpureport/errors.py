@@ -107,6 +107,10 @@ class SettingsError(GpureportError):
     """A setting, option or policy is not valid."""
 
 
+class GoneKeyWarning(FutureWarning):
+    """The settings hold a key that nothing reads any more."""
+
+
 class RenderError(GpureportError):
     """A report cannot be rendered or written."""
 

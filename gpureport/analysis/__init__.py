@@ -65,6 +65,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     ordered, ids = sorted(findings, key=_sort_key), [gpu.id for gpu in recording.run.gpus]
     linked = sorted(root_causes.link_findings(ordered, rules, context.whole, ids), key=_sort_key)
     gpu_time = tuple(_attribute_gpu_times(context, findings, rules)) if gpus else ()
+    known_caveats = caveats.list_caveats(context, findings)
     return Analysis(
         run=recording.run,
         coverage_ratio=observed_time.measure_coverage(context),
@@ -79,7 +80,8 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         gpu_time=gpu_time,
         findings=tuple(_with_advice(finding, known) for finding in linked),
         not_judged=missing,
-        limits=caveats.list_caveats(context, findings),
+        limits=tuple(text for _, text in known_caveats),
+        limit_codes=tuple(code for code, _ in known_caveats),
         stages=tuple(summarise_stages(recording)),
         throttle_ledger=tuple(clock_event_totals.list_clock_event_totals(gpus.values())),
         answers=answerability.answer_kinds(recording.run, rules, findings, missing),
@@ -125,7 +127,7 @@ def _reject_mixed_gpus(mixed: Mapping[str, str], rules: Sequence[Rule]) -> Itera
     for device, reason in mixed.items():
         for rule in rules:
             for kind in rule.kinds:
-                yield NotJudged(kind=kind, device=device, reason=reason, recording=RECORD)
+                yield NotJudged(kind=kind, device=device, reason=reason, recording=RECORD, code="rows_of_several_gpus")
 
 
 def _attribute_gpu_times(context: Context, findings: Sequence[Finding], rules: Sequence[Rule]) -> Iterator[GpuTime]:

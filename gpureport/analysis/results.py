@@ -343,6 +343,7 @@ class Analysis:
         findings: by severity, then lost time, then start.
         not_judged: kinds that could not be judged, and why.
         limits: what this sampling cannot show, one sentence each.
+        limit_codes: the code of each of these sentences.
         stages: one entry a stage, in the order they began; empty where a run has none.
         throttle_ledger: one entry a GPU and clock event reason that was recorded; empty where none was.
         cost: what the run cost; None where nothing is known of prices or carbon.
@@ -364,6 +365,7 @@ class Analysis:
     answers: tuple[Answer, ...] = ()
     checklist: tuple[ChecklistEntry, ...] = ()
     pauses: Pauses | None = None
+    limit_codes: tuple[str, ...] = ()
     whole_statistics: tuple[DeviceStatistics, ...] = ()
     coverage_ratio: float | None = None
     jobs: tuple[Job, ...] = ()

@@ -27,11 +27,11 @@ def pragmatic(value: float, unit: str, source: str) -> Threshold:
 
 
 def read_limits(rule: object, wanted: type[Limits]) -> Limits:
-    """Return the limits of a computation, each the value of the rule's threshold of the same name.
+    """Return the limits of a computation, each that of the same name which the rule has as a setting or a constant.
 
     Args:
         rule: the rule.
-        wanted: a dataclass of numbers, with one field a threshold; what the rule lacks keeps its default.
+        wanted: a dataclass of numbers; what the rule lacks keeps its default.
     """
-    names = [field.name for field in fields(wanted) if hasattr(rule, field.name)]
-    return wanted(**{name: getattr(rule, name).value for name in names})
+    known = {field.name: getattr(rule, field.name) for field in fields(wanted) if hasattr(rule, field.name)}
+    return wanted(**{name: limit.value if isinstance(limit, Threshold) else limit for name, limit in known.items()})

@@ -51,7 +51,8 @@ def analyze(
     try:
         kinds = selection.select_kinds(rules, _names(select), _names(ignore))
     except SettingsError as error:
-        raise SettingsError(error.where.removeprefix("--"), error.what, error.hint) from error
+        where = error.where.removeprefix("--")
+        raise SettingsError(where, error.what, error.hint, code=error.code) from error
     for sentence in selection.list_ignored_settings(analysis.RULES, stated_settings):
         warnings.warn(sentence, stacklevel=2)
     found = selection.keep_kinds(analysis.analyze(recording, rules), kinds)

@@ -5,6 +5,7 @@ from datetime import date
 
 from gpureport.analysis.results import Analysis
 from gpureport.checks.limit_targets import TargetKind
+from gpureport.checks.observed_value import Why
 from gpureport.checks.policy import Acknowledgement, Policy, PolicyEntry
 from gpureport.findings import Finding
 from gpureport.report.wording import display
@@ -17,14 +18,14 @@ class Acknowledged:
     Attributes:
         findings: findings that do not count.
         whole_limit: whether the limit itself is acknowledged.
-        words: the acknowledgements that apply, in words; empty without any.
-        expired: the acknowledgements that no longer apply, in words; empty without any.
+        words: the acknowledgements that apply, in words; false without any.
+        expired: the acknowledgements that no longer apply, in words; false without any.
     """
 
     findings: tuple[Finding, ...]
     whole_limit: bool
-    words: str
-    expired: str
+    words: Why
+    expired: Why
 
 
 def find_acknowledged(entry: PolicyEntry, analysis: Analysis, policy: Policy, today: date) -> Acknowledged:
@@ -42,7 +43,12 @@ def find_acknowledged(entry: PolicyEntry, analysis: Analysis, policy: Policy, to
         findings += meant
         whole = whole or each.limit == entry.limit.words
         words.append(f"acknowledged until {each.until}: {_clean_reason(each)}")
-    return Acknowledged(findings=tuple(findings), whole_limit=whole, words="; ".join(words), expired="; ".join(expired))
+    return Acknowledged(
+        findings=tuple(findings),
+        whole_limit=whole,
+        words=Why("acknowledged", "; ".join(words)),
+        expired=Why("acknowledgement_expired", "; ".join(expired)),
+    )
 
 
 def _clean_reason(known: Acknowledgement) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gpureport.checks import baseline_precision, check_wording, training_figures
 from gpureport.checks.limit import Limit
 from gpureport.checks.limit_units import SHARE
-from gpureport.checks.observed_value import ObservedValue, not_observed
+from gpureport.checks.observed_value import NO_REASON, ObservedValue, Why, join_reasons, not_observed
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
 from gpureport.comparison.setup.setup_changes import compare_setups, list_changes_of_job
@@ -75,17 +75,18 @@ def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
         return training_figures.observe_quality_change(limit, found.quality)
     delta = next((each for each in found.deltas if each.metric == limit.name), None)
     if delta is None:
-        return not_observed(training_figures.NO_TARGET)
+        return ObservedValue(missing=training_figures.NO_TARGET)
     reason = delta.reason
     if reason and reason.kind is ReasonKind.SAME_RECORDING:
-        return not_observed("the baseline is the very recording that is checked")
+        return not_observed(reason.kind.value, "the baseline is the very recording that is checked")
     if delta.verdict is Verdict.NOT_ENOUGH_DATA or delta.difference is None:
-        why = _explain_missing_figure(limit, delta, found) or describe_reason(reason)
-        return not_observed(why or f"{limit.name} was not recorded on both sides")
+        known = Why(reason.kind.value, describe_reason(reason)) if reason else NO_REASON
+        unrecorded = Why("not_recorded", f"{limit.name} was not recorded on both sides")
+        return ObservedValue(missing=_explain_missing_figure(limit, delta, found) or known or unrecorded)
     relative = limit.threshold.unit == SHARE
     scale = abs(delta.before or 0.0) if relative else 1.0
     if scale == 0.0:
-        return not_observed(f"{limit.name} was 0 in the baseline, so its change cannot be given in per cent")
+        return not_observed("zero", f"{limit.name} was 0 in the baseline, so its change cannot be given in per cent")
     low, high = (end / scale for end in _widen_interval(delta, found.noise))
     value = delta.difference / scale
     changed = check_wording.describe_change(limit, value, (low, high), has_level=delta.interval is not None)
@@ -99,25 +100,26 @@ def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
         text=f"{changed} against the baseline",
         low=low,
         high=high,
-        doubt=doubt,
-        note="; ".join(filter(None, (_describe_basis(delta, found.noise), _describe_setup(found)))),
+        doubt=Why(check_wording.UNKNOWN_CHANGE, doubt),
+        note=join_reasons(_describe_basis(delta, found.noise), _describe_setup(found)),
     )
 
 
-def _explain_missing_figure(limit: Limit, delta: Delta, found: BaselineComparison) -> str:
-    """Return on which side a figure is missing and what to do about it; empty if both sides have it."""
+def _explain_missing_figure(limit: Limit, delta: Delta, found: BaselineComparison) -> Why:
+    """Return on which side a figure is missing and what to do about it; false if both sides have it."""
     sides = [side for side, value in ((_BASELINE, delta.before), (_CHECKED, delta.after)) if value is None]
     if not sides or delta.reason is None or delta.reason.kind is not ReasonKind.NOT_RECORDED:
-        return ""
+        return NO_REASON
     worked = next(each for each in found.deltas if each.metric == PER_WORK)
     idle = [side for side, value in ((_BASELINE, worked.before), (_CHECKED, worked.after)) if value is None]
     if BY_METRIC[limit.name].kind is not FigureRole.WORK or not idle:
-        return f"{limit.name} was not recorded in {' and in '.join(sides)}"
+        return Why("not_recorded", f"{limit.name} was not recorded in {' and in '.join(sides)}")
     steps = {
         _BASELINE: "ingest its log with --work N:UNIT and set the baseline again",
         _CHECKED: "give --work N:UNIT to this check",
     }
-    return f"the work done in {' and in '.join(idle)} is not known: {', and '.join(steps[side] for side in idle)}"
+    remedy = ", and ".join(steps[side] for side in idle)
+    return Why("unknown_work", f"the work done in {' and in '.join(idle)} is not known: {remedy}")
 
 
 def _widen_interval(delta: Delta, noise: Noise | None) -> tuple[float, float]:
@@ -138,20 +140,22 @@ def _repetition_margin(delta: Delta, noise: Noise | None) -> float:
     return BY_METRIC[delta.metric].margin(delta.before or 0.0) if measured is None else measured
 
 
-def _describe_basis(delta: Delta, noise: Noise | None) -> str:
+def _describe_basis(delta: Delta, noise: Noise | None) -> Why:
     """Return what the interval is based on."""
     if delta.basis == Basis.REPLICATES.value:
-        return check_wording.count_compared_runs(*delta.runs)
+        return Why("replicates", check_wording.count_compared_runs(*delta.runs))
     metric = PER_WORK if delta.metric == COST_PER_WORK else delta.metric
     measured = noise is not None and noise.margin(metric, delta.before or 0.0) is not None
     scatter = "repetitions in this store differ by" if measured else "repeating a run commonly changes"
-    return f"one run a side; the interval is no narrower than what {scatter}"
+    return Why("single_runs", f"one run a side; the interval is no narrower than what {scatter}")
 
 
-def _describe_setup(found: BaselineComparison) -> str:
-    """Return what changed in the set-up since the baseline, as far as it was recorded; empty where nothing did."""
+def _describe_setup(found: BaselineComparison) -> Why:
+    """Return what changed in the set-up since the baseline, as far as it was recorded; false where nothing did."""
     changes = list_changes_of_job(compare_setups(found.base, found.step))
-    return f"changed since the baseline: {setup_wording.list_setup_changes(changes)}" if changes else ""
+    if not changes:
+        return NO_REASON
+    return Why("other_setup", f"changed since the baseline: {setup_wording.list_setup_changes(changes)}")
 
 
 def _find_aim(limit: Limit, value: float, ends: tuple[float, float]) -> float:
@@ -202,12 +206,12 @@ def find_possibly_new_fingerprints(found: BaselineComparison) -> frozenset[str]:
     return frozenset(each.fingerprint for each in _list_possibly_new(found))
 
 
-def explain_unknown_novelty(found: BaselineComparison, fingerprints: frozenset[str]) -> str:
-    """Return why it is not known whether findings are new; empty if it is known."""
-    open_ = [each for each in _list_possibly_new(found) if each.fingerprint in fingerprints]
-    return "; ".join(
-        f"whether {each.kind} is new cannot be told ({describe_unknown_change(each)})" for each in open_[:1]
-    )
+def explain_unknown_novelty(found: BaselineComparison, fingerprints: frozenset[str]) -> Why:
+    """Return why it is not known whether findings are new; false if it is known."""
+    open_ = next((each for each in _list_possibly_new(found) if each.fingerprint in fingerprints), None)
+    if open_ is None:
+        return NO_REASON
+    return Why("novelty_not_known", f"whether {open_.kind} is new cannot be told ({describe_unknown_change(open_)})")
 
 
 def _list_possibly_new(found: BaselineComparison) -> list[FindingChange]:

@@ -21,6 +21,9 @@ FAILED, NOT_ASSESSED, PASSED = "FAILED", "NOT ASSESSED", "PASSED"
 THREE_RUNS = "make the baseline of three runs: gpureport baseline set NAME A B C"
 """What narrows the interval of a change."""
 
+UNKNOWN_CHANGE = "unknown_change"
+"""Code of a change of which it is not known whether it keeps its limit."""
+
 _SCOPE = re.compile(r" (?:for|unless) ")
 _KIND = re.compile(rf"\b(?:{'|'.join(terms.KINDS)})\b")
 _COUNT = re.compile(r"\d+ findings?: ")

@@ -8,7 +8,7 @@ from gpureport.analysis.results import Analysis
 from gpureport.checks import limit_targets, limit_units
 from gpureport.checks.limit import Limit
 from gpureport.checks.limit_units import FINDINGS, MONEY, SHARE
-from gpureport.checks.observed_value import ObservedValue, not_observed
+from gpureport.checks.observed_value import NO_REASON, ObservedValue, Why, join_reasons, not_observed
 from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, observed_seconds
 from gpureport.findings import Confidence, Finding, NotJudged, Severity
 from gpureport.report.wording import display
@@ -53,7 +53,7 @@ def observe_findings(limit: Limit, analysis: Analysis, sought: FindingFilter) ->
     kinds = limit_targets.finding_kinds(limit.name)
     asked = kinds & set(sought.selected_kinds)
     if not asked:
-        return not_observed(f"{limit.name} was not looked for (--select, --ignore)")
+        return not_observed("not_looked_for", f"{limit.name} was not looked for (--select, --ignore)")
     found = select_findings(limit, analysis, sought)
     one_kind = limit.name not in tuple(Severity)
     lacking = [entry for entry in analysis.not_judged if entry.kind in asked]
@@ -61,14 +61,14 @@ def observe_findings(limit: Limit, analysis: Analysis, sought: FindingFilter) ->
     uncounted = _count_unsure(limit, analysis, sought)
     if uncounted and not found:
         # a rule that holds shows only what was observed
-        made, uncounted = replace(made, text=f"{made.text}, {uncounted}"), ""
+        made, uncounted = replace(made, text=f"{made.text}, {uncounted.text}"), NO_REASON
     return ObservedValue(
         value=made.value,
         unit=made.unit,
         text=made.text,
         missing=made.missing,
         doubt=made.doubt or _explain_doubt(analysis, lacking, kinds - asked, one_kind=one_kind),
-        note="; ".join(filter(None, ("" if one_kind else _list_unjudged(lacking), uncounted))),
+        note=join_reasons(NO_REASON if one_kind else _list_unjudged(lacking), uncounted),
     )
 
 
@@ -92,7 +92,8 @@ def _sum_losses(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> O
     roots = [finding for finding in found if finding.root not in prints]
     if unit == MONEY and (analysis.cost is None or analysis.cost.currency != limit.threshold.currency):
         return not_observed(
-            f"no price is stated in {limit.threshold.currency or 'this currency'}: --gpu-hour-price or [prices]"
+            "no_price",
+            f"no price is stated in {limit.threshold.currency or 'this currency'}: --gpu-hour-price or [prices]",
         )
     cost = analysis.cost.cost_of if analysis.cost and unit == MONEY else lambda finding: finding.lost_gpu_seconds
     amounts_lost = [cost(finding) for finding in roots]
@@ -100,42 +101,46 @@ def _sum_losses(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> O
     held = analysis.job_gpu_seconds
     total = fsum(lost for lost in amounts_lost if lost is not None)
     if unit == SHARE and held <= 0:
-        return not_observed("GPU time could not be divided")
+        return not_observed("no_gpu_time", "GPU time could not be divided")
     value = total / held if unit == SHARE else total
     shown = limit_units.format_against_limit(
         value, limit.threshold, display.gpu_time if unit == limit_units.TIME else None
     )
-    doubt = f"what {_list_kinds(untold)} lost is not known in GPU time" if untold else ""
+    doubt = Why("loss_not_known", f"what {_list_kinds(untold)} lost is not known in GPU time") if untold else NO_REASON
     return ObservedValue(value=value, unit=unit, text=f"{shown}: {_list_kinds(found)}" if found else shown, doubt=doubt)
 
 
 def _explain_doubt(
     analysis: Analysis, lacking: Sequence[NotJudged], unasked: Collection[str], *, one_kind: bool
-) -> str:
-    """Return why the findings may be incomplete; empty without doubt."""
+) -> Why:
+    """Return why the findings may be incomplete; false without doubt."""
     seconds = observed_seconds([analysis])
     if seconds < SHORTEST_SECONDS:
-        return f"only {display.duration(seconds)} of the GPUs were recorded, and a minute is the least"
+        return Why(
+            "too_short", f"only {display.duration(seconds)} of the GPUs were recorded, and a minute is the least"
+        )
     if not any(gpu.metric("gpu_utilization_ratio") for gpu in analysis.statistics):
-        return "the utilisation of no GPU was recorded"
+        return Why("not_recorded", "the utilisation of no GPU was recorded")
     if one_kind and lacking:
         entry = lacking[0]
-        return f"{entry.kind} was not assessed: {entry.reason}" + (
-            f"; needs {entry.recording}" if entry.recording else ""
-        )
-    return f"{', '.join(sorted(unasked))} not looked for (--select, --ignore)" if unasked and one_kind else ""
+        needs = f"; needs {entry.recording}" if entry.recording else ""
+        return Why("kind_not_judged", f"{entry.kind} was not assessed: {entry.reason}{needs}")
+    if not unasked or not one_kind:
+        return NO_REASON
+    return Why("not_looked_for", f"{', '.join(sorted(unasked))} not looked for (--select, --ignore)")
 
 
-def _list_unjudged(lacking: Sequence[NotJudged]) -> str:
-    """Return which kinds could not be judged; empty where all could."""
+def _list_unjudged(lacking: Sequence[NotJudged]) -> Why:
+    """Return which kinds could not be judged; false where all could."""
     kinds = list(dict.fromkeys(entry.kind for entry in lacking))
-    return f"not assessed: {', '.join(kinds)}" if kinds else ""
+    return Why("kinds_not_judged", f"not assessed: {', '.join(kinds)}") if kinds else NO_REASON
 
 
-def _count_unsure(limit: Limit, analysis: Analysis, sought: FindingFilter) -> str:
-    """Return how many findings are not sure enough to count; empty where all are."""
+def _count_unsure(limit: Limit, analysis: Analysis, sought: FindingFilter) -> Why:
+    """Return how many findings are not sure enough to count; false where all are."""
     every = replace(sought, confidence=Confidence.LOW)
     unsure = len(select_findings(limit, analysis, every)) - len(select_findings(limit, analysis, sought))
     if not unsure:
-        return ""
-    return f"{display.plural(unsure, 'finding')} with less than {sought.confidence} confidence not counted"
+        return NO_REASON
+    words = f"{display.plural(unsure, 'finding')} with less than {sought.confidence} confidence not counted"
+    return Why("unsure_findings", words)

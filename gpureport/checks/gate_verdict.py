@@ -14,6 +14,9 @@ FAILED, NOT_ASSESSED, PASSED = 1, 4, 0
 HAS_DATA = "the run has data"
 """The rule that every source is held to, whether or not a person sets any: it gives a run that can be assessed."""
 
+NO_DATA = "no_data"
+"""Code of a source without a run, where nothing says more."""
+
 _WORDS = {FAILED: check_wording.FAILED, NOT_ASSESSED: check_wording.NOT_ASSESSED, PASSED: check_wording.PASSED}
 _LISTED = 2
 _LONGEST = 280
@@ -65,14 +68,17 @@ class Verdict:
         return sum(check.outcome is outcome for check in self.checks)
 
 
-def build_missing_check(source: str, reason: str) -> Check:
+def build_missing_check(source: str, reason: str, code: str = "") -> Check:
     """Return the check of a source that gives no run to assess.
 
     Args:
         source: the source, as named.
         reason: why there is none, in one sentence.
+        code: the reason in one word.
     """
-    return Check(limit=HAS_DATA, run=source, outcome=CheckOutcome.CANNOT_JUDGE, reason=reason)
+    return Check(
+        limit=HAS_DATA, run=source, outcome=CheckOutcome.CANNOT_JUDGE, reason=reason, reason_code=code or NO_DATA
+    )
 
 
 def build_unused_baseline_check(baseline: str) -> Check:
@@ -82,7 +88,13 @@ def build_unused_baseline_check(baseline: str) -> Check:
         baseline: the baseline, as named.
     """
     reason = "no rule asks for it; add one, such as --fail-on 'no new warning'"
-    return Check(limit=f"comparison with {baseline}", run="", outcome=CheckOutcome.NOT_APPLIED, reason=reason)
+    return Check(
+        limit=f"comparison with {baseline}",
+        run="",
+        outcome=CheckOutcome.NOT_APPLIED,
+        reason=reason,
+        reason_code="baseline_not_used",
+    )
 
 
 def sort_by_gravity(checks: Sequence[Check]) -> Iterator[Check]:

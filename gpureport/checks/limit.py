@@ -25,13 +25,15 @@ class LimitError(ValueError):
     Args:
         what: what is wrong with it.
         hint: what to write instead.
+        code: what is wrong in one word.
     """
 
-    def __init__(self, what: str, hint: str) -> None:
-        """Keep both parts."""
+    def __init__(self, what: str, hint: str, *, code: str) -> None:
+        """Keep the parts."""
         super().__init__(what)
         self.what = what
         self.hint = hint
+        self.code = code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +82,15 @@ def parse_limit(text: str) -> Limit:
         return training
     match = _LIMIT.fullmatch(text)
     if match is None:
-        raise LimitError(f"{text!r} is no limit", _EXAMPLE)
+        raise LimitError(f"{text!r} is no limit", _EXAMPLE, code="not_a_limit")
     of, name, statistic, relation = (match[part] or "" for part in ("of", "name", "statistic", "relation"))
     found = _resolve_target(of, name)
     if statistic and found.subject is not TargetKind.STATISTIC:
-        raise LimitError(f"{name} has no statistic {statistic!r}", "leave the second word out")
+        raise LimitError(
+            f"{name} has no statistic {statistic!r}", "leave the second word out", code="unknown_statistic"
+        )
     if match["no"] and relation:
-        raise LimitError(f"{text!r} says no and how many", "write one of the two")
+        raise LimitError(f"{text!r} says no and how many", "write one of the two", code="not_a_limit")
     threshold = _parse_threshold(match["threshold"], name, found) if relation else _no_findings(name, found)
     words = " ".join(filter(None, ("" if relation else "no", of, name, _resolve_statistic(name, statistic, found))))
     return Limit(
@@ -128,10 +132,11 @@ def _resolve_target(of: str, name: str) -> LimitTarget:
     found = limit_targets.find_change_target(name) if of == "change" else limit_targets.find_target(name)
     if found is None:
         what = f"no figure {name!r} whose change is known" if of == "change" else f"nothing is called {name!r}"
-        raise LimitError(what, limit_targets.suggest_name(name, change=of == "change"))
+        raise LimitError(what, limit_targets.suggest_name(name, change=of == "change"), code="unknown_limit_name")
     if of == "new":
         if found.subject is not TargetKind.FINDING:
-            raise LimitError(f"{name} is no kind of finding", "write new before a kind or a severity")
+            hint = "write new before a kind or a severity"
+            raise LimitError(f"{name} is no kind of finding", hint, code="unknown_kind")
         return LimitTarget(subject=TargetKind.NEW, units=(FINDINGS,))
     return found
 
@@ -141,23 +146,24 @@ def _resolve_statistic(name: str, written: str, found: LimitTarget) -> str:
         return ""
     known = (*STATISTICS, *(BELOW if name == "gpu_utilization_ratio" else ()))
     if written and written not in known:
-        raise LimitError(f"{name} has no statistic {written!r}", f"known are {', '.join(known)}")
+        hint = f"known are {', '.join(known)}"
+        raise LimitError(f"{name} has no statistic {written!r}", hint, code="unknown_statistic")
     return written or "mean"
 
 
 def _no_findings(name: str, found: LimitTarget) -> Quantity:
     """Return the threshold of a limit without one: no finding at all."""
     if found.subject not in {TargetKind.FINDING, TargetKind.NEW}:
-        raise LimitError(
-            f"{name} without an amount", f"write {name} <= and {limit_units.describe_unit(found.units[0])}"
-        )
+        hint = f"write {name} <= and {limit_units.describe_unit(found.units[0])}"
+        raise LimitError(f"{name} without an amount", hint, code="no_amount")
     return Quantity(value=0.0, unit=FINDINGS)
 
 
 def _parse_threshold(text: str, name: str, found: LimitTarget) -> Quantity:
     threshold = limit_units.parse_quantity(text)
     if threshold is None:
-        raise LimitError(f"{text.strip()!r} is no amount", f"write {limit_units.describe_unit(found.units[0])}")
+        hint = f"write {limit_units.describe_unit(found.units[0])}"
+        raise LimitError(f"{text.strip()!r} is no amount", hint, code="not_an_amount")
     plain = next((unit for unit in (FINDINGS, NUMBER) if unit in found.units), None)
     if threshold.unit == COUNT and plain is not None:
         threshold = Quantity(value=threshold.value, unit=plain, text=threshold.text)
@@ -165,7 +171,8 @@ def _parse_threshold(text: str, name: str, found: LimitTarget) -> Quantity:
         threshold = Quantity(value=threshold.value, unit=found.units[-1], text=threshold.text)
     if threshold.unit not in found.units:
         allowed = " or ".join(limit_units.describe_unit(unit) for unit in found.units)
-        raise LimitError(f"{name} is not limited by {text.strip()!r}", f"write {allowed}")
+        raise LimitError(f"{name} is not limited by {text.strip()!r}", f"write {allowed}", code="wrong_unit")
     if found.subject is TargetKind.CHANGE and threshold.value == 0:
-        raise LimitError(f"a change of {name} of 0 is within any noise", "state the size from which it matters")
+        hint = "state the size from which it matters"
+        raise LimitError(f"a change of {name} of 0 is within any noise", hint, code="no_amount")
     return threshold

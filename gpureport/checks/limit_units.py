@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import isclose, isfinite
 
-from gpureport.number_format import MINUS
 from gpureport.report.wording import display
 from gpureport.units import UNITS, Unit
 
@@ -146,9 +145,3 @@ def _format_distinct(value: float, other: float) -> str:
 
 def _is_on_same_side(printed: float, other: float, value: float) -> bool:
     return (printed > other) == (value > other) and not isclose(printed, other)
-
-
-def format_relative_change(share: float) -> str:
-    """Return a relative change with its sign."""
-    text = display.percent(share)
-    return text if text.startswith((MINUS, "<")) else f"+{text}"

@@ -7,6 +7,27 @@ from math import inf
 from gpureport.checks.limit import Limit
 
 
+@dataclass(frozen=True, slots=True)
+class Why:
+    """A reason: its code, which programs and tests go by, and a sentence for people. False where there is none."""
+
+    code: str = ""
+    text: str = ""
+
+    def __bool__(self) -> bool:
+        """Return whether there is a reason."""
+        return bool(self.text)
+
+
+NO_REASON = Why()
+
+
+def join_reasons(*reasons: Why) -> Why:
+    """Return several reasons as one: all sentences, and the code of the first."""
+    known = [reason for reason in reasons if reason]
+    return Why(known[0].code, "; ".join(reason.text for reason in known)) if known else NO_REASON
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedValue:
     """The value that a run shows of what is limited.
@@ -17,8 +38,8 @@ class ObservedValue:
         text: the value in words, with its device.
         low: the lowest possible value, if part of it is not known; else None.
         high: the highest possible value, if part of it is not known; else None.
-        missing: why the value is not known; empty if it is.
-        doubt: why the limit cannot pass, although it can be broken; empty without doubt.
+        missing: why the value is not known; false if it is.
+        doubt: why the limit cannot pass, although it can be broken; false without doubt.
         note: what else a reader must know.
         unknown_part: what makes the difference between the lowest and the highest possible value.
         is_lower_bound: whether it is only known that the value is larger.
@@ -29,9 +50,9 @@ class ObservedValue:
     text: str = ""
     low: float | None = None
     high: float | None = None
-    missing: str = ""
-    doubt: str = ""
-    note: str = ""
+    missing: Why = NO_REASON
+    doubt: Why = NO_REASON
+    note: Why = NO_REASON
     unknown_part: str = "time without samples"
     is_lower_bound: bool = False
 
@@ -58,9 +79,9 @@ class ObservedValue:
         return self.bounds or (value, value)
 
 
-def not_observed(why: str) -> ObservedValue:
+def not_observed(code: str, text: str) -> ObservedValue:
     """Return a value that is not known, with the reason."""
-    return ObservedValue(missing=why)
+    return ObservedValue(missing=Why(code, text))
 
 
 def select_worst_device(limit: Limit, found: Sequence[ObservedValue]) -> ObservedValue:
@@ -70,7 +91,7 @@ def select_worst_device(limit: Limit, found: Sequence[ObservedValue]) -> Observe
         return found[0]
     sign = 1 if limit.is_upper else -1
     chosen = max(known, key=lambda each: sign * (each.value or 0.0))
-    lacking = next((each.missing or each.doubt for each in found if each.missing or each.doubt), "")
+    lacking = next((each.missing or each.doubt for each in found if each.missing or each.doubt), NO_REASON)
     return ObservedValue(
         value=chosen.value,
         unit=chosen.unit,

@@ -131,4 +131,4 @@ def parse_option_limit(text: str) -> Limit:
     try:
         return parse_limit(text)
     except LimitError as error:
-        raise SettingsError(OPTION, error.what, error.hint) from error
+        raise SettingsError(OPTION, error.what, error.hint, code=error.code) from error

@@ -13,7 +13,7 @@ from gpureport.checks.baseline_changes import BaselineComparison
 from gpureport.checks.finding_counts import FindingFilter
 from gpureport.checks.limit import Limit
 from gpureport.checks.limit_targets import TargetKind
-from gpureport.checks.observed_value import ObservedValue, not_observed
+from gpureport.checks.observed_value import NO_REASON, ObservedValue, Why, join_reasons, not_observed
 from gpureport.checks.policy import Exemption, LimitScope, Policy, PolicyEntry
 from gpureport.checks.training_figures import TrainedRun
 from gpureport.comparison.steps.sampled_run import SampledRun
@@ -21,7 +21,7 @@ from gpureport.comparison.training.training_goals import NO_GOALS
 from gpureport.findings import Check, CheckOutcome, Confidence, Finding
 from gpureport.report.wording import display
 
-NO_BASELINE_NAMED = "no baseline was named (--baseline)"
+NO_BASELINE_NAMED = Why("no_baseline", "no baseline was named (--baseline)")
 
 _OBSERVERS: dict[TargetKind, Callable[[Limit, Analysis], ObservedValue]] = {
     TargetKind.STATISTIC: run_figures.observe_statistic,
@@ -54,7 +54,7 @@ class CheckInput:
     selected_kinds: Collection[str]
     today: date
     comparisons: Mapping[str, BaselineComparison] = field(default_factory=dict)
-    why_no_baseline: str = NO_BASELINE_NAMED
+    why_no_baseline: Why = NO_BASELINE_NAMED
     training: Mapping[str, TrainedRun] = field(default_factory=dict)
 
 
@@ -74,7 +74,7 @@ def _evaluate_entry(entry: PolicyEntry, policy: Policy, given: CheckInput) -> It
         # the runs of one step are repetitions and are compared together
         chosen = list({step_name(analysis): analysis for analysis in chosen}.values())
     if not chosen and given.analyses:
-        reason = f"no run is {entry.scope.words}"
+        reason = Why("no_run_matches", f"no run is {entry.scope.words}")
         yield _make_check(entry, "", CheckOutcome.CANNOT_JUDGE, ObservedValue(), reason)
     for analysis in chosen:
         yield _check_run(entry, analysis, policy, given)
@@ -109,30 +109,30 @@ def _check_run(entry: PolicyEntry, analysis: Analysis, policy: Policy, given: Ch
         if others is CheckOutcome.PASSED or known.whole_limit:
             outcome, reason = CheckOutcome.ACKNOWLEDGED, known.words
         elif others is CheckOutcome.CANNOT_JUDGE:
-            outcome, reason = others, f"{other_reason}; {known.words}"
+            outcome, reason = others, join_reasons(other_reason, known.words)
         else:
             every = without
     elif outcome is CheckOutcome.BROKEN and known.whole_limit:
         outcome, reason = CheckOutcome.ACKNOWLEDGED, known.words
-    if outcome is CheckOutcome.BROKEN and known.expired:
-        reason = "; ".join(filter(None, (reason, known.expired)))
-    return _make_check(entry, run, outcome, every, "; ".join(filter(None, (reason, doubt, lacking))))
+    if outcome is CheckOutcome.BROKEN:
+        reason = join_reasons(reason, known.expired)
+    return _make_check(entry, run, outcome, every, join_reasons(reason, doubt, lacking))
 
 
 def _check_without_gpus(entry: PolicyEntry, run: str, analysis: Analysis, given: CheckInput) -> Check:
     """Return the check of a run without any of the GPUs in scope; an exemption by the run as a whole still applies."""
     unless = entry.unless
     whole = unless is not None and (unless.limit is None or unless.limit.subject is TargetKind.RUN)
-    excused, _ = _evaluate_exemption(unless, analysis, entry.confidence, given) if whole else ("", "")
+    excused, _ = _evaluate_exemption(unless, analysis, entry.confidence, given) if whole else (NO_REASON, NO_REASON)
     outcome = CheckOutcome.NOT_APPLIED if excused else CheckOutcome.CANNOT_JUDGE
     return _make_check(entry, run, outcome, ObservedValue(), excused or _name_missing_gpus(entry.scope, analysis))
 
 
-def _name_missing_gpus(where: LimitScope, analysis: Analysis) -> str:
-    """Return which GPUs in scope the run does not have; empty if it has all."""
+def _name_missing_gpus(where: LimitScope, analysis: Analysis) -> Why:
+    """Return which GPUs in scope the run does not have; false if it has all."""
     there = {gpu.index for gpu in analysis.run.gpus}
     absent_gpus = [str(index) for index in where.gpus or () if index not in there]
-    return f"the run has no GPU {display.join_words(absent_gpus)}" if absent_gpus else ""
+    return Why("no_such_gpu", f"the run has no GPU {display.join_words(absent_gpus)}") if absent_gpus else NO_REASON
 
 
 def _select_gpus(analysis: Analysis, where: LimitScope) -> Analysis | None:
@@ -157,24 +157,24 @@ def _select_gpus(analysis: Analysis, where: LimitScope) -> Analysis | None:
 
 def _evaluate_exemption(
     unless: Exemption | None, analysis: Analysis, confidence: Confidence, given: CheckInput
-) -> tuple[str, str]:
-    """Return why a limit does not apply, or why that cannot be told; both are empty if it applies."""
+) -> tuple[Why, Why]:
+    """Return why a limit does not apply, or why that cannot be told; both are false if it applies."""
     if unless is None:
-        return "", ""
+        return NO_REASON, NO_REASON
     if unless.label is not None:
         kind, key, value = unless.label
         labels = dict(analysis.run.params if kind == "param" else analysis.run.tags)
-        return (f"{kind} {key} is {value}" if labels.get(key) == value else ""), ""
+        return (Why("exempt", f"{kind} {key} is {value}") if labels.get(key) == value else NO_REASON), NO_REASON
     if unless.limit is None:
-        return "", ""
+        return NO_REASON, NO_REASON
     sought = FindingFilter(confidence=confidence, selected_kinds=given.selected_kinds)
     seen = _observe_run_value(unless.limit, analysis, sought, given)
     # as a limit, a bare kind must not be found; as an exemption, it must
     bare = unless.limit.subject is TargetKind.FINDING and not unless.limit.threshold.text
     if seen.breaks(unless.limit) if bare else seen.keeps(unless.limit):
-        return f"{unless.words}: {seen.text}", ""
-    unknown = seen.missing or seen.doubt
-    return "", f"whether {unless.words} could not be told" if unknown else ""
+        return Why("exempt", f"{unless.words}: {seen.text}"), NO_REASON
+    unknown = Why("exemption_not_known", f"whether {unless.words} could not be told")
+    return NO_REASON, unknown if seen.missing or seen.doubt else NO_REASON
 
 
 def _observe_run_value(limit: Limit, analysis: Analysis, sought: FindingFilter, given: CheckInput) -> ObservedValue:
@@ -190,15 +190,15 @@ def _observe(entry: PolicyEntry, analysis: Analysis, given: CheckInput, without:
     limit = entry.limit
     sought = FindingFilter(confidence=entry.confidence, selected_kinds=given.selected_kinds, without=without)
     if limit.subject in _TRAINING_OBSERVERS and entry.scope.gpus is not None:
-        return not_observed("training metrics are of the whole run: leave gpu out of for")
+        return not_observed("no_gpu_scope", "training metrics are of the whole run: leave gpu out of for")
     if limit.subject not in {TargetKind.CHANGE, TargetKind.NEW}:
         return _observe_run_value(limit, analysis, sought, given)
     found = given.comparisons.get(step_name(analysis))
     if found is None:
-        return not_observed(given.why_no_baseline)
+        return ObservedValue(missing=given.why_no_baseline)
     if limit.subject is TargetKind.CHANGE:
         if entry.scope.gpus is not None:
-            return not_observed("changes are of all GPUs together: leave gpu out of for")
+            return not_observed("no_gpu_scope", "changes are of all GPUs together: leave gpu out of for")
         return baseline_changes.observe_change(limit, found)
     meant = frozenset(finding.fingerprint for finding in finding_counts.select_findings(limit, analysis, sought))
     # a finding too unsure to count is reported as not counted, whether it is new or only may be
@@ -208,7 +208,7 @@ def _observe(entry: PolicyEntry, analysis: Analysis, given: CheckInput, without:
     return replace(seen, doubt=seen.doubt or baseline_changes.explain_unknown_novelty(found, meant))
 
 
-def _decide_outcome(limit: Limit, seen: ObservedValue) -> tuple[CheckOutcome, str]:
+def _decide_outcome(limit: Limit, seen: ObservedValue) -> tuple[CheckOutcome, Why]:
     if seen.value is None:
         return CheckOutcome.CANNOT_JUDGE, seen.missing
     if seen.breaks(limit):
@@ -217,18 +217,19 @@ def _decide_outcome(limit: Limit, seen: ObservedValue) -> tuple[CheckOutcome, st
         return CheckOutcome.PASSED, seen.note
     if limit.subject is not TargetKind.CHANGE and seen.keeps(limit):
         return CheckOutcome.PASSED, seen.note
-    reason = seen.doubt or f"whether it is kept depends on {seen.unknown_part}"
+    reason = seen.doubt or Why("unknown_gpu_time", f"whether it is kept depends on {seen.unknown_part}")
     return CheckOutcome.CANNOT_JUDGE, reason
 
 
-def _make_check(entry: PolicyEntry, run: str, outcome: CheckOutcome, seen: ObservedValue, reason: str) -> Check:
+def _make_check(entry: PolicyEntry, run: str, outcome: CheckOutcome, seen: ObservedValue, reason: Why) -> Check:
     limit = entry.limit
     return Check(
         limit=entry.words,
         run=run,
         outcome=outcome,
         observed=seen.text,
-        reason=reason,
+        reason=reason.text,
+        reason_code=reason.code,
         origin=entry.origin,
         metric=" ".join(filter(None, (limit.name, limit.statistic))),
         value=None if seen.is_lower_bound or seen.value is None or not isfinite(seen.value) else seen.value,

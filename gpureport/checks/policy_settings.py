@@ -56,7 +56,8 @@ def _read_limit(section: Section, key: str) -> Limit:
     text = section.text(key)
     if not text:
         first = next(iter(section.values), key)
-        raise section.wrong(first, f"a policy without {key}", f"write {key} = 'idle_ratio <= 5%'")
+        hint = f"write {key} = 'idle_ratio <= 5%'"
+        raise section.wrong(first, f"a policy without {key}", hint, code="missing_key")
     return _parse_limit_text(section, key, text)
 
 
@@ -64,17 +65,19 @@ def _parse_limit_text(section: Section, key: str, text: str) -> Limit:
     try:
         return parse_limit(text)
     except LimitError as error:
-        raise section.wrong(key, error.what, error.hint) from error
+        raise section.wrong(key, error.what, error.hint, code=error.code) from error
 
 
 def _read_scope(section: Section) -> LimitScope:
     given: Any = section.values.get("for", {})
     if not isinstance(given, dict) or given.keys() - _SCOPE_KEYS:
         hint = "write for = { gpu = 0, step = 'night-*', source = 'node1*' } with one or more of them"
-        raise section.wrong("for", f"for must be a table of {', '.join(sorted(_SCOPE_KEYS))}", hint)
+        what = f"for must be a table of {', '.join(sorted(_SCOPE_KEYS))}"
+        raise section.wrong("for", what, hint, code="wrong_value")
     for key in given.keys() & {"step", "source"}:
         if not isinstance(given[key], str) or not given[key].strip():
-            raise section.wrong("for", f"{key} must be a text, not {given[key]!r}", "write it between quotes")
+            what = f"{key} must be a text, not {given[key]!r}"
+            raise section.wrong("for", what, "write it between quotes", code="wrong_type")
     return LimitScope(gpus=_read_gpus(section, given.get("gpu")), step=given.get("step"), source=given.get("source"))
 
 
@@ -83,7 +86,8 @@ def _read_gpus(section: Section, given: object) -> tuple[int, ...] | None:
         return None
     listed = given if isinstance(given, list) else [given]
     if not listed or not all(isinstance(each, int) and not isinstance(each, bool) and each >= 0 for each in listed):
-        raise section.wrong("for", f"gpu must be an index or several, not {given!r}", "write gpu = 0 or gpu = [0, 2]")
+        what = f"gpu must be an index or several, not {given!r}"
+        raise section.wrong("for", what, "write gpu = 0 or gpu = [0, 2]", code="wrong_type")
     return tuple(sorted(set(listed)))
 
 
@@ -96,14 +100,16 @@ def _read_exemption(section: Section) -> Exemption | None:
         return Exemption(label=(label[1], label[2], label[3].strip()), words=text)
     limit = _parse_limit_text(section, "unless", text)
     if limit.subject in {TargetKind.CHANGE, TargetKind.NEW}:
-        raise section.wrong("unless", "an exception cannot be a change", "name a kind, a figure, a param or a tag")
+        hint = "name a kind, a figure, a param or a tag"
+        raise section.wrong("unless", "an exception cannot be a change", hint, code="not_an_exception")
     return Exemption(limit=limit, words=limit.words.removeprefix("no "))
 
 
 def _read_confidence(section: Section) -> Confidence:
     text = section.text("confidence") or Confidence.MEDIUM.value
     if text not in tuple(Confidence):
-        raise section.wrong("confidence", f"no confidence {text!r}", f"write one of {', '.join(Confidence)}")
+        hint = f"write one of {', '.join(Confidence)}"
+        raise section.wrong("confidence", f"no confidence {text!r}", hint, code="wrong_value")
     return Confidence(text)
 
 
@@ -113,11 +119,12 @@ def _read_acknowledgement(section: Section) -> Acknowledgement:
         if key not in section.values:
             first = next(iter(section.values), key)
             hint = "say why it is known and until which day, such as until = 2026-12-31"
-            raise section.wrong(first, f"an acknowledgement without {key}", hint)
+            raise section.wrong(first, f"an acknowledgement without {key}", hint, code="missing_key")
     finding, limit = section.text("finding"), section.text("limit")
     if bool(finding) == bool(limit):
         first = next(iter(section.values))
-        raise section.wrong(first, "an acknowledgement is of a finding or of a limit", "write one of the two")
+        what = "an acknowledgement is of a finding or of a limit"
+        raise section.wrong(first, what, "write one of the two", code="missing_key")
     return Acknowledgement(
         finding=_find_kinds(section, finding) if finding and not _FINGERPRINT.fullmatch(finding) else frozenset(),
         fingerprint=finding if _FINGERPRINT.fullmatch(finding) else "",
@@ -134,7 +141,7 @@ def _find_kinds(section: Section, kind: str) -> frozenset[str]:
     if known is None or known.subject is not TargetKind.FINDING or kind in {"info", "warning", "problem"}:
         close = get_close_matches(kind, every, n=1)
         hint = f"did you mean {close[0]!r}?" if close else "write a kind, or the fingerprint that the JSON shows"
-        raise section.wrong("finding", f"no kind {kind!r}", hint)
+        raise section.wrong("finding", f"no kind {kind!r}", hint, code="unknown_kind")
     return limit_targets.finding_kinds(kind)
 
 
@@ -143,4 +150,5 @@ def _read_day(section: Section) -> date:
     try:
         return date.fromisoformat(str(value))
     except ValueError as error:
-        raise section.wrong("until", f"until must be a day, not {value!r}", "write it as 2026-12-31") from error
+        what = f"until must be a day, not {value!r}"
+        raise section.wrong("until", what, "write it as 2026-12-31", code="not_a_date") from error

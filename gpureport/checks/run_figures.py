@@ -8,7 +8,7 @@ from gpureport.checks import limit_units
 from gpureport.checks.limit import Limit
 from gpureport.checks.limit_targets import BELOW, LOST
 from gpureport.checks.limit_units import COUNT, MONEY, SHARE, TIME
-from gpureport.checks.observed_value import ObservedValue, not_observed, select_worst_device
+from gpureport.checks.observed_value import NO_REASON, ObservedValue, Why, not_observed, select_worst_device
 from gpureport.comparison.gains.known_loss import (
     FEWEST_SAMPLES,
     count_samples,
@@ -37,14 +37,15 @@ def observe_statistic(limit: Limit, analysis: Analysis) -> ObservedValue:
     scope = BY_NAME[limit.name].scope
     devices = [device for device in analysis.run.devices if device.scope is scope]
     if not devices:
-        return not_observed(f"no {'host' if scope is Scope.HOST else 'GPU'} was recorded")
+        missing = "host" if scope is Scope.HOST else "GPU"
+        return not_observed(f"no_{missing.lower()}_recorded", f"no {missing} was recorded")
     return select_worst_device(limit, [_observe_device(limit, analysis, device, _read_statistic) for device in devices])
 
 
 def observe_device_figure(limit: Limit, analysis: Analysis) -> ObservedValue:
     """Return a figure of one GPU, the one that is worst by the limit."""
     if not analysis.run.gpus:
-        return not_observed("no GPU was recorded")
+        return not_observed("no_gpu_recorded", "no GPU was recorded")
     return select_worst_device(
         limit, [_observe_device(limit, analysis, device, _read_figure) for device in analysis.run.gpus]
     )
@@ -61,7 +62,7 @@ def _observe_device(
     value, seconds = (None, 0.0) if held is None else read(limit, held)
     if value is None:
         hint = f"; needs {choose_recording([limit.name])}" if limit.name in BY_NAME else ""
-        return not_observed(f"{limit.name} of {name} was not recorded{hint}")
+        return not_observed("not_recorded", f"{limit.name} of {name} was not recorded{hint}")
     several = len(analysis.run.devices) > 1
     shown = limit_units.format_against_limit(value, limit.threshold)
     return ObservedValue(
@@ -96,16 +97,18 @@ def _read_figure(limit: Limit, held: DeviceStatistics) -> tuple[float | None, fl
     return None if value is None else float(value), held.observed_seconds
 
 
-def _explain_low_coverage(seconds: float, whole: float, name: str) -> str:
-    """Return why too little of a device was recorded to speak for the run; empty if it is enough."""
+def _explain_low_coverage(seconds: float, whole: float, name: str) -> Why:
+    """Return why too little of a device was recorded to speak for the run; false if it is enough."""
     if seconds < SHORTEST_SECONDS:
         return _explain_short_time(seconds, name)
     share = min(seconds / whole, 1.0) if whole else 0.0
-    return "" if share >= COVERAGE else f"only {display.percent(share)} of the time of {name} was recorded"
+    if share >= COVERAGE:
+        return NO_REASON
+    return Why("covers_too_little", f"only {display.percent(share)} of the time of {name} was recorded")
 
 
-def _explain_short_time(seconds: float, name: str) -> str:
-    return f"only {display.duration(seconds)} of {name} were recorded, and a minute is the least"
+def _explain_short_time(seconds: float, name: str) -> Why:
+    return Why("too_short", f"only {display.duration(seconds)} of {name} were recorded, and a minute is the least")
 
 
 def observe_figure(limit: Limit, analysis: Analysis) -> ObservedValue:
@@ -113,10 +116,11 @@ def observe_figure(limit: Limit, analysis: Analysis) -> ObservedValue:
     price = mean_gpu_hour_price(analysis)
     found = next((each for each in measures([analysis], [price]) if each.metric == limit.name), None)
     if found is None or found.value is None:
-        return not_observed(f"{limit.name} cannot be told: {_explain_missing_figure(limit.name)}")
+        why = _explain_missing_figure(limit.name)
+        return not_observed(why.code, f"{limit.name} cannot be told: {why.text}")
     currency = analysis.cost.currency if analysis.cost and limit.threshold.unit == MONEY else ""
     if limit.threshold.unit == MONEY and currency != limit.threshold.currency:
-        return not_observed(explain_currency(currency, limit))
+        return ObservedValue(missing=explain_currency(currency, limit))
     return ObservedValue(
         value=found.value,
         unit=limit.threshold.unit,
@@ -125,22 +129,25 @@ def observe_figure(limit: Limit, analysis: Analysis) -> ObservedValue:
     )
 
 
-def explain_currency(currency: str, limit: Limit) -> str:
+def explain_currency(currency: str, limit: Limit) -> Why:
     """Return why a cost cannot be compared with a limit in another currency, and what to do."""
     asked = limit.threshold.currency
     if currency:
-        return f"prices are stated in {currency}, not in {asked}"
-    return f'the price names no currency, and the limit is in {asked}: write currency = "{asked}" under [prices]'
+        return Why("other_currency", f"prices are stated in {currency}, not in {asked}")
+    words = f'the price names no currency, and the limit is in {asked}: write currency = "{asked}" under [prices]'
+    return Why("no_currency", words)
 
 
-def _explain_missing_figure(name: str) -> str:
+def _explain_missing_figure(name: str) -> Why:
     if "cost" in name:
-        return "say the work done with --work and the price under [prices]"
-    return "say the work done with --work N:UNIT" if "work" in name else "not every GPU recorded what it rests on"
+        return Why("unknown_work_or_price", "say the work done with --work and the price under [prices]")
+    if "work" in name:
+        return Why("unknown_work", "say the work done with --work N:UNIT")
+    return Why("not_recorded", "not every GPU recorded what it rests on")
 
 
-def _explain_unsampled_time(analysis: Analysis, name: str = "") -> str:
-    """Return why too little of all GPUs was recorded to speak for the run; empty if it is enough.
+def _explain_unsampled_time(analysis: Analysis, name: str = "") -> Why:
+    """Return why too little of all GPUs was recorded to speak for the run; false if it is enough.
 
     Args:
         analysis: the run.
@@ -153,18 +160,20 @@ def _explain_unsampled_time(analysis: Analysis, name: str = "") -> str:
     if name.startswith("energy"):
         seen = fsum(each.energy_seconds or 0.0 for each in analysis.statistics)
     count = max(len(analysis.gpu_time), 1)
-    return _explain_low_coverage(max(seen / count, SHORTEST_SECONDS), whole / count, "all GPUs") if whole else ""
+    if not whole:
+        return NO_REASON
+    return _explain_low_coverage(max(seen / count, SHORTEST_SECONDS), whole / count, "all GPUs")
 
 
-def _explain_short_run(analysis: Analysis) -> str:
+def _explain_short_run(analysis: Analysis) -> Why:
     """Return why less than a minute, or a handful of samples, is too little."""
     length, seconds = (analysis.run.ended - analysis.run.started) / 1e6, observed_seconds([analysis])
     if length < SHORTEST_SECONDS:
-        return f"the run is {display.duration(length)} long, and a minute is the least"
+        return Why("too_short", f"the run is {display.duration(length)} long, and a minute is the least")
     if seconds < SHORTEST_SECONDS:
         return _explain_short_time(seconds, "the run")
     samples = display.plural(count_samples(analysis), "sample")
-    return f"only {samples} with a utilisation, and {FEWEST_SAMPLES} are the least"
+    return Why("too_few_samples", f"only {samples} with a utilisation, and {FEWEST_SAMPLES} are the least")
 
 
 def _class_seconds(analysis: Analysis, *names: str) -> Iterator[float]:
@@ -182,9 +191,10 @@ def observe_gpu_time(limit: Limit, analysis: Analysis) -> ObservedValue:
     if limit.name == "no_job":
         whole += analysis.no_job_gpu_seconds
     if not analysis.gpu_time or whole <= 0 or len(analysis.gpu_time) < len(analysis.run.gpus):
-        return not_observed("GPU time could not be divided: the utilisation of every GPU is needed over some time")
+        text = "GPU time could not be divided: the utilisation of every GPU is needed over some time"
+        return not_observed("no_gpu_time", text)
     if is_recording_too_short(analysis):
-        return not_observed(_explain_short_run(analysis))
+        return ObservedValue(missing=_explain_short_run(analysis))
     seconds = fsum(_class_seconds(analysis, *(LOST_CLASSES if limit.name == LOST else [limit.name])))
     open_parts = _list_open_time(limit.name, analysis)
     unknown = fsum(open_parts.values())
@@ -201,7 +211,7 @@ def observe_gpu_time(limit: Limit, analysis: Analysis) -> ObservedValue:
         low=seconds / scale,
         high=(seconds + unknown) / scale,
         doubt=_explain_class_doubt(limit.name, analysis),
-        note=_name_hidden_losses(analysis) if limit.name == LOST else "",
+        note=_name_hidden_losses(analysis) if limit.name == LOST else NO_REASON,
         unknown_part=display.join_words([name for name, part in open_parts.items() if part]),
     )
 
@@ -214,17 +224,19 @@ def _list_open_time(limited: str, analysis: Analysis) -> dict[str, float]:
     return parts | list_possible_waits(analysis) if limited == "waiting_for_input" else parts
 
 
-def _explain_class_doubt(name: str, analysis: Analysis) -> str:
+def _explain_class_doubt(name: str, analysis: Analysis) -> Why:
     if observed_seconds([analysis]) < SHORTEST_SECONDS:
         return _explain_short_run(analysis)
     entry = next((each for each in analysis.not_judged if each.kind in _KINDS_BEHIND_CLASS.get(name, ())), None)
-    return "" if entry is None else f"{entry.kind} could not be judged ({entry.reason})"
+    if entry is None:
+        return NO_REASON
+    return Why("kind_not_judged", f"{entry.kind} could not be judged ({entry.reason})")
 
 
-def _name_hidden_losses(analysis: Analysis) -> str:
+def _name_hidden_losses(analysis: Analysis) -> Why:
     hidden = {name for name, kinds in _KINDS_BEHIND_CLASS.items() for each in analysis.not_judged if each.kind in kinds}
     names = display.join_words(sorted(name.replace("_", " ") for name in hidden))
-    return f"what was lost to {names} could not be told in full" if hidden else ""
+    return Why("losses_not_known", f"what was lost to {names} could not be told in full") if hidden else NO_REASON
 
 
 def observe_run(limit: Limit, analysis: Analysis) -> ObservedValue:
@@ -240,7 +252,8 @@ def observe_run(limit: Limit, analysis: Analysis) -> ObservedValue:
     }
     value = values[limit.name]
     if value is None:
-        return not_observed(f"the {limit.name} of a log without time stamps, or of one sample, is not known")
+        text = f"the {limit.name} of a log without time stamps, or of one sample, is not known"
+        return not_observed("no_length", text)
     unit = {"duration": TIME, "coverage": SHARE}.get(limit.name, COUNT)
     noun = {"rejected": "line", "not_judged": "kind"}.get(limit.name)
     text = display.plural(round(value), noun) if noun else limit_units.format_against_limit(value, limit.threshold)
@@ -252,18 +265,20 @@ def _observe_cost(limit: Limit, analysis: Analysis) -> ObservedValue:
     if limit.name == "carbon":
         grams = None if cost is None else cost.carbon_grams
         if grams is None:
-            return not_observed("carbon needs the power of every GPU and an intensity: --carbon-intensity or [carbon]")
+            text = "carbon needs the power of every GPU and an intensity: --carbon-intensity or [carbon]"
+            return not_observed("no_carbon", text)
         text = limit_units.format_against_limit(grams, limit.threshold)
         return ObservedValue(value=grams, unit="g", text=text, doubt=_explain_unsampled_time(analysis, "energy"))
     amount = None if cost is None else cost.idle if limit.name == "idle_cost" else cost.total
     if cost is not None and cost.total is not None and amount is None:
-        return not_observed("the utilisation of a GPU was not recorded, so what was idle is not known")
+        text = "the utilisation of a GPU was not recorded, so what was idle is not known"
+        return not_observed("not_recorded", text)
     if cost is None or amount is None:
-        return not_observed("the price of a GPU-hour is not known: --gpu-hour-price or [prices]")
+        return not_observed("no_price", "the price of a GPU-hour is not known: --gpu-hour-price or [prices]")
     if cost.currency != limit.threshold.currency:
-        return not_observed(explain_currency(cost.currency, limit))
+        return ObservedValue(missing=explain_currency(cost.currency, limit))
     # time without samples is paid for too, but may have been idle
-    doubt = _explain_unsampled_time(analysis) if limit.name == "idle_cost" else ""
+    doubt = _explain_unsampled_time(analysis) if limit.name == "idle_cost" else NO_REASON
     return ObservedValue(
         value=amount, unit=MONEY, text=limit_units.format_against_limit(amount, limit.threshold), doubt=doubt
     )

@@ -8,7 +8,7 @@ from gpureport.checks import check_wording, limit_units
 from gpureport.checks.limit import Limit
 from gpureport.checks.limit_targets import BEST
 from gpureport.checks.limit_units import MONEY, NUMBER, POINTS, SHARE
-from gpureport.checks.observed_value import ObservedValue, not_observed
+from gpureport.checks.observed_value import NO_REASON, ObservedValue, Why, not_observed
 from gpureport.checks.run_figures import explain_currency
 from gpureport.comparison.quality.quality_change import QualityChange, QualityFigure
 from gpureport.comparison.quality.quality_verdict import find_full_scale
@@ -22,7 +22,7 @@ from gpureport.comparison.training.training_goals import TrainingGoals
 from gpureport.recording import Recording
 from gpureport.report.wording import display
 
-NO_TARGET = "no target is given: --target NAME=VALUE, or target under [training]"
+NO_TARGET = Why("no_target", "no target is given: --target NAME=VALUE, or target under [training]")
 """Why the time to a target is not known."""
 
 _UNKNOWN_DIRECTION = "whether a higher {name} is better is not known: --better {name}=higher or {name}=lower"
@@ -56,7 +56,8 @@ def observe_training_rate(limit: Limit, trained: TrainedRun) -> ObservedValue:
     bases = (TrainingBasis.SERIES, TrainingBasis.STEADY_PHASE)
     value = next((rate for basis in bases if (rate := training_rate(trained.run, basis)) is not None), None)
     if value is None:
-        return not_observed(f"{limit.name} cannot be told: log a throughput, or say the work done with --work N:UNIT")
+        text = f"{limit.name} cannot be told: log a throughput, or say the work done with --work N:UNIT"
+        return not_observed("unknown_work", text)
     return ObservedValue(value=value, unit=_unit(limit), text=limit_units.format_against_limit(value, limit.threshold))
 
 
@@ -64,10 +65,10 @@ def observe_training_metric(limit: Limit, trained: TrainedRun) -> ObservedValue:
     """Return a training metric at the end of a run, or at best."""
     curve = next((each for each in trained.run.training if each.name == limit.name), None)
     if curve is None:
-        return not_observed(_explain_missing_metric(limit.name, trained.run))
+        return not_observed("not_recorded", _explain_missing_metric(limit.name, trained.run))
     higher = trained.goals.is_higher_better(limit.name)
     if limit.statistic == BEST and higher is None:
-        return not_observed(_UNKNOWN_DIRECTION.format(name=limit.name))
+        return not_observed("unknown_direction", _UNKNOWN_DIRECTION.format(name=limit.name))
     found = measure_run_quality(trained.run, curve, higher_is_better=higher)
     value = found.best if limit.statistic == BEST else found.final
     if value is None:
@@ -100,16 +101,18 @@ def observe_time_to_target(limit: Limit, trained: TrainedRun) -> ObservedValue:
     """Return what a run spent until a training metric first reached the target."""
     target = trained.goals.target
     if target is None:
-        return not_observed(NO_TARGET)
+        return ObservedValue(missing=NO_TARGET)
     found = measure_run_time_to_target(trained.run, trained.goals)
     if found.missing is MissingTarget.NOT_RECORDED:
-        return not_observed(_explain_missing_metric(target.name, trained.run))
+        return not_observed("not_recorded", _explain_missing_metric(target.name, trained.run))
     if found.missing is MissingTarget.NOT_REACHED and limit.name == SECONDS_TO_TARGET:
         return _observe_missed_target(limit, trained)
     value = _read_spent(limit, found)
-    why = f"{target.text}: {found.missing.value}" if found.missing else _explain_price(limit, trained, found)
+    why = _explain_price(limit, trained, found)
+    if found.missing:
+        why = Why(found.missing.name.lower(), f"{target.text}: {found.missing.value}")
     if value is None or why:
-        return not_observed(why)
+        return ObservedValue(missing=why)
     shown = limit_units.format_against_limit(value, limit.threshold)
     return ObservedValue(value=value, unit=limit.threshold.unit, text=f"{shown} to {target.text}")
 
@@ -119,15 +122,15 @@ def _read_spent(limit: Limit, found: RunTimeToTarget) -> float | None:
     return spent[limit.name]
 
 
-def _explain_price(limit: Limit, trained: TrainedRun, found: RunTimeToTarget) -> str:
-    """Return why a cost cannot be compared with a limit; empty where it can, or the limit is on no cost."""
+def _explain_price(limit: Limit, trained: TrainedRun, found: RunTimeToTarget) -> Why:
+    """Return why a cost cannot be compared with a limit; false where it can, or the limit is on no cost."""
     if limit.threshold.unit != MONEY:
-        return ""
+        return NO_REASON
     if found.cost is None:
-        return "the price of a GPU-hour is not known: --gpu-hour-price or [prices]"
+        return Why("no_price", "the price of a GPU-hour is not known: --gpu-hour-price or [prices]")
     cost = trained.run.analysis.cost
     currency = cost.currency if cost else ""
-    return "" if currency == limit.threshold.currency else explain_currency(currency, limit)
+    return NO_REASON if currency == limit.threshold.currency else explain_currency(currency, limit)
 
 
 def _observe_missed_target(limit: Limit, trained: TrainedRun) -> ObservedValue:
@@ -136,12 +139,13 @@ def _observe_missed_target(limit: Limit, trained: TrainedRun) -> ObservedValue:
     curve = next(each for each in trained.run.training if target is not None and each.name == target.name)
     seconds = seconds_since_job_start(trained.run, curve, int(curve.times[-1]))
     name = target.text if target else ""
+    doubt = Why("target_not_reached", f"the run trained for {display.duration(seconds)}, less than the limit")
     return ObservedValue(
         value=seconds,
         unit=limit.threshold.unit,
         text=f"{name} was never reached in {display.duration(seconds)}",
         is_lower_bound=True,
-        doubt=f"the run trained for {display.duration(seconds)}, less than the limit" if limit.is_upper else "",
+        doubt=doubt if limit.is_upper else NO_REASON,
     )
 
 
@@ -149,18 +153,19 @@ def observe_quality_change(limit: Limit, changes: tuple[QualityChange, ...]) -> 
     """Return the change of a training metric since the baseline: in its unit, in points, or as a share of before."""
     change = next((each for each in changes if each.name == limit.name), None)
     if change is None:
-        return not_observed(f"{limit.name} was not recorded")
+        return not_observed("not_recorded", f"{limit.name} was not recorded")
     if limit.statistic != BEST and change.after.diverged > change.before.diverged:
         return _observe_divergence(limit, "a last value of this run is not a number")
     before, after = (_read_side(limit, side) for side in (change.before, change.after))
     if before is None or after is None:
         sides = [name for name, value in (("the baseline", before), ("this run", after)) if value is None]
-        return not_observed(f"{limit.name} was not recorded in {' and in '.join(sides)}")
+        return not_observed("not_recorded", f"{limit.name} was not recorded in {' and in '.join(sides)}")
     scale = {SHARE: abs(before), POINTS: change.full_scale}.get(limit.threshold.unit, 1.0)
     if scale is None:
-        return not_observed(f"{limit.name} is not a share, so it has no change in points: state the limit in %")
+        text = f"{limit.name} is not a share, so it has no change in points: state the limit in %"
+        return not_observed("not_a_share", text)
     if scale == 0:
-        return not_observed(f"{limit.name} was 0 in the baseline, so its change cannot be given in per cent")
+        return not_observed("zero", f"{limit.name} was 0 in the baseline, so its change cannot be given in per cent")
     difference = after - before
     low, high = change.interval or (difference - change.margin, difference + change.margin)
     if limit.statistic == BEST:
@@ -174,7 +179,10 @@ def observe_quality_change(limit: Limit, changes: tuple[QualityChange, ...]) -> 
         text=f"{changed} against the baseline",
         low=ends[0],
         high=ends[1],
-        doubt=check_wording.explain_unknown_change(limit, value, ends, _advise_runs(change)),
+        doubt=Why(
+            check_wording.UNKNOWN_CHANGE,
+            check_wording.explain_unknown_change(limit, value, ends, _advise_runs(change)),
+        ),
         note=_describe_basis(change),
     )
 
@@ -186,10 +194,10 @@ def _advise_runs(change: QualityChange) -> str:
     return f"from one run a side: {check_wording.THREE_RUNS}, and check several"
 
 
-def _describe_basis(change: QualityChange) -> str:
+def _describe_basis(change: QualityChange) -> Why:
     if min(change.before.runs, change.after.runs) > 1:
-        return check_wording.count_compared_runs(change.before.runs, change.after.runs)
-    return "one run a side; the interval is what repeating a run plausibly changes"
+        return Why("replicates", check_wording.count_compared_runs(change.before.runs, change.after.runs))
+    return Why("single_runs", "one run a side; the interval is what repeating a run plausibly changes")
 
 
 def _read_side(limit: Limit, figure: QualityFigure) -> float | None:

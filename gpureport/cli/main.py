@@ -6,6 +6,9 @@ import io
 import os
 import signal
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,7 +21,8 @@ from gpureport.cli.messages.internal_errors import InternalError
 from gpureport.cli.messages.styled_text import make_printable, print_error
 from gpureport.cli.messages.verbosity import FLAGS, Session, Verbosity
 from gpureport.cli.options.own_secrets_option import use_secrets_of_settings
-from gpureport.errors import GpureportError, PlaceError, SourceError, StoreError, describe_shortage
+from gpureport.cli.options.usage_errors import UsageError, describe_error
+from gpureport.errors import GoneKeyWarning, GpureportError, PlaceError, SourceError, StoreError, describe_shortage
 from gpureport.redaction import redact_text
 from gpureport.regular_files import UnsafeFileError
 
@@ -72,7 +76,7 @@ class Commands(click.Group):
         close = get_close_matches(name, COMMANDS, n=1)
         meant = f"did you mean {close[0]!r}?" if close else f"commands are {', '.join(COMMANDS)}"
         msg = f"no command {name!r}; {meant}"
-        raise click.UsageError(msg, ctx)
+        raise UsageError(msg, ctx, code="unknown_command")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""
@@ -90,7 +94,7 @@ class Commands(click.Group):
 @click.version_option(__version__, prog_name="gpureport", message="%(prog)s %(version)s")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors and the answer asked for.")
 @click.option("-v", "--verbose", is_flag=True, help="Print on standard error what became of every line.")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.option("--debug", is_flag=True, help="Show the traceback and the code of an error.")
 @click.pass_context
 def gpureport(ctx: click.Context, *, quiet: bool, verbose: bool, debug: bool) -> None:
     """Read the GPU logs a training run left behind and say where the GPU time went, and why.
@@ -125,18 +129,22 @@ def main(args: list[str] | None = None) -> None:
     rest += arguments[len(own) :]
     _prepare()
     try:
-        use_secrets_of_settings(own)
-        result: Any = gpureport.main(args=rest, prog_name="gpureport", standalone_mode=False, obj=session)
+        with _noted_warnings(session):
+            use_secrets_of_settings(own)
+            result: Any = gpureport.main(args=rest, prog_name="gpureport", standalone_mode=False, obj=session)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context else _called(rest)
-        _fail(f"{error.format_message().rstrip('.')} (see '{path} --help')", _USAGE)
+        fault, message = describe_error(error)
+        _say_code(fault, debug=debug)
+        _fail(f"{message} (see '{path} --help')", _USAGE)
     except (click.Abort, KeyboardInterrupt):
         _fail("interrupted", _INTERRUPTED)
     except InternalError as error:
         _internal(error, debug=debug)
     except GpureportError as error:
         _trace(debug=debug)
+        _say_code(error.code, debug=debug)
         if isinstance(error, SourceError):
             print_error(str(error), error.aside, to_stdout=error.to_stdout)
             sys.exit(_SOURCE)
@@ -147,17 +155,37 @@ def main(args: list[str] | None = None) -> None:
         sys.exit(0)
     except OSError as error:
         _trace(debug=debug)
+        _say_code("system_refused", debug=debug)
         where = error.filename or "standard output"
         hint = error.hint if isinstance(error, UnsafeFileError) else "check permissions and free space"
         _fail(f"{where}: {error.strerror or error}; {hint}", _SOURCE)
     except Exception as error:  # noqa: BLE001 - any other exception is a bug, reported on one line
         command = _called(rest).removeprefix("gpureport ")
         if shortage := describe_shortage(error):
+            _say_code("too_little_memory", debug=debug)
             _fail(f"{command}: {'; '.join(shortage)}", _SOURCE)
         _internal(InternalError(command, error), debug=debug)
     code = result if isinstance(result, int) else 0
     # a limit that one run breaks stays broken, whatever became of a run left out because of a bug
     sys.exit(internal_errors.EXIT_CODE if session.failed and code not in {_BROKEN, _USAGE, _SOURCE} else code)
+
+
+@contextmanager
+def _noted_warnings(session: Session) -> Iterator[None]:
+    """Say on standard error once what the settings hold that nothing reads any more."""
+    noted: set[str] = set()
+
+    def note(message: Warning | str, category: type[Warning], *others: object, **named: object) -> None:
+        if not issubclass(category, GoneKeyWarning):
+            usual(message, category, *others, **named)  # type: ignore[arg-type]  # as Python itself calls it
+        elif str(message) not in noted and session.level > Verbosity.QUIET:
+            noted.add(str(message))
+            click.echo(make_printable(f"gpureport: {message}"), err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", GoneKeyWarning)
+        usual, warnings.showwarning = warnings.showwarning, note
+        yield
 
 
 def _called(arguments: list[str]) -> str:
@@ -223,9 +251,16 @@ def _trace(*, debug: bool) -> None:
         click.echo(redact_text(traceback.format_exc()), err=True, nl=False)
 
 
+def _say_code(code: str, *, debug: bool) -> None:
+    """Print the code of an error on standard error with `--debug`: it stays when the sentence changes."""
+    if debug and code:
+        click.echo(f"code: {code}", err=True)
+
+
 def _internal(error: InternalError, *, debug: bool) -> NoReturn:
     if debug:
         click.echo(error.trace, err=True, nl=False)
+    _say_code(error.code, debug=debug)
     _fail(str(error), internal_errors.EXIT_CODE)
 
 

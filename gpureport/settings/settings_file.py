@@ -1,11 +1,13 @@
 """Reads `gpureport.toml`. Each rule, policy and price list validates its own section."""
 
+import warnings
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from gpureport.errors import SettingsError
+from gpureport.errors import GoneKeyWarning, SettingsError
+from gpureport.settings.gone_keys import GONE_KEYS
 from gpureport.settings.toml_files import read_toml
 
 FILE = "gpureport.toml"
@@ -84,12 +86,16 @@ class Section:
         return f"{self.file}:{self.lines.get(key, 1)}" if self.lines else self.file
 
     def only(self, known: set[str]) -> None:
-        """Refuse keys that are not known.
+        """Refuse keys that are not known, and warn of those that were once.
 
         Raises:
             SettingsError: naming the first such key.
         """
         for key in self.values.keys() - known:
+            if (reason := GONE_KEYS.get(f"{self.name}.{key}")) is not None:
+                text = f"{self.at(key)}: {key} in [{self.name}] is ignored: {reason}"
+                warnings.warn(text, GoneKeyWarning, stacklevel=2)
+                continue
             hint = f"known are {', '.join(sorted(known))}"
             raise self.wrong(key, f"unknown key {key!r} in [{self.name}]", hint, code="unknown_key")
 

@@ -20,6 +20,7 @@ from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.data_quality import AbsentCells, ClockStep, LogEvent, LogGap, Quality, Rejected
 from gpureport.findings import (
+    AdvisedStep,
     Check,
     CheckOutcome,
     Confidence,
@@ -51,7 +52,7 @@ from gpureport.testing.recordings import (
     with_quality,
     with_training,
 )
-from gpureport.testing.stages import TODAY, build_page, check
+from gpureport.testing.stages import TODAY, build_page, check, comparison_document
 
 __all__ = [
     "GIB",
@@ -60,6 +61,7 @@ __all__ = [
     "START",
     "TODAY",
     "AbsentCells",
+    "AdvisedStep",
     "Analysis",
     "Check",
     "CheckOutcome",
@@ -100,6 +102,7 @@ __all__ = [
     "build_page",
     "check",
     "compare",
+    "comparison_document",
     "event",
     "find_note_code",
     "find_reject_code",

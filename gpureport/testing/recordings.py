@@ -155,13 +155,21 @@ def with_params(run: Recording, **params: str) -> Recording:
     return replace(run, run=replace(run.run, params=tuple(params.items())))
 
 
-def with_training(run: Recording, points: Sequence[tuple[float | None, str, float | None]]) -> Recording:
-    """Return a recording with training metrics: seconds, None where no time was written, name and value."""
+def with_training(
+    run: Recording, points: Sequence[tuple[float | None, str, float | None]], steps: Sequence[int] | None = None
+) -> Recording:
+    """Return a recording with training metrics: seconds, None where no time was written, name and value.
+
+    Args:
+        run: the recording.
+        points: one a value.
+        steps: the step of each point; counted from 0 without.
+    """
     times = [None if seconds is None else at(seconds) for seconds, _, _ in points]
     arrays: list[Any] = [
         pa.array(times, pa.timestamp("us")),
-        pa.array(range(len(points)), pa.int64()),
-        pa.array([name for _, name, _ in points], pa.string()).dictionary_encode(),
+        pa.array(range(len(points)) if steps is None else steps, pa.int64()),
+        pa.array([name for _, name, _ in points], pa.string()).cast(pa.dictionary(pa.int32(), pa.string())),
         pa.array([value for _, _, value in points], pa.float64()),
     ]
     return replace(run, training=pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA))

@@ -47,27 +47,22 @@ def contradictions(analysis: Analysis) -> Iterator[tuple[object, ...]]:
 
 
 def read(log: Path) -> Recording:
-    """Return the recording of a log and of the host log beside it."""
     host = log.parent / "host.csv"
     (found,) = gpureport.read(log, host=[host] if host.exists() else [])
     return found
 
 
-@pytest.mark.parametrize("log", LOGS, ids=lambda log: str(log.parent.relative_to(SAMPLES)))
-def test_in_every_sample(log: Path) -> None:
-    """Whatever is found."""
-    assert list(contradictions(analyze(read(log)))) == []
+def test_in_every_sample() -> None:
+    assert [(log, each) for log in LOGS for each in contradictions(analyze(read(log)))] == []
 
 
 def test_in_labelled_runs(tmp_path: Path) -> None:
-    """Of many textures."""
     runs = [tmp_path / truth["run"] / "nvidia-smi.csv" for truth in suite.write(tmp_path, suite.small(), 3)]
     assert [each for log in runs for each in contradictions(analyze(read(log)))] == []
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))])
 def test_in_random_recordings(seed: int) -> None:
-    """Of stretches of any level in any order, which meet limits at their edges."""
     chance = np.random.default_rng(seed)
     assert [each for _ in range(25) for each in contradictions(analyze(_random(chance)))] == []
 
@@ -89,10 +84,3 @@ def _series(name: str, rows: int, chance: np.random.Generator) -> Floats:
     values = steps(*parts)[:rows]
     noise = 0.0 if name in _BITS else float(chance.choice([0, 0, 1, 5]))
     return np.clip(values + chance.normal(0, noise, rows), 0, 100 if max(_LEVELS[name]) <= 100 else None)
-
-
-def test_a_gpu_as_often_ahead_as_behind_is_not_uneven() -> None:
-    """It does what its peers do in all: a difference of nothing was told as one of 20 points."""
-    ahead, behind = steps((85, 120), (35, 120), (85, 120), (35, 120)), np.full(480, 60.0)
-    findings = analyze(recording(util=np.array([ahead, behind, behind]))).findings
-    assert [one.summary for one in findings if one.kind == "imbalance"] == []

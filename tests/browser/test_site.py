@@ -12,8 +12,7 @@ from gpureport.nightly.history.capture import capture_missing
 from gpureport.nightly.history.nightly_record import NightlyRecord
 from gpureport.nightly.site import site_writing
 from gpureport.testing import Check, CheckOutcome
-from tests.nightly.made import year
-from tests.nightly.site.test_site_writing import changed
+from tests.nightly.made import changed, year
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -50,9 +49,9 @@ def _build(folder: Path, history: list[NightlyRecord]) -> None:
 
 @pytest.mark.parametrize("width", [390, 768, 1280])
 def test_no_page_scrolls_sideways(browser: "Browser", pages: Path, width: int) -> None:
-    """Tables scroll inside themselves, on the index, the nights and a figure."""
+    """Tables scroll inside themselves, on the index and a figure."""
     page = browser.new_page(viewport={"width": width, "height": 844})
-    for path in (pages / "index.html", pages / "nights.html", min((pages / "figures").glob("*.html"))):
+    for path in (pages / "index.html", min((pages / "figures").glob("*.html"))):
         page.goto(path.as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") == width
     page.close()
@@ -66,13 +65,13 @@ def test_no_table_scrolls_sideways(
     """On a telephone limits, changes and nights are stacked, each value beside its name; figures stay in columns."""
     folder: Path = request.getfixturevalue(site_pages)
     page = browser.new_page(viewport={"width": width, "height": 844})
-    for path in (folder / "index.html", folder / "nights.html", *(folder / "figures").glob("*gpu_utilization_ratio*")):
+    for path in (folder / "index.html", *(folder / "figures").glob("*gpu_utilization_ratio*")):
         page.goto(path.as_uri())
         boxes = "[...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth)"
         assert page.evaluate(f"{boxes}.map(box => box.getAttribute('aria-label'))") == []
         assert page.evaluate("document.documentElement.scrollWidth") == width
-    page.goto((folder / "nights.html").as_uri())
-    name = page.evaluate("getComputedStyle(document.querySelector('td.n'), '::before').content")
+    page.goto((folder / "index.html").as_uri())
+    name = page.evaluate("getComputedStyle(document.querySelector('[aria-label=Nights] td.n'), '::before').content")
     assert name == ('"GPU utilisation"' if width < 1200 else "none")
     page.close()
 

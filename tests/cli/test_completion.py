@@ -10,8 +10,8 @@ import pytest
 
 from gpureport.analysis import RULES
 from gpureport.cli.options.completion import KINDS
+from tests.api.test_startup import SAMPLE
 from tests.cli.program import Program
-from tests.test_startup import SAMPLE
 
 BASH = shutil.which("bash")
 HEAVY = ("numpy", "pyarrow", "pandas", "jinja2")

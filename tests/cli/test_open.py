@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 import pytest
 
+from tests.api.test_startup import SAMPLE
 from tests.cli.program import Program
-from tests.test_startup import SAMPLE
 
 
 @pytest.mark.parametrize("name", ["a.html", "a.pdf"])

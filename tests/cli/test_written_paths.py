@@ -66,7 +66,7 @@ REFUSED = {
     # a source, by any name
     (*CHECK, "--junit", "gpu.csv"): "gpu.csv: this is a source",
     (*CHECK, "--summary", "gpu.csv"): "gpu.csv: this is a source",
-    (*CHECK, "--export", "bencher=gpu.csv"): "gpu.csv: this is a source",
+    (*CHECK, "--export", "openmetrics=gpu.csv"): "gpu.csv: this is a source",
     (*CHECK, "--junit", "logs/../gpu.csv"): "logs/../gpu.csv: this is a source",
     (*NIGHTLY, "--junit", "gpu.csv"): "gpu.csv: this is a source",
     (*NIGHTLY, "--summary", "./gpu.csv"): "gpu.csv: this is a source",
@@ -99,7 +99,7 @@ REFUSED = {
     ("demo", "-o", "kept/fleet/demo.html"): "kept/fleet/demo.html: it lies in a store of gpureport",
     # two outputs, one file
     (*CHECK, "--junit", "a.xml", "--summary", "a.xml"): "a.xml: two outputs of this command",
-    (*CHECK, "--junit", "a.xml", "--export", "bencher=logs/../a.xml"): "logs/../a.xml: two outputs of this command",
+    (*CHECK, "--junit", "a.xml", "--export", "openmetrics=logs/../a.xml"): "logs/../a.xml: two outputs of this command",
     (*REPORT, "-o", "new.html", "-o", "./new.html"): "new.html: two outputs of this command",
     (*REPORT, "-o", "new.html", "-o", "New.html"): "New.html: two outputs of this command",
     (*NIGHTLY, "--junit", "site/index.html"): "site/index.html: two outputs of this command",
@@ -134,8 +134,7 @@ def test_what_is_ours_is_written_again(gpureport: Program, home: Path) -> None:
     (home / "pipe.html").unlink()
     names = ("r.json", "r.txt", "r.prom")
     report = ("report", "logs", *(word for name in names for word in ("-o", f"logs/{name}")))
-    forms = ("benchmark-smaller", "bencher", "openmetrics")
-    exports = [word for form in forms for word in ("--export", f"{form}=logs/{form}.json")]
+    exports = ("--export", "openmetrics=logs/m.prom")
     check = (
         "check",
         "logs/gpu.csv",

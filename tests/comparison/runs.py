@@ -77,3 +77,10 @@ def delta(comparison: Comparison, metric: str = UTILISATION, between: tuple[int,
 def compared(*runs: SampledRun, noise: Noise | None = None) -> Comparison:
     """Return the comparison of runs."""
     return compare(runs, noise)
+
+
+def worked(name: str, seconds: float, steps: int = 600) -> SampledRun:
+    """Return a run that took so long for its steps, sampled ten times a second."""
+    run = sampled(name, util=level(95, round(seconds * 10), 1), every=0.1)
+    work = replace(run.analysis.run, work=Work(amount=steps, unit="steps"))
+    return replace(run, analysis=replace(run.analysis, run=work))

@@ -80,3 +80,20 @@ def year(count: int = 365, seed: int = 1) -> list[NightlyRecord]:
     """Return nights with every figure."""
     rng = np.random.default_rng(seed)
     return nights({name: course(name, count, rng) for name in USUAL})
+
+
+def changed(count: int = 60) -> list[NightlyRecord]:
+    """Return nights of which the 31st has other params and is worse from then on."""
+    values = [0.9 + 0.003 * (number * 7 % 5 - 2) - (0.08 if number >= 30 else 0) for number in range(count)]
+    return [
+        night(
+            number,
+            part(
+                {"gpu_utilization_ratio": value},
+                number,
+                params=(("workers", "8" if number < 30 else "2"), ("lr", "0.1")),
+            ),
+            label=f"build {number}",
+        )
+        for number, value in enumerate(values)
+    ]

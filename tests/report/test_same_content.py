@@ -48,6 +48,8 @@ _KEYS = {
     "timeline.events": "listed under data quality",
     "answers.lines.kind": "the title is the kind in words",
     "answers.lines.outcome": "the outcome in the words of the report says it",
+    "answers.lines.reason_code": "the reason in words",
+    "checklists.lines.reason_code": "the reason in words",
     "checklists.lines.state": "the answer in the words of the report says it",
     "checklists.lines.item": "the title is the question in words",
     "comparison.charts.form": "how the chart is drawn",

@@ -6,7 +6,7 @@ from gpureport.report import build, render
 from gpureport.report.formats.json import analysis_json
 from gpureport.report.model.report_content import Report
 from gpureport.testing import Recording, analyze, steps
-from tests.analysis.job.test_stages import staged
+from tests.analysis.test_jobs import staged
 
 STAGES = staged(*["preprocessing"] * 6, *["train <b>"] * 12, util=[*steps((0, 6), (90, 12))])
 

@@ -11,6 +11,7 @@ from gpureport.analysis.detectors.waiting.cpu_bound import OTHER_LOAD
 from gpureport.analysis.job.training_signs import counts_steps
 from gpureport.analysis.results import DeviceStatistics, GpuTime, sum_seconds_by_class
 from gpureport.analysis.rules import phrases
+from gpureport.analysis.rules.missing_metrics import MEMORY_RESERVED, NOT_RECORDED, TOO_SHORT
 from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
 from gpureport.analysis.signals import core_count, job_load, short_pauses
 from gpureport.analysis.signals.core_count import CPU
@@ -39,6 +40,7 @@ ITEMS = {
 _SPEEDS = {Role.THROUGHPUT, Role.STEP_TIME, Role.EPOCH_TIME}
 _ROOMY, _BARE = 0.70, 0.1
 _LEAK = "mem_leak"
+_GROWS, _BESIDE, _PAUSES = "memory_keeps_growing", "beside_other_programs", "short_pauses"
 _TENSOR_CORES = (7, 0)
 _USED = "gpu_memory_used_bytes"
 _PREALLOCATED = "memory was reserved at once, so the real need is not known"
@@ -94,12 +96,15 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
     )
 
 
-def _entry(item: str, state: Practice, reason: str, recording: str = "", metrics: Sequence[str] = ()) -> ChecklistEntry:
+def _entry(  # noqa: PLR0913, PLR0917 - what an entry holds
+    item: str, state: Practice, code: str, reason: str, recording: str = "", metrics: Sequence[str] = ()
+) -> ChecklistEntry:
     others = (recording,) if recording else ()
     return ChecklistEntry(
         item=item,
         state=state,
         reason=reason,
+        reason_code=code,
         recording="; ".join(filter(None, [choose_recording(metrics), *others])),
         metrics=tuple(metrics),
         other_recordings=others,
@@ -111,13 +116,15 @@ def _unknown_memory(run: _Run, item: str) -> ChecklistEntry | None:
     if run.facts.gpu_memory is None:
         fields = (_USED, "gpu_memory_total_bytes")
         reason = "GPU memory in use, or its size, was not recorded"
-        return _entry(item, Practice.CANNOT_JUDGE, reason, metrics=fields)
+        return _entry(item, Practice.CANNOT_JUDGE, NOT_RECORDED, reason, metrics=fields)
     if run.facts.preallocated is True:
-        return _entry(item, Practice.CANNOT_JUDGE, _PREALLOCATED, _LOG_NEED)
+        return _entry(item, Practice.CANNOT_JUDGE, MEMORY_RESERVED, _PREALLOCATED, _LOG_NEED)
     if run.facts.preallocated is None and (run.recording.run.ended - run.recording.run.started) / 1e6 < _SHORTEST:
-        return _entry(item, Practice.CANNOT_JUDGE, _MOMENT, "a minute or more of the job")
+        return _entry(item, Practice.CANNOT_JUDGE, TOO_SHORT, _MOMENT, "a minute or more of the job")
     if run.facts.preallocated is None:
-        return _entry(item, Practice.CANNOT_JUDGE, _UNSURE, "a log that begins before the job does")
+        return _entry(
+            item, Practice.CANNOT_JUDGE, "memory_perhaps_reserved", _UNSURE, "a log that begins before the job does"
+        )
     return None
 
 
@@ -125,12 +132,13 @@ def _memory(run: _Run) -> ChecklistEntry:
     if unknown := _unknown_memory(run, MEMORY):
         return unknown
     if _LEAK in run.found:
-        return _entry(MEMORY, Practice.WORTH_TRYING, "memory keeps growing: see what the finding on it advises")
+        reason = "memory keeps growing: see what the finding on it advises"
+        return _entry(MEMORY, Practice.WORTH_TRYING, _GROWS, reason)
     peak = run.facts.gpu_memory or 0.0
     filled = f"the fullest GPU reached {phrases.percent(peak)} of its memory"
     if not _roomy(run, peak):
-        return _entry(MEMORY, Practice.DONE, filled)
-    return _entry(MEMORY, Practice.WORTH_TRYING, f"{filled}: there is room for a larger batch or model")
+        return _entry(MEMORY, Practice.DONE, "memory_filled", filled)
+    return _entry(MEMORY, Practice.WORTH_TRYING, "memory_left", f"{filled}: there is room for a larger batch or model")
 
 
 def _roomy(run: _Run, peak: float) -> bool:
@@ -141,25 +149,29 @@ def _roomy(run: _Run, peak: float) -> bool:
 def _precision(run: _Run) -> ChecklistEntry:
     facts = run.facts
     if facts.reduced_precision:
-        return _entry(PRECISION, Practice.DONE, "params say that the job computes in 16 bits or fewer")
+        return _entry(
+            PRECISION, Practice.DONE, "reduced_precision", "params say that the job computes in 16 bits or fewer"
+        )
     capability = facts.compute_capability
     if capability and capability < _TENSOR_CORES:
         shown = ".".join(map(str, capability))
         reason = f"nothing to do: at compute capability {shown} the GPU has no tensor cores"
-        return _entry(PRECISION, Practice.DONE, reason)
+        return _entry(PRECISION, Practice.DONE, "no_tensor_cores", reason)
     if "full_precision" in run.found:
-        return _entry(PRECISION, Practice.WORTH_TRYING, "full precision was found on GPUs with tensor cores")
+        reason = "full precision was found on GPUs with tensor cores"
+        return _entry(PRECISION, Practice.WORTH_TRYING, "full_precision", reason)
     if facts.reduced_precision is False and capability:
         worked = ", which worked, as they do in TF32" if "full_precision" in run.judged else ""
         reason = f"params say that the job computes in 32 bits, on GPUs with tensor cores{worked}"
-        return _entry(PRECISION, Practice.WORTH_TRYING, reason)
+        return _entry(PRECISION, Practice.WORTH_TRYING, "full_precision_stated", reason)
     if "full_precision" in run.judged and capability:
         reason = "the tensor cores worked, as they do in 16 bits and in TF32; nothing recorded tells which"
-        return _entry(PRECISION, Practice.CANNOT_JUDGE, reason, "--param precision=bf16 (or fp32)")
+        return _entry(PRECISION, Practice.CANNOT_JUDGE, "unknown_precision", reason, "--param precision=bf16 (or fp32)")
     known = "the GPU's model" if capability is None else "the precision"
     reason = f"nothing recorded tells {known}" + (" and the precision" if known == "the GPU's model" else "")
     told = "--param precision=bf16 (or fp32), or DCGM's tensor activity (gpu_tensor_active_ratio)"
-    return _entry(PRECISION, Practice.CANNOT_JUDGE, reason, told)
+    code = "unknown_gpu_model" if capability is None else "precision_not_recorded"
+    return _entry(PRECISION, Practice.CANNOT_JUDGE, code, reason, told)
 
 
 def _cpu_beside_gpu(run: _Run) -> ChecklistEntry:
@@ -167,22 +179,22 @@ def _cpu_beside_gpu(run: _Run) -> ChecklistEntry:
     if absent:
         names = " and ".join("CPU" if name == CPU else "GPU" for name in absent)
         reason = f"no use of the {names} was recorded, so the cause of a wait is not known"
-        return _entry(TOGETHER, Practice.CANNOT_JUDGE, reason, metrics=absent)
+        return _entry(TOGETHER, Practice.CANNOT_JUDGE, NOT_RECORDED, reason, metrics=absent)
     thin = next((entry for entry in run.unjudged if entry.kind == "cpu_bound"), None)
     if thin:
         other = "" if thin.metrics else thin.recording
-        return _entry(TOGETHER, Practice.CANNOT_JUDGE, thin.reason, other, thin.metrics)
-    return _entry(TOGETHER, Practice.DONE, "both were recorded side by side")
+        return _entry(TOGETHER, Practice.CANNOT_JUDGE, thin.code, thin.reason, other, thin.metrics)
+    return _entry(TOGETHER, Practice.DONE, "recorded_together", "both were recorded side by side")
 
 
 def _input(run: _Run) -> ChecklistEntry:
     waits = [kind for kind in WAITS if kind in run.found]
     if waits:
         reason = f"GPUs waited for input ({', '.join(waits)}): see what these findings advise"
-        return _entry(INPUT, Practice.WORTH_TRYING, reason)
+        return _entry(INPUT, Practice.WORTH_TRYING, "waits_found", reason)
     if _UNCLEAR in run.causes:
         reason = f"{_BESIDE_OTHERS}, so whether GPUs waited for input is not shown"
-        return _entry(INPUT, Practice.CANNOT_JUDGE, reason, _ALONE)
+        return _entry(INPUT, Practice.CANNOT_JUDGE, _BESIDE, reason, _ALONE)
     missing = [entry for entry in run.unjudged if entry.kind in WAITS]
     if missing or not run.judged & set(WAITS):
         kinds = ", ".join(dict.fromkeys(entry.kind for entry in missing)) or "the causes of waits"
@@ -191,13 +203,12 @@ def _input(run: _Run) -> ChecklistEntry:
         others = "; ".join(dict.fromkeys(entry.recording for entry in missing if not entry.metrics))
         reason = f"no wait was found, but {kinds} could not be assessed"
         other = others or ("" if metrics else RECORD)
-        return _entry(INPUT, Practice.CANNOT_JUDGE, reason, other, metrics)
-    if run.pauses_ratio >= short_pauses.NOTABLE.value:
+        return _entry(INPUT, Practice.CANNOT_JUDGE, "waits_not_assessed", reason, other, metrics)
+    if run.pauses_ratio >= short_pauses.NOTABLE:
         reason = f"no wait was found, but {_describe_pauses(run)}, which may be waits"
-        return _entry(INPUT, Practice.CANNOT_JUDGE, reason, _WITH_MORE_WORKERS)
-    return _entry(
-        INPUT, Practice.DONE, f"assessed ({', '.join(sorted(run.judged & set(WAITS)))}), and no wait was found"
-    )
+        return _entry(INPUT, Practice.CANNOT_JUDGE, _PAUSES, reason, _WITH_MORE_WORKERS)
+    reason = f"assessed ({', '.join(sorted(run.judged & set(WAITS)))}), and no wait was found"
+    return _entry(INPUT, Practice.DONE, "no_waits", reason)
 
 
 def _cores(run: _Run) -> ChecklistEntry:
@@ -209,24 +220,26 @@ def _cores(run: _Run) -> ChecklistEntry:
     count = core_count.count_cores(run.facts.setup, run.facts.gpus_a_machine)
     if count is None:
         reason = "; ".join(filter(None, [waits, "the number of cores was not recorded"]))
-        return _entry(BALANCE, Practice.CANNOT_JUDGE, reason, "--param cpu_count=N")
+        return _entry(BALANCE, Practice.CANNOT_JUDGE, "cores_not_recorded", reason, "--param cpu_count=N")
     known = count.words
     if (workers := run.facts.setup.workers) is not None and isfinite(workers.value):
         known = f"{known} and {phrases.count_of(round(workers.value), 'loader worker')} a process"
     if waits:
-        return _entry(BALANCE, Practice.WORTH_TRYING, f"{known}, and {waits}: {_judge_full_cores(run)}")
+        reason = f"{known}, and {waits}: {_judge_full_cores(run)}"
+        return _entry(BALANCE, Practice.WORTH_TRYING, "cpu_busy_while_waiting", reason)
     if "cpu_bound_single" in run.found:
         reason = f"{known}; one thread was busy all the time while GPUs waited (cpu_bound_single): spread its work"
-        return _entry(BALANCE, Practice.WORTH_TRYING, reason)
-    if _UNCLEAR in run.causes or run.pauses_ratio >= short_pauses.NOTABLE.value:
+        return _entry(BALANCE, Practice.WORTH_TRYING, "one_core_busy_while_waiting", reason)
+    if _UNCLEAR in run.causes or run.pauses_ratio >= short_pauses.NOTABLE:
         others = _UNCLEAR in run.causes or run.facts.others_fill_cpu
         why, other = (_BESIDE_OTHERS, _ALONE) if others else (_describe_pauses(run), _WITH_MORE_WORKERS)
-        return _entry(BALANCE, Practice.CANNOT_JUDGE, f"{known}; {why}, so whether it lacks cores is not shown", other)
+        reason = f"{known}; {why}, so whether it lacks cores is not shown"
+        return _entry(BALANCE, Practice.CANNOT_JUDGE, _BESIDE if others else _PAUSES, reason, other)
     used = phrases.percent(run.facts.cpu_used or 0.0)
     reason = f"{known}; the CPU's median use was {used}, and no wait for it was found"
     if "underutilised" in run.found:
         reason += ": GPUs worked little for another reason (underutilised)"
-    return _entry(BALANCE, Practice.DONE, reason)
+    return _entry(BALANCE, Practice.DONE, "no_waits", reason)
 
 
 def _describe_pauses(run: _Run) -> str:
@@ -246,12 +259,14 @@ def _framework(run: _Run) -> ChecklistEntry:
     used = dict.fromkeys(one.text for one in known if one.value)
     whose = f"the job runs {run.facts.framework}; " if run.facts.framework else ""
     if used:
-        return _entry(FRAMEWORK, Practice.DONE, f"{whose}params say what is used: {', '.join(used)}")
+        reason = f"{whose}params say what is used: {', '.join(used)}"
+        return _entry(FRAMEWORK, Practice.DONE, "means_used", reason)
     if known:
         unused = ", ".join(dict.fromkeys(one.text for one in known))
-        return _entry(FRAMEWORK, Practice.WORTH_TRYING, f"{whose}params say what is not used: {unused}")
+        reason = f"{whose}params say what is not used: {unused}"
+        return _entry(FRAMEWORK, Practice.WORTH_TRYING, "means_not_used", reason)
     reason = f"{whose}whether the model is compiled, or CUDA graphs or cuDNN autotuning are used, was not recorded"
-    return _entry(FRAMEWORK, Practice.CANNOT_JUDGE, reason, "--param compile=true (or false)")
+    return _entry(FRAMEWORK, Practice.CANNOT_JUDGE, "means_not_recorded", reason, "--param compile=true (or false)")
 
 
 def _batch(run: _Run) -> ChecklistEntry:
@@ -259,29 +274,31 @@ def _batch(run: _Run) -> ChecklistEntry:
         return unknown
     if _LEAK in run.found:
         reason = "memory keeps growing, so its peak does not say what a batch needs"
-        return _entry(BATCH, Practice.CANNOT_JUDGE, reason, leaks_void_headroom.RECORDING)
+        return _entry(BATCH, Practice.CANNOT_JUDGE, _GROWS, reason, leaks_void_headroom.RECORDING)
     peak = run.facts.gpu_memory or 0.0
     if not _roomy(run, peak):
         used, free = phrases.percent(peak), phrases.percent(1 - peak)
         reason = f"{used} of the memory was used at the peak; the remaining {free} is too little for a larger batch"
-        return _entry(BATCH, Practice.DONE, reason)
+        return _entry(BATCH, Practice.DONE, "memory_filled", reason)
     low = run.found & {"hollow_util", "underutilised", "low_util_cause_unknown"}
     why = f", and GPUs did little of what they could ({', '.join(sorted(low))})" if low else ""
     reason = f"{phrases.percent(1 - peak)} of the memory was never used{why}"
-    return _entry(BATCH, Practice.WORTH_TRYING, reason)
+    return _entry(BATCH, Practice.WORTH_TRYING, "memory_left", reason)
 
 
 def _throughput(run: _Run) -> ChecklistEntry:
     work = run.recording.run.work
     if work is not None:
-        return _entry(THROUGHPUT, Practice.DONE, f"the work done is known ({work.amount:,.12g} {work.unit})")
+        reason = f"the work done is known ({work.amount:,.12g} {work.unit})"
+        return _entry(THROUGHPUT, Practice.DONE, "work_known", reason)
     speeds = list(_speeds(run.recording))
     if speeds:
-        return _entry(THROUGHPUT, Practice.DONE, f"the job logged its speed ({', '.join(speeds)})")
+        return _entry(THROUGHPUT, Practice.DONE, "speed_logged", f"the job logged its speed ({', '.join(speeds)})")
     if counts_steps(run.recording):
-        return _entry(THROUGHPUT, Practice.DONE, "the job logged its steps")
+        return _entry(THROUGHPUT, Practice.DONE, "steps_logged", "the job logged its steps")
     reason = "the work done is not known, so changes cannot be measured by it"
-    return _entry(THROUGHPUT, Practice.CANNOT_JUDGE, reason, "--work N:UNIT, or a throughput logged by the job")
+    other = "--work N:UNIT, or a throughput logged by the job"
+    return _entry(THROUGHPUT, Practice.CANNOT_JUDGE, "unknown_work", reason, other)
 
 
 def _speeds(recording: Recording) -> Iterator[str]:

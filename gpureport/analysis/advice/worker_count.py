@@ -16,7 +16,6 @@ from gpureport.analysis.signals import core_count
 from gpureport.analysis.signals.core_count import CoreCount
 from gpureport.analysis.signals.low_use import LOW_USE_KINDS
 from gpureport.analysis.signals.waits import waiting_gpus
-from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Finding
 
 DOUBLE = "Double their number, to at most one a core."
@@ -31,7 +30,7 @@ _MOST_TIMES = 4
 """Times as many workers as before that are suggested at most where cores are no limit (pragmatic)."""
 _FEWEST = 2
 """Workers to begin with where loading runs in the main process and nothing more is known."""
-_LEAST_GAIN = pragmatic(1.05, "1", "less prints as 1.0 times as much data")
+_LEAST_GAIN = 1.05  # less prints as 1.0 times as much data
 """Times as much data that a GPU must be able to take for a number to be suggested."""
 _ROUND = 6
 """Digits behind the point up to which a quotient is not rounded up: 21 / 0.7 is a little over 30 in floating point."""
@@ -60,7 +59,7 @@ def suggest_workers(facts: RunFacts, finding: Finding | None = None) -> str:
     if used is None:
         tried = min(doubled, most)
         return f"Try {tried} instead of {now}{_OUTNUMBER if tried > cores.most_workers else ''}."
-    if 1 / used < _LEAST_GAIN.value:
+    if 1 / used < _LEAST_GAIN:
         return ""
     wanted = ceil(round(now / used if now else (1 - used) / used, _ROUND))
     tried = min(wanted, most)

@@ -118,7 +118,7 @@ def read_prices(settings: Settings) -> Prices:
     for name, value in (("currency", currency), ("date", day)):
         if rates and not value:
             what = f"prices without a {name}"
-            raise SettingsError(rates[0].source, what, f"write {name} under [prices]")
+            raise SettingsError(rates[0].source, what, f"write {name} under [prices]", code="incomplete_price")
     intensity = carbon.amount("intensity")
     named = redact_text(carbon.text("source"))
     return Prices(
@@ -135,7 +135,9 @@ def _read_rate(section: Section) -> Rate:
     amount = section.amount("gpu_hour")
     if amount is None:
         first = next(iter(section.values), "gpu_hour")
-        raise section.wrong(first, "a rate without gpu_hour", "write the price of a GPU-hour as gpu_hour")
+        raise section.wrong(
+            first, "a rate without gpu_hour", "write the price of a GPU-hour as gpu_hour", code="incomplete_price"
+        )
     texts = {name: section.text(name) or None for name in ("model", *_LABELS)}
     return Rate(amount=amount, source=section.at("gpu_hour"), spot=section.switch("spot"), **texts)
 
@@ -147,7 +149,8 @@ def _read_date(section: Section) -> str:
     try:
         return date.fromisoformat(str(value)).isoformat()
     except ValueError as error:
-        raise section.wrong("date", f"date must be a day, not {value!r}", "write it as 2026-03-14") from error
+        what = f"date must be a day, not {value!r}"
+        raise section.wrong("date", what, "write it as 2026-03-14", code="not_a_date") from error
 
 
 def _read_switch(text: str | None) -> bool | None:

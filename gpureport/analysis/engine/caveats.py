@@ -23,8 +23,8 @@ _AVERAGING = (8, 0)
 _THROTTLES = ("thermal_throttle", "hw_throttle")
 
 
-def list_caveats(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]:
-    """Return what this recording cannot show, one sentence each."""
+def list_caveats(context: Context, findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
+    """Return what this recording cannot show: of each the code and the sentence."""
     known = [series for series in context.gpus().values() if series.observed_seconds > 0]
     return (
         *_describe_sampling(known),
@@ -36,7 +36,7 @@ def list_caveats(context: Context, findings: Sequence[Finding]) -> tuple[str, ..
     )
 
 
-def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[str]:
+def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str]]:
     """Say what falls between samples, where the distance between them is known."""
     if not any(series.is_recorded(UTILISATION) for series in known):
         return
@@ -44,25 +44,27 @@ def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[str]:
     sampled = f"samples {phrases.duration(interval)} apart"
     shortest = 2 * interval + 1
     if shortest < idle_runs.SHORTEST.value:
-        yield f"Idle gaps shorter than {idle_runs.SHORTEST.value:.0f} s are not looked for."
+        yield "short_gaps", f"Idle gaps shorter than {idle_runs.SHORTEST.value:.0f} s are not looked for."
     else:
-        yield f"Idle gaps shorter than {phrases.duration(shortest)} cannot be seen with {sampled}."
+        yield "short_gaps", f"Idle gaps shorter than {phrases.duration(shortest)} cannot be seen with {sampled}."
     if interval > POINT_SAMPLE_SECONDS:
-        yield (
+        text = (
             f"With {sampled}, each utilisation value is a sample of at most 1 s: waits that recur faster than the "
             "sampling show in the mean only."
         )
+        yield "point_samples", text
 
 
-def _describe_sampling_changes(known: Sequence[DeviceSeries]) -> Iterator[str]:
+def _describe_sampling_changes(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str]]:
     """Say for how long samples are farther apart than elsewhere, or that they are nearer."""
     denser = next((series for series in known if series.sampling_rate.denser is not None), None)
     if denser is not None and denser.sampling_rate.denser is not None:
-        yield (
+        text = (
             f"Most samples are {phrases.duration(denser.interval)} apart, some only "
             f"{phrases.duration(denser.sampling_rate.denser)}. The denser part is analysed as if it were sampled every "
             f"{phrases.duration(denser.interval)}, so shorter events there are not reported."
         )
+        yield "denser_part", text
     changing = [series for series in known if series.sampling_rate.slow]
     if changing:
         stretches = [each for series in changing for each in series.sampling_rate.slow]
@@ -73,27 +75,28 @@ def _describe_sampling_changes(known: Sequence[DeviceSeries]) -> Iterator[str]:
             )
             for series in changing
         )
-        yield (
+        text = (
             f"For {phrases.duration(seconds)} samples are {apart} apart instead of "
             f"{phrases.duration(changing[0].interval)}: each stands for the time to its neighbours there, and idle "
             "gaps are looked for in the rest alone."
         )
+        yield "sparser_part", text
 
 
-def _describe_refresh(known: Sequence[DeviceSeries]) -> Iterator[str]:
+def _describe_refresh(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str]]:
     """Say how often a value is new where rows repeat it."""
     for metric, name in ((UTILISATION, "utilisation"), ("gpu_power_watts", "power")):
         recorded = [series for series in known if series.is_recorded(metric)]
-        faster = [series for series in recorded if series.resolution(metric) > RESOLVED.value * series.interval]
+        faster = [series for series in recorded if series.resolution(metric) > RESOLVED * series.interval]
         if faster:
             period = phrases.duration(max(series.resolution(metric) for series in faster))
             is_measured = any(series.measured_refresh_period(metric) for series in faster)
             source = "as its changes tell" if is_measured else "at most, by NVIDIA's documents"
             often = f"The driver takes a new {name} reading every {period}, {source}"
-            yield f"{often}: rows in between repeat it, and nothing shorter can be seen."
+            yield "slow_refresh", f"{often}: rows in between repeat it, and nothing shorter can be seen."
 
 
-def _describe_implausible_power(known: Sequence[DeviceSeries]) -> Iterator[str]:
+def _describe_implausible_power(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str]]:
     everybody = tuple(series.device.id for series in known)
     alike: dict[str, list[str]] = {}
     for series in known:
@@ -101,30 +104,36 @@ def _describe_implausible_power(known: Sequence[DeviceSeries]) -> Iterator[str]:
             alike.setdefault(doubt, []).append(series.device.id)
     for doubt, devices in alike.items():
         whose = phrases.gpu_names(tuple(devices), everybody)
-        yield (
+        text = (
             f"The power of {whose} {doubt}: that cannot be right, so energy and all else that rests on power is left "
             "out."
         )
+        yield "implausible_power", text
 
 
-def _describe_energy(known: Sequence[DeviceSeries], *, gaps: bool) -> Iterator[str]:
+def _describe_energy(known: Sequence[DeviceSeries], *, gaps: bool) -> Iterator[tuple[str, str]]:
     metered = [series for series in known if series.is_recorded("gpu_power_watts")]
     if not metered:
         return
     brief = min(series.observed_seconds for series in known) < _SHORT_ENERGY_SECONDS
-    yield "Energy is the integral of sampled power, good to several per cent at best."
+    yield "energy_by_samples", "Energy is the integral of sampled power, good to several per cent at best."
     if brief:
-        yield (
+        text = (
             "A recording of less than a minute gives an energy to compare only together with repetitions that make up "
             "the minute."
         )
-    yield from dict.fromkeys(text for series in metered if (text := _describe_power_sensor(series.device.model)))
+        yield "energy_of_short_run", text
+    sensors = dict.fromkeys(_describe_power_sensor(series.device.model) for series in metered)
+    yield from (("power_sensor", text) for text in sensors if text)
     if gaps:
         counted = any(series.is_recorded("gpu_energy_joules_total") for series in metered)
         more = ", and the driver's counter does not" if counted else ""
-        yield f"The integral of power leaves out the time of log gaps{more}."
+        yield "energy_without_gaps", f"The integral of power leaves out the time of log gaps{more}."
     if any(len(series.pause_rows) for series in metered):
-        yield "The integral of power bridges pauses between samples that are too short for a log gap."
+        yield (
+            "energy_over_pauses",
+            "The integral of power bridges pauses between samples that are too short for a log gap.",
+        )
 
 
 def _describe_power_sensor(model: str | None) -> str:
@@ -146,9 +155,9 @@ def _describe_power_sensor(model: str | None) -> str:
     return ""
 
 
-def _describe_missing_clocks(context: Context, findings: Sequence[Finding]) -> Iterator[str]:
+def _describe_missing_clocks(context: Context, findings: Sequence[Finding]) -> Iterator[tuple[str, str]]:
     unknown = {device for f in findings if f.kind in _THROTTLES and f.lost_gpu_seconds is None for device in f.devices}
     if unknown:
         clocked = all(any(context.series[device].is_recorded(name) for name in CLOCKS) for device in unknown)
         why = "the recording holds no clock to compare with" if clocked else "no clock was recorded"
-        yield f"Time lost to throttling is not known: {why}."
+        yield "unknown_throttling_loss", f"Time lost to throttling is not known: {why}."

@@ -12,6 +12,28 @@ from gpureport.errors import SettingsError
 from gpureport.findings import Provenance, Threshold
 from gpureport.settings import Section, Settings
 
+_FORMER_SETTINGS = {
+    "idle_gap": (
+        "bridge bridge_busy bridge_ratio null chance neighbours coarse hang peers rise coincide mostly starts strict "
+        "loose many few many_bursts"
+    ),
+    "startup_idle": "bursts lone along blurred",
+    "underutilised": "rows fewest watched",
+    "low_util_cause_unknown": "rows fewest watched",
+    "imbalance": "busy over rows stretches",
+    "io_bound": "over rows bins bridge covered fed apart problem",
+    "transfer_bound": "pause over rows bridge covered fed apart problem",
+    "cpu_bound": "over bins bridge covered fed apart",
+    "cpu_bound_single": "process over rows bins bridge covered fed apart fed_share problem",
+    "throttling": "cool power_free power_capped clock_back settled hw_clock_max hw_power hotter lasting",
+    "clocks_locked": "steady step",
+    "hollow_util": "still dram clock at_idle over rows shortest_rows moved pegged dead hard together",
+    "zombie_memory": "before",
+    "memory": "trim",
+    "mem_leak": "fewest",
+}
+"""By rule, names in `gpureport.toml` that once were settings: a file that holds them is read, with a note."""
+
 
 def kinds_by_name(rules: Sequence[Rule]) -> dict[str, tuple[str, ...]]:
     """Return the kinds each name stands for: a kind for itself, a rule for all kinds it makes."""
@@ -25,7 +47,7 @@ def _look_up_kinds(names: Iterable[str], known: dict[str, tuple[str, ...]], opti
         if name not in known:
             close = get_close_matches(name, known, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(known))}"
-            raise SettingsError(option, f"no kind {name!r}", hint)
+            raise SettingsError(option, f"no kind {name!r}", hint, code="unknown_kind")
         wanted.update(known[name])
     return wanted
 
@@ -79,7 +101,7 @@ def _apply_section(rule: Rule, section: Section) -> Rule:
     if not section.values:
         return rule
     plain: Any = rule
-    section.only(set(list_thresholds(rule)))
+    section.only({*list_thresholds(rule), *_FORMER_SETTINGS.get(rule.name, "").split()})
     known = list_settings(rule)
     changed = {
         key: replace(
@@ -95,7 +117,7 @@ def list_ignored_settings(rules: Sequence[Rule], settings: Settings) -> Iterator
     """Yield a sentence for each rule of which the settings name thresholds that can no longer be set."""
     for rule in rules:
         section = settings.section(f"rules.{rule.name}")
-        names = [name for name in section.values if name in list_thresholds(rule) and name not in list_settings(rule)]
+        names = [name for name in section.values if name not in list_settings(rule)]
         if names:
             yield (
                 f"{section.at(names[0])}: {', '.join(names)} in [{section.name}] can no longer be set; "

@@ -20,8 +20,9 @@ def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Co
         if gpus:
             yield missing_metrics.too_few(kind.name, readings)
         else:
-            reason = "no GPU was recorded"
-            yield missing_metrics.unjudged(kind.name, None, reason, missing_metrics.GPU_LOG_METRICS)
+            yield missing_metrics.unjudged(
+                kind.name, None, "no GPU was recorded", missing_metrics.GPU_LOG_METRICS, code="no_gpu_recorded"
+            )
 
 
 def drop_useless_recordings(entries: Sequence[NotJudged], context: Context) -> Iterator[NotJudged]:
@@ -34,4 +35,6 @@ def drop_useless_recordings(entries: Sequence[NotJudged], context: Context) -> I
             continue
         were = "was" if len(lacking) == 1 else "were"
         reason = f"{' and '.join(lacking)} {were} logged, but without a value: this machine does not report it"
-        yield replace(entry, reason=reason, template="", amounts=(), recording="", metrics=())
+        yield replace(
+            entry, reason=reason, template="", amounts=(), recording="", metrics=(), code="logged_without_values"
+        )

@@ -18,29 +18,27 @@ from gpureport.findings import Interval
 from gpureport.metrics import Scope
 from gpureport.recording import Recording
 
-EMPTY_MEMORY = pragmatic(2.0**27, "By", "a driver holds less; the context of a process on a data centre's GPU more")
+EMPTY_MEMORY = 2.0**27  # By; a driver holds less; the context of a process on a data centre's GPU more
 """Memory in use up to which no process holds a GPU."""
 
-DISPLAY_MEMORY = pragmatic(2.0**26, "By", "what windows of a display come and go with")
+DISPLAY_MEMORY = 2.0**26  # By; what windows of a display come and go with
 """Memory in use above the least of the log that a display may account for."""
 
 PROCESS_MEMORY = pragmatic(2.0**29, "By", "a driver or a display holds less; a process with a context more")
 """Memory in use above which some process holds a GPU, whatever the least of the log is."""
 
-FREE_BETWEEN_JOBS = pragmatic(60.0, "s", "an epoch, an evaluation or a restart in a process of its own begins sooner")
+FREE_BETWEEN_JOBS = 60.0  # s; an epoch, an evaluation or a restart in a process of its own begins sooner
 """How long a GPU must be empty between two jobs."""
 
-FREE_AT_END = pragmatic(10.0, "s", "an evaluation in a process of its own begins sooner")
+FREE_AT_END = 10.0  # s; an evaluation in a process of its own begins sooner
 """How long a GPU must be empty at the end of the log."""
 
-WORK_WITH_MEMORY = pragmatic(
-    0.9, "1", "share of the busy samples with memory in use; with less of it memory shows nothing"
-)
+WORK_WITH_MEMORY = 0.9  # share of the busy samples with memory in use; with less of it memory shows nothing
 """Utilisation lags by a second, so that the last busy sample of a job can be empty."""
 
-_DISPLAY_POWER = pragmatic(0.4, "1", "drawing windows takes less of the span from the floor to the power of work")
+_DISPLAY_POWER = 0.4  # drawing windows takes less of the span from the floor to the power of work
 """Share of that span below which a GPU only draws the windows of a display."""
-_LEAST_RISE = pragmatic(5.0, "W", "a sensor that moves by less shows no difference between rest and work")
+_LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
 """Watts from the floor to the power of work from which on power is looked at."""
 _FEWEST = 2
 """Samples a stretch without a job must have: one alone may be a process that starts again."""
@@ -127,7 +125,7 @@ def find_empty_rows(series: DeviceSeries) -> BoolArray:
             working = rest_to_work_power.estimate_working_watts(power, in_use & busy)
             windows = power < _estimate_display_watts(power, working)
             busy &= ~windows
-            if not busy.any() or in_use[busy].mean() < WORK_WITH_MEMORY.value:
+            if not busy.any() or in_use[busy].mean() < WORK_WITH_MEMORY:
                 return none
             return known & ~in_use & (~(used > IDLE_RATIO + 1e-6) | windows) & ~(power > working)
     return none
@@ -135,7 +133,7 @@ def find_empty_rows(series: DeviceSeries) -> BoolArray:
 
 def _find_empty_memory_limit(used: FloatArray) -> float:
     """Return the highest memory in use without a job: next to none, or what a display always holds."""
-    return min(max(EMPTY_MEMORY.value, float(np.nanmin(used)) + DISPLAY_MEMORY.value), PROCESS_MEMORY.value)
+    return min(max(EMPTY_MEMORY, float(np.nanmin(used)) + DISPLAY_MEMORY), PROCESS_MEMORY.value)
 
 
 def _process_limit(_: FloatArray) -> float:
@@ -146,7 +144,7 @@ def _estimate_display_watts(watts: FloatArray, working: float) -> float:
     """Return the watts below which a GPU only draws windows; none is below where power at work is not known."""
     floor = float(np.nanmin(watts)) if np.isfinite(working) else working
     rise = working - floor
-    return floor + _DISPLAY_POWER.value * rise if _LEAST_RISE.value <= rise < np.inf else float("-inf")
+    return floor + _DISPLAY_POWER * rise if _LEAST_RISE <= rise < np.inf else float("-inf")
 
 
 def _has_process(series: DeviceSeries) -> bool:
@@ -166,7 +164,7 @@ def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int,
     first, stop = first[stop - first >= _FEWEST], stop[stop - first >= _FEWEST]
     start, end = series.start[first], series.end[stop - 1]
     last = stop == len(series)
-    needed = np.where(last, FREE_AT_END.value, FREE_BETWEEN_JOBS.value) * 1e6
+    needed = np.where(last, FREE_AT_END, FREE_BETWEEN_JOBS) * 1e6
     long = end - start >= needed
     spans: Spans = np.column_stack([start, np.where(last, whole.end, end)])[long].clip(whole.start, whole.end)
     return spans

@@ -6,13 +6,10 @@ from gpureport import columns
 from gpureport.analysis.job.phases import LATE
 from gpureport.analysis.results import Job
 from gpureport.analysis.rules.rule import Context
-from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import IntArray
 from gpureport.findings import Interval
 
-_FEWEST_MOMENTS = pragmatic(
-    3.0, "moments", "one or two are settings, and an evaluation before the first step of training"
-)
+_FEWEST_MOMENTS = 3.0  # moments; one or two are settings, and an evaluation before the first step of training
 """Moments at which training metrics were logged from which a job trains."""
 
 
@@ -28,8 +25,8 @@ def was_starting_up(context: Context, job: Job, own: Interval) -> bool:
         own: from the first to the last work of the GPU.
     """
     start = job.window.start
-    is_soon = own.start - start <= LATE.value * 1e6
-    return is_soon and _count_logged_moments(context, start, own.start) < _FEWEST_MOMENTS.value
+    is_soon = own.start - start <= LATE * 1e6
+    return is_soon and _count_logged_moments(context, start, own.start) < _FEWEST_MOMENTS
 
 
 def list_resting_leads(context: Context, device: str) -> list[Interval]:

@@ -34,39 +34,25 @@ WITHOUT_LASTING_WORK = frozenset({NO_WORK, LITTLE_WORK})
 NO_JOB = "no job"
 """Cause of the finding on a log that goes on after its last job released the GPUs."""
 
-SUSTAINED = Threshold(
-    value=3.0, unit="s", provenance=Provenance.PRAGMATIC, source="an autotuning kernel before the first step is shorter"
-)
+SUSTAINED = 3.0  # s; an autotuning kernel before the first step is shorter
 """Time over which activity must last, or three intervals where that is longer."""
 
-SHARE = Threshold(
-    value=0.6, unit="1", provenance=Provenance.PRAGMATIC, source="lets a stalling input pipeline count as work"
-)
+SHARE = 0.6  # lets a stalling input pipeline count as work
 """Share of that time that must be active; half of it where samples are too far apart for kernels to fool them."""
 
-STRAY_KERNEL = Threshold(
-    value=0.35, unit="1", provenance=Provenance.PRAGMATIC, source="a stray kernel of 0.17 s in a window of 0.5 s"
-)
+STRAY_KERNEL = 0.35  # a stray kernel of 0.17 s in a window of 0.5 s
 """Utilisation below which a lone sample at the power of rest may be no work."""
-UTILISATION_WINDOW = Threshold(
-    value=1.0, unit="s", provenance=Provenance.VENDOR, source="NVML: a utilisation value covers at most 1 s"
-)
+UTILISATION_WINDOW = 1.0  # s; NVML: a utilisation value covers at most 1 s
 """Longest time that one utilisation value is a mean over."""
 
-WORKING_AT_START = Threshold(
-    value=1.0,
-    unit="s",
-    provenance=Provenance.PRAGMATIC,
-    source="longer than one kernel can fill; of 140 recorded and generated logs it moves the start of one, by 15 s, as "
-    "do 0.5 and 2 s, and two and five samples instead of three",
-)
+# s; longer than one kernel can fill; of 140 recorded and generated logs it moves the start of one, by 15 s, as do 0.5
+# and 2 s, and two and five samples instead of three
+WORKING_AT_START = 1.0
 """Time over which the first samples of a log must be active for its GPU to have been at work before."""
 _FEW_BURSTS = 3
 """Active samples before sustained activity that are no autotuning; after it there is none, so that one will do."""
 
-LATE = Threshold(
-    value=60.0, unit="s", provenance=Provenance.PRAGMATIC, source="ranks start seconds apart; later is an idle gap"
-)
+LATE = 60.0  # s; ranks start seconds apart; later is an idle gap
 """How much later than the first a GPU may begin and still be starting up."""
 
 
@@ -96,8 +82,8 @@ def _find_activity(series: DeviceSeries, within: Interval | None) -> Interval | 
     times, (active, certain) = series.times, _classify_active(series)
     if len(known) < len(times):
         times, active, certain = times[known], active[known], certain[known]
-    least_share = SHARE.value if series.interval <= POINT_SAMPLE_SECONDS else 0.5
-    reach = round(max(SUSTAINED.value, 3 * series.interval) * 1e6 * 1.05)
+    least_share = SHARE if series.interval <= POINT_SAMPLE_SECONDS else 0.5
+    reach = round(max(SUSTAINED, 3 * series.interval) * 1e6 * 1.05)
     begin = _find_sustained(times, active, certain, reach, least_share)
     # the same from the end on, with time running backwards
     end = _find_sustained(-times[::-1], active[::-1], certain[::-1], reach, least_share)
@@ -126,7 +112,7 @@ def _classify_active(series: DeviceSeries) -> tuple[BoolArray, BoolArray]:
         return active, active
     power = rest_to_work_power.scale_power(used, series.values("gpu_power_watts"), slice(None))
     alone = ~(np.append(False, active[:-1]) & np.append(active[1:], False))
-    stray = alone & (used < STRAY_KERNEL.value) & (power.level <= rest_to_work_power.RESTING_LEVEL.value)
+    stray = alone & (used < STRAY_KERNEL) & (power.level <= rest_to_work_power.RESTING_LEVEL.value)
     return active | power.working_samples, (active & ~stray) | power.working_samples
 
 
@@ -158,7 +144,7 @@ def _include_bursts(active: BoolArray, first: int, last: int) -> tuple[int, int]
     """Return the first and last active row of a job, bursts around the sustained activity included."""
     share = float(active[first : last + 1].mean()) if last > first else 1.0
     before, after = np.flatnonzero(active[:first][::-1]) + 1, np.flatnonzero(active[last + 1 :]) + 1
-    earlier = _measure_dense_reach(before, share / 2, _FEW_BURSTS) if share < SHARE.value else 0
+    earlier = _measure_dense_reach(before, share / 2, _FEW_BURSTS) if share < SHARE else 0
     return first - earlier, last + _measure_dense_reach(after, share / 2, 1)
 
 
@@ -166,7 +152,7 @@ def _is_begun(times: IntArray, active: BoolArray) -> bool:
     """Return whether a GPU was at work when its log began: no kernel of a start-up fills its first samples."""
     rests = np.flatnonzero(~active)
     leading = int(rests[0]) if len(rests) else len(active)
-    return leading >= _FEW_BURSTS and times[leading - 1] - times[0] >= WORKING_AT_START.value * 1e6
+    return leading >= _FEW_BURSTS and times[leading - 1] - times[0] >= WORKING_AT_START * 1e6
 
 
 def _measure_dense_reach(distances: IntArray, share: float, fewest: int) -> int:

@@ -10,6 +10,12 @@ from gpureport.recording_advice import choose_recording
 GPU_LOG_METRICS = ("gpu_utilization_ratio", "gpu_memory_used_bytes")
 """What the least log of GPUs holds."""
 
+NOT_RECORDED = "not_recorded"
+TOO_SHORT = "too_short"
+TOO_FEW_SAMPLES = "too_few_samples"
+MEMORY_RESERVED = "memory_reserved_at_once"
+NO_TIMES = "no_timestamps"
+
 
 def length_of(seconds: float) -> Amount:
     """Return a length of time for a sentence."""
@@ -26,7 +32,9 @@ def count_of(number: int, noun: str) -> Amount:
     return Amount(value=number, text=f"{number}", noun=noun if number == 1 else f"{noun}s")
 
 
-def unjudged(kind: str, device: str | None, reason: str, metrics: Iterable[str], *amounts: Amount) -> NotJudged:
+def unjudged(
+    kind: str, device: str | None, reason: str, metrics: Iterable[str], *amounts: Amount, code: str
+) -> NotJudged:
     """Return that a kind cannot be judged without metrics.
 
     Args:
@@ -35,6 +43,7 @@ def unjudged(kind: str, device: str | None, reason: str, metrics: Iterable[str],
         reason: why not, with `{}` in the place of each amount.
         metrics: columns whose recording would answer it.
         amounts: what stands in these places.
+        code: the reason in one word.
     """
     wanted = tuple(metrics)
     return NotJudged(
@@ -45,6 +54,7 @@ def unjudged(kind: str, device: str | None, reason: str, metrics: Iterable[str],
         template=reason if amounts else "",
         amounts=amounts,
         metrics=wanted,
+        code=code,
     )
 
 
@@ -52,13 +62,14 @@ def not_recorded(kind: str, device: str | None, *metrics: str) -> NotJudged:
     """Return that a kind cannot be judged, since metrics were not recorded."""
     names = " and ".join(metrics)
     were = "was" if len(metrics) == 1 else "were"
-    return unjudged(kind, device, f"{names} {were} not recorded", metrics)
+    return unjudged(kind, device, f"{names} {were} not recorded", metrics, code=NOT_RECORDED)
 
 
 def implausible(kind: str, device: str | None, metric: str) -> NotJudged:
     """Return that a kind cannot be judged, since the readings of a metric cannot be right."""
     reason = f"{metric} was recorded, but cannot be right"
-    return NotJudged(kind=kind, device=device, reason=reason, recording="the same by another tool, such as DCGM")
+    recording = "the same by another tool, such as DCGM"
+    return NotJudged(kind=kind, device=device, reason=reason, recording=recording, code="implausible_readings")
 
 
 def too_short(kind: str, covered: float, needed: float, what: str = "the recording covers") -> NotJudged:
@@ -70,7 +81,7 @@ def too_short(kind: str, covered: float, needed: float, what: str = "the recordi
     least = name_length(needed)
     if covered <= 0:
         reason = "the recording holds only one moment"
-        return NotJudged(kind=kind, device=None, reason=reason, recording=least, needed_seconds=needed)
+        return NotJudged(kind=kind, device=None, reason=reason, recording=least, needed_seconds=needed, code=TOO_SHORT)
     return NotJudged(
         kind=kind,
         device=None,
@@ -78,6 +89,7 @@ def too_short(kind: str, covered: float, needed: float, what: str = "the recordi
         template=f"{what} only {{}}",
         amounts=(Amount(value=covered, text=length),),
         needed_seconds=needed,
+        code=TOO_SHORT,
     )
 
 
@@ -89,6 +101,7 @@ def too_few(kind: str, readings: int) -> NotJudged:
         template="the recording holds only {} of each GPU",
         amounts=(count_of(readings, "sample"),),
         recording="a log of the whole job, with samples 5 s apart or less",
+        code=TOO_FEW_SAMPLES,
     )
 
 

@@ -12,7 +12,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 
 _READ_DELAY_SECONDS = 1.0
 """Seconds by which a counter may run ahead of the stamp of its row, since it is read later."""
-HIGHEST_WATTS = implausible_power.HIGHEST_POWER.value
+HIGHEST_WATTS = implausible_power.HIGHEST_POWER
 """No board draws more power, so no energy counter rises faster."""
 
 

@@ -4,25 +4,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gpureport.analysis.series.device_series import DeviceSeries
 
-HIGHEST_POWER = pragmatic(2000.0, "W", "twice what the largest board of the GPU table draws, a B200 with 1,000 W")
+HIGHEST_POWER = 2000.0  # W; twice what the largest board of the GPU table draws, a B200 with 1,000 W
 """Mean power that no board draws: the unit is milliwatts, or several boards are summed."""
-ABOVE_LIMIT = pragmatic(2.0, "1", "limits that users raise stay below 1.4 of what a board ships with")
+ABOVE_LIMIT = 2.0  # limits that users raise stay below 1.4 of what a board ships with
 """Mean power as a multiple of the highest limit known that no board reaches."""
-UNCHANGED_TIME = pragmatic(120.0, "s", "sensors report anew several times a second")
+UNCHANGED_TIME = 120.0  # s; sensors report anew several times a second
 """Time over which power must not change at all, to the last digit."""
-FEWEST_READINGS = pragmatic(20.0, "readings", "an integer of watts can stand for some seconds")
-UTILISATION_SWING = pragmatic(0.5, "1", "from a waiting GPU to one at work, which draws several times as much")
+FEWEST_READINGS = 20.0  # readings; an integer of watts can stand for some seconds
+UTILISATION_SWING = 0.5  # from a waiting GPU to one at work, which draws several times as much
 """By how much utilisation must rise or fall meanwhile, in the mean over AVERAGING_TIME."""
-AVERAGING_TIME = pragmatic(10.0, "s", "a stray kernel is shorter, and both readings average over a second at most")
+AVERAGING_TIME = 10.0  # s; a stray kernel is shorter, and both readings average over a second at most
 _FEWEST_AVERAGES = 3
 """How often either level is met at least."""
-TEMPERATURE_CHANGE = pragmatic(3.0, "Cel", "a degree or two is rounding, or the room")
+TEMPERATURE_CHANGE = 3.0  # Cel; a degree or two is rounding, or the room
 """By how much temperature must change meanwhile."""
 
 _UTILISATION, _TEMPERATURE = "gpu_utilization_ratio", "gpu_temperature_celsius"
@@ -48,9 +47,9 @@ def explain_implausible_power(series: "DeviceSeries", power: FloatArray) -> str:
     owned = weights.sum()
     mean = float((power[known] * weights).sum() / owned if owned > 0 else power[known].mean())
     limit = _find_highest_limit(series)
-    if mean > HIGHEST_POWER.value:
+    if mean > HIGHEST_POWER:
         return f"averages {mean:,.0f} W, more than any board draws"
-    if limit is not None and mean > ABOVE_LIMIT.value * limit:
+    if limit is not None and mean > ABOVE_LIMIT * limit:
         return f"averages {mean:,.0f} W, although it is limited to {limit:,.0f} W"
     return ""
 
@@ -58,21 +57,21 @@ def explain_implausible_power(series: "DeviceSeries", power: FloatArray) -> str:
 def _is_load_changing(series: "DeviceSeries", known: BoolArray) -> bool:
     """Return whether utilisation and temperature change while there are readings of power."""
     seconds = series.seconds
-    if known.sum() < FEWEST_READINGS.value or float(seconds[known].sum()) < UNCHANGED_TIME.value:
+    if known.sum() < FEWEST_READINGS or float(seconds[known].sum()) < UNCHANGED_TIME:
         return False
     degrees = series.values(_TEMPERATURE)[known]
     degrees = degrees[~np.isnan(degrees)]
-    if not len(degrees) or degrees.max() - degrees.min() < TEMPERATURE_CHANGE.value:
+    if not len(degrees) or degrees.max() - degrees.min() < TEMPERATURE_CHANGE:
         return False
     rows = np.flatnonzero(known & series.known_rows(_UTILISATION))
     averages = _sort_averages(series.times[rows], series.values(_UTILISATION)[rows])
     return len(averages) >= 2 * _FEWEST_AVERAGES and bool(
-        averages[-_FEWEST_AVERAGES] - averages[_FEWEST_AVERAGES - 1] >= UTILISATION_SWING.value
+        averages[-_FEWEST_AVERAGES] - averages[_FEWEST_AVERAGES - 1] >= UTILISATION_SWING
     )
 
 
 def _sort_averages(times: IntArray, values: FloatArray) -> FloatArray:
-    _, bins = np.unique((times - times[:1]) // round(AVERAGING_TIME.value * 1e6), return_inverse=True)
+    _, bins = np.unique((times - times[:1]) // round(AVERAGING_TIME * 1e6), return_inverse=True)
     return np.sort(np.bincount(bins, weights=values) / np.bincount(bins))
 
 

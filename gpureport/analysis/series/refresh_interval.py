@@ -11,23 +11,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport import columns, gpus
-from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.columns import FloatArray, IntArray
 from gpureport.metrics import Metric, MetricKind, Scope
 
-SHORTEST = vendor(1 / 6, "s", "NVML, nvmlDeviceGetUtilizationRates: the sample period is between 1/6 and 1 s")
+SHORTEST = 1 / 6  # s; NVML, nvmlDeviceGetUtilizationRates: the sample period is between 1/6 and 1 s
 """Shortest time that a utilisation value covers."""
 
-LONGEST = vendor(1.0, "s", "the same; power of public logs has at most 0.55 s")
+LONGEST = 1.0  # s; the same; power of public logs has at most 0.55 s
 """Longest refresh period; changes further apart come from the job."""
 
-RESOLVED = pragmatic(1.8, "1", "a reading seen twice, with room for jitter; below, rows may skip readings")
+RESOLVED = 1.8  # a reading seen twice, with room for jitter; below, rows may skip readings
 """Intervals between samples that a refresh period must span to be seen."""
 
-FEWEST = pragmatic(5.0, "changes", "fewer can be regular by accident")
+FEWEST = 5.0  # changes; fewer can be regular by accident
 """Changes that must lie one period apart for a period to be found."""
 
-REGULAR = pragmatic(0.75, "1", "utilisation and power of public millisecond logs reach 0.8 to 1, clocks at most 0.7")
+REGULAR = 0.75  # utilisation and power of public millisecond logs reach 0.8 to 1, clocks at most 0.7
 """Share of the changes, of those up to 3.5 periods apart, that must lie near a multiple of the period."""
 
 _SENSED = {"1", "W", "Cel", "Hz"}
@@ -83,7 +82,7 @@ def measure_refresh(metric: Metric, times: IntArray, values: FloatArray, interva
 
 def _is_sampled_finely(interval: float) -> bool:
     """Whether samples so many seconds apart can show any period."""
-    return RESOLVED.value * interval <= LONGEST.value * (1 + _JITTER)
+    return RESOLVED * interval <= LONGEST * (1 + _JITTER)
 
 
 def find_refresh_period(distances: FloatArray, interval: float) -> float | None:
@@ -95,18 +94,18 @@ def find_refresh_period(distances: FloatArray, interval: float) -> float | None:
     """
     if not _is_sampled_finely(interval):
         return None
-    longest = LONGEST.value * (1 + _JITTER)
+    longest = LONGEST * (1 + _JITTER)
     commonest = _find_commonest_spacings(np.sort(distances[(distances > 0) & (distances <= longest)]))
-    if len(commonest) < FEWEST.value:
+    if len(commonest) < FEWEST:
         return None
     seconds = float(np.median(commonest))
-    if seconds < RESOLVED.value * interval:
+    if seconds < RESOLVED * interval:
         return None
     near = distances[(distances > 0) & (distances <= _REACH * seconds)]
     # the spacing of two changes is off by up to one interval, whatever the driver does
     slack = max(_JITTER * seconds, interval if seconds >= _FINE * interval else interval / 2) + 1e-9
     regular = np.abs(near - np.maximum(np.rint(near / seconds), 1) * seconds) <= slack
-    if regular.mean() < REGULAR.value:
+    if regular.mean() < REGULAR:
         return None
     return float(near[regular & (near < 1.5 * seconds)].mean())
 
@@ -141,4 +140,4 @@ def look_up_documented_period(metric: str, model: str | None) -> float | None:
         return None
     known = gpus.find_gpu(model)
     window = known.utilisation_window_seconds if known else None
-    return window.value if window else SHORTEST.value
+    return window.value if window else SHORTEST

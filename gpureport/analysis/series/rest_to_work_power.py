@@ -10,10 +10,10 @@ from gpureport.columns import BoolArray, FloatArray
 
 _ACTIVE = 0.5
 """Utilisation above which a kernel ran most of the time, so that power is that of work."""
-_WORKING_LEVEL = pragmatic(0.5, "1", "half-way between the power of rest and that of work")
+_WORKING_LEVEL = 0.5  # half-way between the power of rest and that of work
 """Height above which power is that of work."""
-_LEAST_SPAN = pragmatic(1.0, "W", "less between rest and work is the noise of the sensor")
-_FULL_POWER_QUANTILE = pragmatic(0.9, "1", "of the power beside busy samples; single peaks are not full work")
+_LEAST_SPAN = 1.0  # W; less between rest and work is the noise of the sensor
+_FULL_POWER_QUANTILE = 0.9  # of the power beside busy samples; single peaks are not full work
 
 RESTING_LEVEL = pragmatic(0.10, "1", "of the span from rest to work; the noise of a power sensor stays below it")
 """Height up to which power is that of rest."""
@@ -51,7 +51,7 @@ class RestToWorkPower:
     @property
     def working_samples(self) -> BoolArray:
         """Which samples draw the power of work rather than that of rest."""
-        return np.asarray(self.level > _WORKING_LEVEL.value, dtype=np.bool_)
+        return np.asarray(self.level > _WORKING_LEVEL, dtype=np.bool_)
 
 
 def scale_power(utilisation: FloatArray, watts: FloatArray, job: BoolArray | slice) -> RestToWorkPower:
@@ -70,7 +70,7 @@ def scale_power(utilisation: FloatArray, watts: FloatArray, job: BoolArray | sli
     unknown = np.full(len(watts), np.nan)
     if not len(work):
         return RestToWorkPower(level=unknown, watts=watts, working_watts=float("inf"))
-    full, rest = float(np.quantile(work, _FULL_POWER_QUANTILE.value)), float(within.min(initial=np.inf))
+    full, rest = float(np.quantile(work, _FULL_POWER_QUANTILE)), float(within.min(initial=np.inf))
     return RestToWorkPower(
         level=(watts - rest) / (full - rest) if rest < full else unknown,
         watts=watts,
@@ -91,4 +91,4 @@ def estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
     if not len(known):
         return float("inf")
     floor = float(np.nanmin(watts))
-    return floor + _WORKING_LEVEL.value * max(columns.median(known) - floor, _LEAST_SPAN.value)
+    return floor + _WORKING_LEVEL * max(columns.median(known) - floor, _LEAST_SPAN)

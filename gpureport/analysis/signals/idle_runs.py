@@ -32,17 +32,17 @@ the idle gaps of one log.
 """
 
 
-BRIDGE_SECONDS = pragmatic(1.6, "s", "one sample at 1 s, with jitter")
+BRIDGE_SECONDS = 1.6  # s; one sample at 1 s, with jitter
 """Longest interruption of an idle run that is bridged."""
-BRIDGE_BUSY = pragmatic(0.2, "s", "a stray kernel, not a training step")
+BRIDGE_BUSY = 0.2  # s; a stray kernel, not a training step
 """Busy time that a bridged interruption may hold."""
 BRIDGE_RATIO = STRAY_KERNEL
 """Utilisation of a single reading that is bridged between longer runs, however coarse."""
-NULL_SECONDS = pragmatic(10.0, "s", "a driver that answers N/A for a moment")
+NULL_SECONDS = 10.0  # s; a driver that answers N/A for a moment
 """Longest stretch without values that is bridged."""
-CHANCE = pragmatic(0.05, "1", "the usual level of significance, over all places a run could be")
+CHANCE = 0.05  # the usual level of significance, over all places a run could be
 """Probability with which a log of chance samples may hold a run as long."""
-NEIGHBOURS = pragmatic(30.0, "rows", "enough to know how the GPU works around it")
+NEIGHBOURS = 30.0  # rows; enough to know how the GPU works around it
 """Samples on each side that the chance is judged by."""
 
 
@@ -93,7 +93,7 @@ def _collect_known_samples(series: DeviceSeries, window: Interval) -> _KnownSamp
     if not series.is_complete(UTILISATION):
         rows = np.flatnonzero(series.known_rows(UTILISATION))
         times, values = times[rows], values[rows]
-    longest = NULL_SECONDS.value + series.interval
+    longest = NULL_SECONDS + series.interval
     breaks = np.zeros(len(rows), dtype=np.bool_)
     np.greater(np.diff(times), max(longest, 3.5 * series.interval) * 1e6, out=breaks[1:])
     behind_gaps = np.searchsorted(rows, series.gap_rows)
@@ -122,10 +122,10 @@ def _bridge_short_work(
     length = stop - first
     # work that recurs, such as requests to a service, is no stray: with half of both runs little enough must run
     spanned = between + (length[1:] + length[:-1]) / 2
-    brief = (between * interval <= BRIDGE_SECONDS.value) & (busy * interval <= BRIDGE_BUSY.value)
+    brief = (between * interval <= BRIDGE_SECONDS) & (busy * interval <= BRIDGE_BUSY)
     brief &= busy <= limits.still * spanned
     settled = np.minimum(length[1:], length[:-1]) >= _SETTLED * repeats
-    lone = (between <= repeats) & (busy <= BRIDGE_RATIO.value * repeats) & settled
+    lone = (between <= repeats) & (busy <= BRIDGE_RATIO * repeats) & settled
     apart = ~(whole & (brief | lone))
     return first[np.append(True, apart)], stop[np.append(apart, True)]
 
@@ -134,7 +134,7 @@ def _interpolate_edge(known_samples: _KnownSamples, inside: int, outside: int, l
     """Return when utilisation crossed `level` between a run's end sample and its busy neighbour."""
     step, last = outside - inside, int(known_samples.times[inside])
     fine = interval <= POINT_SAMPLE_SECONDS
-    reach = round(UTILISATION_WINDOW.value * 1e6 + interval * 5e5) if fine else 0
+    reach = round(UTILISATION_WINDOW * 1e6 + interval * 5e5) if fine else 0
     while (
         0 <= outside + step < len(known_samples.values)
         and known_samples.values[outside] < level
@@ -178,8 +178,8 @@ def _build_doubt(
             job=known_samples.job,
             first=first,
             stop=stop,
-            significance=CHANCE.value,
-            neighbours=round(NEIGHBOURS.value),
+            significance=CHANCE,
+            neighbours=round(NEIGHBOURS),
         ),
         power=rest_to_work_power.scale_power(
             known_samples.values, series.values("gpu_power_watts")[known_samples.rows], known_samples.job
@@ -209,7 +209,7 @@ def find_idle_runs(series: DeviceSeries, limits: Limits, window: Interval) -> tu
     level = columns.median(active) / 2 if len(active) else _ACTIVE
     covered = measure_averaging_window(series) / series.interval
     doubt = _build_doubt(series, known, first, stop, limits) if covered < 1 else None
-    reach = 2 * max(series.interval, UTILISATION_WINDOW.value)
+    reach = 2 * max(series.interval, UTILISATION_WINDOW)
     long_enough = (known.times[stop - 1] - known.times[first]) / 1e6 + reach >= limits.shortest_seconds
     fine = series.interval <= POINT_SAMPLE_SECONDS
     beating = find_longest_beat_run(known.values, doubt.chance, covered) if doubt and fine else 0

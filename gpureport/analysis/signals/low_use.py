@@ -24,10 +24,10 @@ ENTER = pragmatic(0.64, "1", "use below 70% is low, and a mean of 30 samples may
 LEAVE = pragmatic(0.72, "1", "70% with room for the same error")
 IDLE = pragmatic(0.08, "1", "below it a GPU is unused rather than underused")
 OVER = pragmatic(120.0, "s", "longer than an evaluation pass between two training phases")
-ROWS = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
+ROWS = 30.0  # rows; fewer point samples do not make a mean
 SHORTEST = pragmatic(30.0, "s", "averages over many training steps; a shorter job shows little but its start")
-FEWEST = pragmatic(10.0, "rows", "fewer samples do not even show the error of their mean")
-WATCHED = pragmatic(0.5, "1", "share of the time with low use; with less of it the CPU was not watched")
+FEWEST = 10.0  # rows; fewer samples do not even show the error of their mean
+WATCHED = 0.5  # share of the time with low use; with less of it the CPU was not watched
 """Thresholds of both kinds, as `Limits` says what each of the others is."""
 
 LOW_USE_KINDS = ("underutilised", "low_util_cause_unknown")
@@ -56,9 +56,9 @@ class Limits:
     gpu: float
     idle: float
     over: float
-    rows: float
     shortest: float
-    fewest: float
+    rows: float = ROWS
+    fewest: float = FEWEST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,4 +212,4 @@ def is_watched(host: DeviceSeries, metrics: Sequence[str], spans: Spans) -> bool
     """Return whether a host recorded all of some metrics at once for at least half of some stretches."""
     known = np.all([~np.isnan(host.values(metric)) for metric in metrics], axis=0)
     seconds = intervals.overlap_seconds(host.start - host.shift, host.end - host.shift, spans)[known].sum()
-    return bool(seconds >= WATCHED.value * intervals.total_seconds(spans))
+    return bool(seconds >= WATCHED * intervals.total_seconds(spans))

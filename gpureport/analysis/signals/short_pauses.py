@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from math import fsum
 
-from gpureport.analysis.thresholds import pragmatic
-
-NOTABLE = pragmatic(0.1, "1", "share of the observed time of jobs from which they may be waits that matter")
+NOTABLE = 0.1  # share of the observed time of jobs from which they may be waits that matter
 """From here on a report tells of them."""
 
 

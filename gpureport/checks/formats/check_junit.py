@@ -7,7 +7,7 @@ held to one rule.
 from collections import Counter
 from collections.abc import Sequence
 
-from gpureport.checks import check_wording
+from gpureport.checks import check_wording, gate_verdict
 from gpureport.checks.policy import PolicyEntry
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.formats.junit import Case, Suite, render_suites
@@ -32,7 +32,14 @@ def render(checks: Sequence[Check], command: str = "check", rules: Sequence[Poli
 
 def _build_unchecked(entry: PolicyEntry) -> Check:
     reason = "there is no run to assess"
-    return Check(limit=entry.words, run="", outcome=CheckOutcome.CANNOT_JUDGE, reason=reason, origin=entry.origin)
+    return Check(
+        limit=entry.words,
+        run="",
+        outcome=CheckOutcome.CANNOT_JUDGE,
+        reason=reason,
+        reason_code=gate_verdict.NO_DATA,
+        origin=entry.origin,
+    )
 
 
 def _case(check: Check, *, repeated: bool) -> Case:

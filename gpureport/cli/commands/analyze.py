@@ -43,9 +43,7 @@ def analyze(  # noqa: PLR0913 - click hands over one argument an option
     # a limit must not pass because logs could not be read
     found = named_runs.read_recordings(source, options, tolerant=not fail_on)
     analysed = analyses.analyze_runs(found, analysis)
-    checks = limit_checks.check_limits(
-        policy, analysed, no_baseline=limit_checks.NO_BASELINE_HERE, throughput=options.tracker.throughput
-    )
+    checks = limit_checks.check_limits(policy, analysed, throughput=options.tracker.throughput)
     if form == "json":
         click.echo(_json(analysed, options), nl=False)
     else:

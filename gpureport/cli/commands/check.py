@@ -32,9 +32,14 @@ if TYPE_CHECKING:
 @click.command(cls=WritingCommand)
 @click.argument("source", nargs=-1, required=True, shell_complete=complete_sources)
 @gate_options
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
-@click.option("--notify", is_flag=True, help="Print the result on one line, for a chat.")
-@click.option("--export", "exports", type=Export(), multiple=True, help="Write figures for another program.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "line"]),
+    default="text",
+    help="Text for people, JSON, or one line for a chat.",
+)
+@click.option("--export", "exports", type=Export(), multiple=True, help="Write figures as openmetrics=FILE.")
 @analysis_options
 @source_options
 def check(  # noqa: PLR0913 - click hands over one argument an option
@@ -42,7 +47,6 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
     source: tuple[str, ...],
     gate: GateOptions,
     form: str,
-    notify: bool,
     exports: tuple[tuple[str, "Place"], ...],
     analysis: AnalysisOptions,
     options: SourceOptions,
@@ -66,12 +70,12 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
     stated = [recording.run for recording in (*found, *baseline.recordings)]
     named, baseline = _name_runs(found, baseline, options)
     analysed = analyze_runs(named, analysis, fewest_runs=0)
-    missing += [build_missing_check(one.where, one.what) for _, one in analysed.faults]
+    missing += [build_missing_check(one.where, one.what, one.code) for _, one in analysed.faults]
     against = gates.compare_with_baseline(baseline, analysed, analysis, options, stated=stated)
     verdict = gates.judge_runs(rules, analysed, missing, against, options.tracker.throughput)
     gates.write_results(gate, rules, verdict.checks, "check", [f"gpureport check {verdict.line}"])
     _export(exports, analysed, verdict, options.tracker.throughput)
-    _show(verdict, form, notify=notify)
+    _show(verdict, form)
     return verdict.exit_code
 
 
@@ -87,9 +91,9 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
         for each in gate_sources.read_each_run(group, own, partial(_read_stored, own), _read_log):
             if isinstance(each, InternalError):
                 report_internal_error(each)
-                missing.append(build_missing_check(each.where, each.what))
+                missing.append(build_missing_check(each.where, each.what, each.code))
             elif isinstance(each, SourceError):
-                missing.append(build_missing_check(each.where, f"{each.what}; {each.hint}"))
+                missing.append(build_missing_check(each.where, f"{each.what}; {each.hint}", each.code))
             else:
                 found.append(each)
     if options.labels.name and len(found) > 1:
@@ -129,17 +133,17 @@ def _export(
 
     runs = run_sampling.sample_runs(analysed.runs, throughput) if analysed.runs else []
     figures = figure_exports.export_figures(runs)
-    for form, path in exports:
-        gates.write_file(path, figure_exports.FORMATS[form](figures, verdict.checks))
+    for _, path in exports:
+        gates.write_file(path, figure_exports.render_openmetrics(figures, verdict.checks))
 
 
-def _show(verdict: "Verdict", form: str, *, notify: bool) -> None:
+def _show(verdict: "Verdict", form: str) -> None:
     """Print the checks."""
     from gpureport.checks.formats import check_json, check_summary  # noqa: PLC0415 - loads numpy
 
     if form == "json":
         click.echo(check_json.render(verdict), nl=False)
-    elif notify:
+    elif form == "line":
         click.echo(f"gpureport check {verdict.line}")
     else:
         click.echo(check_summary.render_text(verdict.checks), nl=False)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from gpureport.cli.runs.analyses import AnalysedRuns
     from gpureport.comparison.steps.steps import Comparison
     from gpureport.comparison.study.factors import Factor
-    from gpureport.comparison.verdicts.repetition_noise import Noise
     from gpureport.recording import Recording
 
 _CANNOT_JUDGE = 4
@@ -33,11 +32,6 @@ _SIDES = 2
 @click.argument("source", metavar="[BASE NEXT...]", nargs=-1, shell_complete=complete_baseline_sources)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
 @report_output.text_detail_option
-@click.option(
-    "--calibrate",
-    is_flag=True,
-    help="Judge a difference of single runs against how much repeated runs in the store differ.",
-)
 @step_options
 @selection_options
 @analysis_options
@@ -47,7 +41,6 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
     source: tuple[str, ...],
     form: str,
     detail: str,
-    calibrate: bool,
     chain: StepOptions,
     selection: RunSelection,
     analysis: AnalysisOptions,
@@ -63,35 +56,16 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
     times to know more. A log in a folder that cannot be read is named and left out. --where and --since
     select runs of the store instead.
     """
-    from gpureport.cli.runs.repetitions import measure_noise  # noqa: PLC0415 - loads numpy
-
     source = select_steps(source, selection, chain, options)
-    noise = measure_noise(options, analysis) if calibrate else None
-    if noise is not None and not source and chain.steps is None:
-        return _print_noise(noise)
     found = read_steps(source, chain, options, tolerant=True)
     _refuse_single_step(found, chain)
     analysed = analyze_runs(found, analysis, fewest_runs=_SIDES)
-    return _show(analysed, options.tracker.throughput, noise, chain.factors, form=form, full=detail == "full")
+    return _show(analysed, options.tracker.throughput, chain.factors, form=form, full=detail == "full")
 
 
-def _print_noise(noise: "Noise") -> int:
-    """Print the noise of the store alone."""
-    from gpureport.report.sections.comparison.comparison_content import list_noise_margins  # noqa: PLC0415 - loads the report
-
-    if not noise.metrics:
-        click.echo("gpureport: the store holds no step with repetitions; ingest two runs with one --step", err=True)
-        return _CANNOT_JUDGE
-    click.echo("Two runs of one step of this store differ by less than this in 19 of 20 cases:")
-    for line, each in zip(list_noise_margins(noise), noise.metrics, strict=True):
-        click.echo(f"  {line} ({each.degrees + each.groups} runs of {each.groups} steps)")
-    return 0
-
-
-def _show(  # noqa: PLR0913 - each by name
+def _show(
     analysed: "AnalysedRuns",
     throughput: str | None,
-    noise: "Noise | None",
     by: "Sequence[Factor]",
     *,
     form: str,
@@ -101,15 +75,15 @@ def _show(  # noqa: PLR0913 - each by name
     from gpureport.comparison.chain.step_comparison import compare as compared  # noqa: PLC0415 - loads numpy
 
     measured = run_sampling.sample_runs(analysed.runs, throughput)
-    comparison = compared(measured, noise, analysed.goals)
+    comparison = compared(measured, goals=analysed.goals)
     if form == "json":
         from gpureport.report.formats.json import comparison_json  # noqa: PLC0415 - loads numpy
 
-        click.echo(comparison_json.render(comparison, noise, by), nl=False)
+        click.echo(comparison_json.render(comparison, by), nl=False)
     else:
-        content = report_output.build_report(analysed, by=by, throughput=throughput, noise=noise)
+        content = report_output.build_report(analysed, by=by, throughput=throughput)
         if full:
-            report_output.print_comparison(content, analysed, measured, noise, by)
+            report_output.print_comparison(content, analysed, measured, None, by)
         else:
             report_output.print_report(content)
     return _code(analysed, comparison)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _SITE = OutputType(
     is_folder=True,
-    files=(site_files.INDEX, site_files.NIGHTS, site_files.MARKER),
+    files=(site_files.INDEX, site_files.MARKER),
     folders=(site_files.REPORTS, site_files.FIGURES),
 )
 """The folder of the pages; those who write other files there keep away from the names of its own."""
@@ -103,8 +103,8 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
         verdict = replace(verdict, checks=(*verdict.checks, *change_checks))
         record = _with_checks(draft, verdict)
         history.append(record)
-    # with those that another process added meanwhile
-    nights = history.read_all(earlier)
+    # with those that another process added meanwhile; one recorded as it once was has a new time
+    nights = history.read_all(each for each in earlier if record is None or each.file != record.id)
     reports = NightReports(
         store=store,
         whole={each.page: each for each in nights},

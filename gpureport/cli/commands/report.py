@@ -78,9 +78,7 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     found = read_steps(source, chain, options, tolerant=not fail_on)
     report_output.check_outputs(outputs, [each.locator for recording in found for each in recording.run.sources])
     analysed = analyses.analyze_runs(found, analysis)
-    checks = limit_checks.check_limits(
-        policy, analysed, no_baseline=limit_checks.NO_BASELINE_HERE, throughput=options.tracker.throughput
-    )
+    checks = limit_checks.check_limits(policy, analysed, throughput=options.tracker.throughput)
     content = report_output.build_report(
         analysed, title, by=chain.factors, throughput=options.tracker.throughput, checks=checks
     )

@@ -9,6 +9,7 @@ import click
 
 from gpureport.cli.options.param_type import ParamType
 from gpureport.cli.options.place_type import PlaceType
+from gpureport.cli.options.usage_errors import ValueRefusal
 from gpureport.errors import SettingsError
 from gpureport.fetched_copies import name_by_url
 from gpureport.places import Place, parse_place
@@ -62,13 +63,17 @@ class Export(ParamType[tuple[str, Place]]):
     """`FORMAT=FILE`, whose file is to be written."""
 
     name = "format=file"
-    formats = ("benchmark-smaller", "benchmark-bigger", "bencher", "openmetrics")
+    formats = ("openmetrics",)
+    gone = ("benchmark-smaller", "benchmark-bigger", "bencher")
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Place]:  # noqa: ANN401 - click's signature
         """Take format and file apart."""
         if isinstance(value, tuple):
             return value
         form, _, file = str(value).partition("=")
+        if form in self.gone:
+            msg = f"{form} is gone; take the figures of gpureport analyze --format json, or openmetrics=FILE"
+            raise ValueRefusal(msg, param, ctx, code="gone_option")
         if form not in self.formats or not file:
             self.fail(f"{value!r} is not FORMAT=FILE with one of {', '.join(self.formats)}", param, ctx)
         return form, parse_place(file)

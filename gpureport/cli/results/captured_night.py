@@ -44,10 +44,10 @@ class CapturedNight:
         for source, recording in self.runs:
             if id(recording) in failed:
                 fault = failed[id(recording)]
-                self.add_missing(source, recording.run.step or "", fault.what, run=fault.where)
+                self.add_missing(source, recording.run.step or "", fault.what, run=fault.where, code=fault.code)
         self.runs = [(source, recording) for source, recording in self.runs if id(recording) not in failed]
 
-    def add_missing(self, source: str, step: str, reason: str, run: str = "") -> None:
+    def add_missing(self, source: str, step: str, reason: str, *, run: str = "", code: str = "") -> None:
         """Add a part without data.
 
         Args:
@@ -55,12 +55,13 @@ class CapturedNight:
             step: label of the step its run would have had.
             reason: why there are no data.
             run: what its check calls the run; the source when empty.
+            code: the reason in one word.
         """
         from gpureport.checks.gate_verdict import build_missing_check  # noqa: PLC0415 - loads numpy
         from gpureport.nightly.history.capture import capture_missing  # noqa: PLC0415 - loads numpy
 
         self.parts.append(capture_missing(source, step, reason))
-        self.missing.append(build_missing_check(run or source, reason))
+        self.missing.append(build_missing_check(run or source, reason, code))
 
 
 def read_night(
@@ -76,14 +77,14 @@ def read_night(
         stored = partial(_read_stored, store, own)
         for found in gate_sources.read_each_run(group, own, stored, partial(_store_and_read, store)):
             if isinstance(found, InternalError):
-                tonight.add_missing(found.where, step, found.what)
+                tonight.add_missing(found.where, step, found.what, code=found.code)
                 report_internal_error(found)
             elif isinstance(found, SourceError):
-                tonight.add_missing(found.where, step, f"{found.what}; {found.hint}")
+                tonight.add_missing(found.where, step, f"{found.what}; {found.hint}", code=found.code)
                 click.echo(f"gpureport: {make_printable(str(found))}", err=True)
             elif (first := first_night_of_run(earlier, found.run.id)) not in {None, date}:
                 what = f"this is the log of the night {first}, not a new one"
-                tonight.add_missing(source, step, what)
+                tonight.add_missing(source, step, what, code="earlier_night")
                 click.echo(f"gpureport: {make_printable(source)}: {what}", err=True)
             else:
                 tonight.runs.append((source, found))
@@ -99,7 +100,7 @@ def _read_stored(store: "Store", options: SourceOptions, name: str) -> "list[Rec
     except UnknownRunError as error:
         # the pages of a night are read by people who typed no command
         what = "no recording at this path, nor a stored run of this name"
-        raise StoreError(name, what, "see what gpureport record said") from error
+        raise StoreError(name, what, "see what gpureport record said", code=error.code) from error
 
 
 def _store_and_read(store: "Store", reading: "Reading | TrackedReading | CutReading") -> "Recording":
@@ -121,4 +122,4 @@ def measure_runs(
                 yield capture.capture_run(source, run)
         except InternalError as error:
             report_internal_error(error)
-            tonight.add_missing(source, recording.run.step or "", error.what)
+            tonight.add_missing(source, recording.run.step or "", error.what, code=error.code)

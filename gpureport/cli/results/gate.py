@@ -51,10 +51,12 @@ class Baseline:
     Attributes:
         recordings: its runs.
         reason: why there are none; empty where there are some, or no baseline is asked for.
+        code: the reason in one word.
     """
 
     recordings: "Sequence[Recording]" = ()
     reason: str = ""
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +67,13 @@ class AgainstBaseline:
         steps: the comparison of each step, by `step_name`.
         runs: those of the baseline.
         reason: why there is none; empty where no baseline is named, or all steps are compared.
+        code: the reason in one word.
     """
 
     steps: "Mapping[str, BaselineComparison]" = field(default_factory=dict)
     runs: "Sequence[SampledRun]" = ()
     reason: str = ""
+    code: str = ""
 
 
 def read_rules(options: GateOptions, config: Path | None) -> GateRules:
@@ -111,7 +115,7 @@ def read_baseline(name: str | None, options: SourceOptions, *, is_recorded: bool
     try:
         return Baseline(recordings=baseline_runs.read_baseline_runs(name, replace(options, anonymise=False)))
     except (InternalError, SourceError, StoreError) as error:
-        return Baseline(reason=_explain_failure(error, is_recorded=is_recorded))
+        return Baseline(code=error.code, reason=_explain_failure(error, is_recorded=is_recorded))
 
 
 def compare_with_baseline(  # noqa: PLR0913 - each option by name
@@ -137,11 +141,11 @@ def compare_with_baseline(  # noqa: PLR0913 - each option by name
         StoreError: when the system does not let the store be read, and the answer is kept.
     """
     if baseline.reason or not baseline.recordings or not analysed.runs:
-        return AgainstBaseline(reason=baseline.reason)
+        return AgainstBaseline(reason=baseline.reason, code=baseline.code)
     try:
         return _compare_steps(baseline.recordings, analysed, analysis, options, stated)
     except (InternalError, SourceError, StoreError) as error:
-        return AgainstBaseline(reason=_explain_failure(error, is_recorded=is_recorded))
+        return AgainstBaseline(code=error.code, reason=_explain_failure(error, is_recorded=is_recorded))
 
 
 def _explain_failure(error: InternalError | SourceError | StoreError, *, is_recorded: bool) -> str:
@@ -179,7 +183,7 @@ def _compare_steps(
     keys = {repetition_key(run) for run in known}
     before = run_sampling.sample_runs(analyze_runs(found, analysis).runs, key)
     checked = {run.analysis.run.id for run in latest_runs}
-    repeated = measure_noise(options, analysis, keys, _REPEATED, without=checked)
+    repeated = measure_noise(options, analysis, keys, _REPEATED, checked)
     groups: dict[str, list[SampledRun]] = {}
     for run in latest_runs:
         groups.setdefault(step_name(run.analysis), []).append(run)
@@ -210,7 +214,7 @@ def judge_runs(
 
     is_unused = rules.policy.entries and not rules.policy.needs_baseline
     unused = [build_unused_baseline_check(rules.baseline)] if rules.baseline and is_unused else []
-    checks = limit_checks.check_limits(rules.policy, analysed, against.steps, against.reason, throughput=throughput)
+    checks = limit_checks.check_limits(rules.policy, analysed, against, throughput=throughput)
     return Verdict(checks=(*missing, *checks, *unused))
 
 

@@ -10,14 +10,14 @@ from gpureport.cli.options import night_date
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
-    from gpureport.checks.baseline_changes import BaselineComparison
     from gpureport.checks.policy import Policy
+    from gpureport.cli.results.gate import AgainstBaseline
     from gpureport.cli.runs.analyses import AnalysedRuns
     from gpureport.findings import Check
 
-NO_BASELINE_HERE = "gpureport check and nightly compare with a baseline"
+_NO_BASELINE_HERE = "gpureport check and nightly compare with a baseline"
 """Why a command without a baseline judges none."""
 
 
@@ -36,8 +36,7 @@ def read_policy(config: Path | None, limits: tuple[str, ...]) -> "Policy":
 def check_limits(
     wanted: "Policy",
     analysed: "AnalysedRuns",
-    against: "Mapping[str, BaselineComparison] | None" = None,
-    no_baseline: str = "",
+    against: "AgainstBaseline | None" = None,
     *,
     throughput: str | None = None,
 ) -> "tuple[Check, ...]":
@@ -46,21 +45,24 @@ def check_limits(
     Args:
         wanted: the policy.
         analysed: the runs.
-        against: steps set against their baseline, by label.
-        no_baseline: why there is nothing to set them against; empty where none was named.
+        against: the steps set against their baseline, or why there is none; None for a command without.
         throughput: training metric that counts the work, whatever its name.
     """
+    from gpureport.checks.observed_value import Why  # noqa: PLC0415 - loads numpy
     from gpureport.checks.policy_evaluation import NO_BASELINE_NAMED, CheckInput  # noqa: PLC0415 - loads numpy
     from gpureport.checks.policy_evaluation import evaluate_policy as checked  # noqa: PLC0415 - as above
     from gpureport.checks.training_figures import TrainedRun, read_training  # noqa: PLC0415 - as above
 
+    why = Why(NO_BASELINE_NAMED.code, _NO_BASELINE_HERE) if against is None else NO_BASELINE_NAMED
+    if against and against.reason:
+        why = Why(against.code, against.reason)
     trained = [read_training(recording, analysis, throughput) for recording, analysis in analysed.runs]
     checked_runs = CheckInput(
         analyses=tuple(run.analysis for run in trained),
         selected_kinds=analysed.kinds,
         today=night_date.today(),
-        comparisons=against or {},
-        why_no_baseline=no_baseline or NO_BASELINE_NAMED,
+        comparisons=against.steps if against else {},
+        why_no_baseline=why,
         training={run.analysis.run.id: TrainedRun(run=run, goals=analysed.goals) for run in trained},
     )
     return checked(wanted, checked_runs)

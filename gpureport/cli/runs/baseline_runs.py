@@ -30,5 +30,5 @@ def read_baseline_runs(name: str, options: "SourceOptions") -> "list[Recording]"
         return read_baseline(source_names.find_store(options), name.removeprefix(source_names.BASELINE))
     except (StoreError, SettingsError) as error:
         if not source_names.is_stored(name, options):
-            raise StoreError(error.where, error.what, error.hint) from error
+            raise StoreError(error.where, error.what, error.hint, code=error.code) from error
         return named_runs.read_recordings([name], unlabelled)

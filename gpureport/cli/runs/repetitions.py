@@ -19,24 +19,21 @@ if TYPE_CHECKING:
 def measure_noise(
     options: "SourceOptions",
     analysis: "AnalysisOptions",
-    steps: Collection[tuple[object, ...]] | None = None,
-    newest: int | None = None,
-    without: Collection[str] = (),
+    steps: Collection[tuple[object, ...]],
+    newest: int,
+    without: Collection[str],
 ) -> "Noise":
     """Return by how much repetitions in the store differ. One run is read after another.
 
     Args:
         options: name the store, and the training metric that counts work.
         analysis: how runs are analysed. One that gpureport fails on is left out.
-        steps: steps to read, as `alike` names them; all when None.
-        newest: how many runs to read at most; all when None.
+        steps: steps to read, as `repetition_key` names them.
+        newest: how many runs to read at most.
         without: ids of runs that are compared: what they differ by is no noise.
     """
     place = source_names.find_store(options)
-    repeated = [
-        entry for entry in _find_repeated(place, without) if steps is None or repetition_key(entry.run) in steps
-    ]
-    chosen = repeated if newest is None else repeated[-newest:]
+    chosen = [entry for entry in _find_repeated(place, without) if repetition_key(entry.run) in steps][-newest:]
     key = options.tracker.throughput
     analysed = (analyze_runs([place.read(entry)], analysis, fewest_runs=0) for entry in chosen)
     return measure_store_noise([run for each in analysed for run in run_sampling.sample_runs(each.runs, key)])

@@ -31,6 +31,11 @@ class Verdict(StrEnum):
         return self in {Verdict.BETTER, Verdict.WORSE}
 
     @property
+    def code(self) -> str:
+        """The verdict in one word of snake_case, which stays when its words change."""
+        return self.name.lower()
+
+    @property
     def short(self) -> str:
         """The verdict without its explanation in brackets."""
         return self.value.partition(" (")[0]

@@ -110,7 +110,7 @@ def _require_folders(runs: Sequence["Run"]) -> Iterator[str]:
     for run, folder in zip(runs, step_folders(runs), strict=True):
         if folder is None:
             what = f"the log of run {run.name} lies in no folder of its own"
-            raise SettingsError("--by", what, "name a folder that holds one for each step")
+            raise SettingsError("--by", what, "name a folder that holds one for each step", code="no_step_folder")
         yield folder
 
 
@@ -162,5 +162,6 @@ def _require_value(run: "Run", factor: Factor) -> str:
         values = dict(run.params if factor.kind == "param" else run.tags)
         missing = f"give it with --{factor.kind} {factor.key}=VALUE when ingesting"
         known = f"it has {', '.join(sorted(values))}" if values else missing
-        raise SettingsError("--by", f"run {run.name} has no {factor.kind} {factor.key!r}", known)
+        what = f"run {run.name} has no {factor.kind} {factor.key!r}"
+        raise SettingsError("--by", what, known, code=f"no_such_{factor.kind}")
     return value

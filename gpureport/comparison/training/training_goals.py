@@ -53,7 +53,8 @@ class TrainingGoals:
         if goals.target is not None and goals.is_higher_better(goals.target.name) is None:
             name = goals.target.name
             what = f"whether a higher {name} is better is not known"
-            raise SettingsError("--target" if target else "target", what, f"say --better {name}=higher or {name}=lower")
+            hint = f"say --better {name}=higher or {name}=lower"
+            raise SettingsError("--target" if target else "target", what, hint, code="unknown_direction")
         return goals
 
     def is_named(self, name: str) -> bool:
@@ -110,7 +111,9 @@ def read_goals(settings: Settings) -> TrainingGoals:
     written = section.text("target")
     target = parse_target(written) if written else None
     if written and target is None:
-        raise section.wrong("target", f"{written!r} is no target", 'write target = "val_accuracy=0.78"')
+        raise section.wrong(
+            "target", f"{written!r} is no target", 'write target = "val_accuracy=0.78"', code="not_a_target"
+        )
     return TrainingGoals(better=_read_directions(section), target=target)
 
 
@@ -118,7 +121,7 @@ def _read_directions(section: Section) -> tuple[tuple[str, bool], ...]:
     given: Any = section.values.get("better", {})
     if not isinstance(given, dict) or not all(_is_direction(each) for each in given.values()):
         hint = 'write better = { my_metric = "higher", other = "lower" }'
-        raise section.wrong("better", "better must say higher or lower of each metric", hint)
+        raise section.wrong("better", "better must say higher or lower of each metric", hint, code="wrong_value")
     return tuple((str(name), _DIRECTIONS[direction]) for name, direction in given.items())
 
 

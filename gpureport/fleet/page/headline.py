@@ -107,7 +107,7 @@ def _list_doubtful_time(report: FleetReport, amounts: Amounts) -> Iterator[str]:
 def _describe_short_pauses(report: FleetReport) -> Iterator[str]:
     """Yield how much of the observed time went in short pauses that may be lost as well, and which run has most."""
     ratio = measure_pauses_ratio({each.name: each.gpu_seconds for each in report.classes})
-    if report.pausing_runs and ratio >= NOTABLE.value:
+    if report.pausing_runs and ratio >= NOTABLE:
         where = f", the longest in {shorten_name(report.pausing_runs[0].name)}" if report.use.runs > 1 else ""
         yield f"short pauses took {display.percent(ratio)} of the observed time, and may be waits{where}"
 

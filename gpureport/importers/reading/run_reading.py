@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gpureport.importers.merging.companion_logs import CompanionLogs
     from gpureport.importers.merging.merged_logs import MergedLogs
 
-IMPORTER_VERSION = "11"
+IMPORTER_VERSION = "12"
 """Raised whenever the same source would be read differently."""
 
 

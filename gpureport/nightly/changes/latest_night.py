@@ -37,19 +37,9 @@ class LatestNight:
         """Its sources without data."""
         return tuple(run for night in self.records for run in night.missing_runs)
 
-    @property
-    def has_worse_change(self) -> bool:
-        """Whether any of its new events is for the worse and still holds."""
-        return any(event.verdict == "worse" and not event.is_undone for event in self.new_events)
-
     def is_overtaken(self, event: ChangeEvent) -> bool:
         """Return whether a later new event of the same group tells how the job is now."""
         return any(other.group == event.group and other.date > event.date for other in self.new_events)
-
-    @property
-    def is_fully_compared(self) -> bool:
-        """Whether it has runs, and every figure of them was compared with the nights before."""
-        return bool(self.groups) and not self.unrecorded and not self.nights_needed
 
 
 def summarize_latest_night(nights: Sequence[NightlyRecord], trends: Sequence[Trend]) -> LatestNight:

@@ -42,7 +42,7 @@ def open_baseline(store: Store, name: str) -> Store:
         names = [each.name for each in list_baselines(store)]
         close = get_close_matches(name, names, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"gpureport baseline set {name} SOURCE makes it"
-        raise StoreError(name, "no such baseline", hint)
+        raise StoreError(name, "no such baseline", hint, code="no_such_baseline")
     return Store(folder)
 
 
@@ -61,7 +61,8 @@ def set_baseline(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
     place = _baseline_folder(store, name)
     damaged = next((entry for entry in entries if not store.intact(entry)), None)
     if damaged is not None:
-        raise StoreError(damaged.run.name, "its series are damaged or missing", "ingest the run again")
+        what = "its series are damaged or missing"
+        raise StoreError(damaged.run.name, what, "ingest the run again", code="damaged_run")
     with atomic_writes.raise_store_errors(store.folder):
         place.parent.mkdir(parents=True, exist_ok=True)
         atomic_writes.remove_stale_files(place.parent)
@@ -113,14 +114,15 @@ def read_baseline(store: Store, name: str) -> list[Recording]:
     entries = sorted(filter(None, found), key=lambda entry: (entry.run.started, entry.run.id))
     if not entries and not runs.is_dir():
         hint = "did git ignore it where it was set? git add --force .gpureport/baselines there"
-        raise StoreError(f"baseline {name}", f"damaged: {runs} is missing", hint)
+        raise StoreError(f"baseline {name}", f"damaged: {runs} is missing", hint, code="damaged_baseline")
     if not entries:
-        raise StoreError(f"baseline {name}", "damaged", f"restore it, or gpureport baseline set {name} SOURCE")
+        hint = f"restore it, or gpureport baseline set {name} SOURCE"
+        raise StoreError(f"baseline {name}", "damaged", hint, code="damaged_baseline")
     return [small.read(entry) for entry in entries]
 
 
 def _baseline_folder(store: Store, name: str) -> Place:
     if not _NAME.fullmatch(name):
         hint = "use letters, digits, '.', '_' and '-', and begin with a letter or digit"
-        raise SettingsError(name, "no name of a baseline", hint)
+        raise SettingsError(name, "no name of a baseline", hint, code="not_a_baseline_name")
     return store.folder / BASELINES / name

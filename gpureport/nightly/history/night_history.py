@@ -81,7 +81,9 @@ class History:
         except OSError as error:
             # a folder that may not be listed is not an empty one
             hint = "make it a folder that can be read, or choose another store with --store"
-            raise StoreError(str(self.folder), f"cannot be listed ({error.strerror})", hint) from error
+            raise StoreError(
+                str(self.folder), f"cannot be listed ({error.strerror})", hint, code="unreadable"
+            ) from error
         return sorted(path for path in found if path.suffix == _SUFFIX and not path.name.startswith("."))
 
     @staticmethod
@@ -90,7 +92,8 @@ class History:
             return _check_file_name(record_file.load_record(path.read_bytes()), path.stem)
         except _DAMAGE as error:
             what = f"cannot be read as a night ({redact_start(' '.join(str(error).split()))})"
-            raise StoreError(str(path), what, "restore the file, or take it away and record the night again") from error
+            hint = "restore the file, or take it away and record the night again"
+            raise StoreError(str(path), what, hint, code="damaged_night") from error
 
 
 def _check_file_name(night: NightlyRecord, name: str) -> NightlyRecord:

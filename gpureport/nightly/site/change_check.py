@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
+from gpureport.checks.observed_value import NO_REASON, Why
 from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly.changes.latest_night import LatestNight
 from gpureport.nightly.site.night_wording import describe_event, format_group
@@ -26,23 +27,26 @@ def check_for_worse_change(night: LatestNight, date: str, groups: Collection[tup
             run=group[0] or format_group(*group),
             outcome=outcome,
             observed=observed,
-            reason=reason,
+            reason=reason.text,
+            reason_code=reason.code,
             origin=ORIGIN,
         )
 
 
-def _judge_group(night: LatestNight, date: str, group: tuple[str, str]) -> tuple[CheckOutcome, str, str]:
+def _judge_group(night: LatestNight, date: str, group: tuple[str, str]) -> tuple[CheckOutcome, str, Why]:
     """Return the outcome for one group, what was observed, and why it could not be assessed."""
     if night.date != date:
-        return CheckOutcome.CANNOT_JUDGE, "", f"the history holds a later night, {night.date}"
+        return CheckOutcome.CANNOT_JUDGE, "", Why("later_night", f"the history holds a later night, {night.date}")
     new = [event for event in night.new_events if event.group == group and event.verdict == "worse"]
     worse = [event for event in new if not event.is_undone]
     if worse:
-        return CheckOutcome.BROKEN, " ".join(map(describe_event, worse)), ""
+        return CheckOutcome.BROKEN, " ".join(map(describe_event, worse)), NO_REASON
     needed = dict(night.nights_needed).get(group, 0)
     if needed:
-        return CheckOutcome.CANNOT_JUDGE, "", f"{display.plural(needed, 'more night')} needed before changes show"
+        few = f"{display.plural(needed, 'more night')} needed before changes show"
+        return CheckOutcome.CANNOT_JUDGE, "", Why("few_nights", few)
     gone = [trend.kind.title for trend in night.unrecorded if trend.group == group]
     if gone:
-        return CheckOutcome.CANNOT_JUDGE, "", f"recorded before, but not in this night: {'; '.join(gone)}"
-    return CheckOutcome.PASSED, "no change for the worse", ""
+        known = f"recorded before, but not in this night: {'; '.join(gone)}"
+        return CheckOutcome.CANNOT_JUDGE, "", Why("not_recorded", known)
+    return CheckOutcome.PASSED, "no change for the worse", NO_REASON

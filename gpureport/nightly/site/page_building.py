@@ -70,7 +70,7 @@ def build_index(nights: Sequence[NightlyRecord], trends: Sequence[Trend], report
         trends: the course of every figure.
         reports: names of the reports there are.
     """
-    table = build_night_table(nights, reports)
+    table = _build_night_table(nights, reports)
     tonight = summarize_latest_night(nights, trends)
     verdict = judge_nights(tonight.records)
     events = group_changes(trends)
@@ -95,7 +95,7 @@ def build_index(nights: Sequence[NightlyRecord], trends: Sequence[Trend], report
     )
 
 
-def build_night_table(nights: Sequence[NightlyRecord], reports: Collection[str]) -> NightTable:
+def _build_night_table(nights: Sequence[NightlyRecord], reports: Collection[str]) -> NightTable:
     """Return a row for each run and each source without data, the newest first, with the figures that any run has."""
     runs = [run for night in nights for run in night.runs]
     kinds = [kind for kind in KEY_FIGURES if any(run.value(kind.name) is not None for run in runs)]

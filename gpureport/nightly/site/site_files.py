@@ -10,12 +10,14 @@ from gpureport.errors import RenderError
 from gpureport.places import Place
 from gpureport.store import atomic_writes
 
-INDEX, NIGHTS = "index.html", "nights.html"
+INDEX = "index.html"
+_NIGHTS = "nights.html"
+"""A page of all nights, which sites of earlier versions hold."""
 REPORTS, FIGURES = "nights", "figures"
 """Folders of the reports, and of the pages of figures."""
 MARKER = "gpureport-site"
 """File that makes a folder a site; not hidden, since what carries artifacts between jobs leaves out hidden files."""
-_MARKER_TEXT = f"gpureport nightly writes {INDEX}, {NIGHTS}, {REPORTS}/ and {FIGURES}/ here.\n"
+_MARKER_TEXT = f"gpureport nightly writes {INDEX}, {REPORTS}/ and {FIGURES}/ here.\n"
 _GENERATOR = b'<meta name="generator" content="gpureport '
 _HEAD = 4096
 _WRITTEN = rf".+\.html|{MARKER}"
@@ -30,7 +32,6 @@ def check_site(site: Place) -> None:
     """
     if not (site / MARKER).is_file():
         _refuse_foreign_page(site / INDEX)
-        _refuse_foreign_page(site / NIGHTS)
     elif isinstance(site, Path):
         # in a marked folder too: somebody may have put a page of theirs there since
         _refuse_foreign_page(site / INDEX)
@@ -56,6 +57,8 @@ def claim_site(site: Place, folder: Path, pages: Iterable[str]) -> None:
     for part in (folder, folder / REPORTS, folder / FIGURES):
         part.mkdir(parents=True, exist_ok=True)
     atomic_writes.remove_stale_files(folder, _WRITTEN)
+    if isinstance(site, Path) and _names_generator(site / _NIGHTS):
+        (site / _NIGHTS).unlink()
     if not is_marked:
         atomic_writes.write_text(folder / MARKER, _MARKER_TEXT, folder)
 
@@ -68,7 +71,7 @@ def _refuse_foreign_page(page: Place) -> None:
     """
     if page.exists() and not _names_generator(page):
         hint = "choose another folder with --site, or move it away if nobody needs it"
-        raise RenderError(str(page), "is no page of gpureport, and stays as it is", hint)
+        raise RenderError(str(page), "is no page of gpureport, and stays as it is", hint, code="foreign_page")
 
 
 def _names_generator(page: Place) -> bool:

@@ -12,7 +12,7 @@ from gpureport.nightly.changes.change_events import group_changes, judge_events
 from gpureport.nightly.changes.trend import Trend
 from gpureport.nightly.history.nightly_record import NightlyRecord
 from gpureport.nightly.site import night_wording, page_building
-from gpureport.nightly.site.site_files import FIGURES, INDEX, NIGHTS, REPORTS, claim_site
+from gpureport.nightly.site.site_files import FIGURES, INDEX, REPORTS, claim_site
 from gpureport.places import Place
 from gpureport.places.sending import stage_folder
 from gpureport.report.formats import html
@@ -43,7 +43,7 @@ def write_site(site: Place, nights: Sequence[NightlyRecord], trends: Sequence[Tr
             _write_pages(site, folder, nights, trends, report)
     except OSError as error:
         hint = "choose a folder that can be written with --site"
-        raise RenderError(str(site), f"cannot be written ({error.strerror})", hint) from error
+        raise RenderError(str(site), f"cannot be written ({error.strerror})", hint, code="unwritable") from error
 
 
 def _write_pages(
@@ -64,7 +64,7 @@ def _list_names(nights: Sequence[NightlyRecord], trends: Sequence[Trend]) -> lis
     """Return the names of all pages there may be."""
     figures = {night_wording.figure_page_name(trend.step, trend.model, trend.kind) for trend in trends}
     reports = [f"{REPORTS}/{night.page}.html" for night in nights]
-    return [INDEX, NIGHTS, *reports, *(f"{FIGURES}/{name}.html" for name in sorted(figures))]
+    return [INDEX, *reports, *(f"{FIGURES}/{name}.html" for name in sorted(figures))]
 
 
 def _make_report(site: Path, night: NightlyRecord, report: ReportRenderer) -> bool:
@@ -100,6 +100,5 @@ def _render_pages(
         content = page_building.build_figure_page(trend, verdicts, reports, addresses)
         name = night_wording.figure_page_name(trend.step, trend.model, trend.kind)
         yield f"{FIGURES}/{name}.html", page("site_figure.html", root="../", page=content)
-    yield NIGHTS, page("site_nights.html", root="", nights=page_building.build_night_table(nights, reports))
     # last, since it leads to all others
     yield INDEX, page("site_index.html", root="", page=page_building.build_index(nights, trends, reports))

@@ -120,6 +120,7 @@ class AnswerLine:
         reason: why it could not be judged, wholly or in part; empty when it could.
         recording: what to record so that it can.
         outcome_text: the outcome as people read it: `found`, `suspected`, `clear` or `not assessed`.
+        reason_code: the reason in one word each; empty when it could.
     """
 
     kind: str
@@ -130,6 +131,7 @@ class AnswerLine:
     reason: str
     recording: str
     outcome_text: str
+    reason_code: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +156,7 @@ class CheckLine:
     reason: str
     recording: str
     state_text: str
+    reason_code: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -153,7 +153,8 @@ def test_an_unreadable_source_is_not_green(gpureport: Program, logs: Path) -> No
     [
         (("same.csv", "--policy", "none.toml"), "none.toml: No such file"),
         (("same.csv", "--fail-on", "idel <= 5%"), "--fail-on: nothing is called 'idel'; did you mean 'idle'?"),
-        (("same.csv", "--fail-on", "problem", "--export", "asv=x"), "is not FORMAT=FILE with one of benchmark-smaller"),
+        (("same.csv", "--fail-on", "problem", "--export", "asv=x"), "is not FORMAT=FILE with one of openmetrics"),
+        (("same.csv", "--fail-on", "problem", "--export", "bencher=x"), "bencher is gone; take the figures"),
         ((), "Missing argument 'SOURCE...'"),
     ],
 )
@@ -184,20 +185,20 @@ def test_files_for_machines(gpureport: Program, tmp_path: Path, monkeypatch: pyt
     job = tmp_path / "job.md"
     job.write_text("before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(job))
-    wanted = ("--junit", "out/junit.xml", "--summary", str(job), "--export", "bencher=out/bmf.json")
+    wanted = ("--junit", "out/junit.xml", "--summary", str(job), "--export", "openmetrics=out/m.prom")
     assert gpureport("check", "slow.csv", "--baseline", "base.csv", *wanted).code == 1
     assert ET.parse(tmp_path / "out" / "junit.xml").getroot().get("failures") == "1"  # noqa: S314 - our own
-    assert list(json.loads((tmp_path / "out" / "bmf.json").read_text())) == ["slow"]
+    assert 'idle_ratio{run="slow"}' in (tmp_path / "out" / "m.prom").read_text()
     assert job.read_text().startswith("before\n## gpureport check FAILED: ")
     gpureport("check", "gone.csv", *wanted)
     assert ET.parse(tmp_path / "out" / "junit.xml").getroot().get("errors") == "3"  # noqa: S314 - our own
-    assert json.loads((tmp_path / "out" / "bmf.json").read_text()) == {}
+    assert 'limits{outcome="cannot judge"} 1' in (tmp_path / "out" / "m.prom").read_text()
 
 
 @pytest.mark.usefixtures("logs")
 def test_one_line_for_a_chat(gpureport: Program) -> None:
-    """--notify prints the first line of the summary and nothing else."""
-    line = gpureport("check", "same.csv", "--baseline", "base.csv", "--notify").out
+    assert gpureport("check", "same.csv", "--notify").code == 2
+    line = gpureport("check", "same.csv", "--baseline", "base.csv", "--format", "line").out
     assert line == "gpureport check PASSED (2 passed)\n"
 
 

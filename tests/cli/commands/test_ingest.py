@@ -35,9 +35,10 @@ def test_the_summary_accounts_for_every_line(gpureport: Program, tmp_path: Path)
     )
     every = gpureport("-v", "ingest", "gpu.csv", "--force").out.splitlines()
     assert every[0] == f"Stored first again: 1 GPU, 2 s, 1 of 8 lines lost. Id {run_id}."
-    assert every[1:4] == [
+    assert every[1:5] == [
         "  8 lines = 3 rows kept + 1 rejected + 2 headers + 1 noise + 1 event",
         "  rejected 1: wrong number of cells (first at line 5)",
+        "    line 5: torn",
         "  no value in 1 cell of power.draw: N/A",
     ]
     assert gpureport("runs").out.startswith(f"{run_id}  2026-03-14 09:00  first")

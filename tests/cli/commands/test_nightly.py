@@ -91,9 +91,9 @@ def test_a_missing_log_is_called_the_same_everywhere(nightly: Program, tmp_path:
     written = "--junit", "junit.xml", "--summary", "summary.md", "--fail-on", "idle_ratio <= 5%"
     done = nightly("nights/2026-11-25", "--date", "2026-11-25", *written)
     assert (done.code, done.out.splitlines()[0]) == (4, "25 Nov: no data from nights/2026-11-25.")
-    pages = [(tmp_path / "site" / name).read_text() for name in ("index.html", "nights.html")]
+    index = (tmp_path / "site" / "index.html").read_text()
     summary, junit = ((tmp_path / name).read_text() for name in ("summary.md", "junit.xml"))
-    for text in (done.out, summary, junit, *pages):
+    for text in (done.out, summary, junit, index):
         assert "nights/2026-11-25" in text
         assert "no such file; check the path" in text
     suite = ET.fromstring(junit)[0]  # noqa: S314 - our own
@@ -161,7 +161,7 @@ def test_a_lost_site_gets_the_reports_of_the_newest_dates(
     site, again = files(tmp_path / "site"), files(tmp_path / "again")
     (lost,) = site.keys() - again.keys()
     assert lost.startswith("nights/2026-03-01")
-    assert "report not kept" in again["nights.html"].decode()
+    assert "report not kept" in again["index.html"].decode()
     assert "not written" not in gpureport("nightly", "--site", "again", "--all-reports").err
     assert files(tmp_path / "again") == site
 
@@ -410,7 +410,7 @@ def test_runs_of_the_same_name_have_rules_of_their_own(nightly: Program, gpurepo
         "node0/gpu.csv", "node1/gpu.csv", "--date", "2026-03-01", "--fail-on", "gpu_utilization_ratio >= 80%"
     )
     assert (done.code, done.out.count("FAILED"), "FAILED: node1: " in done.out) == (1, 1, True)
-    rows = (tmp_path / "site" / "nights.html").read_text().split("<tr")[2:]
+    rows = (tmp_path / "site" / "index.html").read_text().split("<h2>Nights</h2>")[1].split("<tr")[2:]
     assert [word for each in rows for word in ("FAILED", "PASSED") if f">{word}<" in each] == ["PASSED", "FAILED"]
     assert gpureport("nightly", "--site", "again").code == 0
     assert files(tmp_path / "again") == files(tmp_path / "site")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.api.test_startup import SAMPLE
 from tests.cli.program import Program
 from tests.importers.written_logs import log, write_recording
-from tests.test_startup import SAMPLE
 
 
 def write_log(path: Path, seconds: int = 182) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_startup import SAMPLE
+from tests.api.test_startup import SAMPLE
 
 pty = pytest.importorskip("pty", reason="pseudo-terminals are a matter of Unix")
 

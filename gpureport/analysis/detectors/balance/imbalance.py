@@ -85,15 +85,13 @@ class Imbalance(Rule):
 
     differs: Threshold = pragmatic(0.20, "1", "steps of data-parallel ranks differ by a few points")
     agree: Threshold = pragmatic(0.12, "1", "where the others differ this much among themselves, none stands out")
-    busy: ClassVar[Threshold] = pragmatic(0.80, "1", "ranks that wait inside a collective keep their utilisation")
+    busy: ClassVar[float] = 0.80  # ranks that wait inside a collective keep their utilisation
     power_differs: Threshold = pragmatic(0.25, "1", "boards of a model differ by some 10% at the same work")
     power_agree: Threshold = pragmatic(0.20, "1", "slots of one machine are cooled differently")
-    over: ClassVar[Threshold] = pragmatic(
-        30.0, "s", "means over many steps; sensors that see a quarter of the time need it"
-    )
-    rows: ClassVar[Threshold] = pragmatic(8.0, "rows", "fewer point samples do not make a mean")
+    over: ClassVar[float] = 30.0  # s; means over many steps; sensors that see a quarter of the time need it
+    rows: ClassVar[float] = 8.0  # rows; fewer point samples do not make a mean
     shortest: Threshold = pragmatic(90.0, "s", "an evaluation or a checkpoint on one rank is shorter")
-    stretches: ClassVar[Threshold] = pragmatic(3.0, "rows", "independent means in a row that must agree")
+    stretches: ClassVar[float] = 3.0  # rows; independent means in a row that must agree
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each GPU and signal, with all its episodes."""
@@ -101,8 +99,8 @@ class Imbalance(Rule):
             return
         for peers in group_by_model(context):
             bins = build_grid(context.window, list(peers.values()))
-            length = max(round(self.over.value / bins.width), round(self.rows.value))
-            needed = max(self.shortest.value, self.stretches.value * length * bins.width)
+            length = max(round(self.over / bins.width), round(self.rows))
+            needed = max(self.shortest.value, self.stretches * length * bins.width)
             if context.whole.seconds < needed:
                 yield missing_metrics.too_short(_KIND, context.whole.seconds, needed)
                 continue
@@ -121,7 +119,7 @@ class Imbalance(Rule):
         uneven = find_uneven_bins(used, self.differs.value, self.agree.value, relative=False)
         yield from self._judge_signal(context, peers, bins, uneven, needed, "utilisation")
         power = compute_rolling_means(bins, peers, POWER, is_explained, length)
-        is_full = np.all([series >= self.busy.value for series in used.values()], axis=0)
+        is_full = np.all([series >= self.busy for series in used.values()], axis=0)
         is_even = ~np.any(list(uneven.values()), axis=0)
         odd_bins = find_uneven_bins(power, self.power_differs.value, self.power_agree.value, relative=True)
         loads = {name: rows & is_full & is_even for name, rows in odd_bins.items()}
@@ -138,7 +136,7 @@ class Imbalance(Rule):
     ) -> Iterator[Finding]:
         for name, rows in odd_bins.items():
             is_coarse = bins.width > POINT_SAMPLE_SECONDS
-            spans = bins.mask_to_spans(rows, needed if is_coarse else self.over.value, needed)
+            spans = bins.mask_to_spans(rows, needed if is_coarse else self.over, needed)
             spans = intervals.intersection(spans, context.work)
             if is_coarse and signal == "utilisation":
                 is_sure = [

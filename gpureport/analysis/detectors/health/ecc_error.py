@@ -142,4 +142,4 @@ def _was_set_during_run(series: DeviceSeries, metric: str) -> bool:
 
 def _report_single_reading(device: str) -> NotJudged:
     reason = "the error counters were read only once: whether they rose is not known"
-    return missing_metrics.unjudged(_KIND, device, reason, [_UNCORRECTED[0], _CORRECTED[0]])
+    return missing_metrics.unjudged(_KIND, device, reason, [_UNCORRECTED[0], _CORRECTED[0]], code="read_only_once")

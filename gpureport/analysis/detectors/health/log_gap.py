@@ -8,6 +8,7 @@ from gpureport.analysis.results import Pauses
 from gpureport.analysis.rules import certainty, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.missing_metrics import NO_TIMES
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.intervals import Spans
@@ -27,6 +28,7 @@ _UNTIMED = NotJudged(
     device=None,
     reason="the log has no time stamps, so a gap cannot be seen",
     recording=RECORD,
+    code=NO_TIMES,
 )
 
 _SHORTEST_SECONDS = 1.0

@@ -10,6 +10,7 @@ from gpureport import columns
 from gpureport.analysis.rules import certainty, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.missing_metrics import NO_TIMES
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.signals.core_count import CPU
@@ -75,6 +76,7 @@ class MonitoringEnded(Rule):
                 device=None,
                 reason="the log has no time stamps to compare with those of other logs",
                 recording=RECORD,
+                code=NO_TIMES,
             )
             return
         lost_devices = {device for finding in context.findings("gpu_lost") for device in finding.devices}
@@ -88,6 +90,7 @@ class MonitoringEnded(Rule):
                 device=None,
                 reason="nothing else was recorded to compare the end of the log with",
                 recording=RECORD,
+                code="nothing_to_compare",
             )
             return
         gpu_series = [_OtherSeries(name=phrases.gpu_name(name), times=one, is_gpu=True) for name, one in ends.items()]

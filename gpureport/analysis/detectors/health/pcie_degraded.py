@@ -156,4 +156,5 @@ def _report_resting(device: str, samples: int) -> NotJudged:
         template="{} of the PCIe link while the GPU was busy; at rest the link slows down",
         amounts=(missing_metrics.count_of(samples, "sample"),),
         recording="a log of the job at work, with at least 5 samples",
+        code="too_few_busy_samples",
     )

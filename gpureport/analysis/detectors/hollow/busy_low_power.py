@@ -90,20 +90,8 @@ class HollowUtil(Rule):
     power: Threshold = pragmatic(
         0.36, "1", "training that fills a GPU draws more than half of what the limit leaves, spinning kernels a tenth"
     )
-    still: ClassVar[Threshold] = hollow_episodes.STILL
     active: ClassVar[Threshold] = hollow_episodes.ACTIVE
-    dram: ClassVar[Threshold] = hollow_episodes.BUSY_DRAM
-    clock: ClassVar[Threshold] = hollow_episodes.LOW_CLOCK
-    at_idle: ClassVar[Threshold] = hollow_episodes.AT_IDLE
-    over: ClassVar[Threshold] = hollow_episodes.MEAN_SECONDS
-    rows: ClassVar[Threshold] = hollow_episodes.MEAN_ROWS
     shortest: Threshold = pragmatic(30.0, "s", "a shorter stretch is a phase of the job")
-    shortest_rows: ClassVar[Threshold] = hollow_episodes.SHORTEST_ROWS
-    moved: ClassVar[Threshold] = hollow_causes.MOVED
-    pegged: ClassVar[Threshold] = hollow_causes.PEGGED
-    dead: ClassVar[Threshold] = hollow_causes.DEAD
-    hard: ClassVar[Threshold] = hollow_causes.HARD
-    together: ClassVar[Threshold] = hollow_causes.TOGETHER
     copied: ClassVar[Threshold] = copied_data.KEEPS_GPU_WAITING
     problem: Threshold = pragmatic(0.05, "1", "share of the job lost in a hang that decides its cost")
 
@@ -114,12 +102,12 @@ class HollowUtil(Rule):
         scales = {device: build_power_of_limit(series) for device, series in context.gpus().items()}
         yield from self._report_unjudged(context, scales)
         needed = max(
-            self.shortest.value, hollow_episodes.SHORTEST_ROWS.value * max(c.interval for c in context.gpus().values())
+            self.shortest.value, hollow_episodes.SHORTEST_ROWS * max(c.interval for c in context.gpus().values())
         )
         if context.whole.seconds < needed:
             yield missing_metrics.too_short(_KIND, context.whole.seconds, needed)
             return
-        for group in group_episodes(self._find_episodes(context, scales), hollow_causes.TOGETHER.value):
+        for group in group_episodes(self._find_episodes(context, scales), hollow_causes.TOGETHER):
             yield self._build_finding(context, group, scales)
 
     def _report_unjudged(self, context: Context, scales: Mapping[str, PowerOfLimit | None]) -> Iterator[NotJudged]:
@@ -132,7 +120,9 @@ class HollowUtil(Rule):
                 yield missing_metrics.not_recorded(_KIND, device, POWER)
             else:
                 reason = f"the power limit was not recorded and is not known for {series.device.model or 'this GPU'}"
-                yield missing_metrics.unjudged(_KIND, device, reason, ["gpu_power_limit_watts"])
+                yield missing_metrics.unjudged(
+                    _KIND, device, reason, ["gpu_power_limit_watts"], code="unknown_power_limit"
+                )
 
     def _find_episodes(self, context: Context, scales: Mapping[str, PowerOfLimit | None]) -> "list[HollowGroup]":
         """Return each episode of each GPU on its own, with its signs and cause."""

@@ -14,7 +14,6 @@ from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.stretch_means import average_stretches, find_stretch_rows
 from gpureport.analysis.signals.power_of_limit import PowerOfLimit
 from gpureport.analysis.signals.waits.copied_data import COPYING, KEEPS_GPU_WAITING, RECEIVED, SENT
-from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
 
 CONTROLLER = "gpu_memory_controller_ratio"
@@ -23,15 +22,15 @@ CORE = "cpu_busiest_core_ratio"
 HANG, STRAGGLER, LAUNCH = "hang", "straggler", "launch-bound"
 
 
-MOVED = pragmatic(0.02, "1", "kernels that compute read and write more")
+MOVED = 0.02  # kernels that compute read and write more
 """Memory traffic up to which nothing is computed on data."""
-PEGGED = pragmatic(0.96, "1", "a rank that polls keeps a core full")
+PEGGED = 0.96  # a rank that polls keeps a core full
 """Load of the busiest core from which a rank spins."""
-DEAD = pragmatic(0.05, "1", "a GPU at this utilisation does not take part")
+DEAD = 0.05  # a GPU at this utilisation does not take part
 """Utilisation up to which a peer does nothing."""
-HARD = pragmatic(0.5, "1", "power of a GPU that the others may be waiting for")
+HARD = 0.5  # power of a GPU that the others may be waiting for
 """Power above idle, of what the limit leaves, from which a peer works hard."""
-TOGETHER = pragmatic(0.8, "1", "share of the stretch; ranks enter a collective seconds apart")
+TOGETHER = 0.8  # share of the stretch; ranks enter a collective seconds apart
 """Share of the time in which others must be hollow as well."""
 
 
@@ -102,10 +101,10 @@ def find_peer_signs(
         series, scale = context.series[name], scales[name]
         others = np.flatnonzero(owners != name)
         first, stop = find_stretch_rows(series, starts[others], ends[others])
-        for place in others[average_stretches(series.values(UTILISATION), first, stop) <= DEAD.value].tolist():
+        for place in others[average_stretches(series.values(UTILISATION), first, stop) <= DEAD].tolist():
             dead[place].append(name)
         if scale is not None:
-            for place in others[average_stretches(scale.share, first, stop) >= HARD.value].tolist():
+            for place in others[average_stretches(scale.share, first, stop) >= HARD].tolist():
                 working[place].append(name)
         shared = intervals.overlap_seconds(starts[others], ends[others], episodes[name])
         hollow[others] = np.maximum(hollow[others], shared)
@@ -129,7 +128,7 @@ def measure_signs(
         busiest_core_load=_find_busiest_core_load(context, series, spans),
         dead_peers=peers.dead,
         working_peers=peers.working,
-        has_hollow_peers=peers.hollow_seconds >= TOGETHER.value * intervals.total_seconds(spans),
+        has_hollow_peers=peers.hollow_seconds >= TOGETHER * intervals.total_seconds(spans),
         received=_average_inside(series, RECEIVED, spans),
         sent=_average_inside(series, SENT, spans),
     )
@@ -143,12 +142,12 @@ def name_cause(signs: HollowSigns) -> str | None:
         return STRAGGLER
     if signs.received >= KEEPS_GPU_WAITING.value and signs.sent <= signs.received / 2:
         return COPYING
-    computing = signs.memory_traffic > MOVED.value or signs.tensor > MOVED.value
-    waiting = signs.power_share < STILL.value or signs.memory_traffic <= MOVED.value
+    computing = signs.memory_traffic > MOVED or signs.tensor > MOVED
+    waiting = signs.power_share < STILL or signs.memory_traffic <= MOVED
     if computing or not waiting:
         return LAUNCH
     # one GPU that replays a CUDA graph of tiny kernels looks the same, its core full as well (measured on an H100)
-    is_core_free = signs.busiest_core_load < PEGGED.value
+    is_core_free = signs.busiest_core_load < PEGGED
     return HANG if signs.has_hollow_peers and not is_core_free else None
 
 

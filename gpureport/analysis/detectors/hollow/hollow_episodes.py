@@ -12,7 +12,7 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.clock_signals import find_event_rows, read_clocks
 from gpureport.analysis.signals.power_of_limit import PowerOfLimit
-from gpureport.analysis.thresholds import literature, pragmatic
+from gpureport.analysis.thresholds import literature
 from gpureport.columns import BoolArray, FloatArray
 
 SM = "gpu_sm_active_ratio"
@@ -21,24 +21,22 @@ EXPLAINING_KINDS = ("thermal_throttle", "hw_throttle", "idle_gap", "startup_idle
 """Kinds that account for low power, or for no work, on their own."""
 
 
-STILL = literature(
-    0.15, "1", "hung collectives reported at full utilisation and 18 to 70 W (NVIDIA/nccl issues 968 and 2213)"
-)
+STILL = 0.15  # hung collectives reported at full utilisation and 18 to 70 W (NVIDIA/nccl issues 968 and 2213)
 """Power above idle, of what the limit leaves, below which nothing is done, whatever the multiprocessors claim."""
 ACTIVE = literature(
     0.5, "1", "NVIDIA DCGM: multiprocessor activity below 0.5 likely means that the GPU is not used well"
 )
 """Activity of the multiprocessors below which most stand still."""
-BUSY_DRAM = pragmatic(0.4, "1", "half of what memory can do; such work draws little power")
+BUSY_DRAM = 0.4  # half of what memory can do; such work draws little power
 """Memory activity from which low power is that of work bound by memory."""
-LOW_CLOCK = pragmatic(0.75, "1", "of the highest clock; power falls with its square and faster")
+LOW_CLOCK = 0.75  # of the highest clock; power falls with its square and faster
 """Clock below which low power is that of the clock."""
-AT_IDLE = pragmatic(0.05, "1", "kernels at work draw more at any clock")
+AT_IDLE = 0.05  # kernels at work draw more at any clock
 """Power above idle, of what the limit leaves, that no clock explains with kernels at work."""
-MEAN_SECONDS = pragmatic(15.0, "s", "averages over training steps, and over sensors that see part of the time")
-MEAN_ROWS = pragmatic(11.0, "rows", "fewer samples of power do not make a mean")
+MEAN_SECONDS = 15.0  # s; averages over training steps, and over sensors that see part of the time
+MEAN_ROWS = 11.0  # rows; fewer samples of power do not make a mean
 """Time and samples that means are taken over, at least."""
-SHORTEST_ROWS = pragmatic(5.0, "rows", "fewer samples do not show a state")
+SHORTEST_ROWS = 5.0  # rows; fewer samples do not show a state
 """Sampling intervals an episode lasts, at least."""
 
 
@@ -60,7 +58,7 @@ class Limits:
 
     def shortest_seconds(self, series: DeviceSeries) -> float:
         """Return how long an episode of a GPU lasts, at least."""
-        return max(self.shortest, SHORTEST_ROWS.value * series.interval)
+        return max(self.shortest, SHORTEST_ROWS * series.interval)
 
 
 def find_job_episodes(context: Context, series: DeviceSeries, scale: PowerOfLimit | None, limits: Limits) -> Spans:
@@ -85,7 +83,7 @@ def find_episodes(
     explained = _find_explained_rows(series, scale)
     if explained.any():
         used = np.where(bins.average_values(series, explained.astype(np.float64)) > 0, 0.0, used)
-    length = max(round(MEAN_SECONDS.value / bins.width), round(MEAN_ROWS.value))
+    length = max(round(MEAN_SECONDS / bins.width), round(MEAN_ROWS))
     is_full = used >= limits.busy
     if np.isnan(used).any():
         is_full = np.where(np.isnan(used), np.nan, is_full)
@@ -101,7 +99,7 @@ def find_episodes(
     is_near = rolling_mean(is_busy & low, length) > 0
     is_hollow = is_near & ~(used < limits.busy) & (_is_little_done(share, active, dram, limits) | np.isnan(used))
     shortest = limits.shortest_seconds(series)
-    spans = bins.mask_to_spans(is_hollow, max(MEAN_SECONDS.value, 2 * bins.width), shortest)
+    spans = bins.mask_to_spans(is_hollow, max(MEAN_SECONDS, 2 * bins.width), shortest)
     device = series.device.id
     spans = intervals.difference(
         spans, intervals.collect_finding_spans(context.findings_on(device), device, EXPLAINING_KINDS)
@@ -135,8 +133,8 @@ def _is_little_done(share: FloatArray, active: FloatArray, dram: FloatArray, lim
 
     Multiprocessors that all spin are active and draw next to nothing.
     """
-    idling = share < np.where(np.isnan(active), limits.power, STILL.value)
-    return np.asarray((active < ACTIVE.value) | (idling & ~(dram >= BUSY_DRAM.value)), dtype=np.bool_)
+    idling = share < np.where(np.isnan(active), limits.power, STILL)
+    return np.asarray((active < ACTIVE.value) | (idling & ~(dram >= BUSY_DRAM)), dtype=np.bool_)
 
 
 def _find_explained_rows(series: DeviceSeries, scale: PowerOfLimit | None) -> BoolArray:
@@ -145,5 +143,5 @@ def _find_explained_rows(series: DeviceSeries, scale: PowerOfLimit | None) -> Bo
     capped = find_event_rows(series, "sw_power_cap")
     if scale is None:
         return capped
-    slow = clock < LOW_CLOCK.value * highest
-    return capped | (slow & (scale.share >= AT_IDLE.value))
+    slow = clock < LOW_CLOCK * highest
+    return capped | (slow & (scale.share >= AT_IDLE))

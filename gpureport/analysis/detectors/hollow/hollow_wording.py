@@ -49,9 +49,9 @@ def describe_episodes(
 
 
 def _describe_signs(signs: HollowSigns) -> str:
-    if np.isnan(signs.power_share) or (not np.isnan(signs.active) and signs.power_share >= STILL.value):
+    if np.isnan(signs.power_share) or (not np.isnan(signs.active) and signs.power_share >= STILL):
         return f"with {phrases.percent(signs.active)} of the multiprocessors active"
-    return "at near-idle power" if signs.power_share < STILL.value else "at low power"
+    return "at near-idle power" if signs.power_share < STILL else "at low power"
 
 
 def _describe_cause(signs: HollowSigns, cause: str | None, everybody: Sequence[str]) -> str:

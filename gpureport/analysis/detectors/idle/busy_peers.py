@@ -9,13 +9,12 @@ from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.stretch_means import average_stretches, find_stretch_rows
-from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Interval
 
 POWER = "gpu_power_watts"
-HANG = pragmatic(60.0, "s", "ranks of one job do not wait this long for each other")
-PEERS = pragmatic(0.9, "1", "share of the gap in which another GPU worked, with room for its own pauses")
+HANG = 60.0  # s; ranks of one job do not wait this long for each other
+PEERS = 0.9  # share of the gap in which another GPU worked, with room for its own pauses
 _AT_WORK = 0.5
 """Utilisation above which a GPU works more than not."""
 _MOST_ROWS = 2**20
@@ -66,8 +65,8 @@ def find_peer_activity(
         ends=np.array([gap.end for _, gap in every], dtype=np.int64),
     )
     seconds = (gaps.ends - gaps.starts) / 1e6
-    long = np.flatnonzero(seconds >= HANG.value)
-    busy = long[_measure_longest_work(peers, gaps.select(long), still) >= PEERS.value * seconds[long]]
+    long = np.flatnonzero(seconds >= HANG)
+    busy = long[_measure_longest_work(peers, gaps.select(long), still) >= PEERS * seconds[long]]
     activities = dict(zip(busy.tolist(), _measure_activity(peers, gaps.select(busy)), strict=True))
     places = iter(range(len(every)))
     return {device: [activities.get(next(places)) for _ in own] for device, own in gaps_by_device.items()}

@@ -29,8 +29,8 @@ SPINNING = pragmatic(0.99, "1", "a rank that waits in a collective keeps a kerne
 COLLECTIVE = pragmatic(0.9, "1", "waiting ranks draw less than working ones")
 LONG_IOWAIT = literature(0.15, "1", "SageMaker Debugger asks for 50% of one core's time; over all cores it is diluted")
 DISK = pragmatic(10e6, "By/s", "less than a slow disk gives")
-RISE = pragmatic(3.0, "1", "times the median rate of the job")
-COINCIDE = pragmatic(0.5, "1", "share of a metric's moments in gaps; fewer are chance")
+RISE = 3.0  # times the median rate of the job
+COINCIDE = 0.5  # share of a metric's moments in gaps; fewer are chance
 FREED = pragmatic(0.5, "1", "share of the gap; a process takes memory long before its first work")
 
 
@@ -154,7 +154,7 @@ def _find_event_causes(events: Sequence[JobEvents], gaps: Sequence[Interval], ne
         first, stop = np.searchsorted(each.times, starts), np.searchsorted(each.times, ends)
         begun, ended = (np.bincount(edges, minlength=len(each.times) + 1) for edges in (first, stop))
         inside = np.cumsum(begun - ended)[:-1] > 0
-        if inside.mean() < COINCIDE.value:
+        if inside.mean() < COINCIDE:
             continue
         what = Evidence(metric=each.source, statistic="moments of the run", observed=float(len(each.times)), unit="")
         for place in np.flatnonzero(stop > first).tolist():
@@ -166,12 +166,12 @@ def _judge_hosts(gap: Interval, hosts: Sequence[_HostRates]) -> Cause | None:
     """Return the cause by the host: much writing is a checkpoint, reading or waiting for storage is `io`."""
     for host in hosts:
         read, written = _average_rate(host.series, READS, gap), _average_rate(host.series, WRITES, gap)
-        if written > read and written >= max(DISK.value, RISE.value * host.writes):
+        if written > read and written >= max(DISK.value, RISE * host.writes):
             return Cause(name="checkpoint", evidence=(compare_with_limit(WRITES, "mean", written, ">=", DISK),))
         waited = _average_in_gap(host.series, IOWAIT, gap)
         if waited >= LONG_IOWAIT.value:
             return Cause(name="io", evidence=(compare_with_limit(IOWAIT, "mean", waited, ">=", LONG_IOWAIT),))
-        if read >= max(DISK.value, RISE.value * host.reads):
+        if read >= max(DISK.value, RISE * host.reads):
             return Cause(name="io", evidence=(compare_with_limit(READS, "mean", read, ">=", DISK),))
     return None
 

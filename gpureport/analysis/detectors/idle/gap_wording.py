@@ -82,6 +82,7 @@ def report_invisible_gaps(series: DeviceSeries, shortest: float) -> Iterator[Not
             ),
             amounts=(missing_metrics.length_of(period), missing_metrics.length_of(shortest)),
             recording="a trace of the job (nsys profile, or the profiler of the framework)",
+            code="refresh_too_slow",
         )
 
 
@@ -95,7 +96,7 @@ def describe_gap(series: DeviceSeries, gap: Interval, cause: str) -> str:
         return f"{idle} from the first sample on, while other GPUs worked."
     if gap.end + series.shift >= series.times[-1]:
         return f"{idle} to the last sample, while other GPUs worked."
-    if gap.seconds >= jobs.FREE_BETWEEN_JOBS.value and not jobs.records_occupancy(series):
+    if gap.seconds >= jobs.FREE_BETWEEN_JOBS and not jobs.records_occupancy(series):
         return f"{idle} between two stretches of work; whether a job used it is not known."
     return f"{idle} mid-job."
 

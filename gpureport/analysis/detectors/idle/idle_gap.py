@@ -32,7 +32,7 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals import gpu_loss_times, idle_runs
 from gpureport.analysis.signals.idle_runs import IdleRun
 from gpureport.analysis.signals.waits import waiting_gpus
-from gpureport.analysis.thresholds import pragmatic, vendor
+from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _UNUSED = "unused"
@@ -160,38 +160,20 @@ class IdleGap(Rule):
     idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")
     still: Threshold = pragmatic(0.12, "1", "one stray kernel of 0.1 s in a 1-s window stays below it")
     shortest: Threshold = idle_runs.SHORTEST
-    bridge: ClassVar[Threshold] = idle_runs.BRIDGE_SECONDS
-    bridge_busy: ClassVar[Threshold] = idle_runs.BRIDGE_BUSY
-    bridge_ratio: ClassVar[Threshold] = idle_runs.BRIDGE_RATIO
-    null: ClassVar[Threshold] = idle_runs.NULL_SECONDS
-    chance: ClassVar[Threshold] = idle_runs.CHANCE
-    neighbours: ClassVar[Threshold] = idle_runs.NEIGHBOURS
     resting: ClassVar[Threshold] = rest_to_work_power.RESTING_LEVEL
-    coarse: ClassVar[Threshold] = vendor(
-        2.0, "s", "NVML: a utilisation value covers at most 1 s; further apart are point samples"
-    )
-    hang: ClassVar[Threshold] = busy_peers.HANG
-    peers: ClassVar[Threshold] = busy_peers.PEERS
+    coarse: ClassVar[float] = 2.0  # s; NVML: a utilisation value covers at most 1 s; further apart are point samples
     spinning: ClassVar[Threshold] = gap_causes.SPINNING
     collective: ClassVar[Threshold] = gap_causes.COLLECTIVE
     iowait: ClassVar[Threshold] = gap_causes.LONG_IOWAIT
     disk: ClassVar[Threshold] = gap_causes.DISK
-    rise: ClassVar[Threshold] = gap_causes.RISE
-    coincide: ClassVar[Threshold] = gap_causes.COINCIDE
     freed: ClassVar[Threshold] = gap_causes.FREED
-    mostly: ClassVar[Threshold] = pragmatic(
-        0.50, "1", "share of the job; checkpoints and ends of epochs take less time than the work between them"
-    )
-    starts: ClassVar[Threshold] = periodicity.STARTS
-    strict: ClassVar[Threshold] = periodicity.STRICT
-    loose: ClassVar[Threshold] = periodicity.LOOSE
-    many: ClassVar[Threshold] = periodicity.MANY
+    # share of the job; checkpoints and ends of epochs take less time than the work between them
+    mostly: ClassVar[float] = 0.50
     agree: ClassVar[Threshold] = periodicity.AGREE
-    few: ClassVar[Threshold] = periodicity.FEW
     agree_few: ClassVar[Threshold] = periodicity.AGREE_FEW
     warning: Threshold = pragmatic(0.02, "1", "share of the job above which gaps are worth a change")
     problem: Threshold = pragmatic(0.20, "1", "share of the job above which gaps decide its cost")
-    many_bursts: ClassVar[Threshold] = pragmatic(10.0, "rows", "fewer gaps do not show how work comes")
+    many_bursts: ClassVar[float] = 10.0  # rows; fewer gaps do not show how work comes
     burst: ClassVar[Threshold] = pragmatic(
         60.0, "s", "training works for minutes between two pauses, a service for its requests"
     )
@@ -223,7 +205,7 @@ class IdleGap(Rule):
             severity = min(
                 self._rate_severity(share), max(gap.severity for gap in stall.gaps), key=list(Severity).index
             )
-            agree = periodicity.AGREE_FEW if stall.gap_count < periodicity.FEW.value else periodicity.AGREE
+            agree = periodicity.AGREE_FEW if stall.gap_count < periodicity.FEW else periodicity.AGREE
             yield stall_grouping.build_stall_finding(context, stall, share, severity, agree)
 
     def _find_candidates(self, context: Context, window: Interval, device: str) -> list[GapCandidate]:
@@ -250,7 +232,7 @@ class IdleGap(Rule):
                 _skip_startup(context, job, device),
                 shortest=shortest,
                 resting=rest_to_work_power.RESTING_LEVEL.value,
-                coarse=series.interval > self.coarse.value,
+                coarse=series.interval > self.coarse,
             )
         ]
 
@@ -299,8 +281,8 @@ class IdleGap(Rule):
 
         Gaps of one period count as requests only if they take most of the job, since requests have no period.
         """
-        open_causes = {"unknown", "periodic"} if lost >= self.mostly.value else {"unknown"}
-        if len(gaps) < self.many_bursts.value or any(cause.name not in open_causes for cause in causes):
+        open_causes = {"unknown", "periodic"} if lost >= self.mostly else {"unknown"}
+        if len(gaps) < self.many_bursts or any(cause.name not in open_causes for cause in causes):
             return causes
         work = [(after.start - before.end) / 1e6 for before, after in pairwise(gaps)]
         long_work = float(np.quantile(work, _NEARLY_ALL))

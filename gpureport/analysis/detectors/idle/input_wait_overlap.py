@@ -12,12 +12,11 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.idle_runs import IdleRun
 from gpureport.analysis.signals.waits import waiting_gpus
-from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Interval
 
 _LONE = 1.5
 """Intervals a single sample may speak for, with jitter."""
-_OWN_GAP = pragmatic(4.0, "rows", "fewer idle readings in a row are usual while waiting for input")
+_OWN_GAP = 4.0  # rows; fewer idle readings in a row are usual while waiting for input
 """Readings from which on an idle run within an episode of waiting is a gap of its own."""
 
 
@@ -87,7 +86,7 @@ def _is_part_of_wait(part: GapCandidate, resting: float) -> bool:
     """Whether a part is of the ups and downs of an episode, as far as point samples tell: short, or not at rest."""
     run = part.run
     busy = run.highest_power is not None and run.highest_power > resting
-    return part.is_wait and (busy or run.samples < max(_OWN_GAP.value, run.needed))
+    return part.is_wait and (busy or run.samples < max(_OWN_GAP, run.needed))
 
 
 def _cut_to_longest_outside(series: DeviceSeries, episodes: Spans, part: GapCandidate, least: float) -> GapCandidate:

@@ -13,12 +13,12 @@ _SINGLE = 0.5
 """Share of the agreeing distances that are one period long, at least: else any short distance divides the others."""
 
 
-STARTS = pragmatic(4.0, "rows", "fewer gaps are no period")
-STRICT = pragmatic(0.04, "1", "of the period; a few distances agree so closely only by a cause")
-LOOSE = pragmatic(0.10, "1", "of the period, from seven gaps on: steps and checkpoints vary")
-MANY = pragmatic(7.0, "rows", "so many gaps do not fall into step by chance")
+STARTS = 4.0  # rows; fewer gaps are no period
+STRICT = 0.04  # of the period; a few distances agree so closely only by a cause
+LOOSE = 0.10  # of the period, from seven gaps on: steps and checkpoints vary
+MANY = 7.0  # rows; so many gaps do not fall into step by chance
 AGREE = pragmatic(0.75, "1", "share of the distances; other gaps may lie between")
-FEW = pragmatic(10.0, "rows", "with fewer, chance agrees in three of four distances too often")
+FEW = 10.0  # rows; with fewer, chance agrees in three of four distances too often
 AGREE_FEW = pragmatic(0.90, "1", "distances that vary by 30% pass in 3 of 100 simulated jobs at most, with 75% in 11")
 
 
@@ -37,10 +37,10 @@ def find_period(starts: IntArray) -> Period | None:
     Args:
         starts: when each began, in microseconds, rising.
     """
-    if len(starts) < STARTS.value:
+    if len(starts) < STARTS:
         return None
     distances = np.diff(starts) / 1e6
-    tolerance = LOOSE.value if len(starts) >= MANY.value else STRICT.value
+    tolerance = LOOSE if len(starts) >= MANY else STRICT
     ranks = np.linspace(0, len(distances) - 1, min(len(distances), _CANDIDATES)).round().astype(np.int64)
     fitting = [
         found
@@ -48,7 +48,7 @@ def find_period(starts: IntArray) -> Period | None:
         if (found := _fit_period(distances, one, tolerance))
     ]
     agreeing, seconds = max(fitting, default=(0.0, 0.0))
-    if not fitting or agreeing < (AGREE_FEW.value if len(starts) < FEW.value else AGREE.value):
+    if not fitting or agreeing < (AGREE_FEW.value if len(starts) < FEW else AGREE.value):
         return None
     is_multiple = _find_multiples(distances, seconds, tolerance)
     return Period(

@@ -29,7 +29,7 @@ from gpureport.analysis.rules.kind_description import AdvicePath, KindDescriptio
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.analysis.signals import gpu_loss_times
-from gpureport.analysis.thresholds import literature, pragmatic, vendor
+from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _STARTUP = (
@@ -100,18 +100,13 @@ class StartupIdle(Rule):
     late: ClassVar[Threshold] = pragmatic(5.0, "s", "with another GPU at work, the framework has been imported")
     long: Threshold = literature(1200.0, "s", "SageMaker Debugger, MaxInitializationTime: 20 min")
     share: Threshold = pragmatic(0.05, "1", "share of the run that is worth a change")
-    bursts: ClassVar[Threshold] = pragmatic(0.05, "1", "more work than a few autotuning kernels")
+    bursts: ClassVar[float] = 0.05  # more work than a few autotuning kernels
     light: Threshold = pragmatic(0.2, "1", "share of time above 5%; a display or a monitor shows less")
-    lone: ClassVar[Threshold] = vendor(
-        2.0, "s", "NVML: a utilisation value covers at most 1 s; one alone proves no longer rest"
-    )
+    lone: ClassVar[float] = 2.0  # s; NVML: a utilisation value covers at most 1 s; one alone proves no longer rest
     unused: Threshold = pragmatic(0.9, "1", "share of time at 5% and less; with less of it the job does use the GPU")
-    along: ClassVar[Threshold] = pragmatic(
-        0.25, "1", "share of time at 5% and less: start-up and pauses of a job that works a little all along"
-    )
-    blurred: ClassVar[Threshold] = pragmatic(
-        0.1, "1", "share of the length; where its end is less certain, both limits are given"
-    )
+    # share of time at 5% and less: start-up and pauses of a job that works a little all along
+    along: ClassVar[float] = 0.25
+    blurred: ClassVar[float] = 0.1  # share of the length; where its end is less certain, both limits are given
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield start-up, late starts of single GPUs, and tail, each at most once."""
@@ -166,7 +161,7 @@ class StartupIdle(Rule):
             return
         log = context.whole_log
         readings = count_most_readings(log, interval, devices)
-        if readings < certainty.FEW_READINGS and step > self.lone.value:
+        if readings < certainty.FEW_READINGS and step > self.lone:
             # the start of the job is judged all the same where one GPU may have begun a reading later
             if not devices:
                 yield _report_single_reading(kind, step)
@@ -190,7 +185,7 @@ class StartupIdle(Rule):
         yield Finding(
             kind=kind,
             severity=Severity.WARNING if is_long else Severity.INFO,
-            confidence=confidence if bursts <= self.bursts.value and light <= self.light.value else Confidence.LOW,
+            confidence=confidence if bursts <= self.bursts and light <= self.light.value else Confidence.LOW,
             devices=devices,
             intervals=(interval,),
             evidence=(
@@ -208,7 +203,7 @@ class StartupIdle(Rule):
         )
 
     def _describe_light_work(self, bursts: float, light: float) -> str:
-        if bursts > self.bursts.value:
+        if bursts > self.bursts:
             return f" Short bursts filled {phrases.percent(bursts)} of it."
         if light > self.light.value:
             return f" Light work may fill {phrases.percent(light)} of it."
@@ -231,12 +226,12 @@ class StartupIdle(Rule):
         anchor = interval.start if kind == "startup_idle" else interval.end
         shortest, longest = abs(inner - anchor) / 1e6 - free, abs(outer - anchor) / 1e6 - free
         step = context.recording.run.interval or 0.0
-        is_blurred = longest - shortest > self.blurred.value * interval.seconds
-        return (shortest, longest) if step > self.lone.value and is_blurred else None
+        is_blurred = longest - shortest > self.blurred * interval.seconds
+        return (shortest, longest) if step > self.lone and is_blurred else None
 
     def _works_all_along(self, context: Context, device: str) -> bool:
         sampled = measure_resting_seconds(context, context.whole, (device,), np.inf)
-        return measure_resting_seconds(context, context.whole, (device,), IDLE_RATIO) <= self.along.value * sampled
+        return measure_resting_seconds(context, context.whole, (device,), IDLE_RATIO) <= self.along * sampled
 
     def _judge_job_without_work(self, context: Context) -> Iterator[Finding | NotJudged]:
         whole, gpus = context.whole, context.gpus()
@@ -292,4 +287,5 @@ def _report_single_reading(kind: str, step: float) -> NotJudged:
         template=f"there is only one reading {edge}, and samples are {{}} apart",
         amounts=(missing_metrics.length_of(step),),
         recording="a log with samples 5 s apart or less",
+        code="single_reading",
     )

@@ -26,10 +26,7 @@ class LowUseRule(Rule):
     gpu: Threshold = low_use.BELOW
     idle: Threshold = low_use.IDLE
     over: ClassVar[Threshold] = low_use.OVER
-    rows: ClassVar[Threshold] = low_use.ROWS
     shortest: Threshold = low_use.SHORTEST
-    fewest: ClassVar[Threshold] = low_use.FEWEST
-    watched: ClassVar[Threshold] = low_use.WATCHED
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding for each group of GPUs that the kind covers."""

@@ -107,13 +107,11 @@ class UnusedGpu(Rule):
         if job.seconds < shortest.value:
             return missing_metrics.too_short(_KIND, job.seconds, shortest.value, "other GPUs worked for")
         if recorded and _average_utilisation(series) > ACTIVE.value:
-            return _report_unjudged(
-                device, f"it was used at times, {phrases.percent(_average_utilisation(series))} on average"
-            )
+            reason = f"it was used at times, {phrases.percent(_average_utilisation(series))} on average"
+            return _report_unjudged(device, reason, code="used_at_times")
         if draws_working_power(series, self.power_at_work):
-            return _report_unjudged(
-                device, f"it drew {np.nanmean(series.values(POWER)):.0f} W on average, as a GPU at work does"
-            )
+            reason = f"it drew {np.nanmean(series.values(POWER)):.0f} W on average, as a GPU at work does"
+            return _report_unjudged(device, reason, code="drew_power_of_work")
         metric = UTILISATION if recorded else _MEMORY
         rows = np.arange(len(series))[series.rows_between(job.start, job.end + 1)]
         rows = rows[series.known_rows(metric)[rows]]
@@ -121,7 +119,8 @@ class UnusedGpu(Rule):
         seconds = float(series.seconds[rows].sum())
         if readings < certainty.SURE_READINGS or seconds < shortest.value / 2:
             amounts = missing_metrics.count_of(readings, "sample"), missing_metrics.length_of(seconds)
-            return _report_unjudged(device, "only {} over {} show what it did while other GPUs worked", *amounts)
+            reason = "only {} over {} show what it did while other GPUs worked"
+            return _report_unjudged(device, reason, *amounts, code=missing_metrics.TOO_FEW_SAMPLES)
         return None
 
     def _build_finding(
@@ -189,9 +188,11 @@ def _average_utilisation(series: DeviceSeries) -> float:
     return float(np.nanmean(series.values(UTILISATION)))
 
 
-def _report_unjudged(device: str, reason: str, *amounts: Amount) -> NotJudged:
+def _report_unjudged(device: str, reason: str, *amounts: Amount, code: str) -> NotJudged:
     template, recording = reason if amounts else "", "a log of the whole job with all GPUs in it"
-    return NotJudged(kind=_KIND, device=device, reason=reason, recording=recording, template=template, amounts=amounts)
+    return NotJudged(
+        kind=_KIND, device=device, reason=reason, recording=recording, template=template, amounts=amounts, code=code
+    )
 
 
 def _find_most_memory(series: DeviceSeries, job: Interval) -> int | None:

@@ -18,6 +18,7 @@ def withdraw_headroom(findings: Sequence[Finding]) -> tuple[list[Finding], list[
             device=None,
             reason="memory keeps growing, so its peak does not say what the job needs",
             recording=RECORDING,
+            code="memory_keeps_growing",
         )
         for found in withdrawn
     ]

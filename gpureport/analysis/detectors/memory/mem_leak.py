@@ -83,7 +83,7 @@ class MemLeak(Rule):
     settled: Threshold = pragmatic(0.2, "1", "share of the job in which a caching allocator still warms up")
     growth: Threshold = pragmatic(0.02, "1", "of the memory; library contexts grow by less")
     quarter: Threshold = pragmatic(0.35, "1", "of the mean rate; what fills up grows slower and slower")
-    fewest: ClassVar[Threshold] = pragmatic(20.0, "rows", "five samples a quarter, for a median each")
+    fewest: ClassVar[float] = 20.0  # rows; five samples a quarter, for a median each
     released: Threshold = pragmatic(0.5, "1", "of the memory in use; another process or a restart begins below it")
     soon: Threshold = pragmatic(86_400.0, "s", "a job that goes on for a day runs out of memory")
 
@@ -102,13 +102,14 @@ class MemLeak(Rule):
     def _judge_gpu(self, context: Context, series: DeviceSeries) -> Iterator[Finding | NotJudged]:
         times, used = self._find_settled_memory(context, series)
         readings = len(times)
-        if readings < self.fewest.value:
+        if readings < self.fewest:
             yield NotJudged(
                 kind=_KIND,
                 device=series.device.id,
-                template=f"only {{}} of GPU memory after start-up; at least {self.fewest.value:g} are needed",
+                template=f"only {{}} of GPU memory after start-up; at least {self.fewest:g} are needed",
                 amounts=(missing_metrics.count_of(readings, "sample"),),
                 recording="a longer log of the whole job, or more frequent samples",
+                code=missing_metrics.TOO_FEW_SAMPLES,
             )
             return
         found = _measure_growth(times, used, series)
@@ -208,6 +209,7 @@ def _report_preallocated(device: str) -> NotJudged:
         kind=_KIND,
         device=device,
         reason="memory was reserved at once, so what the job uses of it is not known",
+        code=missing_metrics.MEMORY_RESERVED,
         recording=(
             "a run without preallocation (JAX: XLA_PYTHON_CLIENT_PREALLOCATE=false, TensorFlow: "
             "TF_FORCE_GPU_ALLOW_GROWTH=true)"

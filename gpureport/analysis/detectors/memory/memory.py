@@ -85,7 +85,7 @@ class Memory(Rule):
         0.60, "1", "JAX documentation: 75% is taken at once by default; TensorFlow takes nearly all"
     )
     steady: ClassVar[Threshold] = pragmatic(0.012, "1", "library contexts still grow after the step")
-    trim: ClassVar[Threshold] = pragmatic(2.0, "s", "the allocation itself takes a moment")
+    trim: ClassVar[float] = 2.0  # s; the allocation itself takes a moment
     shortest: Threshold = pragmatic(60.0, "s", "shorter holding is no policy of an allocator")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -170,7 +170,7 @@ class Memory(Rule):
         level = used[at]
         released = np.flatnonzero(used[at:] < level / 2)
         end = at + (int(released[0]) if len(released) else len(used) - at)
-        trim = max(self.trim.value, series.interval * 1.01) * 1e6
+        trim = max(self.trim, series.interval * 1.01) * 1e6
         if (used[end:][times[end:] >= times[end - 1] + trim][:1] > jobs.PROCESS_MEMORY.value).any():
             # given back by a process that goes on
             return float(rise[at]) / total, 1.0

@@ -50,7 +50,7 @@ class ZombieMemory(Rule):
     held: Threshold = pragmatic(0.5, "1", "a process that ends gives back all of it; a context alone is far less")
     idle: Threshold = pragmatic(120.0, "s", "saving results and tearing down takes less")
     least: Threshold = pragmatic(2.0**30, "By", "less is a context, a display or a monitor")
-    before: ClassVar[Threshold] = pragmatic(10.0, "s", "a log that begins with the job shows it no earlier")
+    before: ClassVar[float] = 10.0  # s; a log that begins with the job shows it no earlier
     core: Threshold = pragmatic(0.9, "1", "one process at work keeps a core full")
     load: Threshold = pragmatic(0.5, "1", "of the load during the job; what is left of a dead job does not compute")
 
@@ -77,7 +77,7 @@ class ZombieMemory(Rule):
         peak, last = float(np.nanmax(used)), known[-1]
         is_late = series.times[last] - rest.start >= self.idle.value * 1e6
         first = known[0]
-        is_early = window.start - series.times[first] >= self.before.value * 1e6
+        is_early = window.start - series.times[first] >= self.before * 1e6
         was_there = is_early and used[first] > self.held.value * peak
         return bool(is_late and not was_there and used[last] > self.held.value * peak and peak >= self.least.value)
 

@@ -85,12 +85,13 @@ class OversizedGpu(Rule):
         if seconds < self.shortest.value:
             yield missing_metrics.too_short(_KIND, seconds, self.shortest.value, "the job worked for")
         elif any(context.findings("mem_prealloc", name) for name in names):
-            yield _report_unjudged("memory was reserved at once, so the real need is not known", _ON_DEMAND)
+            reason = "memory was reserved at once, so the real need is not known"
+            yield _report_unjudged(reason, _ON_DEMAND, missing_metrics.MEMORY_RESERVED)
         elif known is None or _look_up_size(known) is None:
             model = peers[0].device.model
             reason = f"the GPU table does not say how fast {model or 'this GPU'} is"
             # a model that the table lacks stays unknown, whatever is recorded
-            yield _report_unjudged(reason, "" if model else RECORD)
+            yield _report_unjudged(reason, "" if model else RECORD, "gpu_not_in_table")
         elif any(peak is None for peak in peaks) or not all(totals):
             yield missing_metrics.not_recorded(_KIND, None, _USED, "gpu_memory_total_bytes")
         else:
@@ -180,5 +181,5 @@ def _average_utilisation(context: Context, series: DeviceSeries) -> float:
     return float(np.nanmean(used)) if len(used) and not np.isnan(used).all() else 1.0
 
 
-def _report_unjudged(reason: str, recording: str) -> NotJudged:
-    return NotJudged(kind=_KIND, device=None, reason=reason, recording=recording)
+def _report_unjudged(reason: str, recording: str, code: str) -> NotJudged:
+    return NotJudged(kind=_KIND, device=None, reason=reason, recording=recording, code=code)

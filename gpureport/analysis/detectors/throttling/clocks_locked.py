@@ -21,7 +21,7 @@ from gpureport.analysis.signals.clock_signals import (
     gather_signals,
     list_event_metrics,
 )
-from gpureport.analysis.thresholds import pragmatic, vendor
+from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 
 _KIND = "clocks_locked"
@@ -84,10 +84,8 @@ class ClocksLocked(Rule):
 
     held: Threshold = pragmatic(0.5, "1", "share of busy time; a setting made for the job holds for most of it")
     fewest: Threshold = pragmatic(5.0, "rows", "a bit is read at a moment")
-    steady: ClassVar[Threshold] = pragmatic(
-        30.0, "rows", "without the driver's word: so many equal samples are not chance"
-    )
-    step: ClassVar[Threshold] = vendor(7.5e6, "Hz", "half a step of NVIDIA's clocks, which are 15 MHz apart")
+    steady: ClassVar[float] = 30.0  # rows; without the driver's word: so many equal samples are not chance
+    step: ClassVar[float] = 7.5e6  # Hz; half a step of NVIDIA's clocks, which are 15 MHz apart
     below: Threshold = pragmatic(0.9, "1", "of the highest; many boards never reach that for want of voltage")
     highest: Threshold = pragmatic(0.98, "1", "of the highest; a setting above it costs nothing")
     power_free: Threshold = pragmatic(0.9, "1", "of the power limit; nearer to it power sets the clock")
@@ -107,6 +105,7 @@ class ClocksLocked(Rule):
                     template="{}; the clock of an idle GPU says nothing",
                     amounts=(missing_metrics.count_of(busy, "busy sample"),),
                     recording="a log of the job at work, with at least 5 samples",
+                    code="too_few_busy_samples",
                 )
             else:
                 settings += [one for one in [self._find_setting(series, signals)] if one is not None]
@@ -136,10 +135,10 @@ class ClocksLocked(Rule):
         """Whether the clock of busy samples stands still below the highest, with no other reason for it."""
         rows = signals.busy & ~np.isnan(signals.clock) & ~find_event_rows(series, *_HELD)
         limited = signals.power >= self.power_free.value * signals.power_limit
-        if limited[rows].any() or rows.sum() < max(self.steady.value, self.below.value * signals.busy.sum()):
+        if limited[rows].any() or rows.sum() < max(self.steady, self.below.value * signals.busy.sum()):
             return False
         low, high = np.quantile(signals.clock[rows], [0.01, 0.99])
-        return bool(high - low <= self.step.value and ratio < self.below.value)
+        return bool(high - low <= self.step and ratio < self.below.value)
 
     def _build_finding(self, context: Context, settings: list[_ClockSetting]) -> Finding:
         lowest = min(settings, key=lambda one: 1.0 if np.isnan(one.ratio) else one.ratio)

@@ -25,10 +25,10 @@ FALL = pragmatic(
 )
 """Share by which every other GPU must draw less for its wait to be likely."""
 
-_FEWEST = pragmatic(10.0, "rows", "fewer busy samples do not make a mean")
+_FEWEST = 10.0  # rows; fewer busy samples do not make a mean
 """Busy samples that a mean power takes, both while the other was slowed and else."""
 
-HOTTER = pragmatic(8.0, "Cel", "a GPU this much hotter than its peers has a cooling fault of its own")
+HOTTER = 8.0  # Cel; a GPU this much hotter than its peers has a cooling fault of its own
 """By how much a GPU must be hotter than the others for that to be said."""
 
 _MOST_COMPARED = 64
@@ -88,7 +88,7 @@ def _measure_power_fall(series: DeviceSeries, spans: Spans, work: Interval) -> f
     busy &= (series.times >= work.start) & (series.times <= work.end)
     inside = intervals.overlap_seconds(series.start, series.end, spans) > 0
     meanwhile, usual = power[busy & inside], power[busy & ~inside]
-    if min(len(meanwhile), len(usual)) < _FEWEST.value or usual.mean() <= 0:
+    if min(len(meanwhile), len(usual)) < _FEWEST or usual.mean() <= 0:
         return None
     return 1 - float(meanwhile.mean() / usual.mean())
 
@@ -104,4 +104,4 @@ def describe_hotter_than_peers(series: DeviceSeries, gpus: Sequence[DeviceSeries
         return ""
     excess = own - float(np.median(known))
     whom = "the other GPUs" if len(peers) == len(others) else f"{len(known)} of the other GPUs"
-    return f" It was {excess:.0f} °C hotter than {whom}." if excess > HOTTER.value else ""
+    return f" It was {excess:.0f} °C hotter than {whom}." if excess > HOTTER else ""

@@ -124,7 +124,7 @@ class PowerLimits(Rule):
         if not is_direct and (np.isnan(signals.power).all() or np.isnan(signals.power_limit).all()):
             reason = "neither clock event reasons nor power and its limit were recorded"
             metrics = ["clock_event_sw_power_cap", "gpu_power_limit_watts"]
-            yield missing_metrics.unjudged("power_cap", device, reason, metrics)
+            yield missing_metrics.unjudged("power_cap", device, reason, metrics, code="signals_not_recorded")
             return
         if whole.seconds < self.shortest.value:
             yield missing_metrics.too_short("power_cap", whole.seconds, self.shortest.value)
@@ -192,7 +192,7 @@ class PowerLimits(Rule):
         if len(limits) == 0 or default is None:
             reason = "the power limit or its default is not known"
             metrics = ["gpu_power_limit_watts", "gpu_power_limit_default_watts"]
-            yield missing_metrics.unjudged("power_limited", device, reason, metrics)
+            yield missing_metrics.unjudged("power_limited", device, reason, metrics, code="unknown_power_limit")
             return
         limit = columns.median(limits)
         if limit >= self.lowered.value * default.watts:

@@ -16,7 +16,7 @@ from gpureport.analysis.signals.clock_signals import (
     find_event_rows,
     gather_signals,
 )
-from gpureport.analysis.thresholds import pragmatic, vendor
+from gpureport.analysis.thresholds import vendor
 from gpureport.columns import BoolArray, FloatArray
 
 THERMAL = ("sw_thermal_slowdown", "hw_thermal_slowdown")
@@ -26,21 +26,21 @@ REASONS = (*THERMAL, BRAKE, "hw_slowdown")
 _SETTLED_SAMPLES = 5
 
 
-COOL = pragmatic(4.0, "Cel", "cooler than this, heat no longer slows the GPU")
+COOL = 4.0  # Cel; cooler than this, heat no longer slows the GPU
 """Degrees below the temperature limit at which heat cannot lower clocks."""
-POWER_FREE = pragmatic(0.975, "1", "the next clock step takes 2 to 3% more power, which the limit would allow")
+POWER_FREE = 0.975  # the next clock step takes 2 to 3% more power, which the limit would allow
 """Mean power, of the limit, below which the power cap does not act."""
-POWER_CAPPED = pragmatic(0.99, "1", "this near the limit there is no power for a higher clock")
+POWER_CAPPED = 0.99  # this near the limit there is no power for a higher clock
 """Mean power, of the limit, from which on the cap acts and heat no longer does."""
-CLOCK_BACK = pragmatic(0.99, "1", "less than one clock step of 15 MHz below the reference")
+CLOCK_BACK = 0.99  # less than one clock step of 15 MHz below the reference
 """Mean clock, of the cool reference, from which on heat no longer lowers it."""
-SETTLED = pragmatic(10.0, "s", "power and clock vary with the load; at least 5 samples")
+SETTLED = 10.0  # s; power and clock vary with the load; at least 5 samples
 """Time over which these means are taken, at least."""
-HW_CLOCK_MAX = vendor(0.75, "1", "NVML: hardware slowdown halves the clock; P-state changes set the bit too")
+HW_CLOCK_MAX = 0.75  # NVML: hardware slowdown halves the clock; P-state changes set the bit too
 """Clock, of the highest, below which a hardware slowdown is real."""
 HW_CLOCK_DROP = vendor(0.65, "1", "NVML: hardware slowdown cuts the clock by a factor of 2 or more")
 """Clock, of the reference, below which only hardware cuts it."""
-HW_POWER = pragmatic(0.8, "1", "a GPU this far below its limit is not power-capped")
+HW_POWER = 0.8  # a GPU this far below its limit is not power-capped
 """Power, of the limit, below which such a cut is not the power cap."""
 
 
@@ -65,6 +65,7 @@ class ThrottledSamples:
         rows: rows detected by their own values, except those beside which the driver's counters rose.
         is_direct: whether event bits or counters show them.
         reason: why they could not be detected; empty if they could.
+        reason_code: the same in one word.
         missing_metrics: metrics that would show them.
         counted: what the driver counted, None where it counted nothing of this kind.
     """
@@ -72,6 +73,7 @@ class ThrottledSamples:
     rows: BoolArray
     is_direct: bool = True
     reason: str = ""
+    reason_code: str = ""
     missing_metrics: tuple[str, ...] = ()
     counted: CountedTime | None = None
 
@@ -102,7 +104,12 @@ class ThrottledSamples:
 def _report_unjudged(series: DeviceSeries, reason: str) -> ThrottledSamples:
     events = (f"clock_event_{name}" for name in (*THERMAL, "hw_slowdown"))
     missing = (*events, "gpu_sm_clock_hertz", "gpu_sm_clock_max_hertz", "gpu_power_limit_watts")
-    return ThrottledSamples(rows=np.zeros(len(series), dtype=np.bool_), reason=reason, missing_metrics=missing)
+    return ThrottledSamples(
+        rows=np.zeros(len(series), dtype=np.bool_),
+        reason=reason,
+        reason_code="signals_not_recorded",
+        missing_metrics=missing,
+    )
 
 
 def _name_missing_clock(signals: ClockSignals) -> str:
@@ -119,6 +126,7 @@ def _report_missing_clock(series: DeviceSeries, lacking: str) -> ThrottledSample
             f"a hardware slowdown was reported while the GPU was busy, and without {lacking} a cut cannot be told from "
             "a change of performance state, which sets the same bit"
         ),
+        reason_code="clock_not_recorded",
         missing_metrics=("clock_event_hw_power_brake_slowdown", "gpu_sm_clock_hertz", "gpu_sm_clock_max_hertz"),
     )
 
@@ -169,19 +177,19 @@ def _find_heated_rows(series: DeviceSeries, signals: ClockSignals, limits: Limit
     A power cap keeps power at its limit; heat lowers the clock further and leaves power unused. The load varies by
     more than that difference, so means around each sample decide between the two.
     """
-    cool = signals.busy & (signals.temperature < signals.temperature_limit - COOL.value)
+    cool = signals.busy & (signals.temperature < signals.temperature_limit - COOL)
     full = estimate_full_clock(signals.clock, cool)
     hot = signals.busy & (signals.temperature >= signals.temperature_limit - limits.near_limit)
     suspect = hot & (signals.clock < limits.clock_drop * full)
     if not suspect.any():
         return suspect
-    length = max(_SETTLED_SAMPLES, round(SETTLED.value / series.interval))
+    length = max(_SETTLED_SAMPLES, round(SETTLED / series.interval))
     clock, power = (
         rolling_mean(np.where(signals.busy, values, np.nan), length)
         for values in (signals.clock / full, signals.power / signals.power_limit)
     )
-    is_throttled = suspect & (clock < limits.clock_drop) & (power < POWER_FREE.value)
-    return _fill_between(is_throttled, ~hot | (clock >= CLOCK_BACK.value) | (power >= POWER_CAPPED.value))
+    is_throttled = suspect & (clock < limits.clock_drop) & (power < POWER_FREE)
+    return _fill_between(is_throttled, ~hot | (clock >= CLOCK_BACK) | (power >= POWER_CAPPED))
 
 
 def _fill_between(rows: BoolArray, ended: BoolArray) -> BoolArray:
@@ -197,7 +205,7 @@ def _fill_between(rows: BoolArray, ended: BoolArray) -> BoolArray:
 def detect_hardware_slowdown(series: DeviceSeries, signals: ClockSignals, _: Limits) -> ThrottledSamples:
     """Return the rows slowed by hardware for another reason than heat."""
     if are_events_recorded(series, BRAKE, "hw_slowdown"):
-        low = signals.clock < HW_CLOCK_MAX.value * signals.clock_max
+        low = signals.clock < HW_CLOCK_MAX * signals.clock_max
         brake = find_event_rows(series, BRAKE)
         umbrella = find_event_rows(series, "hw_slowdown") & signals.busy & ~find_event_rows(series, *THERMAL)
         if not brake.any() and umbrella.any() and (lacking := _name_missing_clock(signals)):
@@ -207,10 +215,10 @@ def detect_hardware_slowdown(series: DeviceSeries, signals: ClockSignals, _: Lim
     reason = _explain_missing_signals(series, signals)
     if reason:
         return _report_unjudged(series, reason)
-    cool = signals.temperature < signals.temperature_limit - COOL.value
+    cool = signals.temperature < signals.temperature_limit - COOL
     low = signals.clock < HW_CLOCK_DROP.value * estimate_full_clock(signals.clock, signals.busy & cool)
     return ThrottledSamples(
-        rows=signals.busy & low & cool & (signals.power < HW_POWER.value * signals.power_limit), is_direct=False
+        rows=signals.busy & low & cool & (signals.power < HW_POWER * signals.power_limit), is_direct=False
     )
 
 

@@ -83,17 +83,9 @@ class Throttling(Rule):
     counted: ClassVar[Threshold] = pragmatic(0.1, "s", "the driver counts exactly; less in a whole run costs nothing")
     clock_drop: Threshold = pragmatic(0.985, "1", "two clock steps of 15 MHz below the reference")
     near_limit: Threshold = pragmatic(2.0, "Cel", "the driver keeps the core a degree or two below the limit")
-    cool: ClassVar[Threshold] = throttled_samples.COOL
-    power_free: ClassVar[Threshold] = throttled_samples.POWER_FREE
-    power_capped: ClassVar[Threshold] = throttled_samples.POWER_CAPPED
-    clock_back: ClassVar[Threshold] = throttled_samples.CLOCK_BACK
-    settled: ClassVar[Threshold] = throttled_samples.SETTLED
-    hw_clock_max: ClassVar[Threshold] = throttled_samples.HW_CLOCK_MAX
     hw_clock_drop: ClassVar[Threshold] = throttled_samples.HW_CLOCK_DROP
-    hw_power: ClassVar[Threshold] = throttled_samples.HW_POWER
-    hotter: ClassVar[Threshold] = peers_in_step.HOTTER
     problem: Threshold = pragmatic(0.05, "1", "lost share of the job that is worth a repair")
-    lasting: ClassVar[Threshold] = pragmatic(0.5, "1", "slowed share of the job above which its cooling is too weak")
+    lasting: ClassVar[float] = 0.5  # slowed share of the job above which its cooling is too weak
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding for each GPU and kind with all its episodes."""
@@ -104,7 +96,13 @@ class Throttling(Rule):
                 throttled = throttled_samples.detect_samples(series, kind, limits)
                 needed = self._find_shortest(series)
                 if throttled.reason:
-                    yield missing_metrics.unjudged(kind, series.device.id, throttled.reason, throttled.missing_metrics)
+                    yield missing_metrics.unjudged(
+                        kind,
+                        series.device.id,
+                        throttled.reason,
+                        throttled.missing_metrics,
+                        code=throttled.reason_code,
+                    )
                 elif context.whole.seconds < needed and throttled.counted is None:
                     yield missing_metrics.too_short(kind, context.whole.seconds, needed)
                 elif len(
@@ -197,7 +195,7 @@ class Throttling(Rule):
         whole = max((context.window or context.whole).seconds, 1e-6)
         is_severe = (
             episodes.lost_seconds or 0.0
-        ) / whole >= self.problem.value or episodes.seconds / whole >= self.lasting.value
+        ) / whole >= self.problem.value or episodes.seconds / whole >= self.lasting
         severity = Severity.PROBLEM if is_severe or not episodes.is_heat else Severity.WARNING
         samples = series.count_readings("gpu_utilization_ratio", episodes.rows)
         is_cause_known = episodes.samples.is_direct and episodes.cause != throttle_wording.UNEXPLAINED

@@ -62,12 +62,13 @@ class FullPrecision(Rule):
         precision = precision_params.find_precision_param(context.recording.run.params_and_tags)
         is_reduced = precision is not None and not precision[1]
         if not context.active and not is_reduced:
-            yield _report_unjudged(None, "no GPU worked, so nothing shows how it computes")
+            yield _report_unjudged(None, "no GPU worked, so nothing shows how it computes", "no_gpu_worked")
         able = [name for name in context.active if self._has_tensor_cores(context, name)]
         for name in context.active:
             model = context.series[name].device.model
             if _find_capability(model) is None:
-                yield _report_unjudged(name, f"the compute capability of {model or 'the GPU'} is not known")
+                reason = f"the compute capability of {model or 'the GPU'} is not known"
+                yield _report_unjudged(name, reason, "unknown_compute_capability")
         tensor = {
             name: activity
             for name in able
@@ -78,12 +79,17 @@ class FullPrecision(Rule):
         uncounted = [] if is_reduced else [name for name in able if name not in tensor]
         if tensor:
             for name in uncounted:
-                yield _report_unjudged(name, "tensor activity was recorded of other GPUs only")
+                yield _report_unjudged(
+                    name, "tensor activity was recorded of other GPUs only", "recorded_of_other_gpus"
+                )
         elif uncounted and precision is None:
             is_counted = any(context.series[name].is_recorded(_TENSOR) for name in uncounted)
             brief = f"tensor activity was counted over less than {self.busy.value:.0f} s of work"
-            yield _report_unjudged(
-                None, brief if is_counted else "neither tensor activity nor the precision was recorded"
+            absent = "neither tensor activity nor the precision was recorded"
+            yield (
+                _report_unjudged(None, brief, "too_little_work")
+                if is_counted
+                else _report_unjudged(None, absent, "precision_not_recorded")
             )
         elif uncounted:
             yield self._build_finding(context, uncounted, None, precision)
@@ -135,5 +141,5 @@ def _find_capability(model: str | None) -> tuple[int, int] | None:
     return None if known is None else known.compute_capability
 
 
-def _report_unjudged(device: str | None, reason: str) -> NotJudged:
-    return NotJudged(kind=_KIND, device=device, reason=reason, recording=_RECORD)
+def _report_unjudged(device: str | None, reason: str, code: str) -> NotJudged:
+    return NotJudged(kind=_KIND, device=device, reason=reason, recording=_RECORD, code=code)

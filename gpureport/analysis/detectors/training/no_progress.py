@@ -57,22 +57,24 @@ class NoProgress(Rule):
         known = list(find_evaluations(context.recording))
         judged = [each for each in known if each.count >= self.fewest.value]
         if not judged:
-            reason = self._explain_unjudged(context, known)
-            yield NotJudged(kind=_KIND, device=None, reason=reason, recording=_RECORD)
+            reason, code = self._explain_unjudged(context, known)
+            yield NotJudged(kind=_KIND, device=None, reason=reason, recording=_RECORD, code=code)
             return
         last = max(judged, key=lambda each: int(each.times[each.best_row]))
         yield from self._judge_metric(context, last)
 
-    def _explain_unjudged(self, context: Context, known: Sequence[Evaluations]) -> str:
+    def _explain_unjudged(self, context: Context, known: Sequence[Evaluations]) -> tuple[str, str]:
+        """Return why no metric can be judged, and the code of that."""
         training = context.recording.training
         if not len(training):
-            return "no training metrics were recorded"
+            return "no training metrics were recorded", "no_training_metrics"
         if not columns.valid(training.column("timestamp")).any():
-            return "the training metrics were recorded without times"
+            return "the training metrics were recorded without times", missing_metrics.NO_TIMES
         if not known:
-            return "none of the training metrics is a validation metric"
+            return "none of the training metrics is a validation metric", "no_validation_metric"
         most = max(known, key=lambda each: each.count)
-        return f"{most.metric.name} has {phrases.count_of(most.count, 'evaluation')}, fewer than {self.fewest.value:g}"
+        count = phrases.count_of(most.count, "evaluation")
+        return f"{most.metric.name} has {count}, fewer than {self.fewest.value:g}", "too_few_evaluations"
 
     def _judge_metric(self, context: Context, metric: Evaluations) -> Iterator[Finding]:
         job = context.window or context.whole

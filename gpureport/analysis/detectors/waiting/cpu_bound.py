@@ -72,15 +72,13 @@ class CpuBound(Rule):
     gpu: Threshold = low_use.BELOW
     leave: Threshold = pragmatic(0.80, "1", "a wait goes on through a moment in which the GPU waits less")
     cpu: Threshold = pragmatic(0.75, "1", "loaders leave some cores free; a limit of 90% would miss most waits")
-    over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
-    bins: ClassVar[Threshold] = pragmatic(9.0, "rows", "fewer samples do not make a mean")
+    over: ClassVar[float] = 30.0  # s; averages over many training steps
+    bins: ClassVar[float] = 9.0  # rows; fewer samples do not make a mean
     shortest: Threshold = pragmatic(30.0, "s", "a shorter wait counts as a gap")
-    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "an interruption as long as the mean is taken over")
-    covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the CPU was not watched")
-    fed: ClassVar[Threshold] = pragmatic(
-        0.90, "1", "GPUs that work this much get their data in time: the CPU is not the limit"
-    )
-    apart: ClassVar[Threshold] = pragmatic(0.05, "1", "the load of a machine drifts by less")
+    bridge: ClassVar[float] = 30.0  # s; an interruption as long as the mean is taken over
+    covered: ClassVar[float] = 0.5  # below it the CPU was not watched
+    fed: ClassVar[float] = 0.90  # GPUs that work this much get their data in time: the CPU is not the limit
+    apart: ClassVar[float] = 0.05  # the load of a machine drifts by less
     own: ClassVar[Threshold] = pragmatic(0.5, "1", "most of what keeps the CPU busy is the job's own")
     job: ClassVar[Threshold] = job_load.HARDLY
     problem: Threshold = pragmatic(0.05, "1", "lost share of the job that decides its cost")
@@ -96,22 +94,22 @@ class CpuBound(Rule):
     ) -> Iterator[Finding | NotJudged]:
         cpu = candidate.average_metric(CPU)
         unjudged = waiting_gpus.explain_unjudged(
-            "cpu_bound", context, candidate, cpu, shortest=self.shortest.value, least=self.covered.value, metric=CPU
+            "cpu_bound", context, candidate, cpu, shortest=self.shortest.value, least=self.covered, metric=CPU
         )
         if unjudged is not None:
             yield unjudged
             return
         working = stopped_gpus.leave_out_stopped_gpus(
-            candidate, cpu, context.active, window, fed_level=self.fed.value, least_difference=self.apart.value
+            candidate, cpu, context.active, window, fed_level=self.fed, least_difference=self.apart
         )
         if working is not candidate:
             candidate, cpu = working, working.average_metric(CPU)
         episodes, lowest = self._find_episodes(candidate, cpu)
         episodes = intervals.intersection(episodes, intervals.to_spans([window]))
         episodes = intervals.drop_shorter(wait_episodes.drop_unrecorded(candidate, episodes, CPU), self.shortest.value)
-        length = candidate.count_bins(self.over.value, self.bins.value)
+        length = candidate.count_bins(self.over, self.bins)
         comparison = wait_episodes.compare_with_fed_gpus(
-            candidate, episodes, cpu, length=length, fed_level=self.fed.value, least_difference=self.apart.value
+            candidate, episodes, cpu, length=length, fed_level=self.fed, least_difference=self.apart
         )
         if len(comparison.spans):
             yield self._build_finding(
@@ -120,14 +118,14 @@ class CpuBound(Rule):
 
     def _find_episodes(self, candidate: WaitCandidate, cpu: FloatArray) -> tuple[Spans, float]:
         """Return the episodes, and the lowest mean utilisation in them."""
-        bins, length = candidate.bins, candidate.count_bins(self.over.value, self.bins.value)
+        bins, length = candidate.bins, candidate.count_bins(self.over, self.bins)
         full = np.where(np.isnan(cpu), np.nan, cpu >= self.cpu.value)
         mean = np.nan_to_num(rolling_mean(candidate.utilisation, length), nan=1.0)
         job = candidate.average_metric(JOB)
         few = job_load.is_hardly_used(job, cpu, job_load.count_cores(candidate.source))
         unused = job_load.is_mostly_hardly_used(few, cpu, length)
         pegged = (rolling_mean(full, length) >= _HALF) & ~unused
-        within = max(self.bridge.value, self.bins.value * bins.width)
+        within = max(self.bridge, self.bins * bins.width)
         low = np.where(pegged, mean, 1.0)
         inside = bins.mark_runs(*intervals.find_hysteresis_runs(low, enter=self.gpu.value, leave=self.leave.value))
         episodes = bins.mask_to_spans(inside, within, max(self.shortest.value, 3 * bins.width))

@@ -92,26 +92,20 @@ class CpuBoundSingle(Rule):
     leave: Threshold = low_use.LEAVE
     cpu: ClassVar[Threshold] = pragmatic(0.75, "1", "above it all cores are busy, not one")
     core: Threshold = pragmatic(0.96, "1", "a thread that never waits, less the error of sampling")
-    process: ClassVar[Threshold] = pragmatic(1.1, "cores", "a process that uses more has more than one busy thread")
+    process: ClassVar[float] = 1.1  # cores; a process that uses more has more than one busy thread
     job: ClassVar[Threshold] = job_load.HARDLY
-    over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
-    rows: ClassVar[Threshold] = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
-    bins: ClassVar[Threshold] = pragmatic(9.0, "rows", "fewer samples of the machine do not make a median")
+    over: ClassVar[float] = 30.0  # s; averages over many training steps
+    rows: ClassVar[float] = 30.0  # rows; fewer point samples do not make a mean
+    bins: ClassVar[float] = 9.0  # rows; fewer samples of the machine do not make a median
     shortest: Threshold = waiting_gpus.SHORTEST_ONE_CORE_WAIT
     shortest_job: ClassVar[Threshold] = waiting_gpus.ONE_CORE_WAIT_OF_SHORT_JOB
-    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "an interruption as long as the mean is taken over")
-    covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the cores were not watched")
-    fed: ClassVar[Threshold] = pragmatic(
-        0.90, "1", "GPUs that work this much get their data in time: no core is the limit"
-    )
-    apart: ClassVar[Threshold] = pragmatic(
-        0.05, "1", "a core of a machine at work is this much less busy than one that is full"
-    )
-    fed_share: ClassVar[Threshold] = pragmatic(
-        0.1, "1", "a thread that is as busy beside busy GPUs only waits for them"
-    )
+    bridge: ClassVar[float] = 30.0  # s; an interruption as long as the mean is taken over
+    covered: ClassVar[float] = 0.5  # below it the cores were not watched
+    fed: ClassVar[float] = 0.90  # GPUs that work this much get their data in time: no core is the limit
+    apart: ClassVar[float] = 0.05  # a core of a machine at work is this much less busy than one that is full
+    fed_share: ClassVar[float] = 0.1  # a thread that is as busy beside busy GPUs only waits for them
     copied: ClassVar[Threshold] = copied_data.FILLS_A_CORE
-    problem: ClassVar[Threshold] = pragmatic(0.05, "1", "lost share of the job that decides its cost")
+    problem: ClassVar[float] = 0.05  # lost share of the job that decides its cost
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each host, with all its episodes."""
@@ -139,7 +133,7 @@ class CpuBoundSingle(Rule):
             candidate,
             candidate.average_metric(metric),
             shortest=self.shortest.value,
-            least=self.covered.value,
+            least=self.covered,
             metric=metric,
         )
         if unjudged is not None:
@@ -153,7 +147,7 @@ class CpuBoundSingle(Rule):
 
     def _compare_episodes(self, context: Context, candidate: WaitCandidate, metric: str) -> ComparedEpisodes:
         """Return when GPUs waited while a metric showed one full core, as it did not beside busy GPUs."""
-        series, length = candidate.average_metric(metric), candidate.count_bins(self.over.value, self.bins.value)
+        series, length = candidate.average_metric(metric), candidate.count_bins(self.over, self.bins)
         is_full = (
             wait_episodes.compute_rolling_share(series, length, lambda values: self._is_core_full(values, metric))
             >= _HALF
@@ -169,23 +163,21 @@ class CpuBoundSingle(Rule):
         )
         if metric == PROCESS:
             jobs = candidate.average_metric(JOB)
-            is_other |= (
-                wait_episodes.compute_rolling_share(jobs, length, lambda cores: cores > self.process.value) >= _HALF
-            )
+            is_other |= wait_episodes.compute_rolling_share(jobs, length, lambda cores: cores > self.process) >= _HALF
         limits = read_limits(self, wait_episodes.Limits)
         episodes = wait_episodes.find_low_episodes(
             context, candidate, is_full & is_calm & ~is_other, limits, self.after
         )
         episodes = wait_episodes.drop_unrecorded(candidate, episodes, metric, CPU)
         if metric == PROCESS:
-            episodes = wait_episodes.drop_partly_fed(candidate, episodes, self.fed.value, self.fed_share.value)
+            episodes = wait_episodes.drop_partly_fed(candidate, episodes, self.fed, self.fed_share)
         return wait_episodes.compare_with_fed_gpus(
-            candidate, episodes, series, length=length, fed_level=self.fed.value, least_difference=self.apart.value
+            candidate, episodes, series, length=length, fed_level=self.fed, least_difference=self.apart
         )
 
     def _is_core_full(self, values: FloatArray, metric: str) -> BoolArray:
         busy: BoolArray = values >= self.core.value
-        return busy if metric == CORE else busy & (values <= self.process.value)
+        return busy if metric == CORE else busy & (values <= self.process)
 
     def _build_finding(
         self, context: Context, window: Interval, candidate: WaitCandidate, metric: str, comparison: ComparedEpisodes
@@ -193,7 +185,7 @@ class CpuBoundSingle(Rule):
         cost = wait_cost.measure_wait(window, candidate.gpus, comparison.spans)
         devices = tuple(candidate.gpus)
         core, cpu = (_median_or_nan(candidate.source.find_values(name, cost.spans)) for name in (metric, CPU))
-        many = cost.lost_share >= self.problem.value and comparison.has_comparison
+        many = cost.lost_share >= self.problem and comparison.has_comparison
         copies = copied_data.measure_copies(candidate.gpus, cost.spans)
         is_copying = copies >= self.copied.value
         return Finding(

@@ -59,17 +59,15 @@ class IoBound(Rule):
     iowait: Threshold = pragmatic(
         0.15, "1", "a few waiting loaders are a small share of all the cores of a large machine"
     )
-    over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
-    rows: ClassVar[Threshold] = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
-    bins: ClassVar[Threshold] = pragmatic(3.0, "rows", "each sample of the machine is a mean since the one before it")
+    over: ClassVar[float] = 30.0  # s; averages over many training steps
+    rows: ClassVar[float] = 30.0  # rows; fewer point samples do not make a mean
+    bins: ClassVar[float] = 3.0  # rows; each sample of the machine is a mean since the one before it
     shortest: Threshold = pragmatic(30.0, "s", "a shorter wait counts as a gap")
-    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "an interruption as long as the mean is taken over")
-    covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the machine was not watched")
-    fed: ClassVar[Threshold] = pragmatic(
-        0.90, "1", "GPUs that work this much get their data in time: storage is not the limit"
-    )
-    apart: ClassVar[Threshold] = pragmatic(0.05, "1", "the load of a machine drifts by less")
-    problem: ClassVar[Threshold] = pragmatic(0.05, "1", "lost share of the job that decides its cost")
+    bridge: ClassVar[float] = 30.0  # s; an interruption as long as the mean is taken over
+    covered: ClassVar[float] = 0.5  # below it the machine was not watched
+    fed: ClassVar[float] = 0.90  # GPUs that work this much get their data in time: storage is not the limit
+    apart: ClassVar[float] = 0.05  # the load of a machine drifts by less
+    problem: ClassVar[float] = 0.05  # lost share of the job that decides its cost
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each host, with all its episodes."""
@@ -86,19 +84,19 @@ class IoBound(Rule):
     ) -> Iterator[Finding | NotJudged]:
         series = candidate.average_metric(IOWAIT)
         unjudged = waiting_gpus.explain_unjudged(
-            _KIND, context, candidate, series, shortest=self.shortest.value, least=self.covered.value, metric=IOWAIT
+            _KIND, context, candidate, series, shortest=self.shortest.value, least=self.covered, metric=IOWAIT
         )
         if unjudged is not None:
             yield unjudged
             return
-        length = candidate.count_bins(self.over.value, self.bins.value)
+        length = candidate.count_bins(self.over, self.bins)
         where = rolling_mean(series, length) >= self.iowait.value
         episodes = wait_episodes.find_low_episodes(
             context, candidate, where, read_limits(self, wait_episodes.Limits), self.after
         )
         episodes = wait_episodes.drop_unrecorded(candidate, episodes, IOWAIT)
         comparison = wait_episodes.compare_with_fed_gpus(
-            candidate, episodes, series, length=length, fed_level=self.fed.value, least_difference=self.apart.value
+            candidate, episodes, series, length=length, fed_level=self.fed, least_difference=self.apart
         )
         if len(comparison.spans):
             yield self._build_finding(
@@ -113,7 +111,7 @@ class IoBound(Rule):
         waited = float(inside.mean()) if len(inside) else float("nan")
         return Finding(
             kind=_KIND,
-            severity=Severity.PROBLEM if cost.lost_share >= self.problem.value else Severity.WARNING,
+            severity=Severity.PROBLEM if cost.lost_share >= self.problem else Severity.WARNING,
             confidence=wait_cost.rate_confidence(candidate, cost, comparison),
             devices=devices,
             intervals=intervals.to_intervals(cost.spans),

@@ -94,19 +94,15 @@ class TransferBound(Rule):
     enter: Threshold = low_use.ENTER
     leave: Threshold = low_use.LEAVE
     link: Threshold = pragmatic(0.60, "1", "headers and pauses between copies leave no more than 80 to 90% at best")
-    pause: ClassVar[Threshold] = pragmatic(0.30, "1", "a wait goes on through a moment in which the link carries less")
-    over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
-    rows: ClassVar[Threshold] = pragmatic(
-        30.0, "rows", "fewer point samples do not make a mean; traffic is read over 20 ms"
-    )
+    pause: ClassVar[float] = 0.30  # a wait goes on through a moment in which the link carries less
+    over: ClassVar[float] = 30.0  # s; averages over many training steps
+    rows: ClassVar[float] = 30.0  # rows; fewer point samples do not make a mean; traffic is read over 20 ms
     shortest: Threshold = pragmatic(30.0, "s", "loading a model or a checkpoint fills the link for less")
-    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "an interruption as long as the mean is taken over")
-    covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the link was not watched")
-    fed: ClassVar[Threshold] = pragmatic(
-        0.90, "1", "a GPU that works this much gets its data in time: the link is not the limit"
-    )
-    apart: ClassVar[Threshold] = pragmatic(0.05, "1", "traffic drifts by less")
-    problem: ClassVar[Threshold] = pragmatic(0.05, "1", "lost share of the job that decides its cost")
+    bridge: ClassVar[float] = 30.0  # s; an interruption as long as the mean is taken over
+    covered: ClassVar[float] = 0.5  # below it the link was not watched
+    fed: ClassVar[float] = 0.90  # a GPU that works this much gets its data in time: the link is not the limit
+    apart: ClassVar[float] = 0.05  # traffic drifts by less
+    problem: ClassVar[float] = 0.05  # lost share of the job that decides its cost
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each GPU, with all its episodes."""
@@ -121,7 +117,8 @@ class TransferBound(Rule):
             link = _find_link(series)
             if link is None:
                 reason = "PCIe traffic was recorded, but not what the link can carry: its generation and width"
-                yield missing_metrics.unjudged(_KIND, device, reason, [GENERATION[0], WIDTH[0]])
+                metrics = [GENERATION[0], WIDTH[0]]
+                yield missing_metrics.unjudged(_KIND, device, reason, metrics, code="link_not_recorded")
                 continue
             yield from self._judge_candidate(
                 context, context.window, waiting_gpus.build_candidate(context.window, series, {device: series}), link
@@ -132,20 +129,20 @@ class TransferBound(Rule):
     ) -> Iterator[Finding | NotJudged]:
         series = np.fmax(candidate.average_metric(RECEIVED), candidate.average_metric(SENT)) / link.bytes_per_second
         unjudged = waiting_gpus.explain_unjudged(
-            _KIND, context, candidate, series, shortest=self.shortest.value, least=self.covered.value, metric=RECEIVED
+            _KIND, context, candidate, series, shortest=self.shortest.value, least=self.covered, metric=RECEIVED
         )
         if unjudged is not None:
             yield unjudged
             return
-        length = candidate.count_bins_with_samples(self.over.value, self.rows.value)
+        length = candidate.count_bins_with_samples(self.over, self.rows)
         carried = -rolling_mean(series, length)
         where = candidate.bins.mark_runs(
-            *intervals.find_hysteresis_runs(carried, enter=-self.link.value, leave=-self.pause.value)
+            *intervals.find_hysteresis_runs(carried, enter=-self.link.value, leave=-self.pause)
         )
         limits = read_limits(self, wait_episodes.Limits)
         episodes = wait_episodes.find_low_episodes(context, candidate, where, limits, self.after)
         comparison = wait_episodes.compare_with_fed_gpus(
-            candidate, episodes, series, length=length, fed_level=self.fed.value, least_difference=self.apart.value
+            candidate, episodes, series, length=length, fed_level=self.fed, least_difference=self.apart
         )
         if len(comparison.spans):
             cost = wait_cost.measure_wait(window, candidate.gpus, comparison.spans)
@@ -162,7 +159,7 @@ class TransferBound(Rule):
         used = float(np.nanmean(traffic))
         return Finding(
             kind=_KIND,
-            severity=Severity.PROBLEM if cost.lost_share >= self.problem.value else Severity.WARNING,
+            severity=Severity.PROBLEM if cost.lost_share >= self.problem else Severity.WARNING,
             confidence=wait_cost.rate_confidence(candidate, cost, comparison) if link.is_logged else Confidence.LOW,
             devices=(device,),
             intervals=intervals.to_intervals(cost.spans),

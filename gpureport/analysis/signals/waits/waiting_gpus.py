@@ -113,4 +113,5 @@ def explain_unjudged(  # noqa: PLR0913 - what a sentence needs
         return None
     what = "CPU series" if metric.startswith("cpu_util") else f"series of {metric}"
     reason = f"the {what} covers only {{}} of the job"
-    return missing_metrics.unjudged(kind, candidate.source.device.id, reason, [metric], missing_metrics.share_of(seen))
+    share = missing_metrics.share_of(seen)
+    return missing_metrics.unjudged(kind, candidate.source.device.id, reason, [metric], share, code="covers_too_little")

@@ -33,4 +33,6 @@ def across_runs_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
 def _content(content: Scaling | BatchSize | MemoryFit) -> dict[str, Any]:
     """Return the figures of a finding, with the reason behind them as a sentence."""
     figures = asdict(content)
-    return figures if isinstance(content, Scaling) else figures | {"reason": describe_memory_reason(content.reason)}
+    if isinstance(content, Scaling):
+        return figures
+    return figures | {"reason": describe_memory_reason(content.reason), "reason_code": content.reason or ""}

@@ -75,6 +75,7 @@ def _analysis(analysis: Analysis) -> dict[str, Any]:
         "findings": [_finding(finding, analysis) for finding in analysis.findings],
         "not_judged": [_not_judged(each) for each in analysis.not_judged],
         "limits": list(analysis.limits),
+        "limit_codes": list(analysis.limit_codes),
         "answers": [_answer(answer) for answer in analysis.answers],
         "checklist": [_checklist_entry(entry) for entry in analysis.checklist],
     }
@@ -101,12 +102,19 @@ def _answer(answer: Answer) -> dict[str, Any]:
         "outcome": answer.outcome,
         "findings": list(answer.findings),
         "reason": answer.reason,
+        "reason_code": answer.reason_code,
         "recording": answer.recording,
     }
 
 
 def _checklist_entry(entry: ChecklistEntry) -> dict[str, Any]:
-    return {"item": entry.item, "state": entry.state, "reason": entry.reason, "recording": entry.recording}
+    return {
+        "item": entry.item,
+        "state": entry.state,
+        "reason": entry.reason,
+        "reason_code": entry.reason_code,
+        "recording": entry.recording,
+    }
 
 
 def _run(run: Run) -> dict[str, Any]:
@@ -228,6 +236,7 @@ def _not_judged(entry: NotJudged) -> dict[str, Any]:
         "kind": entry.kind,
         "device": entry.device,
         "reason": entry.reason,
+        "code": entry.code,
         "recording": entry.recording,
         "metrics": list(entry.metrics),
     }

@@ -25,7 +25,6 @@ from gpureport.comparison.study.factors import Factor
 from gpureport.comparison.study.study import build_study, select_focus
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange
-from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.report.formats.json.across_json import across_runs_json
 from gpureport.report.formats.json.advice_json import advice_json, steps_json
 from gpureport.report.formats.json.gains_json import gains_json, potential_json
@@ -41,12 +40,11 @@ from gpureport.report.wording.differences.comparison_reasons import (
 SCHEMA = "gpureport.comparison/1"
 
 
-def render(comparison: Comparison, noise: Noise | None = None, by: Sequence[Factor] = ()) -> str:
+def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
     """Return a comparison as JSON text.
 
     Args:
         comparison: steps and their differences.
-        noise: what repetitions in the store differ by, where that was measured.
         by: settings whose values make the groups; none where the steps are a chain.
     """
     found = pair_steps(comparison)
@@ -66,7 +64,7 @@ def render(comparison: Comparison, noise: Noise | None = None, by: Sequence[Fact
         "quality": [_quality(entry) for link in found for entry in (*link.quality, *link.quality_since_first)],
         "time_to_target": _time_to_target(comparison),
         "findings": {change.value: _finding_changes(found, change) for change in ChangeKind},
-        "noise": None if noise is None else [asdict(each) | {"margin": each.margin} for each in noise.metrics],
+        "noise": None,
         "groups": [_group(group) for group in summarize_steps(comparison.steps)],
         "study": study_json(study),
         "memory_fits": [_fit(fit) for fit in memory_fits(comparison.steps)],
@@ -84,6 +82,7 @@ def _fit(fit: MemoryFit) -> dict[str, Any]:
     """Return the kinds of GPU that would hold the peak of a step, with the smallest of them by name."""
     return asdict(fit) | {
         "reason": describe_memory_reason(fit.reason),
+        "reason_code": fit.reason or "",
         "smallest": fit.smallest.model if fit.smallest else None,
     }
 
@@ -144,7 +143,10 @@ def _delta(delta: Delta) -> dict[str, Any]:
         "interval": delta.interval if bounded else None,
         "detectable_difference": detectable if detectable is not None and isfinite(detectable) else None,
         "whole": asdict(delta.whole) | {"difference": delta.whole.difference},
+        "verdict_code": delta.verdict.code,
         "reason": describe_reason(delta.reason),
+        "reason_code": delta.reason.kind if delta.reason else "",
+        "reason_check": delta.reason.check if delta.reason else "",
         "general_reason": describe_reason(delta.reason.of_any_run) if delta.reason and delta.reason.run else "",
     }
 
@@ -167,6 +169,7 @@ def _step_to_target(found: TimeToTarget) -> dict[str, Any]:
         "reached": found.reached,
         "runs": [
             {"reason" if name == "missing" else name: value for name, value in asdict(run).items()}
+            | {"reason_code": run.missing.name.lower() if run.missing else ""}
             for run in found.runs
         ],
     }
@@ -181,14 +184,16 @@ def _training(change: QualityChange) -> dict[str, Any]:
 def _quality(change: QualityChange) -> dict[str, Any]:
     """Return a change of quality; an end that nothing bounds is null."""
     bounded = change.interval is not None and all(map(isfinite, change.interval))
-    return asdict(change) | {"interval": change.interval if bounded else None}
+    told = {"interval": change.interval if bounded else None, "verdict_code": change.verdict.code, "fell": change.fell}
+    return asdict(change) | told
 
 
 def _check(check: Comparability) -> dict[str, Any]:
     fields = asdict(check)
     del fields["agree"]
     touches = fields.pop("touches")
-    return fields | {"note": describe_check(check), "touches": touches}
+    code = {True: "", False: check.check, None: "not_known"}[check.comparable]
+    return fields | {"note": describe_check(check), "reason_code": code, "touches": touches}
 
 
 def _group(summary: StepSummary) -> dict[str, Any]:
@@ -201,4 +206,8 @@ def _finding_changes(found: Sequence[StepPair], change: ChangeKind) -> list[dict
 
 def _finding_change(entry: FindingChange) -> dict[str, Any]:
     fields = {{"unknown": "reason"}.get(name, name): value for name, value in asdict(entry).items() if name != "change"}
-    return fields | {"reason": describe_unknown_change(entry), "steps": steps_json(entry.steps)}
+    return fields | {
+        "reason": describe_unknown_change(entry),
+        "reason_code": entry.unknown or "",
+        "steps": steps_json(entry.steps),
+    }

@@ -51,6 +51,7 @@ def _quality(change: QualityChange) -> dict[str, Any]:
         "before": change.before.final,
         "after": change.after.final,
         "verdict": change.verdict,
+        "verdict_code": change.verdict.code,
         "fell": change.fell,
     }
 
@@ -65,7 +66,10 @@ def _since(since: GainSince) -> dict[str, Any]:
 
 
 def _ratio(change: RelativeChange | None) -> dict[str, Any] | None:
-    return None if change is None else asdict(change) | {"reason": describe_reason(change.reason)}
+    if change is None:
+        return None
+    codes = {"verdict_code": change.verdict.code, "reason_code": change.reason.kind if change.reason else ""}
+    return asdict(change) | {"reason": describe_reason(change.reason)} | codes
 
 
 def _findings(changes: Sequence[FindingChange], wanted: ChangeKind) -> list[dict[str, Any]]:

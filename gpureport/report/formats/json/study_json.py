@@ -30,7 +30,7 @@ def study_json(study: Study | None) -> dict[str, Any] | None:
 def _best(best: BestGroup) -> dict[str, Any]:
     """Return the best group, with the groups that trained better."""
     lower = [_lower_quality(change) for change in best.lower_quality]
-    return asdict(best) | {"lower_quality": lower}
+    return asdict(best) | {"lower_quality": lower, "verdict_code": best.verdict.code}
 
 
 def _lower_quality(change: QualityChange) -> dict[str, Any]:
@@ -40,6 +40,7 @@ def _lower_quality(change: QualityChange) -> dict[str, Any]:
         "value": change.before.final,
         "own": change.after.final,
         "verdict": change.verdict,
+        "verdict_code": change.verdict.code,
     }
 
 
@@ -51,5 +52,7 @@ def _setting(setting: SettingEffect) -> dict[str, Any]:
     return {
         **asdict(setting.factor),
         "confounded_with": [asdict(factor) for factor in setting.confounded_with],
-        "levels": [asdict(level) for level in setting.levels],
+        "levels": [
+            asdict(level) | {"verdict_code": level.verdict.code if level.verdict else ""} for level in setting.levels
+        ],
     }

@@ -134,7 +134,7 @@ def _reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
     absent: list[NotJudged] = []
     others: list[NotJudged] = []
     for entry in entries:
-        (absent if entry.metrics and entry.reason == _absence(entry) else others).append(entry)
+        (absent if entry.code == missing_metrics.NOT_RECORDED else others).append(entry)
     names = dict.fromkeys(terms.column_title(name) for entry in absent for name in entry.metrics)
     if names:
         yield f"Not recorded: {display.join_words(list(names))}"
@@ -142,11 +142,6 @@ def _reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
     for reason, amounts in by_reason.items():
         text = terms.humanize(display.clean_sentence(_with_ranges(reason, amounts)))
         yield display.lower_first(text) if names else text
-
-
-def _absence(entry: NotJudged) -> str:
-    """Return the reason that an entry has whose metrics were not recorded."""
-    return missing_metrics.not_recorded(entry.kind, None, *entry.metrics).reason
 
 
 def _describe_need(entries: Sequence[NotJudged]) -> str:

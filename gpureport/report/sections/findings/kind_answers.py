@@ -81,6 +81,7 @@ def _line(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], *, sever
         outcome_text=OUTCOMES[answer.outcome],
         cards=tuple(card.id for card in shown),
         reason=terms.humanize(display.clean_sentence(answer.reason_with(run.device))),
+        reason_code=answer.reason_code,
         recording=display.clean(answer.recording),
     )
 
@@ -96,6 +97,7 @@ def checklists(runs: Sequence[ReportRun]) -> tuple[Checklist, ...]:
                     title=ITEMS.get(entry.item, entry.item),
                     state=entry.state.value,
                     reason=terms.humanize(display.clean_sentence(entry.reason)),
+                    reason_code=entry.reason_code,
                     recording=display.clean(entry.recording),
                     state_text=STATES[entry.state],
                 )

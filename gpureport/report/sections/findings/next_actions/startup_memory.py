@@ -44,6 +44,6 @@ def measure_empty_startup(run: ReportRun) -> tuple[float, float] | None:
         rows = run.recording.rows.rows_of(gpu.id)
         times = columns.integers(rows.column("timestamp"))
         used = columns.floats(rows.column(_USED))
-        held = times[used > EMPTY_MEMORY.value]
+        held = times[used > EMPTY_MEMORY]
         first_uses.append((float(held[0]) - phase.interval.start) / 1e6 if len(held) else length)
     return (min(max(min(first_uses), 0.0), length), length) if first_uses else None

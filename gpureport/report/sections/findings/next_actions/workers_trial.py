@@ -30,7 +30,7 @@ def find_trial(runs: Sequence[ReportRun], groups: Sequence[RowGroup]) -> Action 
     analyses = [run.analysis for run in runs]
     pauses = gpu_time.short_pauses_ratio(analyses)
     if (
-        pauses < NOTABLE.value
+        pauses < NOTABLE
         or recorded_seconds(analyses) < SHORTEST_REPETITION_SECONDS
         or any(group.kind in _EXPLAINED for group in groups)
     ):

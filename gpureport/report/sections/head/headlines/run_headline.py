@@ -53,7 +53,7 @@ def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) 
     computing = display.lower_first(low_use_sentences.describe_computing(analyses))
     return (
         f"{PAUSING} {display.percent(pauses)} of the time."
-        if pauses >= NOTABLE.value
+        if pauses >= NOTABLE
         else f"{HEALTHY}: {computing}; no problems found."
     )
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.report.sections.findings.next_actions.measurement_actions import build_measurement_actions
-from tests.checks.test_baseline_changes import worked
-from tests.comparison.runs import level, sampled
+from tests.comparison.runs import level, sampled, worked
 
 
 def step(label: str, seconds: Sequence[float]) -> list[SampledRun]:

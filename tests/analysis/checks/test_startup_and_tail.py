@@ -1,0 +1,160 @@
+"""Time before the first work and after the last."""
+
+import numpy as np
+import pytest
+
+from gpureport.testing import Recording, analyze, found, steps, unjudged, with_training
+from tests.analysis.tables import Table, check, rec, want
+
+
+def seconds(run: Recording, gpu: int = 0) -> dict[str, float]:
+    return dict(analyze(run).gpu_time[gpu].seconds)
+
+
+def bursty() -> Recording:
+    """Return a job at 2 s whose work comes in single samples all along, with four in a row three times."""
+    burst = np.tile(steps((0, 6), (90, 1)), 60)
+    work = np.tile(np.concatenate([burst[:140], steps((0, 6), (90, 4))]), 3)
+    return rec(util=np.concatenate([np.zeros(30), burst, work, burst, np.zeros(30)]), every=2.0)
+
+
+def imported(watts: float) -> Recording:
+    power = steps((60, 10), (watts, 2), (60, 13), (300, 100))
+    return rec(util=steps((0, 10), (15, 2), (0, 13), (97, 100)), power=power, every=10.0)
+
+
+TWO = rec(util=[steps((0, 40), (97, 2000), (0, 30))] * 2)
+LATE_IN_SHORT = rec(util=[steps((97, 20)), steps((6, 9), (97, 11))])
+
+
+def test_start_up() -> None:
+    half = np.tile(steps((95, 1), (0, 1)), 60)
+    tuned = np.concatenate([np.tile(steps((0, 12), (90, 1)), 4), np.zeros(20), np.full(400, 97.0)])
+    table: Table = {
+        "of the job, not of a GPU": want(TWO, gpus="", spans=[(0, 39)], lost=78, severity="info"),
+        "over 5% of the run": want(rec(util=steps((0, 300), (97, 700))), severity="warning"),
+        "a late rank in a short run": want(LATE_IN_SHORT, gpus="1", lost=8, evidence={"share of the run": 0.42}),
+        "a late rank": want(rec(util=[steps((97, 300)), steps((0, 20), (97, 280))]), gpus="1"),
+        "never works": want(rec(util=np.zeros(100)), severity="warning", cause="no work", gpus=""),
+        "light work at first": want(rec(util=steps((8, 100), (0, 100))), cause="no work"),
+        "a little all along": want(rec(util=steps((0, 15), (8, 85))), cause="little work"),
+        "a little beside nothing": want(rec(util=[np.full(100, 8.0), np.zeros(100)]), cause="no work"),
+        "ten minutes between samples": want(
+            rec(util=steps((0, 3), (97, 20)), every=600.0), confidence="low", evidence={"duration": (1200.0, 1800.0)}
+        ),
+        **{
+            f"{readings} readings {every:g} s apart": (
+                rec(util=steps((0, readings), (97, 300)), every=every),
+                [want(confidence=sure)],
+            )
+            for every, readings, sure in ((1, 40, "high"), (5, 10, "high"), (20, 3, "medium"), (60, 30, "low"))
+        },
+        "eight GPUs are no more readings": want(
+            rec(util=[steps((0, 3), (97, 100))] * 8, every=20.0), confidence="medium"
+        ),
+        "never works, six readings": want(rec(util=steps((0, 6)), every=600.0), confidence="low"),
+        "bursts are work": want(bursty(), length=72, within=8),
+        "autotuning is not": want(rec(util=tuned), length=71, within=3),
+        "power of work between the samples": want(
+            rec(util=np.r_[np.zeros(23), half], power=steps((60, 20), (300, 123)), every=10.0),
+            spans=[(0, 195)],
+            within=5,
+        ),
+        "an import at the power of rest": want(imported(62), spans=[(0, 245)], within=5),
+        "an import with power": want(imported(180), spans=[(0, 95)], within=5),
+        "an import, power unknown": want(imported(np.nan), spans=[(0, 95)], within=5),
+        "light work before full work": want(
+            rec(util=steps((0, 10), (20, 60), (97, 100)), power=steps((60, 10), (65, 60), (300, 100)), every=10.0),
+            spans=[(0, 95)],
+            within=11,
+        ),
+    }
+    check("startup_idle", table)
+
+
+def test_what_is_not_a_start_up() -> None:
+    table: Table = {
+        "8 s": rec(util=steps((0, 8), (97, 200), (0, 6))),
+        "8 s late in ten minutes": rec(util=[steps((97, 600)), steps((6, 9), (97, 591))]),
+        "4 s late in 20 s": rec(util=[steps((97, 20)), steps((6, 4), (97, 16))]),
+        "three samples": rec(util=steps((50, 3))),
+        "three samples of one moment": rec(util=steps((50, 3)), every=0.0),
+    }
+    check("startup_idle", table)
+
+
+def test_a_late_gpu_starts_up_or_rests() -> None:
+    """By how long it worked before its rest, and by what the job logged meanwhile."""
+    cases = {}
+    for before, expected in ((2.0, "idle_gap"), (0.5, "startup_idle")):
+        late = np.concatenate([np.full(int(before * 4), 94.0), np.full(40, 3.0), np.full(200, 94.0)])
+        cases[f"{before} s of work"] = rec(every=0.25, util=[np.full(len(late), 95.0), late]), expected
+    run = rec(util=[steps((97, 300)), steps((6, 20), (97, 280))])
+    for logged, expected in ((2, "startup_idle"), (8, "idle_gap")):
+        points = [(1.0 + place, "samples_per_second", 500.0) for place in range(logged)]
+        cases[f"{logged} points"] = with_training(run, points), expected
+    wrong = {}
+    for name, (log, expected) in cases.items():
+        told = [one for one in analyze(log).findings if one.kind in {"startup_idle", "idle_gap"}]
+        if [(one.kind, one.devices) for one in told] != [(expected, ("gpu:1",))]:
+            wrong[name] = told
+    assert wrong == {}
+
+
+def test_tails() -> None:
+    light = np.concatenate([np.zeros(5), np.full(60, 90.0), np.tile(steps((0, 1), (7, 1)), 60)])
+    table: Table = {
+        "of the job": want(TWO, gpus="", spans=[(2039, 2069)]),
+        "with two seconds of work in it": want(rec(util=steps((0, 40), (97, 200), (0, 20), (97, 2), (0, 20))), lost=40),
+        "an interval late": want(rec(util=steps((97, 200), (0, 9)), every=1.2), length=10.4, evidence={"duration": 11}),
+        "ten minutes between samples": want(
+            rec(util=steps((97, 20), (0, 3)), every=600.0), confidence="low", evidence={"duration": (1200.0, 1800.0)}
+        ),
+        "two samples an hour apart": rec(util=steps((97, 2)), every=3600.0),
+        "bursts are work": want(bursty(), length=60, within=8),
+        "light work after it": want(rec(util=light), confidence="low", length=120, within=3),
+        "6 s": rec(util=steps((0, 8), (97, 200), (0, 6))),
+    }
+    check("tail_idle", table)
+
+
+def test_losses_are_those_of_the_classes() -> None:
+    tail = analyze(rec(util=steps((0, 40), (97, 200), (0, 20), (97, 2), (0, 20))))
+    assert found(tail, "tail_idle")[0].lost_gpu_seconds == pytest.approx(dict(tail.gpu_time[0].seconds)["tail"])
+    assert seconds(LATE_IN_SHORT, 1)["startup"] == pytest.approx(8, abs=0.6)
+    light = analyze(rec(util=steps((8, 100), (0, 100))))
+    classes = dict(light.gpu_time[0].seconds)
+    assert (classes["startup"], classes["idle"], classes["computing"]) == pytest.approx((0, 100, 8), abs=1)
+    assert found(light, "startup_idle")[0].lost_gpu_seconds == pytest.approx(
+        classes["idle"] + classes["low_use"], abs=1
+    )
+
+
+def test_what_is_not_assessed() -> None:
+    absent = rec(power=steps((100, 60)))
+    for kind in ("startup_idle", "tail_idle"):
+        check(
+            kind,
+            {
+                "no utilisation": (absent, "not_recorded", "gpu_utilization_ratio"),
+                **{
+                    f"one reading at the edge, {every:g} s": (
+                        rec(util=steps((0, 1), (97, 20), (0, 1)), every=every),
+                        "single_reading",
+                    )
+                    for every in (30.0, 60.0, 1000.0)
+                },
+            },
+        )
+    times = [0.0, 0.2, 0.4, 0.6, 0.8, 15.0, 15.2, 15.4, 15.6]
+    table: Table = {"two moments": (rec(util=steps((8, 9)), times=times, every=0.2), "too_short")}
+    check("startup_idle", table)
+
+
+def test_a_few_readings_do_not_show_that_a_job_never_works() -> None:
+    for samples, every in ((2, 14.0), (2, 600.0), (4, 60.0)):
+        analysis = analyze(rec(util=steps((0, samples)), every=every))
+        assert analysis.findings == (), (samples, every)
+        assert [entry.code for entry in unjudged(analysis, "startup_idle")] == ["too_few_samples"], (samples, every)
+        asked = {str(each.outcome) for each in analysis.answers if each.kind in {"idle_gap", "hollow_util"}}
+        assert asked == {"cannot judge"}, (samples, every)

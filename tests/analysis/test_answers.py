@@ -1,0 +1,220 @@
+"""Every kind has an answer for every group of devices: found, suspected, judged, or why not; and what holds of all."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import gpureport
+from gpureport.errors import SettingsError
+from gpureport.testing import Analysis, Device, Recording, Severity, analyze, found, steps, unjudged, with_host
+from tests.analysis.tables import rec
+
+KINDS = [answer.kind for answer in analyze(rec(util=steps((97, 100)))).answers]
+
+
+def outcomes(analysis: Analysis, kind: str) -> list[tuple[str, str, str]]:
+    return [(each.group, str(each.outcome), each.reason_code) for each in analysis.answers if each.kind == kind]
+
+
+def grouped(*gpus: tuple[str | None, str], hosts: tuple[str, ...] = ()) -> Recording:
+    run = rec(
+        util=[steps((97, 60), (0, 20 if place == 0 else 1), (97, 119 if place else 100)) for place in range(len(gpus))]
+    )
+    devices = [
+        replace(device, node=node, model=model) for device, (node, model) in zip(run.run.devices, gpus, strict=True)
+    ]
+    return replace(
+        run, run=replace(run.run, devices=(*devices, *(Device(id=f"{each}/host", node=each) for each in hosts)))
+    )
+
+
+def test_every_kind_is_answered_once_a_group() -> None:
+    """GPUs of a node and a model are one group; a run without any has one."""
+    l4, a100 = "NVIDIA L4", "NVIDIA A100"
+    table = {
+        "one": (grouped((None, l4)), ["1 x NVIDIA L4"]),
+        "two models": (grouped((None, l4), (None, l4), (None, a100)), ["2 x NVIDIA L4", "1 x NVIDIA A100"]),
+        "two nodes": (
+            grouped(("a", l4), ("a", l4), ("b", l4), ("b", a100), hosts=("a",)),
+            ["2 x NVIDIA L4 of a", "1 x NVIDIA L4 of b", "1 x NVIDIA A100 of b"],
+        ),
+        "no GPU": (replace((run := rec(util=[50.0])), run=replace(run.run, devices=())), ["no GPU"]),
+    }
+    for name, (run, groups) in table.items():
+        analysis = analyze(run)
+        assert list(dict.fromkeys(answer.group for answer in analysis.answers)) == groups, name
+        for group in groups:
+            assert [answer.kind for answer in analysis.answers if answer.group == group] == KINDS, name
+        grouped_ids = [device for answer in analysis.answers if answer.kind == KINDS[0] for device in answer.devices]
+        assert sorted(grouped_ids) == sorted(gpu.id for gpu in run.run.gpus), name
+
+
+def test_found_suspected_judged_and_not() -> None:
+    gap = steps((97, 60), (0, 20), (97, 60))
+    part = rec(util=[gap, np.full(140, np.nan)])
+    low = rec(util=steps((97, 30), (0, 10), (97, 30)), every=120.0)
+    table = {
+        "found": (rec(util=gap), ("found", "")),
+        "suspected": (low, ("suspected", "")),
+        "judged": (rec(util=steps((97, 140))), ("judged, nothing found", "")),
+        "not assessed": (rec(power=steps((100, 60))), ("cannot judge", "not_recorded")),
+        "found, and a part not assessed": (part, ("found", "not_recorded")),
+    }
+    for name, (run, expected) in table.items():
+        assert outcomes(analyze(run), "idle_gap") == [
+            ("1 x NVIDIA A100-SXM4-80GB" if "part" not in name else "2 x NVIDIA A100-SXM4-80GB", *expected)
+        ], name
+    (answer,) = (each for each in analyze(part).answers if each.kind == "idle_gap")
+    assert (answer.findings, [entry.device for entry in answer.missing]) == (
+        (found(analyze(part), "idle_gap")[0].fingerprint,),
+        ["gpu:1"],
+    )
+    assert answer.reason.startswith("gpu:1: ")
+
+
+def test_what_concerns_one_group_leaves_the_others_alone() -> None:
+    """A host speaks for the GPUs of its node; a finding without devices for all."""
+    run = grouped(("a", "NVIDIA L4"), ("b", "NVIDIA L4"))
+    run = with_host(run, np.arange(180.0), Device(id="a/host", node="a"), cpu_utilization_ratio=0.2)
+    run = with_host(run, np.arange(20.0), Device(id="b/host", node="b"), cpu_utilization_ratio=0.2)
+    analysis = analyze(run)
+    assert [each[1] for each in outcomes(analysis, "idle_gap")] == ["found", "judged, nothing found"]
+    judged = [each[1:] for each in outcomes(analysis, "cpu_bound")]
+    assert judged == [("judged, nothing found", ""), ("cannot judge", "covers_too_little")]
+    both = analyze(grouped(("a", "NVIDIA L4"), ("b", "NVIDIA L4")).with_series(run.series))
+    assert len(outcomes(both, "idle_gap")) == 2
+
+
+def test_answers_agree_with_findings_and_what_was_not_judged() -> None:
+    analysis = analyze(rec(util=[steps((97, 60), (0, 20), (97, 60)), steps((97, 140))], memory=np.full(140, 10)))
+    kinds, missing = {one.kind for one in analysis.findings}, {entry.kind for entry in analysis.not_judged}
+    assert [answer.kind for answer in analysis.answers] == KINDS
+    for answer in analysis.answers:
+        assert (str(answer.outcome) in {"found", "suspected"}) is (answer.kind in kinds)
+        assert bool(answer.reason_code) is bool(answer.reason) is bool(answer.recording) is (answer.kind in missing)
+
+
+def test_selection_leaves_other_kinds_out() -> None:
+    run = rec(util=steps((97, 60), (0, 20), (97, 60)))
+    chosen = gpureport.analyze(run, select=["idle_gap", "log_gap"])
+    assert [answer.kind for answer in chosen.answers] == ["idle_gap", "log_gap"]
+    assert {one.kind for one in chosen.findings} == {"idle_gap"}
+    with pytest.raises(SettingsError) as caught:
+        gpureport.analyze(run, select=["idle_gaps"])
+    assert caught.value.code == "unknown_kind"
+
+
+def test_findings_are_whole_and_sorted_by_weight() -> None:
+    """Nothing is said without evidence, samples and steps; the worst first, then by lost time."""
+    util, cpu = steps((0, 60), (97, 300), (20, 300), (0, 30), (97, 100)), steps((20, 360), (95, 300), (20, 130))
+    series = {"power": 399, "power_limit": 400, "temperature": 60, "clock": 1400}
+    findings = analyze(rec(util=util, cpu=cpu, memory=steps((20, 200), (30, 590)), **series)).findings
+    kinds = {"startup_idle", "cpu_bound", "mem_headroom", "power_cap", "idle_gap"}
+    assert {one.kind for one in findings} >= kinds
+    lacking = [one.kind for one in findings if not (one.evidence and one.samples and one.steps and one.recommendation)]
+    assert lacking == []
+    order = [(-list(Severity).index(one.severity), -(one.lost_gpu_seconds or 0.0)) for one in findings]
+    assert order == sorted(order)
+
+
+def test_what_is_not_assessed_names_a_code_and_what_to_record() -> None:
+    """One entry a kind where it is the same for all GPUs; short logs and single moments are no silent success."""
+    heat = analyze(rec(temperature=[steps((60, 60)), steps((61, 60))]))
+    kinds = [entry.kind for entry in heat.not_judged]
+    assert len(kinds) == len(set(kinds))
+    assert {"idle_gap", "cpu_bound", "mem_pressure", "thermal_throttle", "power_limited"} <= set(kinds)
+    assert (heat.findings, heat.phases) == ((), ())
+    short = analyze(rec(util=steps((97, 4)), cpu=steps((20, 4)), memory=10, power=100, power_limit=400))
+    brief = (
+        "idle_gap",
+        "startup_idle",
+        "tail_idle",
+        "cpu_bound",
+        "low_util_cause_unknown",
+        "mem_prealloc",
+        "power_cap",
+    )
+    assert {kind: [each.code for each in unjudged(short, kind)] for kind in brief} == {
+        key: ["too_short"] for key in brief
+    }
+    moment = analyze(rec(util=[97.0], memory=10.0, sw_thermal_slowdown=1.0))
+    once = ("mem_headroom", "mem_pressure", "thermal_throttle")
+    assert {kind: [each.code for each in unjudged(moment, kind)] for kind in once} == {
+        key: ["too_short"] for key in once
+    }
+    for analysis in (heat, short, moment):
+        assert [each.kind for each in analysis.not_judged if not each.code or not each.reason] == []
+    untold = replace(
+        (run := rec(util=[50.0] * 60)), run=replace(run.run, devices=(replace(run.run.devices[0], mixed=True),))
+    )
+    assert {each.code for each in analyze(untold).not_judged} == {"rows_of_several_gpus"}
+
+
+def test_columns_without_a_value_are_not_asked_for_again() -> None:
+    run = rec(
+        util=[50.0] * 60, link_generation=np.nan, link_generation_max=np.nan, link_width=np.nan, link_width_max=np.nan
+    )
+    (entry,) = unjudged(analyze(run), "pcie_degraded")
+    assert (entry.code, entry.recording, entry.metrics) == ("logged_without_values", "", ())
+
+
+def test_a_little_too_short_is_not_rounded_to_what_is_needed() -> None:
+    """Or it would cover what it is said to lack."""
+    for covered in (59.56, 59.99, 59.4):
+        run = rec(util=steps((97, 60)), times=np.linspace(0, covered, 60), memory=70.0)
+        (entry,) = unjudged(analyze(run), "mem_prealloc")
+        assert entry.needed_seconds == 60.0
+        assert "1 min" not in entry.reason, covered
+
+
+def test_caveats_of_the_sampling() -> None:
+    changes = [*range(600), *range(600, 900, 10), *range(900, 1200)]
+    seldom = [*range(600), *range(600, 1800, 10)]
+    table = {
+        "fine": (rec(util=steps((97, 60))), {"short_gaps"}),
+        "coarse": (rec(util=steps((97, 60)), every=30.0), {"short_gaps", "point_samples"}),
+        "slower for 5 min": (rec(util=steps((97, len(changes))), times=changes), {"short_gaps", "sparser_part"}),
+        "slower most of the time": (
+            rec(util=steps((97, len(seldom))), times=seldom),
+            {"short_gaps", "denser_part", "point_samples"},
+        ),
+        "one sample": (rec(util=[50.0], power=100.0, memory=10.0), set()),
+    }
+    for name, (run, codes) in table.items():
+        analysis = analyze(run)
+        assert set(analysis.limit_codes) == codes, name
+        assert len(analysis.limits) == len(analysis.limit_codes), name
+        assert found(analysis, "log_gap") == [], name
+        assert analysis.coverage_ratio in {1.0, None}, name
+
+
+def test_a_log_of_a_few_rows_is_analysed() -> None:
+    for length in (1, 2, 3):
+        series = {"memory": 10, "power": 100, "temperature": 60, "clock": 1400, "sw_power_cap": 1}
+        analysis = analyze(rec(util=steps((50, length)), **series))
+        assert analysis.statistics[0].metric("gpu_utilization_ratio") is not None
+
+
+def test_rows_of_two_gpus_in_turn_are_not_assessed() -> None:
+    """Memory and temperature of one GPU do not return to where they were from row to row; utilisation may."""
+    chance = np.random.default_rng(7)
+    mixed = {"memory": {"memory": np.tile([20.0, 40.0], 50)}, "temperature": {"temperature": np.tile([20.0, 40.0], 50)}}
+    of_one = {
+        "less than a page": {"memory": np.tile([20.0, 20.001], 50)},
+        "slowly": {"memory": steps(*[(20.0, 5), (10.0, 5)] * 20)},
+        "a few rows": {"memory": np.tile([20.0, 40.0], 10)},
+        "at random": {"memory": 20 + 10 * chance.random(400)},
+        "utilisation": {"util": np.tile([0.0, 97.0], 50)},
+    }
+    for name, series in (mixed | of_one).items():
+        codes = {each.code for each in analyze(rec(**series)).not_judged}
+        assert ("rows_of_several_gpus" in codes) == (name in mixed), name
+
+
+def test_years_that_nobody_recorded_cost_nothing() -> None:
+    """As where the clock of a machine was set while it logged."""
+    years = 20.0 * 365 * 86_400
+    times = np.concatenate([[0.0, 1.0], np.arange(298.0) + years])
+    analysis = analyze(rec(util=steps((97, 300)), times=times, cpu=np.full(300, 20.0)))
+    assert dict(analysis.gpu_time[0].seconds)["no_samples"] > 0.99 * years

@@ -1,0 +1,204 @@
+"""When a job holds a GPU, the jobs that follow each other in one log, its window, and the stages of a run."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gpureport.testing import START, Analysis, Recording, Stage, analyze, at, found, steps
+from tests.analysis.tables import Table, check, rec, want
+
+WORK, LOAD, EMPTY = (97, 20.0), (0, 8.0), (0, 0.01)
+"""Utilisation in per cent and memory in GiB."""
+
+
+def log(*parts: tuple[tuple[float, float], int]) -> Recording:
+    """Return a recording of one GPU that holds each pair of utilisation and memory for a number of samples."""
+    util = steps(*((level, count) for (level, _), count in parts))
+    return rec(util=util, memory=steps(*((held, count) for (_, held), count in parts)))
+
+
+def seconds(analysis: Analysis, gpu: int = 0) -> dict[str, float]:
+    return {name: amount for name, amount in analysis.gpu_time[gpu].seconds if amount}
+
+
+def test_two_jobs_have_no_idle_gap_between_them() -> None:
+    analysis = analyze(log((WORK, 600), (EMPTY, 7200), (WORK, 600)))
+    jobs = [((job.interval.start - START) / 1e6, (job.interval.end - START) / 1e6) for job in analysis.jobs]
+    assert jobs == [(0.0, 599.5), (7799.5, 8399.0)]
+    assert found(analysis, "idle_gap") == []
+    assert seconds(analysis) == pytest.approx({"no_job": 7200, "computing": 1163, "short_pauses": 36}, abs=1)
+    (figures,) = analysis.statistics
+    utilisation = figures.metric("gpu_utilization_ratio")
+    assert utilisation is not None
+    assert utilisation.mean == pytest.approx(0.97)
+    assert (figures.idle_seconds, analysis.seconds) == pytest.approx((0, 1199))
+    assert (analysis.job_gpu_seconds, analysis.no_job_gpu_seconds) == pytest.approx((1199, 7200), abs=1)
+
+
+def test_start_up_and_tail_of_each_job() -> None:
+    parts = ((LOAD, 30), (WORK, 600), (LOAD, 20), (EMPTY, 600), (LOAD, 40), (WORK, 600), (LOAD, 15))
+    analysis = analyze(log(*parts))
+    many = [part for _ in range(30) for part in ((WORK, 100), (LOAD, 12), (EMPTY, 60))]
+    unread = rec(util=steps((97, 600), (np.nan, 300)), memory=steps((20, 600), (0, 300)))
+    startup_idle: Table = {
+        "of two jobs": (analysis, [want(spans=[(0, 29)]), want(spans=[(1249.5, 1289)])]),
+        "before memory is taken": want(log((EMPTY, 200), (WORK, 600)), spans=[(0, 199)]),
+    }
+    check("startup_idle", startup_idle)
+    tail_idle: Table = {
+        "of two jobs": (analysis, [want(spans=[(629, 649.5)]), want(spans=[(1889, 1904)])]),
+        "with empty memory": want(
+            log((WORK, 600), (LOAD, 3), (EMPTY, 300)), severity="info", cause="no job", steps=[], lost=3
+        ),
+        "with memory in use": want(
+            log((WORK, 600), (LOAD, 200), (EMPTY, 300)),
+            severity="warning",
+            cause=None,
+            lost=200,
+            evidence={"duration": (200, 0.25)},
+        ),
+        "of thirty jobs together": (log(*many), [want(severity="warning")] * 30),
+        "without utilisation": unread,
+    }
+    check("tail_idle", tail_idle)
+    assert seconds(analysis)["startup"] == pytest.approx(69, abs=1)
+    held = seconds(analyze(log((WORK, 600), (LOAD, 200), (EMPTY, 300))))
+    assert (held["tail"], held["no_job"]) == pytest.approx((200, 300), abs=1)
+    assert "no_job" not in seconds(analyze(log((EMPTY, 200), (WORK, 600))))
+
+
+def test_how_many_jobs_a_log_holds() -> None:
+    """Only memory that work takes and that is given back separates jobs."""
+    util, memory = steps((97, 300), (0, 300), (97, 300)), steps((20, 300), (0, 300), (20, 300))
+    windows = np.concatenate([steps((97, 600)), np.tile([1.0, 9.0, 0.0, 22.0, 3.0], 300), steps((97, 600))])
+    desktop = {
+        "memory": steps((18.0, 600), (0.3, 1500), (18.0, 600)),
+        "power": steps((300, 600), (28, 1500), (300, 600)),
+    }
+    table = {
+        "a process that starts again": (log((WORK, 300), (EMPTY, 40), (WORK, 300)), 1, 1),
+        "memory in use": (log((WORK, 300), (LOAD, 300), (WORK, 300)), 1, 1),
+        "memory that never shows": (log(((97, 0.0), 300), ((0, 0.0), 300), ((97, 0.0), 300)), 1, 1),
+        "more than a display holds": (log(((97, 8.0), 300), ((0, 1.0), 300), ((97, 8.0), 300)), 1, 1),
+        "memory not recorded": (rec(util=util), 1, 1),
+        "a display holds some": (log((WORK, 300), ((0, 0.3), 300), (WORK, 300)), 2, 0),
+        "the power of work": (rec(util=util, memory=memory, power=np.append(60.0, np.full(899, 300.0))), 1, 0),
+        "a desktop between": (rec(util=windows, **desktop), 2, 0),
+        "a process without work": (log((WORK, 300), (EMPTY, 100), (LOAD, 50), (EMPTY, 100), (WORK, 300)), 2, 0),
+    }
+    got = {name: analyze(run) for name, (run, _, _) in table.items()}
+    counts = {name: (len(each.jobs), len(found(each, "idle_gap"))) for name, each in got.items()}
+    assert counts == {name: (jobs, gaps) for name, (_, jobs, gaps) in table.items()}
+    assert ["no_job" in seconds(got[name]) for name in ("memory in use", "the power of work")] == [False, False]
+    assert seconds(got["a process without work"])["idle"] == pytest.approx(50, abs=1)
+
+
+def test_jobs_of_several_gpus() -> None:
+    util, memory = steps((97, 600), (0, 600)), steps((20, 600), (0, 600))
+    turns = analyze(rec(util=[util, util[::-1]], memory=[memory, memory[::-1]]))
+    assert found(turns, "idle_gap") + found(turns, "unused_gpu") == []
+    assert [seconds(turns, gpu)["no_job"] for gpu in (0, 1)] == pytest.approx([600, 600], abs=1)
+    util, memory = steps((97, 600), (0, 3600), (97, 600)), steps((20, 600), (0, 3600), (20, 600))
+    alone = analyze(rec(util=[util, 0 * util], memory=[memory, 0 * memory]))
+    table: Table = {"while jobs run": want(alone, gpus="1", lost=1200, near=3)}
+    check("unused_gpu", table)
+    assert seconds(alone, 1)["no_job"] == pytest.approx(3600, abs=1)
+
+
+def window(run: Recording) -> tuple[float, float] | None:
+    steady = [phase.interval for phase in analyze(run).phases if phase.kind == "steady"]
+    return ((steady[0].start - START) / 1e6, (steady[0].end - START) / 1e6) if steady else None
+
+
+def test_the_window_of_a_job() -> None:
+    loop = np.tile(steps((95, 5), (0, 4)), 40)
+    bursts = np.concatenate([np.zeros(50), loop, np.full(10, 95.0), loop])
+    two = [steps((0, 20), (95, 60), (0, 80)), steps((0, 40), (95, 90), (0, 30))]
+    table = {
+        "work of any GPU": (rec(util=two), (19.0, 129.0)),
+        "one kernel is no work": (rec(util=steps((0, 20), (100, 1), (0, 30), (95, 60))), (50.0, 110.0)),
+        "no work": (rec(util=steps((0, 60))), None),
+        "every other sample at 30 s": (rec(util=[0, 0, 0, *[95, 0] * 30], every=30.0), (74.5, 1844.5)),
+        "short bursts": (rec(util=bursts, every=0.1), (4.45, 77.05)),
+    }
+    for name, (run, expected) in table.items():
+        assert window(run) == (expected and pytest.approx(expected, abs=0.1)), name
+
+
+def reach(active: list[bool], share: float) -> int:
+    """Return up to which place, counted from the sustained activity, active samples make up at least a share."""
+    bursts = [place for place, one in enumerate(active, 1) if one]
+    return max((place for count, place in enumerate(bursts, 1) if count >= share * place), default=0)
+
+
+@given(st.lists(st.sampled_from([0.0, 5.0, 95.0, np.nan]), min_size=2, max_size=40))
+@example([95, 0, 0, 95, 95, 0, 0, 95, 95, 95, 0, 0, 0, 0, 95, np.nan, 95])
+def test_work_begins_and_ends_with_a_sample_that_has_others_beside_it(use: list[float]) -> None:
+    """Sample by sample: an active one, with three of five active from it on, or up to it, in three seconds.
+
+    What is active after the last such sample belongs to the job as long as it comes half as often as within. So do
+    three or more active samples before the first, where fewer than 60 of 100 within are active, and those from the
+    first sample of the log on.
+    """
+    known = [(second, value > 12) for second, value in enumerate(use) if not np.isnan(value)]
+    ahead = [[one for at_, one in known if second <= at_ <= second + 3] for second, _ in known]
+    behind = [[one for at_, one in known if second - 3 <= at_ <= second] for second, _ in known]
+    begun, ended = (
+        [row for row, near in enumerate(beside) if known[row][1] and sum(near) >= 0.6 * max(len(near), 2)]
+        for beside in (ahead, behind)
+    )
+    jobs = analyze(rec(util=use)).jobs
+    if not begun or not ended:
+        assert jobs == ()
+        return
+    first, last = begun[0], ended[-1]
+    active = [one for _, one in known]
+    share = sum(active[first : last + 1]) / (last + 1 - first) if first < last else 1.0
+    last += reach(active[last + 1 :], share / 2)
+    if share < 0.6 and sum(active[:first]) >= 3:
+        first -= reach(active[:first][::-1], share / 2)
+    # over a second or more: at work when the log began
+    first = 0 if len(active) >= 3 and all(active[:3]) else first
+    assert bool(jobs) == (first <= last)
+    if not jobs:
+        return
+    (own,) = jobs[0].active.values()
+    # a reading covers the second before it
+    assert (own.start, own.end) == (at(known[first][0] - 1), max(at(known[last][0]), at(known[0][0]) + 1))
+
+
+def staged(*names: str | None, util: list[float]) -> Recording:
+    """Return a recording of one GPU, sampled every 10 s, whose rows belong to stages, None for none."""
+    run, known = rec(util=util, every=10.0), list(dict.fromkeys(name for name in names if name))
+    column = pa.array(names, pa.string()).dictionary_encode()
+    stages = tuple(
+        Stage(name=name, start=at(10.0 * names.index(name)), end=at(10.0 * (len(names) - 1 - names[::-1].index(name))))
+        for name in known
+    )
+    series = run.series.append_column("stage", column)
+    return replace(run, run=replace(run.run, stages=stages)).with_series(series)
+
+
+def test_figures_of_stages() -> None:
+    """Means, idle time and time covered are those of the rows a stage recorded, of one inside another too."""
+    plain = staged(*["preprocessing"] * 6, *["training"] * 12, util=[*steps((20, 6), (90, 12))])
+    names = [*["training"] * 10, *["validation"] * 10, *["training"] * 10, *[None] * 5]
+    nested = staged(*names, util=[*steps((90, 10), (0, 10), (90, 10), (10, 5))])
+    table = {
+        "plain": (plain, [("preprocessing", 0.2, 60.0, 0.0), ("training", 0.9, 120.0, 0.0)]),
+        "nested": (nested, [("training", 0.9, 200.0, 0.0), ("validation", 0.0, 100.0, 100.0)]),
+    }
+    for name, (run, expected) in table.items():
+        got = []
+        for stage in analyze(run).stages:
+            (figures,) = stage.statistics
+            mean = figures.metric("gpu_utilization_ratio")
+            got.append((stage.stage, mean and round(mean.mean, 6), figures.observed_seconds, figures.idle_seconds))
+        assert got == expected, name
+    run = rec(util=[50.0] * 5)
+    named = Stage(name="training", start=at(0), end=at(4))
+    assert [analyze(each).stages for each in (run, replace(run, run=replace(run.run, stages=(named,))))] == [(), ()]

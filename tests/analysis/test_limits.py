@@ -1,0 +1,249 @@
+"""Each limit that can be set: just on one side of it, just on the other, and moved by a setting."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import gpureport
+from gpureport.testing import Floats, Recording, found, steps, with_host, with_training
+from tests.analysis.tables import rec
+
+
+def part(level: float, usual: float = 97, length: float = 300, edge: int = 300) -> Floats:
+    return steps((usual, edge), (level, round(length)), (usual, edge))
+
+
+def beside(util: Floats, **host: Any) -> Recording:  # noqa: ANN401 - series by name
+    """Return a run beside a host."""
+    cpu = host.pop("cpu", 10.0)
+    rows = len(util)
+    return rec(
+        util=util, cpu=np.broadcast_to(cpu, rows), host={name: np.broadcast_to(one, rows) for name, one in host.items()}
+    )
+
+
+def pcie(util: Floats, received: Floats) -> Recording:
+    return rec(util=util, received=received, sent=0.1, link_generation=4, link_width=16)
+
+
+def link(generation: float, width: float = 16, util: Any = 97.0) -> Recording:  # noqa: ANN401 - a level or a series
+    """Return a run with a link of 4.0 x16 at most."""
+    util = np.broadcast_to(util, 120)
+    return rec(util=util, link_generation=generation, link_generation_max=4, link_width=width, link_width_max=16)
+
+
+def hot(clock: Floats, temperature: Any, **more: Any) -> Recording:  # noqa: ANN401 - series by name
+    """Return a busy GPU below its power limit."""
+    return rec(util=98, power=300, power_limit=400, clock=clock, temperature=temperature, **more)
+
+
+def bits(*parts: tuple[float, int], clock: float = 1120) -> Recording:
+    slowed = steps((0, 100), *parts, (0, 100))
+    return hot(np.where(slowed > 0, clock, 1400), np.where(slowed > 0, 86, 60), sw_thermal_slowdown=slowed)
+
+
+def capped(*parts: tuple[float, int]) -> Recording:
+    return rec(util=98, power=300, power_limit=400, sw_power_cap=steps((0, 20), *parts, (0, 100)))
+
+
+def board(**series: Any) -> Recording:  # noqa: ANN401 - series by name
+    """Return a busy board of 400 W for 220 s, at rest at first."""
+    return rec(util=steps((0, 20), (97, 200)), clock_max=1410, power_limit=400, **series)
+
+
+def hollow(watts: float, length: float = 300, util: float = 98, gpus: int = 1, edge: int = 300) -> Recording:
+    power = part(watts, 330, length, edge)
+    return rec(util=[np.full(len(power), util)] * gpus, power=power, power_limit=400, clock=1410, clock_max=1410)
+
+
+def growing(peak: float) -> Recording:
+    memory = np.concatenate([np.zeros(10), np.linspace(1, peak * 0.7, 20), steps((peak * 0.9, 120), (peak, 150))])
+    return rec(util=steps((0, 20), (97, 280)), memory=memory)
+
+
+def taken(level: float, length: float = 290) -> Recording:
+    memory = steps((0, 10), (level, round(length)))
+    return rec(util=np.full(len(memory), 97.0), memory=memory)
+
+
+def leaking(per_hour: float, every: float = 30.0) -> Recording:
+    rows = round(90_000 / every)
+    return rec(util=np.full(rows, 97.0), memory=10 + per_hour * np.arange(rows) * every / 3600, every=every)
+
+
+def held(after: float, rest: float = 300, before: float = 40, **host: Any) -> Recording:  # noqa: ANN401 - series by name
+    """Return memory that is still held after the work."""
+    rows = round(rest)
+    util, memory = steps((0, 20), (97, 280), (0, rows)), steps((0, 5), (before, 295), (after, rows))
+    series = {name: steps((usual, 300), (level, rows)) for name, (usual, level) in host.items()}
+    cpu = series.pop("cpu", None)
+    return rec(util=util, memory=memory, cpu=cpu, host=series or None)
+
+
+def evaluated(count: float, best: float) -> Recording:
+    """Return a job of 2000 s with evaluations each 100 s, the best of them at a place."""
+    points = [(100.0 * (place + 1), "val_loss", 1 + 0.01 * abs(place - best)) for place in range(round(count))]
+    return with_training(rec(util=np.full(2001, 97.0)), points)
+
+
+def unused(seconds: float, *, memory: bool = False, watts: float | None = None) -> Recording:
+    busy, idle = np.full(round(seconds), 97.0), np.zeros(round(seconds))
+    series: dict[str, Any] = {} if watts is None else {"power": [busy + 200, idle + watts], "power_limit": 400}
+    return rec(util=[busy, idle], **series, **({"memory": [busy / 4, idle]} if memory else {}))
+
+
+def later(recorded: int, seconds: float) -> Recording:
+    run = rec(util=np.full(recorded, 97.0))
+    return with_host(run, np.arange(seconds), cpu_utilization_ratio=0.2)
+
+
+WAIT = part(95, 20)
+LIMITS: dict[str, tuple[str, Callable[[float], Recording]]] = {
+    "idle_gap.idle": ("6 4 0.03", lambda x: rec(util=part(x, length=20))),
+    "idle_gap.still": ("14 11 0.1", lambda x: rec(util=steps((97, 60), (0, 3), (x, 4), (0, 3), (97, 60)))),
+    "idle_gap.shortest": ("4 6 8", lambda x: rec(util=part(0, length=x))),
+    "idle_gap.warning": ("15 25 0.03 info", lambda x: rec(util=part(0, length=x, edge=500))),
+    "idle_gap.problem": ("200 300 0.3 warning", lambda x: rec(util=part(0, length=x, edge=500))),
+    "startup_idle.shortest": ("8 12 15", lambda x: rec(util=steps((0, round(x)), (97, 1000)))),
+    "startup_idle.long": ("1100 1300 1500 info", lambda x: rec(util=steps((0, round(x / 10)), (97, 5000)), every=10)),
+    "startup_idle.share": ("45 60 0.08 info", lambda x: rec(util=steps((0, round(x)), (97, 1000)))),
+    "throttling.merge thermal_throttle": ("14 8 5 2", lambda x: bits((1, 10), (0, round(x)), (1, 10))),
+    "throttling.shortest thermal_throttle": ("2 4 6", lambda x: bits((1, round(x)))),
+    "throttling.clock_drop thermal_throttle": (
+        "1390 1350 0.95",
+        lambda x: hot(part(x, 1400, 60, 100), part(85, 70, 60, 100)),
+    ),
+    "throttling.near_limit thermal_throttle": (
+        "4 1 0.5",
+        lambda x: hot(part(1200, 1400, 60, 100), part(95 - x, 70, 60, 100), margin=part(x, 25, 60, 100)),
+    ),
+    "throttling.problem thermal_throttle": ("60 120 0.12 warning", lambda x: bits((1, round(x)), (0, 200 - round(x)))),
+    "power_limits.merge power_cap": ("25 15 10 2", lambda x: capped((1, 40), (0, round(x)), (1, 40))),
+    "power_limits.shortest power_cap": ("25 40 50", lambda x: capped((1, round(x)))),
+    "power_limits.at_limit power_cap": (
+        "388 396 0.995",
+        lambda x: rec(util=np.full(300, 98.0), power=x, power_limit=400),
+    ),
+    "power_limits.lowered power_limited": (
+        "370 350 0.8",
+        lambda x: rec(util=np.full(300, 98.0), power=300, power_limit=x, default_limit=400),
+    ),
+    "power_limits.slow power_cap": (
+        "1030 950 0.6 info",
+        lambda x: rec(util=98, power=400, power_limit=400, clock=x, sw_power_cap=np.ones(300)),
+    ),
+    "cpu_bound.gpu": ("78 60 0.5", lambda x: rec(util=part(x), cpu=WAIT)),
+    "cpu_bound.cpu": ("70 80 0.9", lambda x: rec(util=part(30), cpu=part(x, 20))),
+    "cpu_bound.shortest": ("15 50 90", lambda x: rec(util=part(30, length=x), cpu=part(95, 20, x))),
+    "cpu_bound.problem": ("40 90 0.2 warning", lambda x: rec(util=part(30, length=x), cpu=part(95, 20, x))),
+    "io_bound.iowait": ("12 20 0.3", lambda x: beside(part(30), iowait=part(x, 1))),
+    "io_bound.enter": ("68 58 0.5", lambda x: beside(part(x), iowait=part(40, 1))),
+    "io_bound.shortest": ("15 50 90", lambda x: beside(part(30, length=x), iowait=part(40, 1, x))),
+    "cpu_bound_single.core": ("93 98 0.99", lambda x: beside(part(38), core=part(x, 60))),
+    "cpu_bound_single.enter": ("68 58 0.5", lambda x: beside(part(x), core=part(100, 60))),
+    "cpu_bound_single.shortest": ("45 90 120", lambda x: beside(part(38, length=x), core=part(100, 60, x))),
+    "transfer_bound.link": ("17 21 0.8", lambda x: pcie(part(40), part(x, 1))),
+    "transfer_bound.enter": ("68 58 0.5", lambda x: pcie(part(x), part(22, 1))),
+    "transfer_bound.shortest": ("15 50 90", lambda x: pcie(part(40, length=x), part(22, 1, x))),
+    "host_memory.roomy workers_headroom": ("75 60 0.5", lambda x: beside(part(30), cpu=part(80, 20), host_memory=x)),
+    "host_memory.full host_memory_pressure": (
+        "85 93 0.95",
+        lambda x: beside(part(30), cpu=part(80, 20), host_memory=x),
+    ),
+    "host_memory.cores workers_headroom": ("94 85 0.8", lambda x: beside(part(30), cpu=part(x, 20), host_memory=30)),
+    "host_memory.shortest workers_headroom": (
+        "45 90 150",
+        lambda x: beside(part(30, length=x), cpu=part(80, 20, x), host_memory=30),
+    ),
+    "underutilised.enter": ("68 58 0.4", lambda x: beside(part(x))),
+    "underutilised.idle": ("4 13 0.2", lambda x: beside(part(x))),
+    "underutilised.shortest": ("25 45 90", lambda x: beside(np.full(round(x), 30.0))),
+    "low_util_cause_unknown.enter": ("68 58 0.4", lambda x: rec(util=part(x))),
+    "low_util_cause_unknown.shortest": ("25 45 90", lambda x: rec(util=np.full(round(x), 30.0))),
+    "memory.roomy mem_headroom": ("60 52 0.5", growing),
+    "memory.full mem_pressure": ("74 78 0.99", growing),
+    "memory.step mem_prealloc": ("45 52 0.8", taken),
+    "memory.shortest mem_prealloc": ("40 90 120", lambda x: taken(62, x)),
+    "clocks_locked.held": (
+        "80 140 0.8",
+        lambda x: board(
+            clock=1100, power=390, applications_clocks_setting=steps((0, 20), (1, round(x)), (0, 200 - round(x)))
+        ),
+    ),
+    "clocks_locked.below": ("1300 1200 0.8", lambda x: board(clock=x, power=200)),
+    "clocks_locked.highest": (
+        "1395 1350 0.9",
+        lambda x: board(clock=x, power=390, applications_clocks_setting=steps((0, 20), (1, 200))),
+    ),
+    "clocks_locked.power_free": ("370 340 0.8", lambda x: board(clock=1005, power=x)),
+    "ecc_error.rise": ("0 2 5", lambda x: rec(util=np.full(100, 97.0), uncorrected=steps((0, 60), (x, 40)))),
+    "gpu_lost.silent": ("20 40 60", lambda x: rec(util=steps((97, 100), (np.nan, round(x))))),
+    "mem_leak.growth": ("0.05 0.2 0.1", leaking),
+    "mem_leak.soon": ("0.4 2.0 3600 warning", leaking),
+    "monitoring_ended.early": ("50 90 120", lambda x: later(300, 300 + x)),
+    "monitoring_ended.warning": ("100 300 0.15 info", lambda x: later(3000, 3000 + x)),
+    "pcie_degraded.problem": ("1 0 0.1 warning", lambda x: link(*((4, 4) if x else (1, 16)))),
+    "pcie_degraded.busy": ("15 30 0.5", lambda x: link(1, util=x)),
+    "pcie_degraded.fewest": ("4 6 10", lambda x: link(1, util=steps((0, 120 - round(x)), (97, round(x))))),
+    "no_progress.fewest": ("9 12 15", lambda x: evaluated(x, 1)),
+    "no_progress.stands": ("16 14 0.4", lambda x: evaluated(20, x)),
+    "hollow_util.busy": ("70 90 0.95", lambda x: hollow(85, util=x)),
+    "hollow_util.power": ("220 120 0.1", hollow),
+    "hollow_util.shortest": ("25 45 60", lambda x: hollow(85, x)),
+    "hollow_util.problem": ("45 200 0.3 warning", lambda x: hollow(85, x, gpus=2, edge=1200)),
+    "imbalance.differs": ("82 70 0.4", lambda x: rec(util=[part(97), part(x), part(97)])),
+    "imbalance.power_differs": (
+        "280 215 0.5",
+        lambda x: rec(util=98, power=[part(330, 330), part(x, 330), part(330, 330)], power_limit=400),
+    ),
+    "imbalance.shortest": (
+        "60 150 300",
+        lambda x: rec(util=[part(97, length=x), part(58, length=x), part(97, length=x)]),
+    ),
+    "unused_gpu.shortest": ("50 80 120", unused),
+    "unused_gpu.shortest_empty": ("25 50 80", lambda x: unused(x, memory=True)),
+    "unused_gpu.power_at_work": ("250 100 0.02", lambda x: unused(300, watts=x)),
+    "zombie_memory.held": ("15 30 0.9", held),
+    "zombie_memory.idle": ("100 150 200", lambda x: held(40, x)),
+    "zombie_memory.least": ("0.8 2 4294967296", lambda x: held(x, before=x)),
+    "zombie_memory.load": ("40 20 0.2", lambda x: held(40, cpu=(60, x))),
+    "zombie_memory.core": ("95 80 0.5", lambda x: held(40, cpu=(60, 5), core=(90, x))),
+    "full_precision.active": ("2 0.5 0.001", lambda x: rec(util=np.full(300, 97.0), tensor_active=x)),
+    "full_precision.busy": ("20 60 100", lambda x: rec(util=np.full(round(x), 97.0), tensor_active=0.2)),
+    "oversized_gpu.shortest": (
+        "500 800 900",
+        lambda x: rec(util=np.tile([25.0, 15.0], round(x / 2)), memory=np.linspace(1, 10, round(x))),
+    ),
+    "oversized_gpu.fits": (
+        "40 36 0.5",
+        lambda x: rec(util=np.tile([25.0, 15.0], 400), memory=np.r_[np.linspace(1, x, 100), np.full(700, x)]),
+    ),
+}
+"""By rule and setting, and the kind of finding where it is not that of the rule: the numbers that make a run quiet and
+loud, a value of the setting by which the loud one is as quiet, and the severity or the count of intervals of the quiet
+one where it has a finding too; and what makes a run of such a number."""
+
+
+def outcome(label: str, run: Recording, expected: str, value: float | None = None) -> str:
+    """Return how many findings a run gives, or the severity or the number of intervals of the only one."""
+    setting, _, kind = label.partition(" ")
+    rule, _, name = setting.partition(".")
+    findings = found(
+        gpureport.analyze(run, settings={} if value is None else {"rules": {rule: {name: value}}}), kind or rule
+    )
+    if expected == "0" or len(findings) != 1:
+        return str(len(findings))
+    return f"{len(findings[0].intervals)}" if expected.isdigit() else str(findings[0].severity)
+
+
+def test_limits_hold_on_both_sides_and_where_they_are_moved() -> None:
+    wrong = []
+    for label, (numbers, make) in LIMITS.items():
+        quiet, loud, moved, *severity = numbers.split()
+        expected = "".join(severity) or "0"
+        got = [outcome(label, make(float(number)), expected) for number in (quiet, loud)]
+        by_setting = outcome(label, make(float(loud)), expected, float(moved))
+        if got[0] != expected or got[1] in {expected, "0"} or by_setting != expected:
+            wrong.append((label, *got, by_setting))
+    assert not wrong, wrong

@@ -1,0 +1,217 @@
+"""Figures of each device: means and quantiles by time, readings, energy, and power that cannot be right."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpureport.testing import (
+    GIB,
+    Analysis,
+    DeviceStatistics,
+    Floats,
+    MetricSummary,
+    Recording,
+    analyze,
+    repeated,
+    steps,
+    unjudged,
+)
+from tests.analysis.tables import rec
+
+UTILISATION, POWER = "gpu_utilization_ratio", "gpu_power_watts"
+
+
+def figures(run: Recording) -> DeviceStatistics:
+    return analyze(run).statistics[0]
+
+
+def summary(run: Recording, metric: str = UTILISATION) -> MetricSummary:
+    one = figures(run).metric(metric)
+    assert one is not None
+    return one
+
+
+def noise(count: int, *, low: int = 90, high: int = 99, seed: int = 0) -> Floats:
+    return np.random.default_rng(seed).integers(low, high, count).astype(np.float64)
+
+
+def test_means_and_quantiles_are_weighted_by_time() -> None:
+    dense = summary(rec(util=steps((0, 100), (100, 11)), times=[*np.arange(0, 10, 0.1), *range(10, 21)], every=0.1))
+    assert dense.sample_mean == pytest.approx(11 / 111)
+    assert dense.mean > 0.15
+    three = summary(rec(util=steps((10, 30), (50, 30), (90, 40))))
+    assert (three.p5, three.p50, three.p95, three.max, three.min) == pytest.approx((0.1, 0.5, 0.9, 0.9, 0.1))
+    assert dict(three.below) == pytest.approx({0.25: 0.3, 0.5: 0.3, 0.7: 0.6})
+    twice = [*np.arange(0, 30, 0.1), *np.arange(30, 60, 0.2)]
+    halves = summary(rec(times=twice, util=steps((20, 300), (80, 150)), model=None))
+    assert (halves.mean, halves.p95) == pytest.approx((0.5, 0.8), abs=0.01)
+
+
+def test_what_was_not_recorded_is_none() -> None:
+    absent = figures(rec(util=steps((50, 9))))
+    assert (absent.energy_joules, absent.memory_peak_bytes, absent.memory_headroom_ratio) == (None, None, None)
+    assert (absent.metric(POWER), absent.energy_counter) == (None, None)
+    memory = figures(rec(memory=steps((20, 5), (60, 5)), util=90, reserved=GIB))
+    assert (memory.memory_peak_bytes, memory.memory_headroom_ratio) == (60 * GIB, 0.25)
+    alone = figures(rec(util=[50.0], power=100.0, memory=10.0))
+    assert (alone.energy_joules, alone.observed_seconds, alone.idle_seconds) == (None, 0.0, 0.0)
+    nulls = summary(rec(util=[50, np.nan, 70]))
+    assert (nulls.samples, nulls.mean) == pytest.approx((2, 0.6))
+
+
+def test_the_time_that_samples_own() -> None:
+    """Half of the way to their neighbours, a cell and a quarter beside a hole, half an interval beside a log gap."""
+    slower = [*range(100), *range(100, 210, 10), 500, *range(510, 630, 10), *range(630, 900)]
+    table = {
+        "even": (range(10), 10.0),
+        "a late sample": ([0, 10, 20, 50, 60, 70], 75.0),
+        "a log gap": ([0, 1, 2, 60, 61, 62], 6.0),
+        "a slower stretch": (slower, 900 - 300 + 10),
+        "ends slower": ([*range(300), *range(300, 450, 10)], 445.0),
+        "equal stamps": ([0, 1, 1, 2, 3], 4.0),
+        "a single sample": ([0], 0.0),
+        "a gap of a minute": ([*range(20), *range(100, 120)], 40.0),
+    }
+    for name, (times, owned) in table.items():
+        run = rec(util=steps((50, len(list(times)))), times=list(times))
+        assert figures(run).observed_seconds == pytest.approx(owned, abs=1), name
+    idle = figures(rec(util=steps((0, 20), (90, 20)), times=[*range(20), *range(100, 120)]))
+    assert idle.idle_seconds == 20.0
+
+
+def test_readings_that_rows_repeat() -> None:
+    """How often the driver took a new value is told from when values change, where it is."""
+    moved = 80 + np.cumsum(np.random.default_rng(1).random(900) < 0.5) % 7
+    times = np.cumsum(np.random.default_rng(2).uniform(0.09, 0.13, 2000))
+    fine = rec(every=0.01, util=repeated(noise(300), 20), power=repeated(noise(600, high=400), 10))
+    constant = rec(every=0.01, util=steps((100, 6000)), model=None)
+    beside = rec(every=0.1, util=steps((100, 6000)), memory_controller=repeated(noise(600), 10), model=None)
+    table = {
+        "utilisation every 0.2 s": (fine, UTILISATION, 0.2, 300),
+        "power every 0.1 s": (fine, POWER, 0.1, 600),
+        "readings that happen to be equal": (rec(every=0.02, util=repeated(moved, 10)), UTILISATION, 0.2, 900),
+        "stamps anywhere": (rec(times=times, util=noise(1000)[(times / 0.5).astype(int)]), UTILISATION, 0.5, None),
+        "sampling slower": (rec(util=steps((0, 60), (97, 60), (0, 60))), UTILISATION, None, 180),
+        "a regular job": (rec(util=np.tile(steps((97, 10), (0, 10)), 30)), UTILISATION, None, None),
+        "a constant": (constant, UTILISATION, None, 360),
+        "a constant beside what moves": (beside, UTILISATION, None, 600),
+        "one row": (rec(util=[50.0]), UTILISATION, None, 1),
+    }
+    for name, (run, metric, refresh, readings) in table.items():
+        one = summary(run, metric)
+        assert one.refresh_seconds == (refresh and pytest.approx(refresh, rel=0.03)), name
+        assert readings is None or one.effective_samples == pytest.approx(readings, rel=0.02, abs=1), name
+    assert (summary(constant).changes, summary(rec(util=[50.0])).repeated_ratio) == (0, None)
+
+
+def test_energy() -> None:
+    """The integral of power over what samples own or bridge, and the driver's counter, with what each leaves out."""
+    hour, gap = np.arange(3601), np.r_[0:100, 199:300].astype(float)
+    pauses, rising = np.r_[0:50, 53:100, 103:150].astype(float), np.linspace(100.0, 400.0, 5)
+    jump, restart = np.r_[0.0, 200.0, 1e6, 1e6 + 200], np.r_[np.full(5, 7000.0), 7400.0, 100.0, 900.0]
+    lone = np.full(60, np.nan)
+    lone[30] = 200.0
+    shared = {"power": [np.nan, 200.0, np.nan, np.nan], "times": [0, 0, 0, 1]}
+    none = (None, None, None)
+    table: dict[str, tuple[dict[str, Any], tuple[Any, ...], tuple[Any, ...] | None]] = {
+        "300 W for an hour": (
+            {"power": np.full(3601, 300.0), "energy": 5e6 + 300.0 * hour},
+            (1.08e6, 3600.0, 0.0),
+            (1.08e6, 0, 0, 0),
+        ),
+        "a log gap": (
+            {"power": np.full(201, 200.0), "energy": 200.0 * gap, "times": gap},
+            (40_000, None, None),
+            (59_800, 20_000, 0, 0),
+        ),
+        "a restart": ({"power": np.full(8, 200.0), "energy": restart}, none, (1300, 0, 1, 0)),
+        "a jump no board can take": ({"power": np.full(4, 200.0), "energy": jump}, none, (400, 0, 0, 1)),
+        "pauses below a log gap": ({"power": np.full(144, 200.0), "times": pauses}, (29_800, 149.0, 3.0), None),
+        "a minute": ({"power": np.full(60, 200.0)}, (11_800, 59.0, None), None),
+        "sampled rarely": (
+            {"power": rising, "times": np.r_[0.0, 10.0, 20.0, 46.0, 56.0]},
+            (float(np.trapezoid(rising, [0, 10, 20, 46, 56])), 56.0, None),
+            None,
+        ),
+        "a single value": ({"power": lone}, (200.0, 1.0, 0.0), None),
+    }
+    wrong: dict[str, object] = {}
+    for name, (series, (joules, over, bridged), counter) in table.items():
+        one = figures(rec(util=98, **series))
+        read = one.energy_counter
+        got = (one.energy_joules, one.energy_seconds, one.energy_bridged_seconds)
+        said = read and (read.total, read.in_gaps, read.restarts, read.impossible)
+        known = [(each, one) for each, one in zip(got, (joules, over, bridged), strict=True) if one is not None]
+        if [each for each, value in known if each != pytest.approx(value)]:
+            wrong[name] = got
+        if said != (counter and pytest.approx(counter)):
+            wrong[f"counter of {name}"] = said
+    assert wrong == {}
+    unowned = figures(rec(util=98, **shared))
+    assert (unowned.energy_joules, unowned.energy_seconds) == (None, None)
+
+
+def test_caveats_on_energy() -> None:
+    """What the sensor misses hangs on the model; of an unknown one nothing is claimed."""
+    models = {
+        "NVIDIA A100-SXM4-80GB": True,
+        "NVIDIA H100 80GB HBM3": True,
+        "Tesla T4": True,
+        "NVIDIA L4": False,
+        "A board nobody knows": False,
+    }
+    for model, is_said in models.items():
+        codes = analyze(rec(util=98, power=np.full(120, 60.0), model=model)).limit_codes
+        assert ("power_sensor" in codes) == is_said, model
+    gap = np.r_[0:100, 199:300].astype(float)
+    assert "energy_without_gaps" in analyze(rec(times=gap, util=98, power=np.full(201, 200.0))).limit_codes
+    memory, power = np.repeat([20.0, 0.01, 20.0], 300), np.repeat([300.0, 50.0, 300.0], 300)
+    jobs = analyze(rec(util=np.repeat([98.0, 0.0, 98.0], 300), memory=memory, power=power))
+    assert "energy_without_gaps" not in jobs.limit_codes, "time between two jobs is no log gap"
+
+
+UTIL = steps((0, 60), (97, 400), (0, 60), (97, 80))
+WARM = np.interp(np.arange(600), [0, 60, 200, 599], [35, 35, 68, 70]).round()
+DRAWN = np.where(UTIL > 0, 330.0, 62.0) + np.random.default_rng(1).normal(0, 4, 600).round(2)
+
+
+def powered(**series: Any) -> Analysis:  # noqa: ANN401 - what `recording` takes
+    """Return the analysis of a job with its temperature and power, or others."""
+    return analyze(rec(**({"util": UTIL, "temperature": WARM, "power": DRAWN} | series)))
+
+
+def test_power_that_cannot_be_right() -> None:
+    wrong = {
+        "stands still": powered(power=np.full(600, 62.11)),
+        "milliwatts": powered(power=DRAWN * 1000),
+        "ten times": powered(power=DRAWN * 10),
+        "above twice its own limit": powered(power=DRAWN + 650, power_limit=400),
+    }
+    for name, analysis in wrong.items():
+        one = analysis.statistics[0]
+        assert (one.energy_joules, one.metric(POWER), bool(one.power_doubt)) == (None, None, True), name
+        assert "implausible_power" in analysis.limit_codes, name
+        assert "energy_by_samples" not in analysis.limit_codes, name
+    assert [each.code for each in unjudged(wrong["stands still"], "hollow_util")] == ["implausible_readings"]
+    first, second = powered(power=[DRAWN, np.full(600, 62.11)]).statistics
+    assert (first.energy_joules is None, second.energy_joules is None) == (False, True)
+
+
+def test_power_that_may_be_right() -> None:
+    stray = np.where(np.arange(600) % 60 == 0, 90.0, 0.0)
+    part = slice(30, 130)
+    table: dict[str, dict[str, Any]] = {
+        "sound": {},
+        "200 W more": {"power": DRAWN + 200, "power_limit": 400},
+        "idle": {"util": 0, "power": 9.0},
+        "idle and cool": {"util": 0, "power": 9.0, "temperature": 41},
+        "at its limit": {"util": 98.0, "power": 70.0},
+        "all still": {"power": 62.11, "temperature": 41},
+        "no temperature": {"power": 62.11, "temperature": np.nan},
+        "a digit": {"power": np.r_[62.12, np.full(599, 62.11)]},
+        "none": {"power": np.nan},
+        "stray kernels": {"util": stray, "power": 62.11},
+        "too short": {"util": UTIL[part], "temperature": WARM[part], "power": np.full(100, 62.11)},
+    }
+    assert [name for name, series in table.items() if "implausible_power" in powered(**series).limit_codes] == []

@@ -1,0 +1,288 @@
+"""What `import gpureport` offers: read, analyze, compare, report, their results as frames and in a notebook."""
+
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import gpureport
+from gpureport.errors import RenderError, SettingsError, SourceError
+from tests.importers.written_logs import log as written_log
+
+SAMPLES = Path(__file__).parents[2] / "sample_logs"
+HEAVY = {"numpy", "pandas", "pyarrow", "scipy", "jinja2", "matplotlib", "click"}
+
+
+@pytest.fixture(scope="module")
+def hot() -> gpureport.Analysis:
+    """Return the analysis of a run with a GPU that is slowed by heat."""
+    (recording,) = gpureport.read(SAMPLES / "thermal_throttle")
+    return gpureport.analyze(recording)
+
+
+@pytest.fixture(scope="module")
+def chain() -> gpureport.Comparison:
+    """Return the comparison of three steps of a job."""
+    return gpureport.compare(gpureport.read(SAMPLES / "input_starved", labels={"work": "1000:steps"}))
+
+
+def test_the_import_loads_nothing_heavy() -> None:
+    """Importing the package, and listing what it offers, loads no library."""
+    code = "import sys, gpureport; dir(gpureport); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert HEAVY & {name.partition(".")[0] for name in done.stdout.split()} == set()
+
+
+def test_the_function_report_outlives_the_package_of_its_name() -> None:
+    """Importing modules of the package `gpureport.report` does not hide the function."""
+    code = "import gpureport.report.formats.html; import gpureport; print(gpureport.report.__name__)"
+    code += "; print(type(gpureport.report).__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["report", "function"]
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """A name that is not offered is refused as any module refuses it."""
+    with pytest.raises(AttributeError, match="no attribute 'analyse'"):
+        _ = gpureport.analyse
+
+
+def test_labels_are_a_dict() -> None:
+    """Name, step, params, tags and work are given as plain values."""
+    labels = {"name": "a", "step": "b", "params": {"batch_size": 32}, "tags": {"node": "x"}, "work": "12000:steps"}
+    (recording,) = gpureport.read(SAMPLES / "healthy", labels=labels)
+    run = recording.run
+    assert (run.name, run.step, run.params, run.tags) == ("a", "b", (("batch_size", "32"),), (("node", "x"),))
+    assert run.work is not None
+    assert (run.work.amount, run.work.unit) == (12000, "steps")
+
+
+def test_an_unknown_key_is_refused() -> None:
+    """A mistyped key of a dict is not ignored."""
+    with pytest.raises(
+        TypeError, match="labels has no key 'nmae'; its keys are gpu_model, name, params, step, table, tags, work"
+    ):
+        gpureport.read(SAMPLES / "healthy", labels={"nmae": "a"})
+    with pytest.raises(TypeError, match="tracker has no key 'run'; its keys are children, "):
+        gpureport.read(SAMPLES / "healthy", tracker={"run": "a"})
+
+
+def test_options_are_plain_values() -> None:
+    """One GPU, a host log and a zone need no object."""
+    log, host = SAMPLES / "healthy" / "nvidia-smi.csv", SAMPLES / "healthy" / "host.csv"
+    (recording,) = gpureport.read(log, host=host, gpus=0, tz="Europe/Berlin")
+    assert [device.id for device in recording.run.devices] == ["gpu:0", "host"]
+    assert recording.run.timezone == "Europe/Berlin"
+
+
+@pytest.mark.parametrize("columns", ["index, utilization.gpu", ("index", "utilization.gpu")])
+def test_columns_are_text_or_a_list(columns: str | tuple[str, ...], tmp_path: Path) -> None:
+    """A log without a header is read by the fields that were queried."""
+    log = tmp_path / "gpu.csv"
+    log.write_text("0, 97 %\n1, 95 %\n" * 20)
+    (recording,) = gpureport.read(log, columns=columns, interval=1)
+    assert len(recording.run.gpus) == 2
+    assert len(recording.series) == 40
+
+
+def test_a_missing_source_is_an_error() -> None:
+    """The error names the source."""
+    with pytest.raises(SourceError, match="nowhere"):
+        gpureport.read("nowhere.csv")
+
+
+def test_a_recording_is_a_frame(hot: gpureport.Analysis) -> None:
+    """One row a sample and device, times without a zone where the log names none."""
+    frame = hot.recording.to_pandas()
+    assert len(frame) == 1000
+    assert frame["timestamp"].dt.tz is None
+    assert frame["gpu_utilization_ratio"].between(0, 1).all()
+
+
+def test_times_of_a_frame_are_in_the_zone_of_the_log() -> None:
+    """With a zone, the first stamp of the frame reads as the first line of the log does."""
+    log = SAMPLES / "healthy" / "nvidia-smi.csv"
+    (local,), (zoned,) = gpureport.read(log), gpureport.read(log, tz="Europe/Berlin")
+    bare, aware = local.to_pandas()["timestamp"], zoned.to_pandas()["timestamp"]
+    assert str(aware.dt.tz) == "Europe/Berlin"
+    assert aware.dt.tz_localize(None).equals(bare)
+
+
+def test_kinds_are_selected_and_ignored(hot: gpureport.Analysis) -> None:
+    """A kind may be named alone or in a list."""
+    assert {finding.kind for finding in hot.findings} == {"thermal_throttle", "startup_idle"}
+    selected = gpureport.analyze(hot.recording, select="thermal_throttle")
+    assert {finding.kind for finding in selected.findings} == {"thermal_throttle"}
+    ignored = gpureport.analyze(hot.recording, ignore=["thermal_throttle"])
+    assert {finding.kind for finding in ignored.findings} == {"startup_idle"}
+    with pytest.raises(SettingsError, match=r"^select: no kind 'thermal_throtle'; did you mean 'thermal_throttle'"):
+        gpureport.analyze(hot.recording, select="thermal_throtle")
+
+
+def test_settings_are_a_dict_or_a_file(hot: gpureport.Analysis, tmp_path: Path) -> None:
+    """Both give the same cost; a file of the working directory is not read unasked."""
+    assert hot.cost is None
+    content = {"prices": {"currency": "EUR", "date": "2026-03-14", "gpu_hour": 2.0}}
+    file = tmp_path / "gpureport.toml"
+    file.write_text('[prices]\ncurrency = "EUR"\ndate = "2026-03-14"\ngpu_hour = 2.0\n')
+    costs = [gpureport.analyze(hot.recording, settings=given).cost for given in (content, file, str(file))]
+    assert [cost and round(cost.total or 0, 2) for cost in costs] == [1.66, 1.66, 1.66]
+    with pytest.raises(SettingsError, match=r"^settings: unknown section \[price\]"):
+        gpureport.analyze(hot.recording, settings={"price": {}})
+    with pytest.raises(SettingsError, match=r"^settings: gpu_hour must be a number"):
+        gpureport.analyze(hot.recording, settings={"prices": {"gpu_hour": "2"}})
+
+
+def test_reprs_are_one_short_line(hot: gpureport.Analysis, chain: gpureport.Comparison) -> None:
+    """A prompt shows what a result is, not all that it holds."""
+    assert repr(hot.recording) == "<Recording 'thermal_throttle': 4 GPUs, 0:12:28, 1000 rows>"
+    assert repr(hot) == "<Analysis 'thermal_throttle': 2 findings, 1 of them problems>"
+    assert repr(chain).startswith("<Comparison '1-baseline' to '3-mixed-precision': 3 steps, 3 runs, ")
+    assert len(repr(chain)) < 150
+
+
+def test_findings_are_a_frame(hot: gpureport.Analysis) -> None:
+    """One row a finding, in the order of `findings`."""
+    frame = hot.findings_frame()
+    assert list(frame["kind"]) == [finding.kind for finding in hot.findings]
+    assert list(frame["severity"]) == ["problem", "info"]
+    assert frame.loc[0, "start"] == pd.Timestamp("2026-04-02 14:24:50.129500")
+
+
+def test_no_findings_are_an_empty_frame(hot: gpureport.Analysis) -> None:
+    """A run without findings has a frame with the same columns."""
+    empty = gpureport.analyze(hot.recording, select="ecc_error").findings_frame()
+    assert (len(empty), list(empty)) == (0, list(hot.findings_frame()))
+
+
+def test_statistics_are_a_frame(hot: gpureport.Analysis) -> None:
+    """One row a device and metric."""
+    frame = hot.statistics_frame().set_index(["device", "metric"])
+    assert frame.loc[("gpu:2", "gpu_temperature_celsius"), "max"] == 88
+    assert frame.loc[("gpu:0", "gpu_utilization_ratio"), "below_0.5"] == pytest.approx(0.036, abs=1e-3)
+
+
+def test_gpu_time_is_a_frame(hot: gpureport.Analysis) -> None:
+    """Every second of a GPU is in one column."""
+    frame = hot.gpu_time_frame()
+    assert list(frame) == ["computing", "short_pauses", "throttled", "idle", "startup"]
+    assert frame.sum(axis=1).to_list() == pytest.approx([sum(dict(each.seconds).values()) for each in hot.gpu_time])
+
+
+def test_runs_are_compared_as_a_list_or_by_step(chain: gpureport.Comparison) -> None:
+    """A dict names the steps; its runs may be recordings or analyses, one or several."""
+    one, two, three = chain.analyses
+    named = gpureport.compare({"before": one.recording, "after": [two, three]})
+    assert [step.label for step in named.steps] == ["before", "after"]
+    assert [each.run.step for each in named.analyses] == ["before", "after", "after"]
+    assert [step.label for step in chain.steps] == ["1-baseline", "2-more-workers", "3-mixed-precision"]
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_one_step_cannot_be_compared(count: int, hot: gpureport.Analysis) -> None:
+    """A comparison takes two steps."""
+    with pytest.raises(ValueError, match="at least two steps"):
+        gpureport.compare([hot] * count)
+
+
+def test_a_comparison_has_a_frame_of_gains(chain: gpureport.Comparison, hot: gpureport.Analysis) -> None:
+    """Of each step against the one before and the first, in ratios; without work there are none."""
+    gains = chain.gains_frame()
+    assert set(zip(gains["base"], gains["step"], strict=True)) == {
+        ("1-baseline", "2-more-workers"),
+        ("2-more-workers", "3-mixed-precision"),
+        ("1-baseline", "3-mixed-precision"),
+    }
+    inverse = gains[gains["step"] == "2-more-workers"].set_index("figure")["ratio"]
+    assert inverse["whole_job"] == pytest.approx(1 / inverse["gpu_time"])
+    assert (gains["interval_low"].dropna() < gains["ratio"][gains["interval_low"].notna()]).all()
+    unknown = gpureport.compare({"a": hot, "b": hot})
+    assert (unknown.gains_frame().empty, unknown.quality_frame().empty) == (True, True)
+    assert {"primary", "training"} <= set(chain.deltas_frame()["family"])
+
+
+def test_a_comparison_has_frames(chain: gpureport.Comparison) -> None:
+    """Differences, findings of all runs, and the GPU time of each step."""
+    deltas = chain.deltas_frame()
+    assert len(deltas) == len(chain.deltas)
+    assert "It was not recorded in one of the two steps, or in both." in set(deltas["reason"])
+    assert set(deltas["verdict"]) <= {
+        "better",
+        "worse",
+        "differs",
+        "unconfirmed (one run each)",
+        "no clear change",
+        "not enough data",
+    }
+    assert set(chain.findings_frame()["run"]) == {each.run.name for each in chain.analyses}
+    waiting = chain.gpu_time_frame()["waiting_for_input"].to_dict()
+    assert waiting["1-baseline", "1-baseline", "gpu:0"] > 300
+
+
+def test_reports_are_written_by_suffix(hot: gpureport.Analysis, chain: gpureport.Comparison, tmp_path: Path) -> None:
+    """One run, several, or a comparison make a file whose suffix names the format."""
+    assert gpureport.report(hot, tmp_path / "one.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "1-baseline" in gpureport.report(chain, tmp_path / "three.md").read_text(encoding="utf-8")
+    assert gpureport.report(chain.analyses[0].recording, format="md").startswith("# ")
+    assert gpureport.report(list(chain.analyses), format="md") == gpureport.report(chain, format=".md")
+
+
+def test_a_report_is_a_file_or_text(hot: gpureport.Analysis, tmp_path: Path) -> None:
+    """What is neither, or both, is refused; a PDF is no text."""
+    with pytest.raises(TypeError, match="either a path"):
+        gpureport.report(hot)  # type: ignore[call-overload]  # it is the point
+    with pytest.raises(RenderError, match="not text"):
+        gpureport.report(hot, format="png")
+    with pytest.raises(RenderError, match="no report format"):
+        gpureport.report(hot, tmp_path / "report.docx")
+
+
+class _Page(HTMLParser):
+    """The text of a fragment, and its tags."""
+
+    def __init__(self, fragment: str) -> None:
+        super().__init__()
+        self.text, self.tags, self.links = "", [""], [""]
+        self.feed(fragment)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [name for name, _ in attrs if name in {"src", "href", "id"}]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_a_notebook_shows_headline_bar_and_findings(hot: gpureport.Analysis, chain: gpureport.Comparison) -> None:
+    """The view is a fragment of its own: no script, no address, no colour of the page around it."""
+    html = hot._repr_html_()
+    page = _Page(html)
+    assert set(page.tags) <= {"", "div", "span", "code"}
+    assert page.links == [""]
+    assert "Computing" in page.text
+    assert "GPU 2 overheats: 88 °C" in page.text.replace("\xa0", " ")
+    assert "F1 · problem" in page.text
+    assert len(html) < 6000
+    assert "3-mixed-precision" in _Page(chain._repr_html_()).text
+
+
+def test_a_notebook_escapes_names() -> None:
+    """The name of a run cannot become markup."""
+    (recording,) = gpureport.read(SAMPLES / "healthy", labels={"name": "<script>alert(1)</script>"})
+    html = gpureport.analyze(recording)._repr_html_()
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_a_report_never_replaces_its_log(tmp_path: Path) -> None:
+    (tmp_path / "gpu.txt").write_text(written_log(90))
+    (tmp_path / "link.txt").symlink_to("gpu.txt")
+    (recording,) = gpureport.read(tmp_path / "gpu.txt")
+    run = gpureport.analyze(recording)
+    for name in ("gpu.txt", "link.txt"):
+        with pytest.raises(RenderError, match="this is a source, not a place to write to"):
+            gpureport.report(run, tmp_path / name)
+    assert (tmp_path / "link.txt").read_text() == written_log(90)

@@ -1,0 +1,77 @@
+"""Histories of nights as the command makes them, from small logs with dates."""
+
+import contextlib
+import io
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from pyarrow import parquet
+
+from gpureport.cli import main
+from tests.importers.written_logs import HEADER, row
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left behind; `error` is the code of its error."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def error(self) -> str:
+        """The code of its error, with --debug."""
+        return next((line[6:] for line in self.err.splitlines() if line.startswith("code: ")), "")
+
+
+def call(folder: Path, *arguments: str) -> Done:
+    """Run the program in a folder, in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        patch.object(sys, "argv", ["gpureport", *arguments]),
+    ):
+        try:
+            main()
+            code: Any = 0
+        except SystemExit as left:
+            code = left.code
+    return Done(int(code or 0), out.getvalue(), err.getvalue())
+
+
+def date(number: int) -> str:
+    """Return the date of a night by its number."""
+    return f"2026-01-{number + 1:02}"
+
+
+def write_log(path: Path, number: int, util: int = 90, rows: int = 120) -> Path:
+    """Write the log of a night: one GPU that holds a utilisation, unlike every other night."""
+    power = f"{240 + number}.00 W"
+    lines = [row(second, util=min(util + second * 7 % 5 - 2, 100), power=power) for second in range(rows)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join([HEADER, *lines, ""]))
+    return path
+
+
+def add_night(folder: Path, number: int, *more: str, util: int = 90, rows: int = 120) -> Done:
+    """Add a night to the history of a folder, from a log of its own."""
+    write_log(folder / "night.csv", number, util, rows)
+    return call(folder, "nightly", "night.csv", "--site", "site", "--date", date(number), *more)
+
+
+def history(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of all nights, as any tool reads them."""
+    files = sorted((folder / ".gpureport" / "history").glob("*.parquet"))
+    return [line for path in files for line in parquet.read_table(path).to_pylist()]
+
+
+def site(folder: Path, name: str = "site") -> dict[str, str]:
+    """Return every page of a site."""
+    place = folder / name
+    return {path.relative_to(place).as_posix(): path.read_text() for path in sorted(place.rglob("*.html"))}

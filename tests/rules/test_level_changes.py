@@ -1,0 +1,396 @@
+"""Changes are told by levels over many nights, and judged by the job's own figure: no short history shows them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from gpureport.columns import FloatArray
+from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.nightly.changes.change_detection import FEWEST, detect_changes, select_new_shifts
+from gpureport.nightly.changes.change_events import group_changes
+from gpureport.nightly.changes.latest_night import LatestNight, summarize_latest_night
+from gpureport.nightly.changes.level_fit import SHORTEST, fit_levels
+from gpureport.nightly.changes.night_noise import estimate_noise
+from gpureport.nightly.changes.trend import build_trends
+from gpureport.nightly.history.capture import capture_missing
+from gpureport.nightly.history.night_figures import BY_NAME, SAMPLING, Figure, measure_figures
+from gpureport.nightly.history.nightly_record import NightlyRecord
+from gpureport.testing import analyze, finding, recording
+from tests.nightly.made import USUAL, course, night, nights, part
+
+UTILISATION = "gpu_utilization_ratio"
+
+
+def quiet(seed: int, nights: int = 60) -> FloatArray:
+    """Return a utilisation that stays as it is, in per cent."""
+    return 100 * course(UTILISATION, nights, np.random.default_rng(seed))
+
+
+def cost(values: FloatArray, starts: tuple[int, ...], penalty: float) -> float:
+    """Return what a fit by medians costs."""
+    edges = [*starts, len(values)]
+    parts = [values[start:end] for start, end in pairwise(edges)]
+    return sum(float(np.abs(part - np.median(part)).sum()) for part in parts) + penalty * (len(parts) - 1)
+
+
+def fits(count: int, start: int = 0) -> list[tuple[int, ...]]:
+    """Return every way to cut a series into levels that last long enough."""
+    if count - start < SHORTEST:
+        return []
+    whole = [(start,)]
+    return whole + [
+        (start, *rest) for cut in range(start + SHORTEST, count - SHORTEST + 1) for rest in fits(count, cut)
+    ]
+
+
+def test_fit_is_the_best_of_all() -> None:
+    """No other way to cut a short series costs less than the one found."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        values = np.round(rng.normal(size=13) + rng.choice([0, 4], 13).cumsum() % 9, 1)
+        penalty = float(rng.uniform(0.5, 6))
+        best = min(cost(values, each, penalty) for each in fits(13))
+        assert cost(values, fit_levels(values, penalty), penalty) == pytest.approx(best), seed
+
+
+def test_step_is_found_with_its_size_on_the_third_night() -> None:
+    """A step of eight spreads shows once three nights have it, where it began; its interval holds its size."""
+    values = quiet(3)
+    values[30:] -= 4.8
+    assert detect_changes(values[:32], smallest=0.5) == ()
+    (found,) = detect_changes(values[:33], smallest=0.5)
+    assert found.place == 30
+    assert found.low < -4.8 < found.high < 0
+    assert found.difference == pytest.approx(-4.8, abs=1)
+    assert not found.gradual
+    (later,) = detect_changes(values, smallest=0.5)
+    assert later.high - later.low < found.high - found.low
+
+
+def test_a_step_of_five_spreads_is_told_by_its_third_night() -> None:
+    """In two of three series at least; the noise of thirty nights is not known well enough for more."""
+    told = 0
+    for seed in range(60):
+        values = quiet(seed, 33)
+        values[30:] -= 3.0
+        told += any(abs(step.place - 30) <= 1 for step in detect_changes(values, smallest=0.5))
+    assert told >= 40
+
+
+def test_the_level_of_nights_that_are_the_same_is_their_value() -> None:
+    """Of zeros it is zero, not what rounding left of it, which would be shown with a sign."""
+    for count in range(10, 40):
+        (found,) = detect_changes(np.repeat([0.0, 2.0], [count, 3]), smallest=0.5, grain=0.5) or (None,)
+        assert found is None or (found.before, found.after) == (0.0, 2.0)
+    (found,) = detect_changes(np.repeat([0.0, 2.0], [30, 10]), smallest=0.5, grain=0.5)
+    assert (found.before, found.after, found.difference) == (0.0, 2.0, 2.0)
+
+
+def test_a_shock_that_fades_is_no_level() -> None:
+    """Three nights of which each is about a third as far off as the one before are no step."""
+    for seed in range(20):
+        values = quiet(seed, 33)
+        values[30:] -= 0.6 * np.array([8.0, 3.0, 1.0])
+        assert detect_changes(values, smallest=0.5) == ()
+
+
+def test_outliers_are_no_change() -> None:
+    """One night or two that lie apart change nothing, at the end of the series either."""
+    places = ([40], [40, 41], [59], [58, 59], [10], [20, 40])
+    for seed, outliers, size in product(range(5), places, (-80.0, -6.0, 12.0)):
+        values = quiet(seed)
+        values[outliers] += size
+        assert detect_changes(values, smallest=0.5) == (), (seed, outliers, size)
+
+
+def test_slow_drift_is_found_and_called_one() -> None:
+    """A drift of a quarter of the spread a night is found, and said to be gradual."""
+    values = quiet(4)
+    values[10:] -= 0.15 * np.arange(50)
+    found = detect_changes(values, smallest=0.5)
+    assert found
+    assert all(step.difference < 0 for step in found)
+    assert any(step.gradual for step in found)
+
+
+def test_few_nights_say_nothing() -> None:
+    """Below ten nights nothing is said, whatever they hold."""
+    values = np.array([90.0] * 4 + [10.0] * 5)
+    assert len(values) < FEWEST
+    assert detect_changes(values, smallest=0.5) == ()
+    assert detect_changes(np.zeros(0), smallest=0.5) == ()
+
+
+def test_too_small_to_matter() -> None:
+    """A change below the size that matters is none, however sure it is; a constant series is sure of any other."""
+    values = np.array([70.0] * 20 + [70.4] * 20)
+    assert detect_changes(values, smallest=0.5) == ()
+    assert detect_changes(values, smallest=0.0, relative=0.01) == ()
+    (found,) = detect_changes(values, smallest=0.3)
+    assert found.place == 20
+    assert [found.low, found.high] == pytest.approx([0.4, 0.4])
+
+
+def test_scale_and_sign_change_nothing() -> None:
+    """The same nights in another unit, or turned over, change in the same nights."""
+    values = quiet(5)
+    values[30:] += 5
+    places = [step.place for step in detect_changes(values, smallest=0.0)]
+    assert places
+    assert [step.place for step in detect_changes(values * 2.0**30, smallest=0.0)] == places
+    assert [step.place for step in detect_changes(-values, smallest=0.0)] == places
+
+
+def test_noise_is_told_beside_steps_and_outliers() -> None:
+    """The spread about levels is told within a third of itself, a step and an outlier in the series or not."""
+    for seed in range(10):
+        values = quiet(seed, 120)
+        expected = estimate_noise(values, 0.0).deviation
+        values[60:] += 20
+        values[20] -= 40
+        assert estimate_noise(values, 0.0).deviation == pytest.approx(expected, rel=0.33)
+
+
+def test_only_what_is_new_is_news() -> None:
+    """A change the night before knew, perhaps a night or two off, is no news; one of the other sign is."""
+    values = quiet(3)
+    values[30:] -= 4.8
+    before, now, later = (detect_changes(values[:nights], smallest=0.5) for nights in (32, 33, 34))
+    assert select_new_shifts(now, before) == now
+    assert select_new_shifts(later, now) == ()
+    values[31:] += 9.6
+    assert len(select_new_shifts(detect_changes(values, smallest=0.5), now)) == 1
+
+
+SHARE, POWER, WORK, IDLE = "gpu_utilization_ratio", "gpu_power_watts", "gpu_seconds_per_1000_work", "idle_ratio"
+SAMPLED = Figure(name=SAMPLING, value=1 / 81)
+"""What a recording of 81 s with a sample a second notes beside its figures."""
+
+
+def levels(**values: tuple[float, float]) -> list[NightlyRecord]:
+    """Return 23 nights; each figure has one level for twenty of them and another one for three."""
+    found = {
+        name: [before + 0.001 * before * (n % 3) for n in range(20)] + [after] * 3
+        for name, (before, after) in values.items()
+    }
+    return nights(found)
+
+
+def latest(history: list[NightlyRecord]) -> LatestNight:
+    """Return what is new in the newest night."""
+    return summarize_latest_night(history, build_trends(history))
+
+
+def is_worse(night_: LatestNight) -> bool:
+    """Return whether a new event is for the worse and still holds, which breaks the gate."""
+    return any(event.verdict == "worse" and not event.is_undone for event in night_.new_events)
+
+
+def is_compared(night_: LatestNight) -> bool:
+    """Return whether every figure of its runs was compared with the nights before."""
+    return bool(night_.groups) and not night_.unrecorded and not night_.nights_needed
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict", "breaks"),
+    [
+        ({WORK: (800.0, 400.0), IDLE: (0.1, 0.3)}, "better", False),
+        ({WORK: (800.0, 900.0), IDLE: (0.1, 0.3)}, "worse", True),
+        ({WORK: (800.0, 800.0), IDLE: (0.1, 0.3)}, "changed", False),
+        ({"lost_ratio": (0.1, 0.3), "gpu_temperature_celsius": (70.0, 60.0)}, "worse", True),
+    ],
+    ids=["faster", "slower", "a share alone", "loss without work"],
+)
+def test_changes_that_begin_together_are_judged_by_the_own_figure(
+    values: dict[str, tuple[float, float]], verdict: str, *, breaks: bool
+) -> None:
+    """A job that got faster is better, though its idle share grew; without work the share that was lost decides."""
+    found = latest(levels(**values))
+    assert [event.verdict for event in found.new_events] == [verdict]
+    assert is_worse(found) is breaks
+
+
+def test_changes_weeks_apart_are_events_of_their_own() -> None:
+    """Each with its night, the earliest first."""
+    early = [800.0 + n % 2 for n in range(15)] + [900.0 + n % 2 for n in range(15)]
+    late = [0.1 + 0.001 * (n % 2) for n in range(25)] + [0.3] * 5
+    events = group_changes(build_trends(nights({WORK: early, IDLE: late})))
+    assert [(len(event.changes), event.date[-2:]) for event in events] == [(1, "16"), (1, "26")]
+
+
+def usual(count: int) -> list[NightlyRecord]:
+    """Return nights of two figures that stay as they are."""
+    return [night(number, part({SHARE: 0.9, POWER: 300.0}, number)) for number in range(count)]
+
+
+def test_what_cannot_be_compared_is_said() -> None:
+    """A figure recorded no longer, for ten nights; a model of GPU that is new; no night, and none with data."""
+    assert (latest([]).date, is_compared(latest([])), is_compared(latest(usual(12)))) == ("", False, True)
+    for gone, is_said in ((1, True), (10, True), (11, False)):
+        history = [*usual(12), *(night(number, part({SHARE: 0.9}, number)) for number in range(12, 12 + gone))]
+        found = latest(history)
+        assert [trend.kind.name for trend in found.unrecorded] == [POWER] * is_said, gone
+        assert is_compared(found) is not is_said
+    missing = latest([*usual(12), night(12, capture_missing("gpu.csv", "", "no such file"))])
+    assert (len(missing.missing_runs), is_compared(missing)) == (1, False)
+    other = part({SHARE: 0.5, POWER: 200.0}, 90, model="NVIDIA A100")
+    for runs in ((other,), (part({SHARE: 0.9, POWER: 300.0}, 12), other)):
+        assert dict(latest([*usual(12), night(12, *runs)]).nights_needed) == {("", "NVIDIA A100"): 9}
+
+
+def back_again(nights_after: int) -> list[NightlyRecord]:
+    """Return nights of a job that was slow in three of them, the first four and the latest as ever."""
+    usual, slow = (135.0, 135.0, 135.002, 136.653), (436.672, 438.335, 438.34)
+    after = (133.333, 133.335, 140.007, 138.333, 136.667)[:nights_after]
+    hot = (70.0,) * 4 + (64.0,) * 3 + (70.0,) * len(after)
+    return [
+        night(n, part({WORK: work, "gpu_temperature_celsius": celsius}, n, params=(("--work", "600 steps"),)))
+        for n, (work, celsius) in enumerate(zip((*usual, *slow, *after), hot, strict=True))
+    ]
+
+
+def test_the_latest_change_leads_and_what_is_undone_breaks_no_gate() -> None:
+    """A job that is fast again is not announced by how slow it was; nor is a change told twice."""
+    for nights_after in (3, 4, 5):
+        found = latest(back_again(nights_after))
+        assert not is_worse(found)
+        assert bool(found.new_events) == (nights_after == 3)
+    assert [(event.date, event.verdict) for event in latest(back_again(3)).new_events] == [
+        ("2026-01-08", "better"),
+        ("2026-01-05", "worse"),
+    ]
+    told = []
+    for count in range(13, 18):
+        work = [800.0 + n % 3 for n in range(12)] + [900.0] * 5
+        power = [300.0 + n % 3 for n in range(13)] + [200.0] * 5
+        told.append(is_worse(latest([night(n, part({WORK: work[n], POWER: power[n]}, n)) for n in range(count)])))
+    assert told == [False, False, True, False, False]
+
+
+def test_no_interval_of_a_timed_figure_is_finer_than_its_samples() -> None:
+    """Nights a second apart in eighty know no level to a tenth of a per cent; a coarse one blurs its own time alone."""
+
+    def changes(*samplings: Figure) -> list[float]:
+        history = [
+            replace(each, runs=tuple(replace(run, figures=(*run.figures, sampled)) for run in each.runs))
+            for each, sampled in zip(back_again(3), samplings, strict=True)
+        ]
+        work = next(trend for trend in build_trends(history) if trend.kind.name == WORK)
+        return [(change.shift.high - change.shift.low) / change.shift.before for change in work.changes]
+
+    fine, coarse = changes(*[SAMPLED] * 10), changes(Figure(name=SAMPLING, value=0.5), *[SAMPLED] * 9)
+    assert fine[0] == pytest.approx(0.08, abs=0.01)
+    assert (coarse[0] > 1, coarse[1] < 0.1) == (True, True)
+
+
+def test_low_use_of_unknown_cause_leaves_the_share_of_waits_open() -> None:
+    """Where it is more than what is known; low use whose cause is no wait does not."""
+    made = analyze(recording(util=30.0))
+    (gpu,) = made.gpu_time
+    for kind, known, ratio in (
+        ("low_util_cause_unknown", 0.0, None),
+        ("low_util_cause_unknown", 400.0, 0.4),
+        ("underutilised", 0.0, 0.0),
+    ):
+        seconds = (("computing", 700 - known), ("waiting_for_input", known), ("low_use", 300.0))
+        run = replace(made, findings=(finding(kind, (0, 300)),), gpu_time=(replace(gpu, seconds=seconds),))
+        figures = {figure.name: figure.value for figure in measure_figures(SampledRun(analysis=run))}
+        assert figures["waiting_ratio"] == ratio, (kind, known)
+
+
+NIGHTS, REGRESSION, OUTLIER, DRIFT = 60, 30, 45, 15
+_REGRESSED = {"gpu_utilization_ratio": -0.06, "gpu_seconds_per_1000_work": 82.0, "waiting_ratio": 0.05}
+"""What a loader with fewer workers does: 6 points less utilisation, a tenth more GPU time for the same work."""
+_DRIFTING = ("gpu_temperature_celsius", 0.2)
+"""A fan that clogs: a fifth of a degree a night."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What became of one seed.
+
+    Attributes:
+        late: nights from the first of the regression to the one that told it, by figure; None where nothing did.
+        drift: the same of the drift.
+        outlier: whether the night that lies apart raised an alarm by itself.
+        alarms: nights with an alarm that nothing explains.
+        quiet: nights that could have raised one.
+    """
+
+    late: Mapping[str, int | None]
+    drift: int | None
+    outlier: bool
+    alarms: int
+    quiet: int
+
+
+def alarms(name: str, values: FloatArray) -> list[tuple[int, int]]:
+    """Return every alarm as a job meets them night after night: the night, and where the change is said to begin."""
+    kind = BY_NAME[name]
+    found: list[tuple[int, int]] = []
+    before = detect_changes(values[: FEWEST - 1], smallest=kind.smallest, relative=kind.relative, grain=kind.grain)
+    for count in range(FEWEST, len(values) + 1):
+        now = detect_changes(values[:count], smallest=kind.smallest, relative=kind.relative, grain=kind.grain)
+        found += [(count - 1, step.place) for step in select_new_shifts(now, before)]
+        before = now
+    return found
+
+
+def scenario(seed: int) -> Tally:
+    """Play sixty nights with a regression, a drift and a night that lies apart."""
+    rng = np.random.default_rng([seed, 60])
+    late: dict[str, int | None] = {}
+    drift, outlier, stray = None, False, 0
+    for name, (_, spread) in USUAL.items():
+        values = course(name, NIGHTS, rng)
+        values[REGRESSION:] += _REGRESSED.get(name, 0.0)
+        if name == _DRIFTING[0]:
+            values[DRIFT:] += _DRIFTING[1] * np.arange(NIGHTS - DRIFT)
+        values[OUTLIER] += 15 * abs(spread)
+        told = alarms(name, values)
+        if name in _REGRESSED:
+            late[name] = next((at - REGRESSION for at, place in told if abs(place - REGRESSION) <= 1), None)
+        elif name == _DRIFTING[0]:
+            drift = next((at - DRIFT for at, place in told if place >= DRIFT), None)
+        else:
+            outlier |= any(OUTLIER <= at <= OUTLIER + 2 and place >= OUTLIER - 2 for at, place in told)
+            stray += len({at for at, _ in told})
+    return Tally(late=late, drift=drift, outlier=outlier, alarms=stray, quiet=NIGHTS - FEWEST + 1)
+
+
+def calm(seed: int, correlation: float) -> tuple[int, int]:
+    """Return the nights with an alarm of any figure where nothing changes, and how many nights could have had one."""
+    rng = np.random.default_rng([seed, 61])
+    alarmed: set[int] = set()
+    for name in USUAL:
+        alarmed |= {at for at, _ in alarms(name, course(name, NIGHTS, rng, correlation))}
+    return len(alarmed), NIGHTS - FEWEST + 1
+
+
+def found_in_time(tallies: list[Tally], name: str) -> int:
+    """Return in how many seeds the regression of a figure was told within three nights."""
+    return sum(late is not None and late <= 2 for late in (tally.late[name] for tally in tallies))
+
+
+SEEDS = 10
+
+
+@pytest.mark.slow
+def test_sixty_nights_as_a_job_meets_them() -> None:
+    """A regression is told within three nights in nine seeds of ten; an outlier and quiet figures never alarm."""
+    tallies = [scenario(seed) for seed in range(SEEDS)]
+    assert [name for name in tallies[0].late if found_in_time(tallies, name) < 0.9 * SEEDS] == []
+    assert sum(tally.drift is not None for tally in tallies) >= 0.9 * SEEDS
+    assert [tally.outlier for tally in tallies] == [False] * SEEDS
+    assert sum(tally.alarms for tally in tallies) <= 0.01 * sum(tally.quiet for tally in tallies)
+
+
+@pytest.mark.stress
+def test_quiet_nights_stay_quiet() -> None:
+    """Of nights in which nothing changes one in a hundred at most raises an alarm, of all figures together."""
+    for correlation in (0.3, 0.5):
+        alarmed, possible = (sum(each) for each in zip(*(calm(seed, correlation) for seed in range(20)), strict=True))
+        assert alarmed <= 0.01 * possible, correlation

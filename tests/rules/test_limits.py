@@ -1,0 +1,250 @@
+"""Rules as a person writes them: what each is on, how its value reads, and the code and line of every mistake."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpureport import Analysis, analyze
+from gpureport.errors import SettingsError
+from gpureport.testing import GIB, Check, check, finding, recording
+from tests.patience import patience
+
+RUN = analyze(recording(util=np.full(90, 90.0), power=200.0))
+
+
+@pytest.mark.parametrize(
+    ("text", "metric", "unit"),
+    [
+        ("gpu_utilization_ratio >= 80%", "gpu_utilization_ratio mean", "1"),
+        ("gpu_utilization_ratio.below_25 <= 5%", "gpu_utilization_ratio below_25", "1"),
+        ("gpu_power_watts p95 < 300 W", "gpu_power_watts p95", "W"),
+        ("idle_seconds <= 10 min", "idle_seconds", "s"),
+        ("idle_ratio <= 5%", "idle_ratio", "1"),
+        ("energy_joules <= 2 kWh", "energy_joules", "J"),
+        ("duration >= 1 h", "duration", "s"),
+        ("rejected <= 0", "rejected", ""),
+        ("waiting_for_input <= 2 GPU-h", "waiting_for_input", "s"),
+        ("lost <= 10%", "lost", "1"),
+        ("no idle_gap", "idle_gap", "findings"),
+        ("warning <= 3", "warning", "findings"),
+        ("idle_gap <= 1.5%", "idle_gap", "1"),
+    ],
+)
+def test_what_a_limit_is_on(text: str, metric: str, unit: str) -> None:
+    """The value is in base units; the words of a limit state the same limit."""
+    (found,) = check(text, RUN)
+    assert (found.metric, found.unit, found.origin) == (metric, unit, "--fail-on")
+    assert check(found.limit, RUN)[0] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "metric"),
+    [
+        ("gpu_temperature_celsius p95 < 85 °C", None, "gpu_temperature_celsius p95"),
+        ("gpu_sm_clock_hertz p5 >= 1,2 GHz", None, "gpu_sm_clock_hertz p5"),
+        ("clock_event_hw_slowdown <= 1%", "clock_event_hw_slowdown mean <= 1%", "clock_event_hw_slowdown mean"),
+        ("work_rate_hertz >= 40", None, "work_rate_hertz"),
+        ("cost <= 3 EUR", None, "cost"),
+        ("carbon <= 2 kg", None, "carbon"),
+        ("throttling <= 3 EUR", None, "throttling"),
+        ("change idle_ratio <= 2 points", None, "idle_ratio"),
+        ("change gpu_power_watts >= -20 W", None, "gpu_power_watts"),
+        ("no new problem", None, "problem"),
+        ("new idle_gap <= 2", None, "idle_gap"),
+        ("val_accuracy >= .78", "val_accuracy final >= .78", "val_accuracy final"),
+        ("val/acc best >= 78%", None, "val/acc best"),
+        ('training "my metric" <= 3', 'training "my metric" final <= 3', "my metric final"),
+        ("seconds_to_target <= 2 h", None, "seconds_to_target"),
+        ("change val_loss <= 5%", "change val_loss final <= 5%", "val_loss final"),
+        ('change training "a b" best <= 3', None, "a b best"),
+        ("change seconds_to_target <= 50%", None, "seconds_to_target"),
+        ("thermal_throttle", "no thermal_throttle", "thermal_throttle"),
+    ],
+)
+def test_words_can_be_written_again(text: str, words: str | None, metric: str) -> None:
+    """A kind alone, as after --fail-on, means that none may be found."""
+    (found,) = check(text, RUN)
+    assert (found.limit, found.metric) == (words or text, metric)
+    assert check(found.limit, RUN)[0] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("idle_ratoi <= 5%", "unknown_limit_name"),
+        ("idle_ratio", "no_amount"),
+        ("idle_ratio <= 5", "wrong_unit"),
+        ("idle_ratio <= 10 min", "wrong_unit"),
+        ("gpu_memory_used_bytes <= 80 GBit", "not_an_amount"),
+        ("gpu_utilization_ratio p7 >= 1%", "unknown_statistic"),
+        ("idle_ratio mean <= 1%", "unknown_statistic"),
+        ("ecc_errors <= 0", "unknown_limit_name"),
+        ("val_loss <= 3 W", "wrong_unit"),
+        ("pcie_replays_total <= 3", "unknown_limit_name"),
+        ("change idle_ratio <= 2%", "wrong_unit"),
+        ("change idle_ratio <= 0 points", "no_amount"),
+        ("change idle_gap <= 2", "unknown_limit_name"),
+        ("new idle_ratio <= 2", "unknown_kind"),
+        ("no idle_gap <= 3", "not_a_limit"),
+        ("idle_ratio == 5%", "not_a_limit"),
+        ("", "not_a_limit"),
+    ],
+)
+def test_a_mistake_is_named(text: str, code: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        check(text, RUN)
+    assert (caught.value.code, caught.value.where, bool(caught.value.hint)) == (code, "--fail-on", True)
+
+
+def test_what_was_meant_is_offered() -> None:
+    with pytest.raises(SettingsError) as caught:
+        check("thermal_throtle", RUN)
+    assert "'thermal_throttle'" in caught.value.hint
+
+
+WORDS = (
+    st.sampled_from(["", "change ", "new ", "no "]),
+    st.sampled_from(["idle_ratio", "lost", "cost", "problem", "idle_gap", "gpu_power_watts", "work_rate_hertz", "x"]),
+    st.sampled_from(["", " mean", ".p95", " x"]),
+    st.sampled_from(["", " <= ", ">", "=="]),
+    st.sampled_from(["", "0", "-3", "2,5", "80", "9" * 400, "nan", "1e3"]),
+    st.sampled_from(["", " %", " points", "EUR", " W", " h", " MB", " parsecs"]),
+)
+
+
+@given(st.one_of(st.text(), st.tuples(*WORDS).map("".join)))
+def test_no_text_does_worse_than_be_refused(text: str) -> None:
+    """Whatever is written is a limit whose words state it again, or is refused with a code."""
+    try:
+        found = check(text, RUN)
+    except SettingsError as error:
+        assert error.code  # noqa: PT017 - a limit may be valid as well
+        return
+    assert [each.limit for each in check(found[0].limit, RUN)] == [found[0].limit]
+
+
+@pytest.mark.parametrize("text", ["9" * 60_000 + " x y", "9" * 40_000 + "." + "9" * 40_000 + " a b", "9" * 101])
+def test_an_amount_without_end_is_none(text: str) -> None:
+    """A number that takes pages is a mistake, and is found to be one at once."""
+    with patience(15), pytest.raises(SettingsError):
+        check(f"idle_ratio <= {text}", RUN)
+
+
+def lasting(seconds: float) -> Analysis:
+    """Return a run of such a length."""
+    return analyze(recording(util=np.full(120, 90.0), times=np.linspace(0, seconds, 120)))
+
+
+def test_a_limit_includes_its_end_only_where_it_says_so() -> None:
+    """0.3 s keeps `<= 0.3 s` and breaks `< 0.3 s`, also after the rounding of a sum."""
+    lost = tuple(finding("idle_gap", (at, at + 1), lost=seconds) for at, seconds in ((10, 0.1), (20, 0.2)))
+    run = replace(RUN, findings=lost)
+    outcomes = {text: check(f"idle_gap {text} 0.3 s", run)[0].outcome.value for text in (">=", "<=", ">", "<")}
+    assert outcomes == {">=": "passed", "<=": "passed", ">": "broken", "<": "broken"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "run", "observed"),
+    [
+        ("duration >= 2 h", lasting(7199), "1.9997 h"),
+        ("duration >= 2 h", lasting(7200), "2 h"),
+        ("duration <= 2 h", lasting(7230), "2.01 h"),
+        ("duration <= 2 h", lasting(9000), "2 h 30 min"),
+        ("gpu_memory_peak_bytes <= 40 GiB", analyze(recording(util=np.full(90, 90.0), memory=40.001)), "40.001 GiB"),
+    ],
+)
+def test_what_is_not_its_limit_does_not_read_as_it(rule: str, run: Analysis, observed: str) -> None:
+    """As many digits as tell the two apart, in the unit in which the limit is written."""
+    assert check(rule, run)[0].observed.replace("\N{NO-BREAK SPACE}", " ") == observed
+
+
+@settings(max_examples=60)
+@given(st.floats(20, 99), st.floats(-0.05, 0.05))
+def test_a_value_reads_on_its_side_of_a_limit(bound: float, share: float) -> None:
+    """However close: what can be read back lies where the value does."""
+    limit = round(bound, 2)
+    run = analyze(recording(util=np.full(70, 90.0), temperature=limit * (1 + share)))
+    (found,) = check(f"gpu_temperature_celsius max <= {limit} °C", run)
+    assert found.value is not None
+    back = float(found.observed.replace("\N{NO-BREAK SPACE}", " ").partition(" ")[0])
+    assert (back > limit, back < limit) == (found.outcome.value == "broken", found.value < limit * (1 - 1e-9))
+
+
+WHOLE = """
+[[policy]]
+limit = "gpu_utilization_ratio >= 80%"
+
+[[policy]]
+limit = "no idle_gap"
+for = { gpu = [2, 0], step = "night-*", source = "node1*" }
+unless = "duration < 10 min"
+confidence = "high"
+"""
+
+
+def stated(folder: Path, text: str) -> Path:
+    """Write settings; return their file."""
+    path = folder / "gpureport.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_whole_policy_is_read(tmp_path: Path) -> None:
+    """Limits with where they apply and when they do not, and the line of each."""
+    path = stated(tmp_path, WHOLE)
+    first, second = check(path, RUN)
+    assert (first.limit, first.origin) == ("gpu_utilization_ratio mean >= 80%", f"{path}:3")
+    words = "no idle_gap for GPU 0, 2, step night-*, source node1* unless duration < 10 min"
+    assert (second.limit, second.origin, second.reason_code) == (words, f"{path}:6", "no_run_matches")
+    assert check(stated(tmp_path, "[prices]\n"), RUN) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "code"),
+    [
+        ('\n[[policy]]\nlimit = "idle_ratoi <= 5%"\n', 3, "unknown_limit_name"),
+        ('[[policy]]\nlimit = "no idle_gap"\n\n[[policy]]\nlimit = "lost"\n', 5, "no_amount"),
+        ("[[policy]]\nlimit = 3\n", 2, None),
+        ("[[policy]]\nfor = { gpu = 0 }\n", 2, "missing_key"),
+        ('[[policy]]\nlimit = "problem"\nlimits = "x"\n', 3, "unknown_key"),
+        ('[[policy]]\nlimit = "problem"\nfor = { gpus = 0 }\n', 3, "wrong_value"),
+        ('[[policy]]\nlimit = "problem"\nfor = { gpu = "0" }\n', 3, "wrong_type"),
+        ('[[policy]]\nlimit = "problem"\nfor = { gpu = true }\n', 3, "wrong_type"),
+        ('[[policy]]\nlimit = "problem"\nfor = { step = 3 }\n', 3, "wrong_type"),
+        ('[[policy]]\nlimit = "problem"\n# why\nunless = "idle"\n', 4, "no_amount"),
+        ('[[policy]]\nlimit = "problem"\nunless = "change idle_ratio <= 1 point"\n', 3, "not_an_exception"),
+        ('[[policy]]\nlimit = "problem"\nconfidence = "sure"\n', 3, "wrong_value"),
+        ('[policy]\nlimit = "problem"\n', None, None),
+        ('[[acknowledge]]\nfinding = "idle_gap"\nuntil = 2026-12-31\n', 2, "missing_key"),
+        ('[[acknowledge]]\nfinding = "idle_gap"\nreason = "x"\n', 2, "missing_key"),
+        ('[[acknowledge]]\nreason = "x"\nuntil = 2026-12-31\n', 2, "missing_key"),
+        ('[[acknowledge]]\nfinding = "idle_gp"\nreason = "x"\nuntil = 2026-12-31\n', 2, "unknown_kind"),
+        ('[[acknowledge]]\nfinding = "problem"\nreason = "x"\nuntil = 2026-12-31\n', 2, "unknown_kind"),
+        ('[[acknowledge]]\nfinding = "idle_gap"\nreason = "x"\nuntil = "soon"\n', 4, "not_a_date"),
+    ],
+)
+def test_a_mistake_in_the_settings_is_named_with_its_line(
+    tmp_path: Path, text: str, line: int | None, code: str | None
+) -> None:
+    path = stated(tmp_path, text)
+    with pytest.raises(SettingsError) as caught:
+        check(path, RUN)
+    assert caught.value.where == (str(path) if line is None else f"{path}:{line}")
+    assert code is None or caught.value.code == code
+
+
+def one(rule: str, *runs: Any, **more: Any) -> Check:  # noqa: ANN401 - as `check` takes them
+    """Return the only check of a rule."""
+    (found,) = check(rule, *runs, **more)
+    return found
+
+
+def test_a_peak_is_exact() -> None:
+    """The value stands in its base unit for machines."""
+    found = one("gpu_memory_peak_bytes <= 80 GiB", recording(util=np.full(90, 90.0), memory=40.0))
+    assert (found.metric, found.value, found.unit, found.bounds) == ("gpu_memory_peak_bytes", 40 * GIB, "By", None)

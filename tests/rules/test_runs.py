@@ -1,0 +1,309 @@
+"""Rules held against runs: every kind of them, what is missing, where they apply, and what is acknowledged."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpureport
+from gpureport import Analysis
+from gpureport.testing import Check, Confidence, Finding, Severity, Source, Work, check, finding, recording, steps
+
+PRICED = {"prices": {"gpu_hour": 3600, "currency": "EUR", "date": "2026-11-01"}, "carbon": {"intensity": 360}}
+MADE = gpureport.analyze(
+    recording(util=np.array([[90.0] * 1200, [70.0] * 1200]), power=200.0, memory=40.0), settings=PRICED
+)
+
+
+def run(findings: Sequence[Finding] | None = None, **info: Any) -> Analysis:  # noqa: ANN401 - fields of a run
+    """Return 20 minutes of two GPUs at 90 and 70% and 200 W, with findings and fields of the run set by hand."""
+    chosen = MADE.findings if findings is None else tuple(findings)
+    return replace(MADE, findings=chosen, run=replace(MADE.run, **info))
+
+
+def bare(every: float = 1.0, **series: Any) -> Analysis:  # noqa: ANN401 - arrays
+    """Return an analysed run of these series."""
+    return gpureport.analyze(recording(every=every, **series), settings=PRICED)
+
+
+def one(rules: Any, *runs: Analysis) -> Check:  # noqa: ANN401 - as `check` takes them
+    """Return the only check."""
+    (found,) = check(rules, *runs)
+    return found
+
+
+def told(found: Check) -> tuple[str, str]:
+    """Return outcome and code of the reason."""
+    return found.outcome.value, found.reason_code
+
+
+PASSED, BROKEN, CANNOT = "passed", "broken", "cannot judge"
+
+
+@pytest.mark.parametrize(
+    ("limit", "outcome", "observed"),
+    [
+        ("gpu_utilization_ratio >= 65%", PASSED, "70% on GPU 1"),
+        ("gpu_utilization_ratio >= 80%", BROKEN, "70% on GPU 1"),
+        ("gpu_utilization_ratio <= 95%", PASSED, "90% on GPU 0"),
+        ("gpu_utilization_ratio below_70 <= 10%", PASSED, "0% on GPU 0"),
+        ("gpu_memory_used_bytes max <= 39 GiB", BROKEN, "40 GiB on GPU 0"),
+        ("gpu_memory_headroom_ratio >= 40%", PASSED, "50% on GPU 0"),
+        ("gpu_memory_peak_bytes <= 80 GiB", PASSED, "40 GiB on GPU 0"),
+        ("idle_seconds <= 1 s", PASSED, "0 s on GPU 0"),
+        ("idle_ratio <= 1%", PASSED, "0%"),
+        ("energy_joules <= 130 Wh", BROKEN, "133 Wh"),
+        ("gpu_seconds <= 1 h", PASSED, "39 min 58 s"),
+        ("duration >= 30 min", BROKEN, "19 min 59 s"),
+        ("duration < 0.333 h", BROKEN, "0.3331 h"),
+        ("energy_joules <= 133.2 Wh", BROKEN, "133.22 Wh"),
+        ("rejected <= 0", PASSED, "0 lines"),
+        ("cost <= 3000 EUR", PASSED, "€2,398.00"),
+        ("idle_cost <= 1 EUR", PASSED, "€0.00"),
+        ("carbon <= 40 g", BROKEN, "48 g"),
+        ("idle <= 1%", PASSED, "0%"),
+        ("computing >= 40 min", BROKEN, "32.0 GPU-min"),
+        ("no_samples <= 1%", PASSED, "0%"),
+    ],
+)
+def test_a_figure_is_held_against_its_limit(limit: str, outcome: str, observed: str) -> None:
+    """Statistics, figures, cost and GPU time, of the worst GPU where each has its own."""
+    found = one(limit, run())
+    assert (found.outcome.value, found.observed.replace("\N{NO-BREAK SPACE}", " ")) == (outcome, observed)
+
+
+NO_CURRENCY = replace(MADE, cost=replace(MADE.cost, currency="") if MADE.cost else None)
+HOLES = bare(util=np.full(600, 90.0), times=np.concatenate([np.arange(300), np.arange(400, 700)]))
+
+
+@pytest.mark.parametrize(
+    ("limit", "analysis", "code"),
+    [
+        ("gpu_sm_clock_hertz >= 1 GHz", run(), "not_recorded"),
+        ("cpu_utilization_ratio <= 90%", run(), "no_host_recorded"),
+        ("work_rate_hertz >= 3", run(), "unknown_work"),
+        ("cost_per_1000_work <= 3 EUR", run(), "unknown_work_or_price"),
+        ("cost <= 3 USD", run(), "other_currency"),
+        ("cost <= 3 EUR", NO_CURRENCY, "no_currency"),
+        ("idle_cost <= 3 EUR", NO_CURRENCY, "no_currency"),
+        ("cost <= 3 EUR", gpureport.analyze(recording(util=np.full(90, 90.0))), "no_price"),
+        ("carbon <= 1 kg", bare(util=np.full(90, 90.0)), "no_carbon"),
+        ("idle_gap <= 3 USD", run(), "no_price"),
+        ("waiting_for_input <= 1%", run(), "kind_not_judged"),
+        ("throttled <= 1%", run(), "kind_not_judged"),
+        ("change idle_ratio <= 2 points", run(), "no_baseline"),
+        ("no new problem", run(), "no_baseline"),
+        ("no cpu_bound", run(), "kind_not_judged"),
+        ("coverage >= 90%", bare(util=[90.0]), "no_length"),
+        ("idle_cost <= 1 EUR", bare(power=np.full(1200, 200.0)), "not_recorded"),
+        ("lost <= 99%", bare(power=np.full(1200, 200.0)), "too_few_samples"),
+        ("gpu_utilization_ratio >= 50%", bare(util=np.full(30, 90.0)), "too_short"),
+        ("idle_ratio <= 50%", bare(util=np.full(30, 90.0)), "too_short"),
+        ("problem", bare(util=np.full(30, 90.0)), "too_short"),
+        ("lost <= 99%", bare(util=np.full(30, 90.0)), "too_short"),
+        ("lost <= 99%", bare(util=np.full(4, 90.0), every=60.0), "too_few_samples"),
+        ("idle <= 99%", bare(util=np.full(4, 90.0), every=60.0), "too_few_samples"),
+        ("lost <= 5%", HOLES, "unknown_gpu_time"),
+        ("gpu_utilization_ratio >= 80%", HOLES, "covers_too_little"),
+        ("idle_gap <= 5%", run([finding("idle_gap", (0, 50))]), "loss_not_known"),
+    ],
+)
+def test_what_is_not_known_cannot_be_judged(limit: str, analysis: Analysis, code: str) -> None:
+    """A limit whose value is missing, or rests on too little, is not kept; the code says why."""
+    assert told(one(limit, analysis)) == (CANNOT, code)
+
+
+def test_what_is_known_is_judged_beside_it() -> None:
+    """Energy rests on the time of power; a hole in the log keeps a wide limit; what others did still breaks one."""
+    assert one("energy_joules <= 100 Wh", bare(power=np.full(1200, 200.0))).outcome.value == PASSED
+    assert one("lost <= 20%", HOLES).outcome.value == PASSED
+    half = bare(util=90.0, power=np.array([[200.0] * 300, [np.nan] * 300]))
+    assert [one(f"gpu_power_watts <= {watts} W", half).outcome.value for watts in (300, 100)] == [CANNOT, BROKEN]
+    idle = bare(util=steps((95, 600), (0, 600)), power=200.0)
+    assert one("idle_ratio <= 40%", idle).outcome.value == BROKEN
+    worked = run(work=Work(amount=12_000, unit="steps"))
+    assert one("work_rate_hertz >= 9 /s", worked).outcome.value == PASSED
+    assert one("cost_per_1000_work <= 100 EUR", worked).outcome.value == BROKEN
+
+
+def gaps(*seconds: float, confidence: Confidence = Confidence.HIGH) -> list[Finding]:
+    """Return idle gaps on GPU 0 that lost so many GPU-seconds each."""
+    found = [
+        finding("idle_gap", (at * 100.0, at * 100 + 50), lost=lost, confidence=confidence)
+        for at, lost in enumerate(seconds)
+    ]
+    return [replace(each, severity=Severity.WARNING) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("limit", "outcome"),
+    [
+        ("no idle_gap", BROKEN),
+        ("idle_gap <= 2", PASSED),
+        ("idle_gap <= 1", BROKEN),
+        ("idle_gap <= 4%", BROKEN),
+        ("idle_gap <= 5%", PASSED),
+        ("idle_gap <= 99 s", BROKEN),
+        ("idle_gap <= 99 EUR", BROKEN),
+        ("idle_gap <= 101 EUR", PASSED),
+        ("no problem", PASSED),
+        ("no warning", BROKEN),
+        ("no info", BROKEN),
+        ("no thermal_throttle", CANNOT),
+    ],
+)
+def test_findings_are_counted_and_weighed(limit: str, outcome: str) -> None:
+    """Kinds and severities, by number, by share or time lost, and by money."""
+    assert one(limit, run(gaps(50.0, 50.0))).outcome.value == outcome
+
+
+def test_findings_that_do_not_count() -> None:
+    """A consequence is part of its root; suspicions break no limit, unless it wants them to."""
+    (root,) = gaps(50.0)
+    after = replace(finding("low_util_cause_unknown", (0, 50), lost=50.0), root=root.fingerprint)
+    assert one("warning <= 51 s", run([root, after])).outcome.value == PASSED
+    unsure = run(gaps(50.0, confidence=Confidence.LOW))
+    assert (one("no idle_gap", unsure).outcome.value, one("no idle_gap", unsure).value) == (PASSED, 0)
+    strict = {"policy": [{"limit": "no idle_gap", "confidence": "low"}]}
+    assert one(strict, unsure).outcome.value == BROKEN
+    assert told(one("warning <= 1", run([*gaps(50.0), *gaps(1.0, confidence=Confidence.LOW)])))[0] == PASSED
+
+
+def test_what_could_not_be_judged_is_said_beside_a_severity() -> None:
+    """A severity passes with the kinds named that could not be judged; --ignore cannot make a gate green."""
+    found = one("no problem", run([]))
+    assert (told(found), "cpu_bound" in found.reason) == ((PASSED, "kinds_not_judged"), True)
+    ignored = gpureport.analyze(recording(util=np.full(90, 90.0)), ignore="idle_gap")
+    assert told(one("no idle_gap", ignored)) == (CANNOT, "not_looked_for")
+
+
+@pytest.mark.parametrize(
+    ("spent", "kind", "outcome", "code"),
+    [
+        ("low_use", "low_util_cause_unknown", CANNOT, "unknown_gpu_time"),
+        ("low_use", "underutilised", PASSED, ""),
+        ("short_pauses", "underutilised", CANNOT, "unknown_gpu_time"),
+    ],
+)
+def test_time_that_may_be_waiting_cannot_pass(spent: str, kind: str, outcome: str, code: str) -> None:
+    """Half of the time that nothing explains may be waits for input; low use beside an idle host is none."""
+    made = run([finding(kind, (0, 600), devices=("gpu:0", "gpu:1"))])
+    halves = (("computing", 600.0), (spent, 600.0))
+    made = replace(made, gpu_time=tuple(replace(gpu, seconds=halves) for gpu in made.gpu_time), not_judged=())
+    assert told(one("waiting_for_input <= 2%", made)) == (outcome, code)
+    assert one("waiting_for_input <= 60%", made).outcome.value == PASSED
+
+
+def scoped(limit: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - settings
+    """Return settings with one limit."""
+    return {"policy": [{"limit": limit, **more}]}
+
+
+def test_a_limit_holds_for_the_gpus_named() -> None:
+    """With `for` only those count; those that are not there are named, and alone cannot be judged."""
+    made = run(gaps(50.0))
+    results = [
+        one(scoped(limit, **{"for": {"gpu": gpu}}), made).outcome.value
+        for limit in ("gpu_utilization_ratio >= 80%", "no idle_gap", "idle_gap <= 3%")
+        for gpu in (0, 1, 7)
+    ]
+    assert results == [PASSED, BROKEN, CANNOT, BROKEN, PASSED, CANNOT, BROKEN, PASSED, CANNOT]
+    for gpus, expected in (
+        ([0, 4, 7], (PASSED, "no_such_gpu")),
+        ([1, 4], (BROKEN, "no_such_gpu")),
+        ([0, 1], (BROKEN, "")),
+        ([4, 5, 6], (CANNOT, "no_such_gpu")),
+    ):
+        assert told(one(scoped("gpu_utilization_ratio >= 80%", **{"for": {"gpu": gpus}}), run())) == expected, gpus
+    # a run too short for a limit is excused whatever GPUs it has; what is found on other GPUs excuses nothing
+    for unless, outcome in (("duration < 1 h", "does not apply"), ("duration < 1 min", CANNOT), ("idle_gap", CANNOT)):
+        rule = scoped("gpu_utilization_ratio >= 99%", unless=unless, **{"for": {"gpu": 7}})
+        assert one(rule, made).outcome.value == outcome, unless
+    assert told(one(scoped("change idle_ratio <= 1 point", **{"for": {"gpu": 0}}), run())) == (CANNOT, "no_baseline")
+    assert told(one(scoped("val_accuracy >= 0.1", **{"for": {"gpu": 0}}), run())) == (CANNOT, "no_gpu_scope")
+
+
+def test_a_limit_holds_for_the_step_and_source_named() -> None:
+    """Runs are chosen by patterns; where no run is meant nothing passes. Otherwise every run has its own check."""
+    source = Source(kind="nvidia_smi", locator="logs/node1.csv", sha256="ab")
+    night, other = run(step="night-31", name="night", sources=(source,)), run(step="other", id="x", name="other")
+    for where in ({"step": "night-*"}, {"source": "node1.*"}, {"source": "logs/*"}):
+        found = check(scoped("gpu_utilization_ratio >= 1%", **{"for": where}), night, other)
+        assert [(each.run, each.outcome.value) for each in found] == [("night", PASSED)], where
+    assert told(one(scoped("rejected <= 0", **{"for": {"step": "day-*"}}), night, other)) == (CANNOT, "no_run_matches")
+    every = check(["duration >= 1 min", "rejected <= 0"], night, other)
+    assert [each.run for each in every] == ["night", "other"] * 2
+
+
+@pytest.mark.parametrize(
+    ("unless", "expected"),
+    [
+        ("idle_gap", ("does not apply", "exempt")),
+        ("duration < 1 h", ("does not apply", "exempt")),
+        ("duration < 1 min", (BROKEN, "")),
+        ("tag profiled = yes", ("does not apply", "exempt")),
+        ("tag profiled = no", (BROKEN, "")),
+        ("param lr = 1", (BROKEN, "")),
+        ("mem_leak", (BROKEN, "")),
+        ("cpu_utilization_ratio > 90%", (BROKEN, "exemption_not_known")),
+    ],
+)
+def test_an_exception_excuses_a_limit(unless: str, expected: tuple[str, str]) -> None:
+    """A limit does not apply where its exception holds; one that cannot be told excuses nothing."""
+    rule = scoped("gpu_utilization_ratio >= 99%", unless=unless)
+    assert told(one(rule, run(gaps(50.0), tags=(("profiled", "yes"),)))) == expected
+
+
+GAP, LEAK = finding("idle_gap", (0, 50), lost=50.0), finding("mem_leak", (0, 50), lost=50.0)
+TEN = gpureport.analyze(recording(util=[90.0] * 600))
+
+
+def known(limit: str, until: str = "2026-12-31", /, **of: str) -> dict[str, Any]:
+    """Return settings with one limit and one acknowledgement."""
+    return scoped(limit) | {"acknowledge": [{"reason": "disk is ordered", "until": until, **of}]}
+
+
+@pytest.mark.parametrize(
+    ("limit", "of", "findings", "expected"),
+    [
+        ("no idle_gap", {"finding": "idle_gap"}, [GAP], ("acknowledged", "acknowledged")),
+        ("no warning", {"finding": "idle_gap"}, [GAP], ("acknowledged", "acknowledged")),
+        ("no warning", {"finding": GAP.fingerprint}, [GAP], ("acknowledged", "acknowledged")),
+        ("idle_gap <= 1%", {"finding": "idle_gap"}, [GAP], ("acknowledged", "acknowledged")),
+        ("no warning", {"limit": "no warning"}, [GAP], ("acknowledged", "acknowledged")),
+        (
+            "gpu_utilization_ratio >= 99%",
+            {"limit": "gpu_utilization_ratio >= 99%"},
+            [GAP],
+            ("acknowledged", "acknowledged"),
+        ),
+        ("no warning", {"finding": "idle_gap"}, [GAP, LEAK], (BROKEN, "kinds_not_judged")),
+        ("no warning", {"finding": "idle_gap"}, [], (PASSED, "kinds_not_judged")),
+        ("gpu_sm_clock_hertz >= 1 GHz", {"limit": "gpu_sm_clock_hertz >= 1 GHz"}, [], (CANNOT, "not_recorded")),
+        (
+            "no cpu_bound",
+            {"finding": "cpu_bound"},
+            [finding("cpu_bound", (0, 50), lost=50.0)],
+            (CANNOT, "kind_not_judged"),
+        ),
+    ],
+)
+def test_what_is_acknowledged_does_not_break_a_limit(
+    limit: str, of: dict[str, str], findings: list[Finding], expected: tuple[str, str]
+) -> None:
+    """A kind, a fingerprint or a limit; anything else still breaks it, and missing data stays missing."""
+    found = one(known(limit, **of), replace(TEN, findings=tuple(findings)))
+    assert told(found) == expected
+    assert LEAK not in findings or found.value == 1
+
+
+def test_an_acknowledgement_holds_through_its_last_day() -> None:
+    """On the day itself it still holds; the day after, the finding counts again, and the check says so."""
+    made = replace(TEN, findings=(GAP,))
+    for until, expected in (
+        ("2026-11-21", ("acknowledged", "acknowledged")),
+        ("2026-11-20", (BROKEN, "acknowledgement_expired")),
+    ):
+        assert told(one(known("no idle_gap", until, finding="idle_gap"), made)) == expected

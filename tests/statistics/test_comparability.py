@@ -1,0 +1,281 @@
+"""Whether two steps were recorded alike, and what becomes of findings between them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpureport
+from gpureport import Analysis
+from gpureport.testing import Device, Finding, NotJudged, Source, Verdict, Work, finding
+from tests.genuine import TRACKERS, needs_trackers
+from tests.statistics.runs import IDLE, MEMORY, PER_WORK, compared, delta, document, judged, level, made, reason
+
+H100 = Device(
+    id="gpu:0", index=0, model="NVIDIA H100 80GB HBM3", driver="550.54", power_limit_watts=700.0, power_window="1 s"
+)
+
+
+def run(name: str, device: Device = H100, *, seconds: int = 600, gpus: int = 1, **more: Any) -> Analysis:  # noqa: ANN401 - see `made`
+    """Return a run of GPUs with the properties of a device."""
+    given = {"util": [[90.0] * (seconds + 1)] * gpus} | more
+    return made(name, device=device, **given)
+
+
+def checks(before: Analysis, after: Analysis) -> dict[str, dict[str, Any]]:
+    """Return the checks of two runs by name."""
+    return {check["check"]: check for check in document(before, after)["comparability"]}
+
+
+def test_equal_recordings_are_comparable() -> None:
+    found = checks(run("a"), run("b"))
+    assert {check["reason_code"] for check in found.values()} <= {"", "not_known"}
+    assert (found["gpu_models"]["before"], found["gpu_models"]["comparable"]) == ("NVIDIA H100 80GB HBM3", True)
+    assert (found["sampling_interval"]["before"], found["sampling_interval"]["unit"]) == (1.0, "s")
+    assert (found["power_limit"]["after"], found["driver"]["after"]) == ("700 W", "550.54")
+
+
+@pytest.mark.parametrize(
+    ("check", "other", "silent"),
+    [
+        ("gpu_models", {"model": "NVIDIA L4"}, {"model": None}),
+        ("driver", {"driver": "610.1"}, {"driver": None}),
+        ("power_limit", {"power_limit_watts": 350.0}, {"power_limit_watts": None}),
+    ],
+)
+def test_what_differs_is_doubtful_and_what_is_missing_is_unknown(
+    check: str, other: dict[str, Any], silent: dict[str, Any]
+) -> None:
+    differs, missing = (checks(run("a"), run("b", replace(H100, **each)))[check] for each in (other, silent))
+    assert (differs["comparable"], differs["reason_code"]) == (False, check)
+    assert (missing["comparable"], missing["reason_code"], missing["after"]) == (None, "not_known", None)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "comparable"),
+    [
+        (("power", "1 s"), ("power", "1 s"), True),
+        (("power", "1 s"), ("power", "instant"), False),
+        (("power", "unknown"), ("power", "1 s"), None),
+        (("power", "1 s"), ("clock", "1 s"), None),
+    ],
+)
+def test_power_read_in_another_way_is_doubtful(
+    before: tuple[str, str], after: tuple[str, str], *, comparable: bool | None
+) -> None:
+    """An average of a second is not a reading of the moment; a window nobody knows tells nothing."""
+    sides = [
+        run(name, replace(H100, power_window=window), **{metric: 200.0})  # type: ignore[arg-type]  # a series
+        for name, (metric, window) in (("a", before), ("b", after))
+    ]
+    assert checks(*sides)["power_reading"]["comparable"] is comparable
+
+
+def test_number_of_gpus_length_and_interval() -> None:
+    """Another number of GPUs, twice the length and a finer sampling are doubts; the same work in less time is none."""
+    found = checks(run("a", gpus=2), run("b", gpus=4, seconds=1300, interval=5.0))
+    doubted = {name for name, check in found.items() if check["comparable"] is False}
+    assert {"gpu_count", "duration", "sampling_interval"} <= doubted
+    assert (found["gpu_count"]["before"], found["gpu_count"]["after"]) == ("2", "4")
+    work = Work(amount=5, unit="steps")
+    faster = checks(run("a", seconds=1300, work=work), run("b", seconds=600, work=work))
+    assert faster["duration"]["comparable"] is True
+
+
+def test_less_than_twenty_seconds_are_too_short() -> None:
+    found = document(run("a"), run("b", seconds=19))
+    assert {check["check"]: check["comparable"] for check in found["comparability"]}["observed_time"] is False
+    assert {each["reason_check"] for each in found["deltas"] if each["difference"] is not None} == {"observed_time"}
+    # repetitions of 20 s and more come to a time together; many of a few seconds are none
+    for lengths, is_enough in (([50, 50, 50], True), ([15, 15, 15, 15], False), ([15, 70], True)):
+        runs = [run(f"s{at}", seconds=each, step="s") for at, each in enumerate(lengths)]
+        told = document(run("a"), *runs)["comparability"]
+        assert {check["check"]: check["comparable"] for check in told}["observed_time"] is is_enough, lengths
+
+
+def test_work_in_other_units_and_the_same_run_are_doubtful() -> None:
+    """Steps are not tokens; a run set against itself says nothing about a change."""
+    steps, tokens = (run(unit, work=Work(amount=5, unit=unit)) for unit in ("steps", "tokens"))
+    assert checks(steps, tokens)["work_unit"]["comparable"] is False
+    assert checks(run("a"), tokens)["work_unit"]["comparable"] is False
+    assert checks(run("a"), run("b"))["work_unit"]["comparable"] is None
+    assert checks(run("a"), run("a"))["different_runs"]["comparable"] is False
+
+
+def test_an_unknown_zone_is_said_and_doubted_by_nobody() -> None:
+    """Two unknown zones are not equal ones; no figure depends on the time of day."""
+    zoned = {zone: run(str(zone), info={"timezone": zone}) for zone in (None, "UTC", "Europe/Berlin")}
+    for before, after, comparable in ((None, "UTC", None), (None, None, None), ("UTC", "Europe/Berlin", True)):
+        other = replace(zoned[after], run=replace(zoned[after].run, id="other", name="other"))
+        zone = checks(zoned[before], other)["timezone"]
+        assert (zone["before"], zone["after"], zone["comparable"]) == (before, after, comparable)
+
+
+def test_two_runs_at_once_on_one_machine_are_warned_of() -> None:
+    """By uuid, or perhaps by node and number; GPUs without either, another node, and a short overlap are no ground."""
+    for uuids, nodes, minutes, is_warned in (
+        ("GG", ("", ""), 1, True),
+        ("  ", ("n1", "n1"), 4, True),
+        ("  ", ("", ""), 0, False),
+        ("  ", ("n1", "n2"), 0, False),
+        ("  ", ("n1", "n1"), 6, False),
+    ):
+        runs = []
+        for name, uuid, node in zip("ab", uuids, nodes, strict=True):
+            one = run(name, replace(H100, uuid=uuid.strip() or None))
+            start = one.run.started + (minutes * 60_000_000 if name == "b" else 0)
+            tags = (("node", node),) if node else ()
+            info = replace(one.run, started=start, ended=start + 600_000_000, tags=tags, timezone="UTC")
+            runs.append(replace(one, run=info))
+        assert bool(document(*runs)["warnings"]) is is_warned, (uuids, nodes, minutes)
+
+
+GAP = finding("idle_gap", (100, 120), lost=20.0, cause="data")
+HOT = finding("thermal_throttle", (0, 10), lost=1.0)
+LATER = finding("idle_gap", (100, 120), lost=20.0, cause="data", devices=("gpu:1",))
+MISSING = NotJudged(kind="idle_gap", device=None, reason="no", recording="")
+BASE = run("base", gpus=2)
+
+
+def having(
+    name: str, *findings: Finding, step: str | None = None, seconds: int = 600, missing: Sequence[NotJudged] = ()
+) -> Analysis:
+    """Return a run with some findings."""
+    one = BASE if seconds == 600 else run("short", gpus=2, seconds=seconds)
+    return judged(one, *findings, not_judged=missing, info={"id": name, "name": name, "step": step})
+
+
+def became(*runs: Analysis) -> dict[str, list[dict[str, Any]]]:
+    """Return what became of findings, by change, without changes that none has."""
+    return {change: found for change, found in document(*runs)["findings"].items() if found}
+
+
+def test_new_persisting_and_resolved() -> None:
+    """A finding is told by its fingerprint; several of one are counted."""
+    more = finding("idle_gap", (200, 230), lost=30.0, cause="data")
+    found = became(having("a", GAP, more, HOT), having("b", GAP, LATER))
+    assert {change: [(each["kind"], each["devices"]) for each in all_of] for change, all_of in found.items()} == {
+        "new": [("idle_gap", ["gpu:1"])],
+        "persisting": [("idle_gap", ["gpu:0"])],
+        "resolved": [("thermal_throttle", ["gpu:0"])],
+    }
+    (stays,) = found["persisting"]
+    assert (stays["before"]["findings"], stays["before"]["lost_gpu_seconds"]) == (2, 50.0)
+    assert (stays["after"]["findings"], stays["after"]["lost_gpu_seconds"]) == (1, 20.0)
+    assert (found["new"][0]["before"], found["resolved"][0]["after"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (having("a", GAP), having("b", replace(GAP, devices=("gpu:0", "gpu:1"))), {"persisting": ""}),
+        (having("a", GAP), having("b", replace(GAP, cause="another")), {"new": "", "resolved": ""}),
+        (having("a", GAP), having("b", missing=[MISSING]), {"cannot_tell": "not_judged"}),
+        (having("a", missing=[MISSING]), having("b", GAP), {"cannot_tell": "not_judged"}),
+        (having("a", GAP), having("b", missing=[replace(MISSING, device="gpu:1")]), {"resolved": ""}),
+        (having("a", GAP), having("b", seconds=50), {"cannot_tell": "too_short"}),
+    ],
+    ids=["more devices", "another cause", "not judged after", "not judged before", "another device", "too short"],
+)
+def test_what_becomes_of_a_finding(before: Analysis, after: Analysis, expected: dict[str, str]) -> None:
+    """What was not judged, or for too short a time, is neither resolved nor new."""
+    assert {change: found[0]["reason_code"] for change, found in became(before, after).items()} == expected
+
+
+def test_repetitions_are_counted_and_their_loss_averaged() -> None:
+    """Of two runs one has the finding: half its loss is that of a run. Those that could be judged tell."""
+    (stays,) = became(having("a", GAP, step="s"), having("b", step="s"), having("c", GAP))["persisting"]
+    assert (stays["before"]["runs"], stays["before"]["lost_gpu_seconds"]) == (1, 10.0)
+    for other in (having("d", step="s", missing=[MISSING]), having("d", step="s", seconds=50)):
+        (gone,) = became(having("a", GAP), having("b", step="s"), having("c", step="s"), other)["resolved"]
+        assert (gone["reason_code"], gone["judged"]) == ("", [2, 3])
+
+
+def test_what_moved_to_other_devices_is_still_there() -> None:
+    """By kind and cause, over all devices, as the table of gains says it."""
+    found = document(having("a", GAP, HOT), having("b", LATER))["gains"][1]["findings"]
+    kinds = {change: [each["kind"] for each in all_of] for change, all_of in found.items() if all_of}
+    assert kinds == {"persisting": ["idle_gap"], "resolved": ["thermal_throttle"]}
+
+
+@pytest.fixture(scope="module")
+def mlflow() -> list[Analysis]:
+    """Return three genuine runs of twenty seconds, two GPUs of 80 GiB."""
+    store = TRACKERS / "mlflow" / "sqlite" / "mlflow.db"
+    found = {each.run.name: each for each in gpureport.read(f"mlflow:{store}")}
+    return [gpureport.analyze(found[name]) for name in ("baseline", "amp", "resumed")]
+
+
+@pytest.fixture(scope="module")
+def neptune() -> list[Analysis]:
+    """Return a genuine run and the one after its pipeline was changed: three minutes, two GPUs of 24 GiB."""
+    found = {each.run.name: each for each in gpureport.read(f"neptune:{TRACKERS / 'neptune' / 'offline-clean'}")}
+    return [gpureport.analyze(found[name]) for name in ("baseline", "dali")]
+
+
+@pytest.mark.tracker
+@needs_trackers
+def test_twenty_seconds_are_no_step(mlflow: list[Analysis]) -> None:
+    """Whatever two of the three runs hold, neither is long enough; what is missing says so for itself."""
+    for pair in permutations(mlflow, 2):
+        found = compared(*pair).deltas
+        assert {each.verdict for each in found} == {Verdict.NOT_ENOUGH_DATA}
+        assert {reason(each) for each in found if each.difference is not None} == {"observed_time"}
+    resumed = checks(mlflow[0], mlflow[2])
+    assert resumed["coverage"]["after"] == pytest.approx(0.66, abs=0.01)
+    assert (resumed["coverage"]["reason_code"], resumed["coverage"]["touches"]) == ("coverage", ["energy_joules"])
+    assert (resumed["work_unit"]["before"], resumed["work_unit"]["after"]) == ("samples", None)
+
+
+@pytest.mark.tracker
+@needs_trackers
+def test_trackers_are_not_set_against_each_other(mlflow: list[Analysis], neptune: list[Analysis]) -> None:
+    """Both values of everything that bars a figure: recorders, GPUs, limits, sampling, work."""
+    failed = {name: each for name, each in checks(mlflow[1], neptune[0]).items() if each["comparable"] is False}
+    said = {
+        name: (failed[name]["before"], failed[name]["after"]) for name in ("source_kind", "gpu_memory", "work_unit")
+    }
+    assert said == {
+        "source_kind": ("mlflow", "neptune"),
+        "gpu_memory": ("80 GiB", "24 GiB"),
+        "work_unit": ("samples", "steps"),
+    }
+    assert {"sampling_interval", "power_limit", "duration"} < set(failed)
+    assert {MEMORY, IDLE} <= set(failed["source_kind"]["touches"])
+    assert {each.verdict for each in compared(mlflow[1], neptune[0]).deltas} == {Verdict.NOT_ENOUGH_DATA}
+
+
+@pytest.mark.tracker
+@needs_trackers
+def test_a_pair_of_neptune_tells_what_three_minutes_tell(neptune: list[Analysis]) -> None:
+    """Idle fell from 24 to 8%, which a load that changes slowly may do in three minutes. Steps went no faster."""
+    comparison = compared(*neptune)
+    idle = delta(comparison, IDLE)
+    assert (idle.before, idle.after) == pytest.approx((0.237, 0.079), abs=0.001)
+    assert (idle.verdict, reason(idle)) == (Verdict.NOT_ENOUGH_DATA, "short_run")
+    # half of it is 0.42; a share of 23.7% falls by no more
+    assert idle.interval == pytest.approx((-0.237, 0.262), abs=0.001)
+    assert comparison.primary == PER_WORK
+    assert delta(comparison, PER_WORK).verdict is Verdict.NO_CLEAR_CHANGE
+    assert not [name for name, check in checks(*neptune).items() if check["comparable"] is False]
+    # memory and idle share are refused for their recorder
+    gpu = Device(id="gpu:0", index=0, memory_total_bytes=24 * 2**30, power_limit_watts=300.0)
+    source = Source(kind="nvidia_smi", locator="log.csv", sha256="0")
+    util = np.stack([level(60, 200, k) for k in range(2)])
+    log = made("log", util=util, memory=12.5, device=gpu, info={"sources": (source,)})
+    other = compared(log, neptune[1])
+    assert {reason(delta(other, metric)) for metric in (MEMORY, IDLE)} == {"source_kind"}
+    assert delta(other).interval is not None
+
+
+@pytest.mark.tracker
+@needs_trackers
+def test_a_run_of_a_tracker_against_itself(mlflow: list[Analysis], neptune: list[Analysis]) -> None:
+    """No difference is shown in anything it recorded; of less than 20 s nothing is said."""
+    for one in (*mlflow, *neptune):
+        recorded = [each for each in compared(one, one).deltas if each.difference is not None]
+        expected = Verdict.NOT_ENOUGH_DATA if one in mlflow else Verdict.NO_CLEAR_CHANGE
+        assert {(each.verdict, each.difference) for each in recorded} == {(expected, 0.0)}

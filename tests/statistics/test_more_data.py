@@ -1,0 +1,81 @@
+"""What narrows an interval between runs, the size one more run can be held to, and the run that stands apart."""
+
+from math import inf, log
+
+import numpy as np
+import pytest
+
+from gpureport.comparison.statistics.more_data import (
+    MoreData,
+    RunInterval,
+    estimate_interval_of_next_run,
+    estimate_more_data,
+    find_smallest_ratio,
+)
+from gpureport.comparison.statistics.outliers import find_outlier
+
+
+def interval(half_width: float, least: float = 0.0) -> RunInterval:
+    """Return the interval of three runs of a minute against one."""
+    return RunInterval(counts=(3, 1), half_width=half_width, least=least, seconds=60.0)
+
+
+def test_runs_and_length_each_narrow_an_interval() -> None:
+    """Half the width takes nine runs against one, or runs four times as long; a narrow one needs nothing."""
+    assert estimate_more_data(interval(0.04), 0.05) == MoreData(runs=3, seconds=60.0)
+    found = estimate_more_data(interval(0.10), 0.05)
+    assert found.runs == 9
+    assert found.seconds == pytest.approx(240.0)
+    assert estimate_more_data(interval(0.10), 0.05, on_both=True).runs == 3
+    # the side that can get more is counted, whether it is the larger or the smaller
+    for counts, runs in (((2, 4), 4), ((4, 2), 9), ((1, 4), 2)):
+        now = RunInterval(counts=counts, half_width=0.10, least=0.0, seconds=60.0)
+        assert estimate_more_data(now, 0.075).runs == runs, counts
+
+
+def test_no_number_of_runs_narrows_what_all_are_off_by() -> None:
+    """Samples as coarse as the size ask for longer runs alone; a change at the very limit is never known."""
+    found = estimate_more_data(interval(0.06, least=0.06), 0.03)
+    assert found.runs is None
+    assert found.seconds == pytest.approx(120.0)
+    assert estimate_more_data(interval(0.06), 0.0) == MoreData(runs=None, seconds=inf)
+
+
+@pytest.mark.parametrize(("runs", "spread"), [(3, 0.013), (5, 0.02), (5, 0.005)])
+def test_a_run_like_the_baseline_keeps_a_rule_of_the_smallest_size(runs: int, spread: float) -> None:
+    """In at least 19 of 20 cases the change of an identical run is known and within the size."""
+    random, kept, rounds = np.random.default_rng(7), 0, 2000
+    for _ in range(rounds):
+        baseline, new = random.normal(0, spread, runs), float(random.normal(0, spread))
+        half = estimate_interval_of_next_run(list(baseline), 0.0, 0.0)
+        size, change = find_smallest_ratio(half), new - float(baseline.mean())
+        value, upper = np.expm1([change, change + half])
+        kept += bool(upper <= size or (value <= size and upper - value <= size))
+    assert kept / rounds >= 0.95
+
+
+def test_the_smallest_size_grows_with_the_scatter() -> None:
+    """Three runs that spread by 1.3% hold a rule of 8%."""
+    values = [log(1 - 0.013), 0.0, log(1 + 0.013)]
+    assert find_smallest_ratio(estimate_interval_of_next_run(values, 0.0, 0.0)) == pytest.approx(0.071, abs=0.002)
+    assert find_smallest_ratio(2.0) == inf
+
+
+def test_a_value_stands_apart_from_others_that_agree() -> None:
+    """It is far from them, and they are not far from each other; few values are no evidence to leave one out."""
+    for values, place, is_sure in (
+        ([1.0, 1.01, 0.99, 1.02, 3.0], 4, True),
+        ([3.0, 1.01, 0.99], 0, False),
+        ([1.0, 1.3, 0.7, 1.5], None, False),
+        ([1.0, 1.001, 1.1], None, False),
+        ([1.0, 3.0], None, False),
+        ([1.0, 1.0, 3.0, 3.0], None, False),
+    ):
+        found = find_outlier(values, 0.18, 0.003)
+        assert (found and found.place, bool(found and found.is_sure)) == (place, is_sure), values
+    # by chance in one case of twenty at most, and next to never so that it is sure
+    random, rounds = np.random.default_rng(11), 3000
+    for runs in (3, 4, 6):
+        chance = [find_outlier(list(random.normal(0, 0.2, runs)), log(1.2)) for _ in range(rounds)]
+        assert sum(each is not None for each in chance) / rounds < 0.055, runs
+        assert sum(each is not None and each.is_sure for each in chance) / rounds < 0.003, runs

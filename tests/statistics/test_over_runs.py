@@ -1,0 +1,218 @@
+"""What several runs tell together: which GPUs would hold a peak, how work scales, the largest batch, and goals."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from gpureport import Analysis
+from gpureport.errors import SettingsError
+from gpureport.testing import GIB, Work, check
+from tests.statistics.learning import learning
+from tests.statistics.runs import compared, document, level, made
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+GROWING = np.linspace(4.0, 20.0, 300)
+"""GiB in use, of a framework that takes memory as it needs it."""
+OTHER = made("other", step="other", util=level(90, 300))
+
+
+def fit(*runs: Analysis) -> dict[str, Any]:
+    """Return what would hold the first step."""
+    found: dict[str, Any] = document(*runs, OTHER)["memory_fits"][0]
+    return found
+
+
+def over(kind: str, *runs: Analysis) -> list[dict[str, Any]]:
+    """Return the findings of a kind over several runs."""
+    return [each for each in document(*runs)["across_runs"] if each["kind"] == kind]
+
+
+def test_the_worst_gpu_of_all_runs_decides() -> None:
+    """20 GiB on one of three GPUs fit an L4 of 21.95 GiB; at 21.5 less than 5% is left, and an RTX 3090 has more."""
+    low = made("low", step="s", util=level(90, 300), memory=GROWING / 2)
+    high = made("high", step="s", util=np.stack([level(90, 300)] * 2), memory=np.stack([GROWING / 3, GROWING]))
+    found = fit(low, high)
+    assert (found["run"], found["device"], found["peak_bytes"], found["reason_code"]) == ("high", "gpu:1", 20 * GIB, "")
+    assert (found["smallest"], found["headroom"]) == ("L4", 0.05)
+    (smallest,) = [each for each in found["kinds"] if each["model"] == "L4"]
+    assert smallest["free_ratio"] == pytest.approx(1 - 20 * GIB / smallest["memory_bytes"])
+    assert all(each["source"] for each in found["kinds"])
+    fuller = {
+        each["model"]: each["fits"]
+        for each in fit(made("full", util=level(90, 300), memory=GROWING * 21.5 / 20))["kinds"]
+    }
+    assert (fuller["L4"], fuller["RTX 3090"]) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("memory", "code", "fits"),
+    [
+        (GROWING * 0, "unused", set()),
+        (np.concatenate([np.full(10, 1.0), np.full(290, 60.0)]), "preallocated", set()),
+        (np.full(300, 30.0), "perhaps_preallocated", {True, None}),
+        (None, "not_recorded", set()),
+    ],
+)
+def test_nothing_is_said_from_a_peak_that_is_no_need(memory: Any, code: str, fits: set[bool | None]) -> None:  # noqa: ANN401 - GiB
+    """Memory taken in one step and kept is what a framework takes, whatever is looked for; and no finding is made."""
+    run = made("a", util=level(90, 300), **({} if memory is None else {"memory": memory}))
+    for one in (run, replace(run, findings=())):
+        found = fit(one)
+        assert (found["reason_code"], found["smallest"] is None or None in fits) == (code, True)
+        assert {each["fits"] for each in found["kinds"]} == fits
+    assert over("gpu_kinds", run, OTHER) == []
+
+
+def test_the_finding_over_runs_has_every_kind_as_evidence() -> None:
+    """In the form findings of one run have, as information; of 5% to be left there is enough on an L4, not on a T4."""
+    (found,) = over("gpu_kinds", made("a", util=level(90, 300), memory=GROWING), OTHER)
+    assert (found["severity"], found["steps"], found["peak_bytes"]) == ("info", ["a"], 20 * GIB)
+    assert found["evidence"][0]["observed"] == 20 * GIB
+    assert {each["relation"] for each in found["evidence"][1:]} == {">=", "<"}
+
+
+def scaled(gpus: int, amount: float, k: int, seconds: int = 300) -> Analysis:
+    """Return a run on some GPUs that did some work."""
+    series = np.stack([level(90, seconds, seed) for seed in range(gpus)])
+    return made(f"{gpus}-{k}", step=f"{gpus} GPUs", util=series, work=Work(amount=amount + k, unit="steps"))
+
+
+def test_scaling_is_work_per_gpu_second_against_the_fewest() -> None:
+    """Four GPUs that do three times the work of one are at 75%."""
+    runs = [scaled(gpus, amount, k) for gpus, amount in ((1, 1000.0), (4, 3000.0)) for k in range(3)]
+    (found,) = over("scaling", *runs)
+    assert (found["gpus"], found["steps"], found["severity"]) == ([1, 4], ["1 GPUs", "4 GPUs"], "info")
+    assert found["efficiency"] == pytest.approx(0.75, rel=0.01)
+    assert found["interval"][0] < 0.75 < found["interval"][1]
+    (group, _) = document(*runs)["groups"]
+    assert (group["work_per_gpu_hour"]["value"], group["gpus"]) == (pytest.approx(1001 * 12, rel=0.01), 1)
+    assert group["utilisation"]["interval"] is not None
+
+
+def test_scaling_leaves_out_the_start_up_and_takes_a_minute() -> None:
+    """A minute of start-up before two minutes on one GPU and one on two; what 50 s came to says nothing of four."""
+    runs = [
+        made(
+            f"{gpus}",
+            util=np.stack([np.concatenate([np.zeros(60), level(90, seconds, k)]) for k in range(gpus)]),
+            work=Work(amount=1200, unit="steps"),
+        )
+        for gpus, seconds in ((1, 120), (2, 60))
+    ]
+    (found,) = over("scaling", *runs)
+    assert found["efficiency"] == pytest.approx(1.0, abs=0.03)
+    for seconds, count in ((50, 0), (70, 1)):
+        assert len(over("scaling", scaled(1, 1000.0, 0, seconds), scaled(4, 3000.0, 0))) == count, seconds
+
+
+RISING = np.linspace(0.5, 1.0, 120)
+
+
+def batches(*sizes: tuple[str, float], gpus: int = 1, params: dict[str, str] | None = None) -> list[Analysis]:
+    """Return a run of each batch size with its peak in GiB."""
+    return [
+        made(
+            f"{size} {params} {gpus}",
+            util=[level(90, 120)] * gpus,
+            memory=[RISING * peak] * gpus,
+            params={"batch_size": size, **(params or {})},
+        )
+        for size, peak in sizes
+    ]
+
+
+def test_the_largest_batch_that_fits() -> None:
+    """Peaks of 10 + 0.5 GiB a sample on 80 GiB: 5% free leave room for 132."""
+    (found,) = over("batch_size", *batches(*((str(size), 10 + 0.5 * size) for size in (8, 16, 32))))
+    assert (found["sizes"], found["max_batch"], found["reason_code"]) == ([8, 16, 32], 132, "")
+    assert (found["evidence"][0]["metric"], found["evidence"][0]["observed"]) == ("max_batch", 132.0)
+    # as recorded on an H100: 64 samples take 10.7 GiB at 32 bits and 6.3 at 16, 256 take 20.1 GiB at 16
+    alike = batches(("64", 6.3), ("256", 20.1), params={"parameters/amp": "true"})
+    assert over("batch_size", *alike)[0]["max_batch"] == 1033
+
+
+def test_batches_that_tell_nothing_of_memory() -> None:
+    """Other precision, memory that does not grow, other numbers of GPUs, sizes without end, and one size."""
+    for runs in (
+        [*batches(("64", 10.7)), *batches(("64", 6.3), ("256", 20.1), params={"parameters/amp": "true"})],
+        [*batches(("32", 20.0)), *batches(("64", 26.0), gpus=2)],
+        [
+            made(
+                size,
+                util=level(90, 120),
+                memory=20.0,
+                params={"per_device_train_batch_size": size, "grad_accum": "1e300"},
+            )
+            for size in ("1e300", "2e300")
+        ],
+        batches(("8", 14.0)) * 2,
+    ):
+        assert [each for each in over("batch_size", *runs) if each["max_batch"] is not None] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("val_accuracy=0.78", ("val_accuracy", 0.78)),
+        ("val/acc=.78", ("val/acc", 0.78)),
+        ("top-1 = 78", ("top-1", 78.0)),
+        ("a=b=2", ("a=b", 2.0)),
+        ("loss=1e-3", ("loss", 0.001)),
+        *((text, None) for text in ("top-1=78%", "loss", "=3", "loss=nan", "loss=low")),
+    ],
+)
+def test_targets(text: str, expected: tuple[str, float] | None) -> None:
+    """A name and a number; a metric whose direction no name tells needs one."""
+    runs: Sequence[Analysis] = [learning(name, {"val_accuracy": ([60.0], [0.7])}) for name in "ab"]
+    better = dict.fromkeys(("top-1", "a=b"), "higher")
+    if expected is None:
+        with pytest.raises(ValueError, match="target"):
+            compared(*runs, target=text, better=better)
+        return
+    found = document(*runs, target=text, better=better)["time_to_target"]
+    assert (found["name"], found["value"]) == expected
+
+
+def test_goals_that_say_nothing_are_refused() -> None:
+    runs = [learning(name, {"gain": ([60.0], [0.7])}) for name in "ab"]
+    with pytest.raises(ValueError, match="gain"):
+        compared(*runs, better={"gain": "up"})
+    with pytest.raises(SettingsError) as caught:
+        compared(*runs, target="gain=3")
+    assert caught.value.code == "unknown_direction"
+    assert document(*runs, target="gain=3", better={"gain": "higher"})["time_to_target"]["name"] == "gain"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("target = 'gain'", "not_a_target"),
+        ("better = { gain = 'up' }", "wrong_value"),
+        ("goal = 3", "unknown_key"),
+        ("target = 'gain=3'", "unknown_direction"),
+    ],
+)
+def test_mistakes_in_settings_are_named(tmp_path: Path, text: str, code: str) -> None:
+    """With their line, where one line is wrong."""
+    path = tmp_path / "gpureport.toml"
+    path.write_text(f"[training]\n{text}\n", encoding="utf-8")
+    with pytest.raises(SettingsError) as caught:
+        check(path, OTHER)
+    assert caught.value.code == code
+    assert caught.value.where in {f"{path}:2", "target"}
+
+
+def test_settings_say_which_way_a_metric_gets_better(tmp_path: Path) -> None:
+    """And the target; that of the call counts instead."""
+    path = tmp_path / "gpureport.toml"
+    rule = '[[policy]]\nlimit = "training gain best <= 0.9"\n[[policy]]\nlimit = "seconds_to_target <= 1 h"\n'
+    path.write_text(f'{rule}[training]\nbetter = {{ gain = "lower" }}\ntarget = "gain=0.6"\n', encoding="utf-8")
+    run = learning("a", {"gain": ([60.0, 120.0, 180.0], [0.9, 0.5, 0.4])})
+    best, reached = check(path, run)
+    assert [best.value, reached.value] == pytest.approx([0.4, 120], abs=11)
+    assert check(path, run, target="gain=0.95")[1].value == pytest.approx(60, abs=11)

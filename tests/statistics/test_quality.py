@@ -1,0 +1,293 @@
+"""How well two steps trained: what is compared, which verdict it gets, and how soon a target was reached."""
+
+from math import log
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpureport import Analysis, analyze
+from gpureport.testing import Verdict, recording, with_training
+from tests.statistics.learning import LearningCurve, learning, learning_step
+from tests.statistics.runs import compared, delta, document, level, made, reason
+
+SEEDS = 100
+SMALL_DROPS = {1: 0.1, 3: 0.08}
+"""Drops that are warned of in each of 100 pairs, by runs a step."""
+TO_TARGET = "seconds_to_target"
+GOAL = "val_accuracy=0.7"
+
+
+def changes(base: list[Analysis], step: list[Analysis], **options: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - as `compare`
+    """Return how the training metrics of two steps changed."""
+    found: list[dict[str, Any]] = document(*base, *step, **options)["quality"]
+    return found
+
+
+def over_seeds(runs: int, after: float, seeds: int, before: float = 0.79) -> list[dict[str, Any]]:
+    """Return the change of an accuracy, or of a loss that begins at 2.3, of pairs with all sorts of curves."""
+    found = []
+    is_loss = before < 0.7
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        wide = 3 if is_loss else 1
+        between, constant = wide * float(rng.uniform(0.002, 0.01)), float(rng.choice([40.0, 80.0, 150.0]))
+        scatter, points = wide * float(rng.choice([0.002, 0.005, 0.01, 0.02])), int(rng.choice([8, 15, 30, 200]))
+        sides = []
+        for label, end in (("base", before), ("step", after)):
+            curve = LearningCurve(
+                end=end,
+                start=2.3 if is_loss else 0.1,
+                between=between,
+                scatter=scatter,
+                points=points,
+                constant=constant,
+            )
+            name = "val_loss" if is_loss else "val_accuracy"
+            each = [(curve.seconds(), curve.values(rng)) for _ in range(runs)]
+            sides += [learning(f"{label}{k}", {name: values}, step=label) for k, values in enumerate(each)]
+        found += [each for each in document(*sides)["quality"] if each["base"] == "base"][:1]
+    return found
+
+
+def fallen(found: list[dict[str, Any]]) -> int:
+    """Return how many changes are warned of."""
+    return sum(bool(each["fell"]) for each in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runs", [1, 3])
+def test_falls_are_warned_of_and_nothing_else(runs: int) -> None:
+    """Over 100 pairs each: large and small falls always, a rise never, at most two false warnings of none."""
+    assert fallen(over_seeds(runs, 0.61, SEEDS)) == SEEDS
+    assert fallen(over_seeds(runs, 0.79 - SMALL_DROPS[runs], SEEDS)) == SEEDS
+    assert fallen(over_seeds(runs, 0.85, SEEDS)) == 0
+    stays = over_seeds(runs, 0.79, SEEDS)
+    assert fallen(stays) <= 2
+    assert sum(each["verdict_code"] != "no_clear_change" for each in stays) <= 4
+    assert fallen(over_seeds(runs, 0.79, 5 * SEEDS)) <= SEEDS // 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runs", [1, 3])
+def test_a_loss_that_rises_by_half_is_warned_of(runs: int) -> None:
+    """Its noise is relative: 0.6 to 3 per cent between runs, up to 6 per cent of a value."""
+    assert fallen(over_seeds(runs, 0.75, SEEDS, before=0.5)) == SEEDS
+    assert fallen(over_seeds(runs, 0.4, SEEDS, before=0.5)) == 0
+    assert fallen(over_seeds(runs, 0.5, 5 * SEEDS, before=0.5)) <= SEEDS // 10
+
+
+@pytest.mark.parametrize(("runs", "verdict"), [(1, "unconfirmed"), (3, "worse")])
+def test_a_fall_is_said_as_surely_as_runs_allow(runs: int, verdict: str) -> None:
+    """Single runs claim nothing, and are warned of all the same."""
+    for change in over_seeds(runs, 0.61, 3):
+        assert (change["fell"], change["verdict_code"], change["leading"]) == (True, verdict, True)
+        assert change["difference"] == pytest.approx(-0.18, abs=0.05)
+        assert (change["interval"] is None) == (runs == 1)
+    assert not fallen([each for after in (0.79, 0.9) for each in over_seeds(runs, after, 3)])
+
+
+def test_a_loss_that_rises_is_worse() -> None:
+    """By its name a lower value is the better one."""
+    base, step = learning_step("a", {"val_loss": [0.9, 0.5, 0.4]}), learning_step("b", {"val_loss": [2.0, 1.8]})
+    change = changes(base, step)[0]
+    assert (change["higher_is_better"], change["fell"], change["verdict_code"]) == (False, True, "unconfirmed")
+
+
+def leading(base: list[Analysis], step: list[Analysis], **options: Any) -> list[tuple[str, bool]]:  # noqa: ANN401 - see above
+    """Return the metrics that are compared and whether each counts, those that count most first."""
+    return list(dict.fromkeys((each["name"], each["leading"]) for each in changes(base, step, **options)))
+
+
+def test_validation_counts_before_training_and_single_batches() -> None:
+    """Those of single batches are shown only where nothing else is; what a person names counts most."""
+    values = [0.5, 0.4, 0.3]
+    base, step = (
+        learning_step(label, dict.fromkeys(("train_loss_step", "loss", "val_loss", "val_acc", "lr"), values))
+        for label in "ab"
+    )
+    assert leading(base, step) == [("val_acc", True), ("val_loss", True), ("loss", False)]
+    assert leading(base, step, better={"lr": "higher"})[:2] == [("lr", True), ("val_acc", True)]
+    base, step = (learning_step(label, {"train_loss_step": values}) for label in "ab")
+    assert [name for name, _ in leading(base, step)] == ["train_loss_step"]
+
+
+def test_what_only_one_step_recorded_does_not_lead() -> None:
+    """Otherwise a new validation metric would hide that the training loss rose."""
+    base = learning_step("a", {"loss": [0.2] * 5})
+    found = changes(base, learning_step("b", {"loss": [0.9] * 5, "val_loss": [0.9] * 5}))
+    told = {each["name"]: (each["leading"], each["verdict_code"]) for each in found}
+    assert told == {"val_loss": (False, "not_enough_data"), "loss": (True, "unconfirmed")}
+
+
+@pytest.mark.parametrize(("runs", "verdict"), [(1, "unconfirmed"), (2, "worse")])
+def test_a_run_that_diverged_is_worse(runs: int, verdict: str) -> None:
+    """Its end is no number that a mean could show."""
+    good, bad = {"loss": [0.9, 0.5, 0.4]}, {"loss": [0.9, 7.0, float("nan")]}
+    alike, other = learning_step("a", *[good] * runs), learning_step("b", *[good] * (runs - 1), bad)
+    change = changes(alike, other)[0]
+    assert (change["fell"], change["verdict_code"], change["after"]["diverged"]) == (True, verdict, 1)
+    assert (change["after"]["best"], bool(changes(other, alike)[0]["fell"])) == (pytest.approx(0.4, abs=0.51), False)
+
+
+def test_a_metric_of_any_name_is_compared_where_a_person_names_it() -> None:
+    base, step = (
+        learning_step(label, *({"gain": [end + k / 100] * 5} for k in range(3)))
+        for label, end in (("a", 5.0), ("b", 1.0))
+    )
+    assert changes(base, step) == []
+    assert changes(base, step, better={"gain": "higher"})[0]["verdict_code"] == "worse"
+
+
+def accuracies(label: str, *ends: float) -> list[Analysis]:
+    """Return runs of a step whose accuracy ends there."""
+    return learning_step(label, *({"val_acc": [end] * 5} for end in ends))
+
+
+def test_one_run_of_three_that_went_wrong_is_seen() -> None:
+    """It widens the interval of the mean so far that this shows no change."""
+    base, step = accuracies("a", 0.78, 0.79, 0.80), accuracies("b", 0.79, 0.80, 0.1)
+    change = changes(base, step)[0]
+    assert (change["verdict_code"], change["fell"], change["failed"]) == ("no_clear_change", True, pytest.approx([0.1]))
+    back = changes(step, base)[0]
+    assert (back["failed"], back["fell"]) == ([], False)
+
+
+def test_an_accuracy_in_per_cent_is_judged_as_a_share() -> None:
+    """Not by a tenth of itself: 79 and 73 are as far apart as 0.79 and 0.73."""
+    for scale in (1, 100):
+        change = changes(accuracies("a", 0.79 * scale), accuracies("b", 0.73 * scale))[0]
+        assert (change["fell"], change["full_scale"]) == (True, scale)
+        assert change["margin"] == pytest.approx(0.0342 * scale, abs=0.0001 * scale)
+
+
+def test_repetitions_far_apart_and_separate_are_worse_though_few() -> None:
+    """Three runs tell their scatter badly: a fall of five points is seen all the same."""
+    change = changes(accuracies("a", 0.77, 0.79, 0.80), accuracies("b", 0.70, 0.73, 0.765))[0]
+    assert (change["interval"][1] > 0, change["verdict_code"]) == (True, "worse")
+
+
+def figure(values: list[float], name: str = "val_accuracy", every: float = 5.0) -> dict[str, Any]:
+    """Return the figures of a training metric of one run."""
+    curve = {name: (np.arange(len(values)) * every + every, values)}
+    before: dict[str, Any] = document(learning("a", curve), learning("b", curve))["quality"][0]["before"]
+    return before
+
+
+def test_the_end_of_a_metric_is_the_mean_of_its_last_tenth() -> None:
+    """One outlier among the last ten moves it by a tenth; of few values two or three of the last stand for it."""
+    assert figure([0.7] * 99 + [0.2])["final"] == pytest.approx(0.65)
+    for count, last in ((1, 1), (2, 2), (3, 2), (4, 2), (5, 3), (20, 3), (100, 10)):
+        values = [0.0] * (count - last) + [0.8] * last
+        assert figure(values)["final"] == pytest.approx(0.8), count
+        if count > last:
+            assert figure([0.0] * (count - last + 1) + [0.8] * (last - 1))["final"] < 0.79, count
+
+
+def test_the_best_value_depends_on_the_direction() -> None:
+    """The first of the best values, in seconds since the start of the job."""
+    values = [0.1, 0.5, 0.9, 0.9]
+    highest, lowest = figure(values, every=100.0), figure(values, "val_loss", every=100.0)
+    assert (highest["best"], highest["best_seconds"]) == (0.9, pytest.approx(300, abs=1))
+    assert (lowest["best"], lowest["best_seconds"]) == (0.1, pytest.approx(100, abs=1))
+
+
+def test_spread_leaves_out_what_the_run_still_learns() -> None:
+    """A straight rise has none; scatter about it is found."""
+    rise = np.linspace(0.2, 0.8, 100)
+    assert figure(rise.tolist())["spread"] == pytest.approx(0, abs=1e-9)
+    noisy = rise + np.random.default_rng(1).normal(0, 0.01, 100)
+    assert figure(noisy.tolist())["spread"] == pytest.approx(0.01, rel=0.3)
+    assert figure([0.2, 0.3])["spread"] is None
+
+
+def test_a_missing_value_was_logged_as_no_number() -> None:
+    """As trackers hold one: the run ended without a number. Curves are in the order of time, whatever the rows."""
+    points = [(20.0, "val_acc", 0.5), (30.0, "loss", None), (10.0, "loss", 0.9), (10.0, "val_acc", 0.1)]
+    runs = [analyze(with_training(recording(util=level(90, 100, seed)), points)) for seed in range(2)]
+    found = {each["name"]: each["before"] for each in document(*runs)["quality"]}
+    assert (found["val_acc"]["diverged"], found["loss"]["diverged"]) == (0, 1)
+    assert (found["val_acc"]["best"], found["loss"]["final"]) == (0.5, None)
+
+
+def sooner(name: str, step: str, constant: float, end: float = 0.8, *, is_priced: bool = False) -> Analysis:
+    """Return a run whose accuracy approaches a level, logged every two seconds."""
+    curve = LearningCurve(end=end, constant=constant, points=300, scatter=0, between=0)
+    points = {"val_accuracy": (curve.seconds(), curve.values(np.random.default_rng(0)))}
+    return learning(name, points, step=step, is_priced=is_priced)
+
+
+def targets(*runs: Analysis, target: str = GOAL) -> list[dict[str, Any]]:
+    """Return when each step reached the target."""
+    found: list[dict[str, Any]] = document(*runs, target=target)["time_to_target"]["steps"]
+    return found
+
+
+def test_time_to_target_is_that_of_the_first_value_beyond_it() -> None:
+    """Within the two seconds that values are apart, with the GPU time and the cost until then."""
+    for constant in (40.0, 80.0, 150.0):
+        truth = -constant * log((0.8 - 0.7) / (0.8 - 0.1))
+        found = targets(sooner("a", "a", constant, is_priced=True), sooner("b", "b", 40.0))[0]
+        assert truth <= found["seconds"] + 1 <= truth + 3.1
+        assert found["gpu_seconds"] == pytest.approx(found["seconds"])
+        assert found["cost"] == pytest.approx(found["seconds"] / 3600 * 2)
+    loss = learning("a", {"val_loss": ([60.0, 120.0, 180.0], [0.9, 0.5, 0.6])})
+    assert targets(loss, sooner("b", "b", 40.0), target="val_loss=0.5")[0]["seconds"] == pytest.approx(120, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("curves", "code"),
+    [
+        ({}, "not_recorded"),
+        ({"val_loss": ([60.0], [0.9])}, "not_recorded"),
+        ({"val_accuracy": ([60.0, 90.0], [0.3, float("nan")])}, "not_reached"),
+        ({"val_accuracy": ([-60.0, 90.0], [0.8, 0.9])}, "before_recording"),
+    ],
+)
+def test_a_run_without_a_time_says_why(curves: dict[str, Any], code: str) -> None:
+    """No time is never a time of 0."""
+    (found,) = targets(learning("a", curves, step="a"), sooner("b", "b", 40.0))[0]["runs"]
+    assert (found["seconds"], found["gpu_seconds"], found["reason_code"]) == (None, None, code)
+
+
+def test_a_step_has_a_time_only_where_each_run_reached_it() -> None:
+    """Those that did must not speak for those that did not. Values without times tell no time."""
+    runs, other = [sooner("a", "s", 40.0), sooner("b", "s", 90.0)], sooner("z", "z", 40.0)
+    whole = targets(*runs, other)[0]
+    each = [run["seconds"] for run in whole["runs"]]
+    assert whole["seconds"] == pytest.approx((each[0] * each[1]) ** 0.5)
+    lame = targets(*runs, sooner("c", "s", 40.0, end=0.6), other)[0]
+    assert (lame["seconds"], lame["reached"], lame["runs"][2]["reason_code"]) == (None, 2, "not_reached")
+    timeless = analyze(with_training(recording(util=level(90, 600)), [(None, "val_accuracy", 0.9)]))
+    assert targets(made("y", util=level(90, 600)), timeless)[1]["runs"][0]["reason_code"] == "no_times"
+
+
+def test_repetitions_show_which_step_is_sooner() -> None:
+    """As a ratio, whose interval their scatter gives; single runs claim nothing."""
+    runs = [sooner(f"{s}{k}", s, by * (1 + k / 50)) for s, by in (("a", 80.0), ("b", 40.0)) for k in range(3)]
+    found = delta(compared(*runs, target=GOAL), TO_TARGET)
+    assert (found.verdict, found.basis, found.unit) == (Verdict.BETTER, "replicates", "s")
+    assert found.after is not None
+    assert found.before is not None
+    assert found.after / found.before == pytest.approx(0.5, abs=0.02)
+    for constant, verdict in ((40.0, Verdict.UNCONFIRMED), (70.0, Verdict.NO_CLEAR_CHANGE)):
+        single = compared(sooner("a", "a", 80.0), sooner("b", "b", constant), target=GOAL)
+        assert delta(single, TO_TARGET).verdict is verdict
+    assert TO_TARGET not in {each.metric for each in compared(*runs).deltas}
+
+
+@pytest.mark.parametrize(
+    ("runs", "ends", "verdict"),
+    [
+        (1, (0.8, 0.6), Verdict.UNCONFIRMED),
+        (2, (0.8, 0.6), Verdict.WORSE),
+        (2, (0.6, 0.8), Verdict.BETTER),
+        (2, (0.6, 0.6), Verdict.NOT_ENOUGH_DATA),
+    ],
+)
+def test_a_target_that_one_step_never_reached(runs: int, ends: tuple[float, float], verdict: Verdict) -> None:
+    """A step that never gets there is worse, though it has no time."""
+    each = [sooner(f"{s}{k}", s, 60.0, end=end) for s, end in zip("ab", ends, strict=True) for k in range(runs)]
+    found = delta(compared(*each, target=GOAL), TO_TARGET)
+    assert (found.verdict, reason(found)) == (verdict, "target_not_reached")
+    assert (found.before is None, found.after is None) == (ends[0] < 0.7, ends[1] < 0.7)

@@ -1,0 +1,372 @@
+"""Groups by settings: how `by` makes them, the best of them, effects, and what a design does not tell."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from gpureport import Analysis
+from gpureport.errors import SettingsError
+from gpureport.testing import Quality, Source, Verdict
+from tests.statistics.runs import compared, document, level, made
+
+SECONDS = 700
+BATCH = "param:batch"
+ZONES = ("Europe/Berlin", "UTC", None)
+
+
+def run(
+    rate: float | None, seed: int, accuracy: float = 0.0, unit: str = "samples", seconds: int = SECONDS, **params: str
+) -> Analysis:
+    """Return a run of eleven minutes that logs how fast it works, with 1% between its points.
+
+    Args:
+        rate: samples a second; None for a run that logs nothing.
+        seed: of its scatter.
+        accuracy: that it validates at, in the end as before; 0 for none.
+        unit: of its work.
+        seconds: that it lasts, where that is no eleven minutes.
+        params: what it was configured with.
+    """
+    scatter = np.random.default_rng(seed).normal(0, 0.01, SECONDS)
+    stamps = range(5, seconds, 5)
+    training = [(float(at), at, f"{unit}_per_second", rate * (1 + scatter[at])) for at in stamps] if rate else []
+    training += [(float(at), at, "val_accuracy", accuracy + scatter[at] / 10) for at in stamps if accuracy]
+    util = level(60 if rate is None else 80, seconds, seed)
+    return made(f"r{seed}", params=dict(sorted(params.items())), training=training, util=util, power=200.0)
+
+
+def study(runs: Sequence[Analysis], by: str = BATCH) -> dict[str, Any]:
+    """Return the study of runs."""
+    found: dict[str, Any] = document(*runs, by=by)["study"]
+    return found
+
+
+def repeated(*rates: tuple[str, float], between: float = 0.01) -> list[Analysis]:
+    """Return three runs of each batch, with some scatter between them."""
+    return [
+        run(rate * (1 + shift), 10 * at + place, batch=batch)
+        for at, (batch, rate) in enumerate(rates)
+        for place, shift in enumerate((-between, 0.0, between))
+    ]
+
+
+def designed(rates: dict[tuple[str, str], float], **more: Any) -> list[Analysis]:  # noqa: ANN401 - params
+    """Return three runs of each batch and number of workers."""
+    return [
+        run(rate * (1 + 0.01 * place), 100 * at + place, batch=batch, workers=workers, **more)
+        for at, ((batch, workers), rate) in enumerate(rates.items())
+        for place in range(3)
+    ]
+
+
+def test_effects_and_the_best_are_those_of_another_computation() -> None:
+    """Eighteen runs, as many of every setting: effects are differences of marginal means of logarithms.
+
+    The best group stands by its geometric mean, its margin over the next by Welch's degrees of 1947.
+    """
+    rng = np.random.default_rng(24)
+    speed, gain = {"torch": 1.0, "jax": 1.3}, {"16": 1.24, "32": 1.55, "8": 1.0}
+    runs = [
+        run(
+            400 * speed[name] * gain[batch] * float(np.exp(rng.normal(0, 0.02))),
+            10 * at + k,
+            framework=name,
+            batch=batch,
+        )
+        for k in range(3)
+        for at, (name, batch) in enumerate(product(speed, gain))
+        for shift in (float(np.exp(rng.normal(0, 0.02))),)
+    ]
+    found = document(*runs, by="param:framework,param:batch")
+    logs: dict[tuple[str, str], list[float]] = {}
+    for step in found["steps"]:
+        for one in step["runs"]:
+            key = one["params"]["framework"], one["params"]["batch"]
+            logs.setdefault(key, []).append(np.log(one["measures"]["training_rate_hertz"]))
+
+    def mean(place: int, value: str) -> float:
+        return float(np.mean([logs[key] for key in logs if key[place] == value]))
+
+    whole = np.mean(list(logs.values()))
+    left = [v - mean(0, f) - mean(1, b) + whole for (f, b), values in logs.items() for v in values]
+    scatter = np.sqrt(np.sum(np.square(left)) / 14)
+    effects = next(each for each in found["study"]["effects"] if each["metric"] == "training_rate_hertz")
+    assert (effects["runs"], effects["degrees"]) == (18, 14)
+    by_framework, by_batch = effects["settings"]
+    assert [level["value"] for level in by_batch["levels"]] == ["8", "16", "32"]
+    for row, change, count in (
+        (by_framework["levels"][1], mean(0, "jax") - mean(0, "torch"), 9),
+        (by_batch["levels"][1], mean(1, "16") - mean(1, "8"), 6),
+        (by_batch["levels"][2], mean(1, "32") - mean(1, "8"), 6),
+    ):
+        half = stats.t.ppf(0.975, 14) * scatter * np.sqrt(2 / count)
+        assert (row["change"], row["verdict_code"]) == (pytest.approx(np.expm1(change), rel=1e-6), "better")
+        assert row["interval"] == pytest.approx(np.expm1([change - half, change + half]), rel=1e-6)
+    first, second = sorted(logs, key=lambda key: -np.mean(logs[key]))[:2]
+    best, following = (np.array(logs[key]) for key in (first, second))
+    parts = [side.var(ddof=1) / 3 for side in (best, following)]
+    degrees = min(1 / sum((part / sum(parts)) ** 2 / 4 for part in parts) - 2, 4)
+    change, half = best.mean() - following.mean(), stats.t.ppf(0.975, degrees) * np.sqrt(sum(parts))
+    told = found["study"]["best"]["speed"]
+    assert (first, told["label"], told["verdict_code"]) == (("jax", "32"), "framework=jax, batch=32", "better")
+    assert (told["change"], told["tested"]) == (pytest.approx(np.expm1(change), rel=1e-6), 5)
+    assert told["interval"] == pytest.approx(np.expm1([change - half, change + half]), rel=1e-6)
+
+
+def test_the_best_stands_clear_of_all_others() -> None:
+    """A fifth faster than the next, by repetitions; so much less GPU time."""
+    best = study(repeated(("8", 100), ("16", 200), ("32", 240)))["best"]
+    speed, cost = best["speed"], best["cost"]
+    assert (speed["label"], speed["next"], speed["verdict_code"]) == ("batch=32", "batch=16", "better")
+    assert (speed["rivals"], speed["tested"]) == ([], 2)
+    assert speed["change"] == pytest.approx(0.2, abs=0.01)
+    assert (cost["label"], cost["verdict_code"], cost["metric"]) == ("batch=32", "better", "gpu_seconds_per_1000_work")
+    assert cost["change"] == pytest.approx(1 / 1.2 - 1, abs=0.01)
+
+
+def test_no_clear_best_names_the_groups_beside_it() -> None:
+    """Two groups overlap; a third of repetitions is far behind, and a single run as well, though unconfirmed."""
+    close = ("16", 200.0), ("32", 202.0)
+    speed = study(repeated(("8", 100), *close, between=0.03))["best"]["speed"]
+    assert (speed["verdict_code"], speed["rivals"]) == ("no_clear_change", ["batch=16"])
+    single = study([*repeated(*close, between=0.03), run(60, 99, batch="8")])["best"]["speed"]
+    assert (set(single["rivals"]), single["unconfirmed"]) == ({"batch=16", "batch=8"}, ["batch=8"])
+
+
+def test_a_short_run_may_come_first() -> None:
+    """A group of one run of 40 s is not passed over for the next, and nothing is claimed of it."""
+    speed = study([*repeated(("8", 100), ("16", 200)), run(240, 9, seconds=40, batch="32")])["best"]["speed"]
+    assert (speed["label"], speed["unknown"], speed["verdict_code"] == "better") == ("batch=32", [], False)
+
+
+@pytest.mark.parametrize(("rate", "verdict"), [(150.0, "unconfirmed"), (101.0, "no_clear_change")])
+def test_single_runs_confirm_nothing(rate: float, verdict: str) -> None:
+    """The best is named with its margin, unconfirmed; a difference of 1% is what repeating a run commonly changes."""
+    found = study([run(100.0, 0, batch="8"), run(rate, 1, batch="16")])
+    (setting,) = found["effects"][0]["settings"]
+    effect = setting["levels"][1]
+    assert (found["best"]["speed"]["verdict_code"], effect["verdict_code"]) == (verdict, verdict)
+    assert (found["effects"][0]["degrees"], effect["interval"]) == (0, None)
+    assert effect["change"] == pytest.approx(rate / 100 - 1, abs=0.01)
+
+
+def test_short_single_runs_tell_no_small_effect() -> None:
+    """A fifth more within 40 s may be a slow change of the load; three times as much is not, and stays unconfirmed."""
+    rates = (("8", 100.0), ("16", 120.0), ("32", 300.0))
+    runs = [run(rate, seed, seconds=40, batch=batch) for seed, (batch, rate) in enumerate(rates)]
+    for effects in study(runs)["effects"]:
+        codes = [each["verdict_code"] for each in effects["settings"][0]["levels"]]
+        assert codes == ["", "not_enough_data", "unconfirmed"]
+
+
+def test_settings_that_changed_together_get_no_effect() -> None:
+    """The learning rate goes with the batch; each is named at the other."""
+    runs = [
+        run(100.0 * (1 + at) + place, 10 * at + place, batch=str(8 << at), lr=f"0.{at + 1}")
+        for at, place in product((0, 1), repeat=2)
+    ]
+    found = study(runs)
+    settings = {setting["key"]: setting for setting in found["effects"][0]["settings"]}
+    together = {key: [each["key"] for each in setting["confounded_with"]] for key, setting in settings.items()}
+    assert together == {"batch": ["lr"], "lr": ["batch"]}
+    assert settings["batch"]["levels"][1]["change"] is None
+    assert [each["key"] for each in found["also_varied"]] == ["lr"]
+
+
+def test_what_else_varied_is_held_equal() -> None:
+    """Workers vary within groups: they have an effect of their own, and do not blur that of the batch."""
+    rates = {("8", "2"): 100.0, ("8", "8"): 150.0, ("16", "2"): 120.0, ("16", "8"): 180.0}
+    runs = [
+        replace(one, run=replace(one.run, params=(*one.run.params, ("random_seed", one.run.name[-1]))))
+        for one in designed(rates)
+    ]
+    found = study(runs)
+    batch, workers = found["effects"][0]["settings"]
+    assert (batch["key"], workers["key"]) == ("batch", "workers")
+    assert [each["levels"][1]["change"] for each in (batch, workers)] == pytest.approx([0.2, 0.5], abs=0.01)
+    assert {each["levels"][1]["verdict_code"] for each in (batch, workers)} == {"better"}
+    assert [each["key"] for each in found["repetitions"]] == ["random_seed"]
+    # more workers help the large batch alone
+    rates = {("8", "2"): 100.0, ("8", "8"): 100.0, ("16", "2"): 100.0, ("16", "8"): 200.0}
+    assert study(designed(rates))["effects"][0]["additive"] is False
+
+
+def test_a_name_for_every_run_is_no_setting() -> None:
+    """A folder that differs in every run is left out; a number that does, where groups are not repeated, is not."""
+    runs = [run(100.0 + seed, seed, batch=str(8 << (seed % 2)), out=f"runs/{seed}") for seed in range(4)]
+    assert [each["key"] for each in study(runs)["names"]] == ["out"]
+    single = [run(100.0 + seed, seed, batch=str(8 << seed), lr=f"{seed}.5") for seed in range(3)]
+    assert [setting["key"] for setting in study(single)["effects"][0]["settings"]] == ["batch", "lr"]
+
+
+def test_without_one_unit_of_work_utilisation_is_studied() -> None:
+    """No best group by cost or speed; effects are in points."""
+    silent = [run(None, seed, batch=batch) for seed, batch in enumerate(("8", "8", "16", "16"))]
+    mixed = [run(100.0, seed, batch="8") for seed in range(2)]
+    mixed += [run(200.0, seed, unit="tokens", batch="16") for seed in (2, 3)]
+    for runs in (silent, mixed):
+        found = study(runs)
+        assert found["best"] == {"cost": None, "speed": None}
+        (effects,) = found["effects"]
+        assert (effects["metric"], effects["relative"]) == ("gpu_utilization_ratio", False)
+
+
+def test_a_best_that_trains_worse_is_named_with_both_values() -> None:
+    """The fastest batch is 18 points less accurate than the slowest; accuracies that agree are no warning."""
+    settings = (("8", 100.0, 0.79), ("16", 200.0, 0.78), ("32", 240.0, 0.61))
+    runs = [
+        run(rate * (1 + place / 100), 10 * at + place, accuracy, batch=batch)
+        for at, (batch, rate, accuracy) in enumerate(settings)
+        for place in range(3)
+    ]
+    (lower,) = study(runs)["best"]["cost"]["lower_quality"]
+    assert (lower["name"], lower["group"], lower["verdict_code"]) == ("val_accuracy", "batch=8", "worse")
+    assert (round(lower["own"], 2), round(lower["value"], 2)) == (0.61, 0.79)
+    equal = [run(100.0 * (1 + at), 10 * at + place, 0.79, batch=str(8 << at)) for at in (0, 1) for place in range(3)]
+    assert study(equal)["best"]["cost"]["lower_quality"] == []
+
+
+def test_many_settings_that_changed_together_are_told_apart_in_time() -> None:
+    """Sixty params that all go with the batch: each is named at the others."""
+    runs = []
+    for one in repeated(("8", 100.0), ("16", 200.0)):
+        more = [(f"p{number:02}", f"{number} with {dict(one.run.params)['batch']}") for number in range(60)]
+        runs.append(replace(one, run=replace(one.run, params=(*one.run.params, *more))))
+    batch = study(runs)["effects"][0]["settings"][0]
+    assert [each["key"] for each in batch["confounded_with"]][:2] == ["p00", "p01"]
+    assert len(batch["confounded_with"]) == 60
+
+
+@pytest.mark.slow
+def test_groups_that_are_alike_have_no_best() -> None:
+    """In one study of twenty at most, also where all others are far behind; one that is far ahead is found."""
+
+    def claimed(rates: Sequence[float], trials: int) -> int:
+        rng = np.random.default_rng(len(rates))
+        claims = 0
+        for _ in range(trials):
+            runs = [
+                replace(one, run=replace(one.run, id=f"{at}-{k}", params=(("batch", str(8 << at)),)))
+                for at, rate in enumerate(rates)
+                for k in range(3)
+                for one in (run(rate * float(np.exp(rng.normal(0, 0.03))), at * 3 + k, seconds=100),)
+            ]
+            speed = study(runs)["best"]["speed"]
+            claims += speed["verdict_code"] == Verdict.BETTER.code
+        return claims
+
+    assert claimed((100.0,) * 2, 120) <= 10
+    assert claimed((100.0,) * 3 + (37.0,), 80) <= 8
+    assert claimed((135.0, 100.0, 100.0), 30) >= 29
+
+
+def of(name: str, **params: str) -> Analysis:
+    """Return a short run with params."""
+    return made(name, util=level(90, 60, 1), params=params)
+
+
+@pytest.mark.parametrize(
+    ("by", "kinds"),
+    [
+        ("param:framework,param:batch", [("param", "framework"), ("param", "batch")]),
+        ("gpu,param:batch", [("gpu", ""), ("param", "batch")]),
+        ("param:batch,gpu", [("param", "batch"), ("gpu", "")]),
+        ("param:a,b", [("param", "a,b")]),
+        ("tag:mlflow.user", [("tag", "mlflow.user")]),
+    ],
+)
+def test_what_by_takes(by: str, kinds: list[tuple[str, str]]) -> None:
+    """One setting or two; a comma that no setting follows belongs to the key."""
+    runs = []
+    for name, framework in (("1", "torch"), ("2", "jax")):
+        one = of(name, framework=framework, batch=name, **{"a,b": name})
+        runs.append(replace(one, run=replace(one.run, tags=(("mlflow.user", name),))))
+    assert [(each["kind"], each["key"]) for each in study(runs, by)["by"]] == kinds
+
+
+def test_what_by_refuses() -> None:
+    runs = of("1", a="1"), of("2", a="2")
+    for by in ("colour", "param:", "gpu:0", "param:a,param:b,gpu", "gpu,gpu", "step,param:a"):
+        with pytest.raises(ValueError, match=r"'|names|mixes"):
+            compared(*runs, by=by)
+    for by, code in (("param:precision", "no_such_param"), ("tag:x", "no_such_tag"), ("folder", "no_step_folder")):
+        with pytest.raises(SettingsError) as caught:
+            compared(*runs, by=by)
+        assert caught.value.code == code
+
+
+def test_groups_stand_by_the_size_of_their_values() -> None:
+    """Numbers of one unit by size, anything else as it came; of two settings the first decides first."""
+    for values, ordered in (
+        (("16", "32", "8"), ["8", "16", "32"]),
+        (("1e-3", "1e-4", ".5"), ["1e-4", "1e-3", ".5"]),
+        (("16GB", "8 GB"), ["8 GB", "16GB"]),
+        (("16GB", "8GiB"), ["16GB", "8GiB"]),
+        (("torch", "jax", "torch"), ["torch", "jax"]),
+        (("32", "auto", "8"), ["32", "auto", "8"]),
+    ):
+        runs = [of(str(at), a=value) for at, value in enumerate(values)]
+        assert study(runs, "param:a")["by"][0]["values"] == ordered, values
+    pairs = (("torch", "16"), ("jax", "8"), ("torch", "8"), ("torch", "16"), ("jax", "16"))
+    found = compared(*(of(str(at), f=f, b=b) for at, (f, b) in enumerate(pairs)), by="param:f,param:b")
+    assert [(step.label, [one.run.name for one in step.analyses]) for step in found.steps] == [
+        ("f=torch, b=8", ["2"]),
+        ("f=torch, b=16", ["0", "3"]),
+        ("f=jax, b=8", ["1"]),
+        ("f=jax, b=16", ["4"]),
+    ]
+
+
+def stored(locator: str, start: int = 0, kind: str = "nvidia_smi", **info: Any) -> Analysis:  # noqa: ANN401 - fields of a run
+    """Return a run that was read from there."""
+    one = of(locator)
+    source = Source(kind=kind, locator=locator, sha256="")
+    return replace(one, run=replace(one.run, sources=(source,), started=start, **info))
+
+
+def folders(*runs: Analysis) -> list[tuple[str, int]]:
+    """Return the folders that are steps, with the number of their runs."""
+    return [(step.label, len(step.runs)) for step in compared(*runs, by="folder").steps]
+
+
+def test_the_first_folder_that_differs_tells_steps_apart() -> None:
+    """A folder for each run may lie below, and relative paths beside whole ones; what all share says nothing."""
+    for locators, expected in (
+        (("a/1.csv", "a/2.csv", "b/1.csv"), [("a", 2), ("b", 1)]),
+        (("x/a/1/smi.csv", "x/a/2/smi.csv", "x/b/1/smi.csv"), [("a", 2), ("b", 1)]),
+        (("./x/a/1.csv", "x/c/../b/1.csv"), [("a", 1), ("b", 1)]),
+        (("/logs/a/1.csv", "/logs/ab/1.csv"), [("a", 1), ("ab", 1)]),
+        (("x/run #1/1.csv", "x/run #2/1.csv"), [("run #1", 1), ("run #2", 1)]),
+    ):
+        assert folders(*(stored(locator, at) for at, locator in enumerate(locators))) == expected
+    lone = (stored("x/1.csv"), stored("-"), stored("x/a/mlruns#1", kind="mlflow"))
+    for other in lone:
+        with pytest.raises(SettingsError) as caught:
+            folders(stored("x/a/1.csv"), stored("x/b/1.csv"), other)
+        assert caught.value.code == "no_step_folder"
+
+
+def test_folders_stand_by_their_numbers_then_by_time() -> None:
+    """Where every folder has a number of its own by its size; otherwise by the start of the first run of each."""
+    zones = {"timezone": "Europe/Berlin"}
+
+    def ordered(
+        names: Sequence[str], starts: Sequence[int], infos: Sequence[dict[str, Any]] = (zones,) * 9
+    ) -> list[str]:
+        runs = zip(names, starts, infos, strict=False)
+        return [
+            name for name, _ in folders(*(stored(f"x/{name}/{start}.csv", start, **info) for name, start, info in runs))
+        ]
+
+    assert ordered(["10-amp", "2-workers", "1-base", "10-amp"], range(4)) == ["1-base", "2-workers", "10-amp"]
+    assert ordered(["8-workers", "base", "base", "8-workers"], (5, 9, 2, 7)) == ["base", "8-workers"]
+    assert ordered(["1-b", "1-a", "1-a", "1-b"], (5, 9, 2, 7)) == ["1-a", "1-b"]
+    # moments in different zones are comparable; a time without a zone is not, nor a log without stamps
+    assert ordered(["a", "b"], (5, 2), [{"timezone": zone} for zone in ZONES[:2]]) == ["b", "a"]
+    assert ordered(["a", "b"], (5, 2), [{"timezone": zone} for zone in ZONES[1:]]) == ["a", "b"]
+    assert ordered(["b", "a"], (2, 5), [zones | {"quality": Quality(synthetic_time=True)}] * 2) == ["a", "b"]

@@ -1,0 +1,322 @@
+"""What may be said of two steps: interval, verdict, and the code of what stands in its way."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpureport import Analysis
+from gpureport.testing import Device, Verdict, Work
+from tests.statistics.processes import autoregressive
+from tests.statistics.runs import IDLE, MEMORY, PER_WORK, POWER, compared, delta, document, level, made, reason
+
+A100 = Device(id="gpu:0", index=0, model="NVIDIA A100-SXM4-80GB", driver="550.54", power_window="instant")
+
+
+def three(step: str, mean: float, seconds: int = 120, seed: int = 0) -> list[Analysis]:
+    """Return three runs of a step whose means lie a point apart."""
+    return [
+        made(f"{step}{k}", step=step, util=level(mean + k, seconds, seed + k), power=300.0 + mean + k) for k in range(3)
+    ]
+
+
+def test_one_run_against_one_differs_in_this_pair_at_most() -> None:
+    found = delta(compared(made("a", util=level(60, seed=1)), made("b", util=level(90, seed=2))))
+    assert (found.verdict, found.basis, found.runs) == (Verdict.UNCONFIRMED, "within-run", (1, 1))
+    assert (found.window, found.primary) == ("steady", True)
+    assert found.interval is not None
+    assert found.interval[0] < 0.3 < found.interval[1]
+
+
+def test_a_pair_within_what_repeating_changes_is_no_difference() -> None:
+    """A point outside the interval is not two points."""
+    found = delta(compared(made("a", util=level(60, seed=1)), made("b", util=level(61, seed=2))))
+    assert found.interval is not None
+    assert found.interval[0] > 0
+    assert (found.verdict, reason(found)) == (Verdict.NO_CLEAR_CHANGE, "within_usual_noise")
+
+
+def test_three_runs_a_side_are_better_or_worse() -> None:
+    """The run is the unit: two minutes each will do. Power is neither good nor bad by itself."""
+    comparison = compared(*three("old", 60), *three("new", 80))
+    found = delta(comparison)
+    assert (found.verdict, found.basis, found.runs) == (Verdict.BETTER, "replicates", (3, 3))
+    assert delta(comparison, POWER).verdict is Verdict.DIFFERS
+    assert delta(compared(*three("old", 80), *three("new", 60))).verdict is Verdict.WORSE
+    assert found.needed is not None
+    assert (found.needed.seconds, found.needed.runs) == (None, 4)
+
+
+def test_an_interval_that_is_narrow_already_takes_nothing_more() -> None:
+    near = [
+        made(f"{step}{k}", step=step, util=level(mean, 300, k, 0.5))
+        for step, mean in (("old", 60), ("new", 80))
+        for k in range(3)
+    ]
+    found = delta(compared(*near))
+    assert found.interval is not None
+    assert found.interval[1] - found.interval[0] < 0.04
+    assert found.needed is None
+
+
+def test_one_run_against_several_is_not_confirmed() -> None:
+    found = delta(compared(three("old", 60)[0], *three("new", 80)))
+    assert (found.verdict, found.basis, found.runs) == (Verdict.UNCONFIRMED, "replicates", (1, 3))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "every", "code", "amount", "half"),
+    [
+        (60, 1.0, "short_run", 59.0, 0.42),
+        (500, 1.0, "short_run", 499.0, 0.0875),
+        (100, 7.0, "few_samples", 100, 0.0875),
+    ],
+)
+def test_a_load_that_changes_slowly_may_differ_in_short_runs(
+    seconds: int, every: float, code: str, amount: float, half: float
+) -> None:
+    """Under ten minutes, or under 120 bins, eight points may be chance, however little the samples scatter."""
+    runs = [
+        made(name, util=level(mean, seconds, seed), every=every) for name, mean, seed in (("a", 60, 1), ("b", 68, 2))
+    ]
+    found = delta(compared(*runs))
+    assert found.verdict is (Verdict.NOT_ENOUGH_DATA if half > 0.08 else Verdict.UNCONFIRMED)
+    assert found.interval is not None
+    assert found.difference is not None
+    assert found.before is not None
+    most = min(found.difference + half, 1 - found.before)
+    assert found.interval == pytest.approx((found.difference - half, most), abs=0.002)
+    if half > 0.08:
+        assert found.reason is not None
+        assert (found.reason.kind, found.reason.run, found.reason.amount) == (code, "a", amount)
+        assert found.needed is not None
+        assert found.needed.seconds == 600
+    equal = [made(name, util=level(60, seconds, seed), every=every) for name, seed in (("a", 1), ("b", 2))]
+    assert delta(compared(*equal)).verdict is Verdict.NO_CLEAR_CHANGE
+
+
+def test_a_large_change_is_seen_in_short_runs() -> None:
+    """From 43 to 87% in either direction; a change of regime, from 90 to 50%, is no such thing under two minutes."""
+    for seconds in (25, 45, 60, 120, 300):
+        low, high, regime = (
+            np.round(mean + autoregressive(seconds, 0.6, 2.5, np.random.default_rng(seed)))
+            for mean, seed in ((43, 1), (87, 2), (50, 3))
+        )
+        low += 43 - low.mean()
+        high += 87 - high.mean()
+        regime += 90 - 39 - high.mean() + 87 - regime.mean()
+        for before, after in ((low, high), (high, low)):
+            found = delta(compared(made("a", util=before), made("b", util=after)))
+            assert (found.verdict, found.interval is None) == (Verdict.UNCONFIRMED, False), seconds
+            assert found.difference == pytest.approx((after.mean() - before.mean()) / 100, abs=0.002)
+        slow = delta(compared(made("a", util=high), made("b", util=regime)))
+        assert slow.verdict is (Verdict.NOT_ENOUGH_DATA if seconds <= 120 else Verdict.UNCONFIRMED), seconds
+
+
+def test_runs_too_short_for_a_figure_have_none() -> None:
+    found = delta(compared(made("a", util=level(43, 15)), made("b", util=level(87, 15))))
+    assert (found.verdict, found.interval, reason(found)) == (Verdict.NOT_ENOUGH_DATA, None, "observed_time")
+    runs = [made(f"new{k}", step="new", util=level(80, 12 + k, k)) for k in range(3)]
+    assert delta(compared(*three("old", 60), *runs)).verdict is Verdict.NOT_ENOUGH_DATA
+
+
+def test_a_repetition_counts_from_a_third_of_the_longest_on() -> None:
+    """Three runs of 40 s are three observations; one of 35 s beside two of two minutes is left out and named."""
+    old = three("old", 60)
+    brief = delta(compared(*old, *three("new", 80, 40)))
+    assert (brief.verdict, brief.basis, brief.left_out) == (Verdict.BETTER, "replicates", ())
+    like = delta(compared(*old, *three("new", 80)[:2], made("like", step="new", util=level(82, 45))))
+    assert (like.verdict, like.left_out) == (Verdict.BETTER, ())
+    found = delta(compared(*old, *three("new", 80)[:2], made("brief", step="new", util=level(10, 35))))
+    assert found.verdict is Verdict.BETTER
+    assert found.after == pytest.approx(0.805, abs=0.003)
+    assert [(run.run, run.seconds, run.least) for run in found.left_out] == [("brief", 34.0, 40.0)]
+
+
+def test_a_short_run_counts_where_samples_are_dense() -> None:
+    """Four samples of a tracker that takes one every 10 s are no mean of 40 s; a minute always counts."""
+    for every, seconds, counts in (
+        (1.0, 25, True),
+        (1.0, 15, False),
+        (10.0, 40, False),
+        (10.0, 70, True),
+        (20.0, 80, True),
+    ):
+        run, other = (made(name, util=level(90, int(seconds / every)), every=every) for name in "ab")
+        assert (document(run, other)["groups"][0]["brief"] is None) == counts, (every, seconds)
+
+
+def test_a_run_that_stopped_early_does_not_silence_its_step() -> None:
+    """Start-up is most of its 34 s: it is left out of the gain and named; one that did all its work is not."""
+
+    def timed(name: str, step: str, seconds: int, samples: float) -> Analysis:
+        util = np.concatenate([np.zeros(20), level(80, seconds - 20)])
+        return made(name, step=step, work=Work(amount=samples, unit="samples"), util=util)
+
+    old = [timed(f"old{k}", "old", 600 + 3 * k, 1e5) for k in range(3)]
+    new = [timed(f"new{k}", "new", 300 + 3 * k, 1e5) for k in range(2)]
+    found = compared(*old, *new, timed("brief", "new", 35, 3000))
+    for one in (found.judged("old", "new"), found.judged_training("old", "new")):
+        assert one is not None
+        assert (one.verdict, one.runs) == (Verdict.BETTER, (3, 2))
+        assert [(run.run, run.stopped) for run in one.left_out] == [("brief", True)]
+        assert one.after == pytest.approx(found.steps[1].value(one.metric))
+    fast = compared(*old, *new, timed("brief", "new", 35, 1e5)).judged("old", "new")
+    assert fast is not None
+    assert (fast.left_out, fast.runs) == ((), (3, 3))
+
+
+def test_start_up_is_left_out_and_shown_beside() -> None:
+    late = np.concatenate([np.zeros(300), level(90, 1200, 1)])
+    found = delta(compared(made("a", util=level(90, 1500, 2)), made("b", util=late)))
+    assert found.after == pytest.approx(0.9, abs=0.005)
+    assert found.verdict is Verdict.NO_CLEAR_CHANGE
+    assert found.whole.difference == pytest.approx(-0.18, abs=0.01)
+
+
+def test_what_is_not_of_the_job_is_not_steady() -> None:
+    """A short idle end may be a pause of the job, unless the log shows that the job had ended."""
+    util = np.concatenate([np.zeros(3), np.full(30, 97.0), np.zeros(3)])
+    for is_seen in (True, False):
+        job = np.full(36, 0.5)
+        job[33 if is_seen else 36 :] = np.nan
+        ends = {"cpu": np.full(36, 20.0), "host": {"cores_of_job": job}}
+        found = delta(compared(*(made(name, util=util, **ends) for name in "ab")), IDLE)  # type: ignore[arg-type]  # of the host
+        assert (found.before == 0) == is_seen
+    # samples come some milliseconds early or late, and the steady state begins with the first work all the same
+    for before in (0, 1, 4):
+        for jitter in (-0.01, -0.003, 0.003, 0.01):
+            times = np.arange(before + 30.0)
+            times[1:] += jitter
+            late = made("a", util=np.concatenate([np.zeros(before), np.full(30, 97.0)]), times=times)
+            found = delta(compared(late, made("b", util=np.full(30, 97.0))), IDLE)
+            assert found.before == 0, (before, jitter)
+
+
+def test_a_run_without_gaps_says_how_rare_they_may_be() -> None:
+    """A third of twenty minutes; with gaps on both sides there is nothing to say."""
+    gaps = level(90, 1200, 1)
+    gaps[300:320] = gaps[700:720] = 0
+    quiet = compared(made("a", util=level(90, 1200, 1)), made("b", util=gaps))
+    assert delta(quiet).unseen_gap_seconds == pytest.approx(400, abs=1)
+    both = compared(made("a", util=gaps), made("b", util=np.roll(gaps, 100)))
+    assert delta(both).unseen_gap_seconds is None
+
+
+def test_a_run_against_itself() -> None:
+    """No clear change in anything that was recorded, and an interval around zero; unless it is too short to compare."""
+    run = made("a", util=level(60), power=300.0, clock=1400.0, memory=40.0)
+    comparison = compared(run, run)
+    recorded = [each for each in comparison.deltas if each.difference is not None]
+    assert {(each.verdict, each.difference) for each in recorded} == {(Verdict.NO_CLEAR_CHANGE, 0.0)}
+    found = delta(comparison)
+    assert found.interval is not None
+    assert found.interval[0] == pytest.approx(-found.interval[1])
+    brief = made("a", util=level(60, 10))
+    assert {each.verdict for each in compared(brief, brief).deltas} == {Verdict.NOT_ENOUGH_DATA}
+    again = [replace(run, run=replace(run.run, step="y")) for run in three("x", 60)]
+    steps = compared(*three("x", 60), *again)
+    assert {each.verdict for each in steps.deltas if each.difference is not None} == {Verdict.NO_CLEAR_CHANGE}
+
+
+_OLD, _NEW = three("old", 60, seed=3), three("new", 64, seed=9)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.permutations(range(3)), st.permutations(range(3)))
+def test_the_order_of_repetitions_changes_nothing(before: list[int], after: list[int]) -> None:
+    """Every figure, interval and verdict is the same to the bit."""
+    shuffled = compared(*(_OLD[place] for place in before), *(_NEW[place] for place in after))
+    assert shuffled.deltas == compared(*_OLD, *_NEW).deltas
+
+
+def test_holm_allows_for_the_number_of_steps() -> None:
+    """A difference that holds alone need not hold among six comparisons; each row is held against the first as well."""
+    first, second = three("a", 60, seed=1), three("b", 63.6, seed=4)
+    assert delta(compared(*first, *second)).verdict is Verdict.BETTER
+    chain = compared(*first, *second, *(run for name in "cd" for run in three(name, 63.0, seed=20 + ord(name))))
+    assert chain.tested == 5
+    found = delta(chain)
+    assert found.interval is not None
+    assert found.interval[0] > 0
+    assert (found.verdict, reason(found)) == (Verdict.NO_CLEAR_CHANGE, "many_comparisons")
+    assert found.reason is not None
+    assert found.reason.amount == 5
+    assert delta(chain, between=(0, 3)).base == "a"
+
+
+def test_a_gate_bars_what_it_touches_only() -> None:
+    one, other = (
+        made(name, util=level(mean, seed=seed), power=300.0, device=replace(A100, power_window=window))
+        for name, mean, seed, window in (("a", 60, 1, "instant"), ("b", 90, 2, "1 s"))
+    )
+    comparison = compared(one, other)
+    power = delta(comparison, POWER)
+    assert (power.verdict, reason(power)) == (Verdict.NOT_ENOUGH_DATA, "power_reading")
+    assert delta(comparison).verdict is Verdict.UNCONFIRMED
+
+
+def test_other_gpus_bar_shares_and_not_the_work_done() -> None:
+    """Work per GPU-hour is what moving to another GPU is for."""
+    runs = [
+        made(
+            f"{model}{k}",
+            step=model,
+            util=level(80, 300, k),
+            work=Work(amount=amount + k, unit="steps"),
+            device=replace(A100, model=model),
+        )
+        for model, amount in (("NVIDIA L4", 100), ("NVIDIA H100", 300))
+        for k in range(3)
+    ]
+    comparison = compared(*runs)
+    assert (delta(comparison).verdict, reason(delta(comparison))) == (Verdict.NOT_ENOUGH_DATA, "gpu_models")
+    found = delta(comparison, PER_WORK)
+    assert (found.verdict, found.primary, found.window) == (Verdict.BETTER, True, "whole")
+
+
+def test_a_finer_log_is_thinned_to_the_coarser() -> None:
+    """Every fifth second of the finer one: a pause of two seconds in five is seen as often as it is there."""
+    fine = np.tile([90.0, 90.0, 90.0, 0.0, 0.0], 1000)
+    coarse = fine[::1][np.arange(1000) * 5 + np.random.default_rng(1).integers(0, 5, 1000)]
+    thinned = delta(compared(made("a", util=fine), made("b", util=coarse, every=5.0)), IDLE)
+    assert thinned.before in {0.0, 1.0}
+    native = delta(compared(made("a", util=fine), made("c", util=np.roll(fine, 2))), IDLE)
+    assert native.before == pytest.approx(0.4, abs=0.002)
+
+
+def test_peak_memory_of_a_pair_is_held_against_what_repeating_changes() -> None:
+    """It has no scatter within a run, so there is no interval; ten per cent are beyond the margin."""
+    full = 90.0 + np.zeros(120)
+    found = delta(compared(made("a", util=full, memory=40.0), made("b", util=full, memory=44.0)), MEMORY)
+    assert (found.verdict, found.interval) == (Verdict.UNCONFIRMED, None)
+
+
+def test_figures_of_a_step_are_weighted_with_time() -> None:
+    """Shares are over all GPUs and repetitions by their time; GPU time is a mean over the runs."""
+    half = np.concatenate([np.full(150, 90.0), np.zeros(150)])
+    runs = [made("a", step="s", util=np.full(900, 90.0), memory=20.0), made("b", step="s", util=half, memory=40.0)]
+    step = compared(*runs, made("c", util=np.full(600, 90.0))).steps[0]
+    assert step.value(IDLE) == pytest.approx(150 / 1200, abs=0.002)
+    assert step.value("gpu_seconds") == pytest.approx(600, abs=2)
+    assert step.value(MEMORY) == 40 * 2**30
+    assert (step.value(PER_WORK), step.value(POWER)) == (None, None)
+
+
+def test_a_label_makes_a_step_and_a_run_without_one_is_its_own() -> None:
+    runs = [
+        made(name, step=step, util=level(60, 60)) for name, step in (("a", "x"), ("b", None), ("c", "x"), ("b", None))
+    ]
+    chain = compared(*runs, made("z", util=level(60, 60)))
+    names = [(step.label, [entry.run.name for entry in step.analyses]) for step in chain.steps]
+    assert names == [("x", ["a", "c"]), ("b", ["b"]), ("b (2)", ["b"]), ("z", ["z"])]
+    pairs = dict.fromkeys((each.base, each.step) for each in chain.deltas)
+    assert list(pairs) == [("x", "b"), ("b", "b (2)"), ("b (2)", "z"), ("x", "b (2)"), ("x", "z")]
+
+
+def test_what_one_side_did_not_record_has_no_difference() -> None:
+    found = delta(compared(made("a", util=level(60), power=300.0), made("b", util=level(60))), POWER)
+    assert (found.after, found.difference, found.verdict) == (None, None, Verdict.NOT_ENOUGH_DATA)
+    assert reason(found) == "not_recorded"

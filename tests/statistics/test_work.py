@@ -1,0 +1,400 @@
+"""Figures per unit of work: what counts it, what its rate rests on, and what it cost."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from gpureport import Analysis
+from gpureport.testing import Device, Verdict, Work
+from tests.statistics.runs import (
+    COST_PER_WORK,
+    ENERGY_PER_WORK,
+    PER_WORK,
+    TRAINING_RATE,
+    WORK_RATE,
+    Points,
+    compared,
+    delta,
+    document,
+    level,
+    made,
+    rates,
+    reason,
+)
+
+Params = Mapping[str, str]
+COMMON = Work(amount=44_800, unit="images", is_common=True)
+START_UP, TRAINED = 60, 240
+SERIES = {"basis": "series", "names": ["images_per_second"]}
+PHASE = {"basis": "steady_phase", "names": []}
+
+
+def run(name: str, training: Points, **more: object) -> Analysis:
+    """Return a run of twenty minutes with training metrics."""
+    given = {"util": level(90, 1200, len(name)), "power": 300.0} | more
+    return made(name, training=training, **given)  # type: ignore[arg-type]  # keywords of several types
+
+
+def counted(each_second: float, seconds: int = 1200, every: int = 5) -> Points:
+    """Return points of a loss, logged every so many seconds, whose steps count the work."""
+    return [(float(t), round(each_second * t), "loss", 2.0 - t / seconds) for t in range(1, seconds, every)]
+
+
+def units(*runs: Analysis) -> list[str | None]:
+    """Return what the work of each step is counted in."""
+    return [step["work_unit"] for step in document(*runs)["steps"]]
+
+
+def test_what_counts_the_work_is_known_by_the_name_of_a_metric() -> None:
+    """Of a rate or of the time for each; images stay images, and are one unit with samples beside those."""
+    names = {
+        "samples_per_second": "samples",
+        "train/images/sec": "images",
+        "images_per_s": "images",
+        "train/imgs/sec": "images",
+        "seqs_per_second": "sequences",
+        "examplesPerSecond": "examples",
+        "perf/tokens_per_sec": "tokens",
+        "it/s": "steps",
+        "throughput": "samples",
+        "step_time": "steps",
+        "trainStepTime": "steps",
+        "sec_per_iter": "steps",
+        "epoch_time": "epochs",
+        "total_flos": None,
+        "learning_rate": None,
+        "items_seen": None,
+    }
+    for name, unit in names.items():
+        # a single step, so that no counter of steps tells anything
+        points = [(seconds, 0, other, value) for seconds, _, other, value in rates(100.0, name=name)]
+        assert units(run("a", points), run("bb", points)) == [unit] * 2, name
+    images, samples = run("a", rates(100.0, name="images_per_s")), run("b", rates(100.0, seed=1))
+    assert units(images, samples) == ["samples"] * 2
+
+
+def test_throughput_tells_both_rates() -> None:
+    """A tenth more samples a second are a tenth fewer GPU-seconds for each; that of training alone has an interval."""
+    comparison = compared(run("a", rates(100.0, seed=1)), run("b", rates(110.0, seed=2)))
+    found = delta(comparison, PER_WORK)
+    assert comparison.primary == PER_WORK
+    assert (found.verdict, found.interval, found.window) == (Verdict.UNCONFIRMED, None, "whole")
+    assert found.before == pytest.approx(10.0, rel=0.01)
+    assert delta(comparison, WORK_RATE).difference == pytest.approx(10, abs=0.5)
+    training = comparison.judged_training("a", "b")
+    assert training is not None
+    assert (training.verdict, training.basis, training.window) == (Verdict.UNCONFIRMED, "within-run", "training")
+    assert training.interval is not None
+    assert 0 < training.interval[0] < 10 < training.interval[1]
+    assert delta(comparison, ENERGY_PER_WORK).difference == pytest.approx(-3000 * (1 - 1 / 1.1), rel=0.05)
+
+
+def test_repetitions_by_throughput_are_better() -> None:
+    """Ratios of runs on the logarithmic scale."""
+    old, new = (
+        [run(f"{s}{k}", rates(r + k, seed=k), step=s) for k in range(3)] for s, r in (("old", 100.0), ("new", 150.0))
+    )
+    found = delta(compared(*old, *new), PER_WORK)
+    assert (found.verdict, found.basis) == (Verdict.BETTER, "replicates")
+    assert found.difference == pytest.approx(10 / 1.5 - 10, rel=0.05)
+
+
+def test_the_step_counter_tells_when_nothing_else_does() -> None:
+    found = compared(run("a", counted(2.0)), run("b", counted(2.0)))
+    assert found.steps[0].work_unit == "steps"
+    assert delta(found, WORK_RATE).before == pytest.approx(2.0, rel=0.01)
+
+
+def test_steps_of_another_batch_are_counted_in_samples() -> None:
+    """Half as many steps of twice the size are the same work, whatever the size of a batch is called."""
+    names = {
+        "batch_size": True,
+        "per_device_train_batch_size": True,
+        "batch": True,
+        "parameters/batch": True,
+        "args.batch": True,
+        "train/global_batch": True,
+        "total_train_batch": True,
+        "eval_batch_size": False,
+        "val/eval_batch": False,
+        "log_every_batch": False,
+        "num_batches": False,
+    }
+    for name, is_size in names.items():
+        small, large = run("a", counted(4.0), params={name: "32"}), run("b", counted(2.0), params={name: "64"})
+        found = compared(small, large)
+        assert [step.work_unit for step in found.steps] == ["samples" if is_size else "steps"] * 2, name
+        if is_size:
+            assert delta(found, WORK_RATE).before == pytest.approx(128, rel=0.01)
+            assert delta(found, PER_WORK).verdict is Verdict.NO_CLEAR_CHANGE
+
+
+def test_other_units_of_work_are_not_compared() -> None:
+    found = delta(compared(run("a", rates(100.0)), run("b", rates(100.0, name="tokens_per_second"))), PER_WORK)
+    assert (found.verdict, reason(found), found.primary) == (Verdict.NOT_ENOUGH_DATA, "other_work_unit", False)
+    tokens = compared(*(made(u, util=level(80, 300), work=Work(amount=10, unit=u)) for u in ("steps", "tokens")))
+    assert delta(tokens, PER_WORK).difference is None
+
+
+def test_gpu_time_per_work_needs_the_work_of_every_run() -> None:
+    """The geometric mean of runs, by which verdicts compare them; none where a run is silent."""
+    first, second = (
+        made(name, step="s", util=np.full(601, 90.0), work=Work(amount=amount, unit="steps"))
+        for name, amount in (("a", 1000), ("b", 3000))
+    )
+    silent, other = made("c", step="s", util=np.full(601, 90.0)), made("z", util=np.full(601, 90.0))
+    assert compared(first, second, other).steps[0].value(PER_WORK) == pytest.approx((600 * 200) ** 0.5)
+    assert compared(first, silent, other).steps[0].value(PER_WORK) is None
+
+
+def test_totals_need_the_same_work() -> None:
+    """GPU-hours of runs that did who knows what say nothing."""
+    cases = {"unknown_work": (None, None), "unequal_work": (5.0, 6.0), "within_usual_noise": (5.0, 5.0)}
+    found = {}
+    for name, amounts in cases.items():
+        given = [None if amount is None else Work(amount=amount, unit="epochs") for amount in amounts]
+        runs = [made(f"{name}{k}", util=level(80, 300 + 90 * k, k), work=work) for k, work in enumerate(given)]
+        found[name] = delta(compared(*runs), "gpu_seconds")
+    assert [each.verdict for each in found.values()] == [Verdict.NOT_ENOUGH_DATA] * 2 + [Verdict.UNCONFIRMED]
+    assert [reason(each) for each in found.values()][:2] == ["unknown_work", "unequal_work"]
+    unequal = found["unequal_work"].reason
+    assert unequal is not None
+    assert unequal.amount == pytest.approx(0.2)
+
+
+def test_a_run_that_took_no_energy_makes_no_ratio() -> None:
+    work = Work(amount=100.0, unit="steps")
+    watts = (("a1", 0.0), ("a2", 300.0), ("b1", 300.0))
+    runs = [made(name, step=name[0], work=work, util=level(90), power=power) for name, power in watts]
+    found = delta(compared(*runs), ENERGY_PER_WORK)
+    assert (found.verdict, reason(found)) == (Verdict.NOT_ENOUGH_DATA, "zero")
+
+
+def test_an_interval_is_no_finer_than_the_samples_it_rests_on() -> None:
+    """Runs that agree are known to a sample; of those that scatter more their scatter tells. Unknown is a second."""
+
+    def group(lengths: tuple[int, ...], interval: float | None) -> Mapping[str, dict[str, object]]:
+        runs = [
+            made(
+                f"a{k}",
+                step="a",
+                work=Work(amount=1000, unit="images"),
+                util=level(90, seconds, k),
+                price=2.0,
+                info={"interval": interval},
+            )
+            for k, seconds in enumerate(lengths)
+        ]
+        found: Mapping[str, dict[str, object]] = document(*runs, made("z", util=level(90, 400)))["groups"][0]
+        return found
+
+    def width(mean: Mapping[str, object]) -> float:
+        assert isinstance(mean["interval"], list)
+        return float(mean["interval"][1]) / float(str(mean["value"])) - 1
+
+    for interval in (1.0, 10.0):
+        found = group((400,) * 3, interval)
+        for name in ("work_per_gpu_hour", "cost_per_1000_work"):
+            assert width(found[name]) == pytest.approx(interval / 400, rel=0.05), (name, interval)
+    fine, coarse = (group((360, 400, 440), interval)["work_per_gpu_hour"] for interval in (1.0, 5.0))
+    assert fine["interval"] == coarse["interval"]
+    assert group((400,) * 3, None) == group((400,) * 3, 1.0)
+
+
+def slow_start(name: str, rate: float, *, logged: bool = True, **more: object) -> Analysis:
+    """Return a run that starts up for a minute and trains for four, and may log a slow first ten batches of 64."""
+    first = 640 / (rate / 4)
+    times = [START_UP + first + place * 640 / rate for place in range(int((TRAINED - first) * rate / 640))]
+    points = [(t, 10 * (k + 1), "images_per_second", rate if k else rate / 4) for k, t in enumerate(times)]
+    util = np.concatenate([np.zeros(START_UP), level(90, TRAINED, len(name))])
+    return run(name, points if logged else (), util=util, **more)
+
+
+def sources(*runs: Analysis) -> list[object]:
+    """Return what the training rate of each step rests on."""
+    return [step["training_source"] for step in document(*runs)["steps"]]
+
+
+def test_the_whole_job_holds_the_start_up_and_training_alone_does_not() -> None:
+    """Four minutes of five trained; the slow first batch belongs to training."""
+    runs = slow_start("a", 100.0), slow_start("b", 100.0)
+    (step, _) = compared(*runs).steps
+    work = step.runs[0].analysis.run.work
+    assert work is not None
+    assert work.unit == "images"
+    assert step.value(WORK_RATE) == pytest.approx(work.amount / 300, rel=0.01)
+    assert step.value(TRAINING_RATE) == pytest.approx(work.amount / (work.amount / 100 + 3 * 6.4), rel=0.01)
+    assert sources(*runs) == [SERIES] * 2
+
+
+def test_all_steps_take_the_training_rate_from_one_source() -> None:
+    """Rates of two definitions are not set against each other; a step that tells neither is left out."""
+    stated = Work(amount=20_000, unit="images")
+    runs = slow_start("a", 100.0, work=stated), slow_start("b", 100.0, logged=False, work=stated)
+    assert sources(*runs) == [PHASE] * 2
+    values = [step.value(TRAINING_RATE) for step in compared(*runs).steps]
+    assert values == pytest.approx([20_000 / TRAINED] * 2, rel=0.02)
+    three = slow_start("a", 100.0), slow_start("b", 120.0), slow_start("c", 100.0, logged=False)
+    assert sources(*three) == [SERIES, SERIES, None]
+    first, last = (compared(*three).judged_training(*pair) for pair in (("a", "b"), ("b", "c")))
+    assert first is not None
+    assert first.difference is not None
+    assert last is not None
+    assert (last.verdict, reason(last)) == (Verdict.NOT_ENOUGH_DATA, "not_recorded")
+
+
+def test_stated_images_are_the_samples_that_another_step_logged() -> None:
+    for unit in ("images", "samples"):
+        runs = slow_start("a", 100.0), slow_start("b", 100.0, work=Work(amount=22_000, unit=unit))
+        assert (units(*runs), sources(*runs)) == ([unit] * 2, [SERIES] * 2)
+    tokens = compared(slow_start("a", 100.0), slow_start("b", 100.0, work=Work(amount=22_000, unit="tokens")))
+    assert delta(tokens, TRAINING_RATE).difference is None
+
+
+def test_each_rate_is_a_family_of_its_own() -> None:
+    """Three steps make three comparisons of each, and only these verdicts allow for others."""
+    steps = (("a", 100.0), ("b", 150.0), ("c", 151.0))
+    found = compared(*(slow_start(f"{s}{k}", rate + k, step=s) for s, rate in steps for k in range(3)))
+    assert (found.tested, found.training_tested) == (3, 3)
+    families = {each.metric: each.family for each in found.deltas if each.family}
+    assert families == {PER_WORK: "primary", TRAINING_RATE: "training"}
+    links = [found.judged_training(*pair) for pair in (("a", "b"), ("b", "c"))]
+    assert [link and link.verdict for link in links] == [Verdict.BETTER, Verdict.NO_CLEAR_CHANGE]
+
+
+def test_phases_of_equal_length_scatter_as_finely_as_they_were_sampled() -> None:
+    """Three runs of 30 s that look alike, a second apart: the phase is known to a thirtieth, so 2% is no change."""
+    runs = [
+        made(f"{step}{k}", step=step, util=level(90, 30, k), work=Work(amount=amount, unit="steps"))
+        for step, amount in (("a", 1000.0), ("b", 1020.0))
+        for k in range(3)
+    ]
+    found = delta(compared(*runs), TRAINING_RATE)
+    assert found.difference == pytest.approx(0.02 * (found.before or 0))
+    assert (found.verdict, found.reason) == (Verdict.NO_CLEAR_CHANGE, None)
+
+
+def test_cost_is_gpu_time_at_its_price() -> None:
+    """At 100 a second 1000 samples take 10 s, a cent at 3.60 an hour; at twice the price and half the speed four."""
+    comparison = compared(run("a", rates(100.0, seed=1), price=3.6), run("b", rates(50.0, seed=2), price=7.2))
+    found = delta(comparison, COST_PER_WORK)
+    assert (found.before, found.after) == pytest.approx((0.01, 0.04), rel=0.01)
+    assert (found.unit, found.verdict, found.interval) == ("currency", Verdict.UNCONFIRMED, None)
+    unpriced = delta(compared(run("a", rates(100.0), price=3.6), run("b", rates(100.0))), COST_PER_WORK)
+    assert (unpriced.difference, unpriced.verdict, reason(unpriced)) == (None, Verdict.NOT_ENOUGH_DATA, "no_price")
+
+
+def test_repetitions_make_a_cheaper_step_better() -> None:
+    """As fast, at half the price; what GPU time does is not shown to differ."""
+    prices = {"old": 4.0, "new": 2.0}
+    comparison = compared(
+        *(run(f"{s}{k}", rates(100.0 + k, seed=k), step=s, price=p) for s, p in prices.items() for k in range(3))
+    )
+    assert delta(comparison, COST_PER_WORK).verdict is Verdict.BETTER
+    assert delta(comparison, PER_WORK).verdict is Verdict.NO_CLEAR_CHANGE
+
+
+def test_gpus_and_power_count() -> None:
+    """Four GPUs that are as fast take four times the GPU time; at half the power half the energy."""
+    one = run("one", rates(100.0, seed=1))
+    four = run("four", rates(100.0, seed=2), util=np.stack([level(90, 1200, k) for k in range(4)]))
+    assert delta(compared(one, four), PER_WORK).difference == pytest.approx(30, rel=0.02)
+    saving = delta(compared(one, run("low", rates(100.0, seed=3), power=150.0)), ENERGY_PER_WORK)
+    assert saving.difference == pytest.approx(-1500, rel=0.02)
+
+
+def test_groups_tell_cost_with_its_interval() -> None:
+    """By kind of GPU: three runs show how they vary, one does not; without a price there is no cost."""
+    devices = {name: Device(id="gpu:0", index=0, model=name) for name in ("L4", "H100")}
+    l4 = [run(f"l4-{k}", rates(20.0 + k / 10, seed=k), price=0.72, step="L4", device=devices["L4"]) for k in range(3)]
+    h100 = run("h100", rates(100.0, seed=9), price=3.6, step="H100", device=devices["H100"])
+    none = run("none", rates(100.0, seed=9), step="none")
+    found = {group["label"]: group for group in document(*l4, h100, none)["groups"]}
+    cheap, dear = found["L4"]["cost_per_1000_work"], found["H100"]["cost_per_1000_work"]
+    assert (cheap["basis"], dear["basis"], found["none"]["cost_per_1000_work"]) == ("replicates", None, None)
+    assert (found["L4"]["models"], found["L4"]["gpu_hour_price"]) == (["L4"], 0.72)
+    assert [cheap["value"], dear["value"]] == pytest.approx([0.01, 0.01], rel=0.02)
+    assert cheap["interval"][0] < 0.01 < cheap["interval"][1] < 0.0105
+
+
+def test_runs_that_have_nothing_in_common_have_a_wide_interval_and_no_error() -> None:
+    """Two hundred orders of magnitude apart; a brief run beside a long one leaves one, which has no scatter."""
+    runs = [
+        made(f"{k}", step="s", util=level(90, 120, k), work=Work(amount=amount, unit="steps"), price=1.0)
+        for k, amount in enumerate((1e-100, 1e100))
+    ]
+    other = made("z", util=level(90, 120))
+    group = document(*runs, other)["groups"][0]
+    for mean in (group["cost_per_1000_work"], group["work_per_gpu_hour"]):
+        assert 0 < mean["interval"][0] < mean["value"] < mean["interval"][1] < float("inf")
+    brief = [
+        made(f"b{seconds}", step="s", util=level(60, seconds), work=Work(amount=seconds, unit="steps"))
+        for seconds in (1200, 40)
+    ]
+    assert document(*brief, other)["groups"][0]["work_per_gpu_hour"]["interval"] is None
+
+
+def test_a_group_that_recorded_too_little_says_so() -> None:
+    """Utilisation of 15 s is recorded, but too short to judge; a group without any says no more than that."""
+    runs = (
+        made("a", step="short", util=level(90, 15)),
+        made("b", step="short", util=level(90, 12)),
+        made("c", step="long", util=level(90, 300)),
+        made("d", step="none", memory=np.full(45, 10.0)),
+    )
+    short, long, none = document(*runs)["groups"]
+    assert short["utilisation"] is None
+    assert (short["brief"]["run"], short["brief"]["seconds"], short["brief"]["least"]) == ("a", 14.0, 20.0)
+    assert (long["utilisation"] is None, long["brief"]) == (False, None)
+    assert (none["utilisation"], none["brief"]) == (None, None)
+
+
+def is_common(first: Params, second: Params, work: Work = COMMON, training: Points = ()) -> bool:
+    """Return whether nothing per unit of work is judged, because one amount is stated for different ones."""
+    runs = [
+        made(f"r{k}", util=level(80, 300, k), work=work, params=each, training=training)
+        for k, each in enumerate((first, second))
+    ]
+    found = {reason(each) for each in compared(*runs).deltas if each.metric in {PER_WORK, WORK_RATE, "gpu_seconds"}}
+    assert found == {"common_work"} or "common_work" not in found
+    return "common_work" in found
+
+
+def test_params_tell_that_runs_did_not_do_the_same() -> None:
+    """By steps or epochs, whatever a framework calls them; one length that all share is that of the job."""
+    steps: tuple[Params, Params] = ({"steps": "200"}, {"steps": "700"})
+    for first, second in (
+        steps,
+        ({"steps": "200", "batch_size": "64"}, {"steps": "200", "batch_size": "128"}),
+        ({"trainer.maxSteps": "1e3"}, {"trainer.maxSteps": "700"}),
+        ({"config/training_args/steps": "5"}, {"config/training_args/steps": "7"}),
+        ({"--max-iters": "5"}, {"--max-iters": "7"}),
+        ({"max_steps": "-1", "epochs": "3"}, {"max_steps": "-1", "epochs": "4"}),
+    ):
+        assert is_common(first, second), (first, second)
+    others: tuple[tuple[Params, Params], ...] = (
+        ({"steps": "200"}, {}),
+        ({"steps": "200"}, {"steps": "200.0"}),
+        ({"steps": "200", "batch_size": "64"}, {"steps": "100", "batch_size": "128"}),
+        ({"max_steps": "200", "epochs": "1"}, {"max_steps": "200", "epochs": "2"}),
+        ({"eval.steps": "5", "warmup_steps": "1"}, {"eval.steps": "7", "warmup_steps": "2"}),
+        ({"sampler.num_steps": "20"}, {"sampler.num_steps": "50"}),
+        ({"trainer.max_steps": "600", "env.max_steps": "20"}, {"trainer.max_steps": "600", "env.max_steps": "50"}),
+        ({"steps": "all"}, {"steps": "some"}),
+    )
+    for first, second in others:
+        assert not is_common(first, second), (first, second)
+    # amounts stated one by one are believed, and what a training log counts is known
+    assert not is_common(*steps, work=Work(amount=44_800, unit="images"))
+    assert not is_common(*steps, training=[(float(at), at, "images_per_s", 150.0) for at in range(5, 300, 5)])
+
+
+def test_a_run_that_stopped_in_between_counts_less_work() -> None:
+    """Ten of 100 steps take 10 s instead of 5 s at the same rate: half of what the rate says of them is a pause."""
+    seconds = [5.0 + 5 * place + 5 * max(place - 89, 0) for place in range(100)]
+    points = [(at, place + 1, "samples_per_second", 200.0) for place, at in enumerate(seconds)]
+    slow, other = (made(name, util=[90.0] * 600, training=points) for name in "ab")
+    work = compared(slow, other).steps[0].runs[0].analysis.run.work
+    assert work is not None
+    assert work.amount == 100_000

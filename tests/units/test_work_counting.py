@@ -1,0 +1,83 @@
+"""Work counted from logged rates and step counters."""
+
+import numpy as np
+import pytest
+
+from gpureport.work_counting import CountedWork, count_by_rates, count_by_steps
+
+SECOND = 1_000_000
+Numbers = list[float]
+
+
+def by_rates(
+    seconds: Numbers, rates: Numbers, steps: Numbers | None = None, earliest: float | None = None
+) -> CountedWork | None:
+    return count_by_rates(
+        (np.array(seconds) * SECOND).astype(np.int64),
+        np.array(rates, dtype=np.float64),
+        None if steps is None else np.array(steps, dtype=np.float64),
+        None if earliest is None else round(earliest * SECOND),
+    )
+
+
+def by_steps(seconds: Numbers, steps: Numbers, began: float | None = None) -> CountedWork | None:
+    start = None if began is None else round(began * SECOND)
+    return count_by_steps((np.array(seconds) * SECOND).astype(np.int64), np.array(steps, dtype=np.float64), start)
+
+
+def test_work_by_rates_and_by_steps() -> None:
+    """Amount, rate, where it begins, and work that rates tell of a pause and that is not counted."""
+    slow, first = [20.0, 25.0, 30.0, 35.0], [50.0, 200.0, 200.0, 200.0]
+    pause, even, counter = [5.0, 10.0, 15.0, 320.0, 325.0], [200.0] * 5, [10.0, 20.0, 30.0, 40.0, 50.0]
+    table: dict[str, tuple[CountedWork | None, dict[str, float | None]]] = {
+        "a slow first batch took as long as its rate says": (
+            by_rates(slow, first, [10, 20, 30, 40]),
+            {"amount": 4000, "rate": 4000 / 35, "begin": 0},
+        ),
+        "without steps the first point speaks for a usual distance": (
+            by_rates(slow, first),
+            {"amount": 50 * 5 + 3 * 1000, "begin": 15 * SECOND},
+        ),
+        "a pause does no work": (
+            by_rates(pause, even, counter),
+            {"amount": 5000, "rate": 5000 / 325, "excluded": 60_000},
+        ),
+        "five usual distances bound it": (
+            by_rates(pause, even),
+            {"amount": 200 * (4 * 5 + 5 * 5), "excluded": 305 * 200 - 5 * 5 * 200},
+        ),
+        "no pause": (by_rates([5, 10, 15, 20], even[:4], counter[:4]), {"excluded": 0}),
+        "a resumed counter": (by_rates([5, 10, 15], [200] * 3, [5010, 5020, 5030]), {"amount": 3000}),
+        "a counter that starts anew": (by_rates([5, 10, 15, 20], [200] * 4, [5010, 5020, 10, 20]), {"amount": 4000}),
+        "nothing before the recording": (
+            by_rates([20, 25, 30], first[:3], [10, 20, 30], earliest=15),
+            {"amount": 250 + 2000, "begin": 15 * SECOND},
+        ),
+        "rates of zero": (by_rates([5, 10, 15], [0, 0, 0], [10, 20, 30]), {"amount": 0, "rate": None}),
+        "steps from where training began": (by_steps([20, 25, 30], [10, 20, 30], 0), {"amount": 30, "rate": 1}),
+        "steps from the first point": (by_steps([20, 25, 30], [10, 20, 30]), {"amount": 20, "rate": 2}),
+        "steps of a resumed run": (by_steps([20, 25, 30], [5010, 5020, 5030], 0), {"amount": 30}),
+        "steps that start anew": (by_steps([5, 10, 15, 20], [10, 20, 5, 15], 0), {"amount": 30}),
+    }
+    wrong = {}
+    for name, (work, expected) in table.items():
+        assert work is not None, name
+        got = {"amount": work.amount, "rate": work.rate, "excluded": work.excluded, "begin": float(work.times[0])}
+        if {key: got[key] for key in expected} != pytest.approx(expected):
+            wrong[name] = got
+    assert not wrong, wrong
+
+
+def test_a_part_of_the_time_holds_a_part_of_the_work() -> None:
+    """Within a span work goes on evenly; outside of all there is none."""
+    work = by_rates([5, 10, 15], [200, 200, 100], [10, 20, 30])
+    assert work is not None
+    assert work.within(5 * SECOND, round(12.5 * SECOND)) == pytest.approx(1000 + 250)
+    assert (work.within(-10 * SECOND, 100 * SECOND), work.within(20 * SECOND, 30 * SECOND)) == (work.amount, 0)
+
+
+def test_what_counts_no_work() -> None:
+    """One point, and nonsense that a script logged, whose work no float holds."""
+    assert (by_rates([5], [200]), by_steps([5], [10])) == (None, None)
+    for rates in ([1e308] * 4, [1e-308, 100.0, 100.0, 100.0]):
+        assert by_rates([0, 1, 2, 3], rates, [0, 1, 2, 3]) is None, rates
