@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.support.pdf_reading import needs_poppler, text
 
 from tests.cli.logs import log
 from tests.cli.program import Program
+from tests.support.pdf_reading import needs_poppler, text
 
 
 @pytest.mark.parametrize("command", ["analyze", "report"])
