@@ -35,7 +35,7 @@ install_bucket() {
 # copies the files to a folder, without what git ignores, so that the checkout stays as it is and nothing else can help
 copy_tree() {
     mkdir -p "$1"
-    tar --exclude-vcs --exclude-vcs-ignores -cf - . | tar -xf - -C "$1"
+    git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -T - -cf - | tar -xf - -C "$1"
     git -C "$1" init -q && git -C "$1" add -A
 }
 

@@ -1,4 +1,4 @@
-"""Other people's files: what a command reads, what lies in a store, a tracker or a theme, is never written over."""
+"""Other people's files: what a command reads, what lies in a store or a tracker, is never written over."""
 
 import json
 import os
@@ -23,9 +23,8 @@ def lay_out(folder: Path) -> Path:
     (folder / "jobs.txt").write_text("JobID|User|Start|End\n1|ann|2026-03-14T09:00:00|2026-03-14T09:01:00\n")
     (folder / "gpureport.toml").write_text("[prices]\n")
     (folder / "policy.xml").write_text("[[policy]]\nlimit = 'problem'\n")
-    (folder / "theme").mkdir()
-    (folder / "theme/report.css").write_text("{% include 'shipped/report.css' %}")
-    (folder / "theme/logo.svg").write_text("<svg/>")
+    (folder / "look.toml").write_text('[report]\nlogo = "logo.svg"\n')
+    (folder / "logo.svg").write_text("<svg/>")
     (folder / ".gpureport/runs").mkdir(parents=True)
     (folder / ".gpureport/store.json").write_text('{"format": 1}\n')
     (folder / "kept/runs").mkdir(parents=True)
@@ -65,7 +64,7 @@ REFUSED = {
     # a source, by any name
     (*CHECK, "--junit", "gpu.csv"): "gpu.csv: this is a source",
     (*CHECK, "--summary", "gpu.csv"): "gpu.csv: this is a source",
-    (*CHECK, "--export", "bencher=gpu.csv"): "gpu.csv: this is a source",
+    (*CHECK, "--export", "openmetrics=gpu.csv"): "gpu.csv: this is a source",
     (*CHECK, "--junit", "logs/../gpu.csv"): "logs/../gpu.csv: this is a source",
     (*NIGHTLY, "--junit", "gpu.csv"): "gpu.csv: this is a source",
     (*NIGHTLY, "--summary", "./gpu.csv"): "gpu.csv: this is a source",
@@ -82,7 +81,7 @@ REFUSED = {
     (*REPORT, "--labels", "jobs.txt", "-o", "jobs.txt"): "jobs.txt: this is the file of --labels",
     ("check", "gpu.csv", "--policy", "policy.xml", "--junit", "policy.xml"): "policy.xml: this is the file of --policy",
     (*CHECK, "--junit", "gpureport.toml"): "gpureport.toml: this is the file of --config",
-    (*REPORT, "--templates", "theme", "-o", "theme/report.html"): "theme/report.html: it lies in the folder of --temp",
+    (*REPORT, "--config", "look.toml", "-o", "logo.svg"): "logo.svg: this is a source",
     # a log that nobody named, a folder, a pipe
     (*CHECK, "--junit", "other.csv"): "other.csv: this is a log",
     (*REPORT, "-o", "folder.html"): "folder.html: this is a folder",
@@ -98,7 +97,7 @@ REFUSED = {
     ("demo", "-o", "kept/fleet/demo.html"): "kept/fleet/demo.html: it lies in a store of gpureport",
     # two outputs, one file
     (*CHECK, "--junit", "a.xml", "--summary", "a.xml"): "a.xml: two outputs of this command",
-    (*CHECK, "--junit", "a.xml", "--export", "bencher=logs/../a.xml"): "logs/../a.xml: two outputs of this command",
+    (*CHECK, "--junit", "a.xml", "--export", "openmetrics=logs/../a.xml"): "logs/../a.xml: two outputs of this command",
     (*REPORT, "-o", "new.html", "-o", "./new.html"): "new.html: two outputs of this command",
     (*REPORT, "-o", "new.html", "-o", "New.html"): "New.html: two outputs of this command",
     (*NIGHTLY, "--junit", "site/index.html"): "site/index.html: two outputs of this command",
@@ -129,10 +128,9 @@ def test_what_is_not_ours_is_refused_before_any_work(
 
 def test_what_is_ours_is_written_again(gpureport: Program, home: Path) -> None:
     (home / "pipe.html").unlink()
-    names = ("r.json", "r.txt", "r.prom")
+    names = ("r.json", "r.txt")
     report = ("report", "logs", *(word for name in names for word in ("-o", f"logs/{name}")))
-    forms = ("benchmark-smaller", "bencher", "openmetrics")
-    exports = [word for form in forms for word in ("--export", f"{form}=logs/{form}.json")]
+    exports = ("--export", "openmetrics=logs/m.prom")
     check = (
         "check",
         "logs/gpu.csv",

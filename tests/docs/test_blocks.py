@@ -48,7 +48,7 @@ NOT_RUN = {
     "gpureport ingest --list mlflow:": "a store that is not shipped: tests/importers/trackers/mlflow",
     "gpureport publish report.html --to mlflow:": "a server: tests/publishing",
     "gpureport ingest --list exports": "a store that is not shipped: tests/importers/trackers/neptune",
-    "gpureport report mlflow:mlflow.db --experiment": "a store that is not shipped: tests/comparison/study",
+    "gpureport report mlflow:mlflow.db --experiment": "a store that is not shipped: tests/statistics",
     "export GPU_RUNS": "a bucket: tests/places",
     "CREATE SECRET": "a bucket",
     "gpureport runs list --since": "a store of large runs: tests/store and tests/cli/commands/test_runs.py",
@@ -58,11 +58,11 @@ NOT_RUN = {
     "gpureport: jobs.csv": "of 200 runs that are not shipped: tests/cli",
     "[[policy]]": "tests/docs/test_pages.py::test_policy_example_is_accepted",
     "[baseline]": "tests/docs/test_pages.py",
-    "[secrets]": "tests/cli/test_own_secrets.py",
+    "[secrets]": "tests/secrets/test_own_secrets.py",
     "apiVersion": "a cluster: tests/docs/test_blocks.py parses it",
     "env:": "a cluster, as above",
     "echo 'command -v": "tests/cli/test_completion.py",
-    "#!/bin/bash\n#SBATCH --job-name=fleet": "Slurm: tests/fleet/running starts Dask as it does",
+    "#!/bin/bash\n#SBATCH --job-name=fleet": "Slurm: tests/fleet starts Dask as it does",
 }
 """What a block begins with that nothing here can run, and why, or where it is tried."""
 

@@ -72,7 +72,7 @@ def test_no_format_shows_a_machine(gpureport: Program, tmp_path: Path, kind: str
     labels = [word for name, value in _NAMED.items() for word in (f"--{kind}", f"{name}={value}")]
     labels += ["--tag", "where=see clara02 and emil5", "--anonymise"]
     steps = ["--step", "before, on clara01", "--step", "after, on dora9"]
-    files = [f"out.{end}" for end in ("html", "md", "json", "pdf", "txt", "xml", "prom")]
+    files = [f"out.{end}" for end in ("html", "md", "json", "pdf", "txt")]
     outputs = [word for name in files for word in ("-o", name)]
     two = ["gpu1.csv", "gpu2.csv"]
     commands = (
