@@ -23,7 +23,8 @@ def _runs(tmp_path: Path, *numbers: int) -> Path:
 @ONCE
 @given(_TEXT)
 def test_what_mlflow_writes_is_read(tmp_path: Path, name: str) -> None:
-    assume(name.strip())
+    # what has the form of a password in a URL is replaced
+    assume(name.strip() and "@" not in name)
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     source = tmp_path / "mlruns" if (tmp_path / "mlruns").exists() else _runs(tmp_path, 1)
     meta = next(source.rglob(f"{run_id(1)}/meta.yaml"))
