@@ -13,12 +13,11 @@ from gpureport.comparison.setup.setup_changes import compare_setups, list_change
 from gpureport.comparison.statistics.difference_estimate import Basis
 from gpureport.comparison.steps.compared_figures import BY_METRIC, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
+from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.steps.steps import Delta, Step, Verdict
 from gpureport.comparison.steps.verdict_reason import ReasonKind
 from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, compare_findings
-from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.comparison.verdicts.run_interval import measure_run_interval
 from gpureport.report.wording.differences import setup_wording
 from gpureport.report.wording.differences.comparison_reasons import describe_reason, describe_unknown_change
@@ -36,7 +35,6 @@ class BaselineComparison:
     Attributes:
         deltas: the change of every figure.
         finding_changes: whether each finding is new, still there or gone.
-        noise: how much repetitions in the store differ; None without repetitions.
         base: the baseline.
         step: what is compared with it.
         quality: the change of every training metric that says how well a run trained.
@@ -44,25 +42,23 @@ class BaselineComparison:
 
     deltas: tuple[Delta, ...]
     finding_changes: tuple[FindingChange, ...]
-    noise: Noise | None
     base: Step
     step: Step
     quality: tuple[QualityChange, ...] = ()
 
 
 def compare_with_baseline(
-    baseline: Sequence[SampledRun], step: Sequence[SampledRun], noise: Noise | None, goals: TrainingGoals = NO_GOALS
+    baseline: Sequence[SampledRun], step: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS
 ) -> BaselineComparison:
     """Compare the runs of one step, whatever its label, with those of a baseline, of which it is no part itself."""
     checked = {run.analysis.run.id for run in step}
     others = [run for run in baseline if run.analysis.run.id not in checked] or baseline
     sides = [run.in_step(_BASELINE) for run in others], [run.in_step(_CHECKED) for run in step]
-    comparison = compare([*sides[0], *sides[1]], noise, goals)
+    comparison = compare([*sides[0], *sides[1]], goals)
     first, last = comparison.steps
     return BaselineComparison(
         deltas=comparison.deltas,
         finding_changes=compare_findings(first, last),
-        noise=noise,
         base=first,
         step=last,
         quality=compare_quality(first, last, goals),
@@ -87,7 +83,7 @@ def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
     scale = abs(delta.before or 0.0) if relative else 1.0
     if scale == 0.0:
         return not_observed("zero", f"{limit.name} was 0 in the baseline, so its change cannot be given in per cent")
-    low, high = (end / scale for end in _widen_interval(delta, found.noise))
+    low, high = (end / scale for end in _widen_interval(delta))
     value = delta.difference / scale
     changed = check_wording.describe_change(limit, value, (low, high), has_level=delta.interval is not None)
     doubt = check_wording.explain_unknown_change(limit, value, (low, high), "")
@@ -101,7 +97,7 @@ def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
         low=low,
         high=high,
         doubt=Why(check_wording.UNKNOWN_CHANGE, doubt),
-        note=join_reasons(_describe_basis(delta, found.noise), _describe_setup(found)),
+        note=join_reasons(_describe_basis(delta), _describe_setup(found)),
     )
 
 
@@ -122,32 +118,26 @@ def _explain_missing_figure(limit: Limit, delta: Delta, found: BaselineCompariso
     return Why("unknown_work", f"the work done in {' and in '.join(idle)} is not known: {remedy}")
 
 
-def _widen_interval(delta: Delta, noise: Noise | None) -> tuple[float, float]:
-    """Return the interval of a difference; with one run a side, no narrower than the noise between repetitions."""
+def _widen_interval(delta: Delta) -> tuple[float, float]:
+    """Return the interval of a difference; with one run a side, no narrower than what repeating changes."""
     difference = delta.difference or 0.0
     low, high = delta.interval or (difference, difference)
     if delta.interval is not None and delta.basis == Basis.REPLICATES.value:
         return low, high
-    margin = _repetition_margin(delta, noise)
+    margin = _repetition_margin(delta)
     return BY_METRIC[delta.metric].clip((min(low, difference - margin), max(high, difference + margin)), delta.before)
 
 
-def _repetition_margin(delta: Delta, noise: Noise | None) -> float:
-    """Return how much a figure changes when a run is repeated: as measured, else as is common."""
-    # a price has no noise, so cost has that of GPU time
-    metric = PER_WORK if delta.metric == COST_PER_WORK else delta.metric
-    measured = None if noise is None else noise.margin(metric, delta.before or 0.0)
-    return BY_METRIC[delta.metric].margin(delta.before or 0.0) if measured is None else measured
+def _repetition_margin(delta: Delta) -> float:
+    """Return how much a figure commonly changes when a run is repeated."""
+    return BY_METRIC[delta.metric].margin(delta.before or 0.0)
 
 
-def _describe_basis(delta: Delta, noise: Noise | None) -> Why:
+def _describe_basis(delta: Delta) -> Why:
     """Return what the interval is based on."""
     if delta.basis == Basis.REPLICATES.value:
         return Why("replicates", check_wording.count_compared_runs(*delta.runs))
-    metric = PER_WORK if delta.metric == COST_PER_WORK else delta.metric
-    measured = noise is not None and noise.margin(metric, delta.before or 0.0) is not None
-    scatter = "repetitions in this store differ by" if measured else "repeating a run commonly changes"
-    return Why("single_runs", f"one run a side; the interval is no narrower than what {scatter}")
+    return Why("single_runs", "one run a side; the interval is no narrower than what repeating a run commonly changes")
 
 
 def _describe_setup(found: BaselineComparison) -> Why:
@@ -186,7 +176,7 @@ def _advise_runs(delta: Delta, found: BaselineComparison, aim: float, *, is_near
         figures = baseline_precision.read_run_figures(found.base, delta.metric)
         now = measure_run_interval(delta, interval, found.base, found.step, repeat_base=True)
         return baseline_precision.advise_more_data(figures, now, aim=aim, is_near_limit=is_near_limit)
-    if max(high - difference, difference - low) > _repetition_margin(delta, found.noise) * (1 + 1e-9):
+    if max(high - difference, difference - low) > _repetition_margin(delta) * (1 + 1e-9):
         return f"from runs this short: record 10 min or more, or {check_wording.THREE_RUNS}"
     return f"from one run a side: {check_wording.THREE_RUNS}"
 

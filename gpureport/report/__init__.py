@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from gpureport.analysis.rules.rule import Rule
     from gpureport.comparison.study.factors import Factor
     from gpureport.comparison.training.training_goals import TrainingGoals
-    from gpureport.comparison.verdicts.repetition_noise import Noise
     from gpureport.findings import Check
     from gpureport.recording import Recording
     from gpureport.report.model.report_content import Report
@@ -34,7 +33,6 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     throughput: str | None = None,
     checks: Sequence["Check"] = (),
     goals: "TrainingGoals | None" = None,
-    noise: "Noise | None" = None,
 ) -> "Report":
     """Return the content of a report on one run, or on several in the order of their steps.
 
@@ -50,7 +48,6 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         throughput: training metric that counts work, whatever its name.
         checks: limits a person set, and what became of them.
         goals: what a person says of training metrics; nothing when None.
-        noise: what repetitions in a store differ by, where that was measured.
     """
     from gpureport.redaction import redact_text  # noqa: PLC0415 - beside what it is used with
     from gpureport.report.sections import builder  # noqa: PLC0415 - loads NumPy and pyarrow, which a caller may not need
@@ -67,5 +64,4 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         throughput=throughput,
         checks=checks,
         goals=goals,
-        noise=noise,
     )

@@ -65,9 +65,7 @@ def check(
             analyses=tuple(run.analysis for run in checked),
             selected_kinds=frozenset(kind for analysis in analyses for kind in analysis.kinds),
             today=TODAY,
-            comparisons={
-                label: compare_with_baseline(before, step, None, goals) for label, step in steps.items() if before
-            },
+            comparisons={label: compare_with_baseline(before, step, goals) for label, step in steps.items() if before},
             training={run.analysis.run.id: TrainedRun(run=run, goals=goals) for run in checked},
         ),
     )

@@ -11,7 +11,6 @@ import pyarrow as pa
 from gpureport import testing
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
-from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.series_table import TRAINING_SCHEMA
 from gpureport.testing import Comparison, Delta, Device, Work, analyze
 
@@ -74,9 +73,9 @@ def delta(comparison: Comparison, metric: str = UTILISATION, between: tuple[int,
     return next(each for each in comparison.between(base, step) if each.metric == metric)
 
 
-def compared(*runs: SampledRun, noise: Noise | None = None) -> Comparison:
+def compared(*runs: SampledRun) -> Comparison:
     """Return the comparison of runs."""
-    return compare(runs, noise)
+    return compare(runs)
 
 
 def worked(name: str, seconds: float, steps: int = 600) -> SampledRun:

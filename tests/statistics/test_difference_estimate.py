@@ -14,7 +14,6 @@ from gpureport.comparison.statistics.difference_estimate import (
     estimate_runs_needed,
     estimate_seconds_needed,
 )
-from gpureport.comparison.verdicts.repetition_noise import pool_noise
 
 FIGURES = st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6)
 
@@ -100,13 +99,3 @@ def test_what_it_takes_to_be_surer() -> None:
     assert estimate_seconds_needed(found, 600, found.half_width / 2) == pytest.approx(2400)
     assert estimate_runs_needed([1.0, 2.0, 3.0], [3.0, 4.0, 5.0], 1.0) == 9
     assert estimate_runs_needed([1.0, 2.0, 3.0], [3.0, 4.0, 5.0], 1e-6) is None
-
-
-def test_scatter_is_pooled_over_steps() -> None:
-    """Two steps of two runs, one and three apart: a variance of 2.5 on two degrees of freedom."""
-    found = pool_noise("x", [[1.0, 2.0], [5.0, 8.0], [9.0]], relative=False)
-    assert found is not None
-    assert found.deviation**2 == pytest.approx(2.5)
-    assert (found.degrees, found.groups) == (2, 2)
-    assert found.margin == pytest.approx(4.303 * np.sqrt(2.5) * np.sqrt(2), rel=1e-3)
-    assert pool_noise("x", [[1.0], [2.0]], relative=False) is None

@@ -67,11 +67,10 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
         raise SettingsError(rules.stated_at, "no rule is set", hint, code="no_rule")
     found, missing = _read(source, options)
     baseline = gates.read_baseline(rules.baseline if found and rules.policy.needs_baseline else None, options)
-    stated = [recording.run for recording in (*found, *baseline.recordings)]
     named, baseline = _name_runs(found, baseline, options)
     analysed = analyze_runs(named, analysis, fewest_runs=0)
     missing += [build_missing_check(one.where, one.what, one.code) for _, one in analysed.faults]
-    against = gates.compare_with_baseline(baseline, analysed, analysis, options, stated=stated)
+    against = gates.compare_with_baseline(baseline, analysed, analysis, options)
     verdict = gates.judge_runs(rules, analysed, missing, against, options.tracker.throughput)
     gates.write_results(gate, rules, verdict.checks, "check", [f"gpureport check {verdict.line}"])
     _export(exports, analysed, verdict, options.tracker.throughput)

@@ -23,10 +23,7 @@ if TYPE_CHECKING:
     from gpureport.comparison.steps.sampled_run import SampledRun
     from gpureport.findings import Check
     from gpureport.places import Place
-    from gpureport.recording import Recording, Run
-
-_REPEATED = 20
-"""Runs of the store, the newest, that noise is measured from."""
+    from gpureport.recording import Recording
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,13 +115,12 @@ def read_baseline(name: str | None, options: SourceOptions, *, is_recorded: bool
         return Baseline(code=error.code, reason=_explain_failure(error, is_recorded=is_recorded))
 
 
-def compare_with_baseline(  # noqa: PLR0913 - each option by name
+def compare_with_baseline(
     baseline: Baseline,
     analysed: AnalysedRuns,
     analysis: AnalysisOptions,
     options: SourceOptions,
     *,
-    stated: "Sequence[Run]" = (),
     is_recorded: bool = False,
 ) -> AgainstBaseline:
     """Return each step set against a baseline, or why it cannot be: it is missing, damaged or not readable.
@@ -133,8 +129,7 @@ def compare_with_baseline(  # noqa: PLR0913 - each option by name
         baseline: its runs; where names are hidden, hidden together with those analysed.
         analysed: the runs.
         analysis: how runs are analysed.
-        options: name the store.
-        stated: all runs with the steps and params that tell their repetitions, where those analysed hide names.
+        options: name the training metric that counts work.
         is_recorded: whether the answer is kept for good, so that a disk which fails now must not decide it.
 
     Raises:
@@ -143,7 +138,7 @@ def compare_with_baseline(  # noqa: PLR0913 - each option by name
     if baseline.reason or not baseline.recordings or not analysed.runs:
         return AgainstBaseline(reason=baseline.reason, code=baseline.code)
     try:
-        return _compare_steps(baseline.recordings, analysed, analysis, options, stated)
+        return _compare_steps(baseline.recordings, analysed, analysis, options)
     except (InternalError, SourceError, StoreError) as error:
         return AgainstBaseline(code=error.code, reason=_explain_failure(error, is_recorded=is_recorded))
 
@@ -169,27 +164,19 @@ def _compare_steps(
     analysed: AnalysedRuns,
     analysis: AnalysisOptions,
     options: SourceOptions,
-    stated: "Sequence[Run]",
 ) -> AgainstBaseline:
-    """Return each step set against the baseline, by what repetitions in the store differ by."""
+    """Return each step set against the baseline."""
     from gpureport.checks import baseline_changes  # noqa: PLC0415 - loads numpy
     from gpureport.checks.policy_evaluation import step_name  # noqa: PLC0415 - as above
-    from gpureport.cli.runs.repetitions import measure_noise  # noqa: PLC0415 - loads numpy
-    from gpureport.comparison.verdicts.calibration import repetition_key  # noqa: PLC0415 - as above
 
     key = options.tracker.throughput
     latest_runs = run_sampling.sample_runs(analysed.runs, key)
-    known = stated or [*(run.analysis.run for run in latest_runs), *(recording.run for recording in found)]
-    keys = {repetition_key(run) for run in known}
     before = run_sampling.sample_runs(analyze_runs(found, analysis).runs, key)
-    checked = {run.analysis.run.id for run in latest_runs}
-    repeated = measure_noise(options, analysis, keys, _REPEATED, checked)
     groups: dict[str, list[SampledRun]] = {}
     for run in latest_runs:
         groups.setdefault(step_name(run.analysis), []).append(run)
     steps = {
-        label: baseline_changes.compare_with_baseline(before, runs, repeated, analysed.goals)
-        for label, runs in groups.items()
+        label: baseline_changes.compare_with_baseline(before, runs, analysed.goals) for label, runs in groups.items()
     }
     return AgainstBaseline(steps=steps, runs=before)
 

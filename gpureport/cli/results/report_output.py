@@ -19,7 +19,6 @@ from gpureport.redaction import hide_secrets
 if TYPE_CHECKING:
     from gpureport.cli.runs.analyses import AnalysedRuns
     from gpureport.comparison.study.factors import Factor
-    from gpureport.comparison.verdicts.repetition_noise import Noise
     from gpureport.findings import Check
     from gpureport.places import Place
     from gpureport.report.formats.branding import Brand
@@ -52,7 +51,6 @@ def build_report(  # noqa: PLR0913 - each option of a report is given by name
     throughput: str | None = None,
     checks: "Sequence[Check]" = (),
     command: str | None = None,
-    noise: "Noise | None" = None,
 ) -> "Report":
     """Return the content of the report of some runs; `report.build` says what each argument means.
 
@@ -73,7 +71,6 @@ def build_report(  # noqa: PLR0913 - each option of a report is given by name
             throughput=throughput,
             checks=checks,
             goals=analysed.goals,
-            noise=noise,
         )
 
 

@@ -19,7 +19,6 @@ from gpureport.comparison.steps.steps import Comparison, Delta, Step, build_step
 from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdicts.comparability import check_comparability, is_same_recording
 from gpureport.comparison.verdicts.figure_evidence import Evidence
-from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.comparison.verdicts.significance import (
     SignificanceResult,
     Trial,
@@ -49,12 +48,11 @@ class _Entry:
         return self.obstacle is None and self.evidence.contrast is not None
 
 
-def compare(runs: Sequence[SampledRun], noise: Noise | None = None, goals: TrainingGoals = NO_GOALS) -> Comparison:
+def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comparison:
     """Return runs as steps in the order given, each against the one before it and against the first.
 
     Args:
         runs: in the order of their steps; those of one label are repetitions of it.
-        noise: what repetitions in a store differ by, where that was measured.
         goals: what a person says of training metrics.
     """
     steps = tuple(
@@ -66,8 +64,8 @@ def compare(runs: Sequence[SampledRun], noise: Noise | None = None, goals: Train
         [entry for entry in entries if entry.testable and entry.evidence.figure.metric == metric]
         for metric in (primary, TRAINING_RATE)
     )
-    trials = _correct(tested, noise) | _correct(training, noise)
-    plain = Trial(noise=noise)
+    trials = _correct(tested) | _correct(training)
+    plain = Trial()
     deltas = (_delta(entry, trials.get(id(entry), plain), primary) for entry in entries)
     last = steps[-1]
     return Comparison(
@@ -81,13 +79,10 @@ def compare(runs: Sequence[SampledRun], noise: Noise | None = None, goals: Train
     )
 
 
-def _correct(family: Sequence[_Entry], noise: Noise | None) -> dict[int, Trial]:
+def _correct(family: Sequence[_Entry]) -> dict[int, Trial]:
     """Return how each comparison of a family is tested, so that none is claimed because there are many."""
     levels = compute_holm_levels([entry.evidence for entry in family])
-    return {
-        id(entry): Trial(level=level, family=len(family), noise=noise)
-        for entry, level in zip(family, levels, strict=True)
-    }
+    return {id(entry): Trial(level=level, family=len(family)) for entry, level in zip(family, levels, strict=True)}
 
 
 def _sides(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:

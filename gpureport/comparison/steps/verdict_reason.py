@@ -25,7 +25,6 @@ class ReasonKind(StrEnum):
     SAME_RECORDING = "same_recording"
     MANY_COMPARISONS = "many_comparisons"
     WITHIN_USUAL_NOISE = "within_usual_noise"
-    WITHIN_STORE_NOISE = "within_store_noise"
     NOT_REPEATED = "not_repeated"
     TARGET_NOT_REACHED = "target_not_reached"
 

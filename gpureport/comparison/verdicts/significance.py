@@ -11,12 +11,10 @@ from gpureport.comparison.statistics.difference_estimate import (
 )
 from gpureport.comparison.statistics.slow_changes import RATIO_ALLOWANCE
 from gpureport.comparison.steps.compared_figures import POINTS
-from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
 from gpureport.comparison.steps.steps import Needed, Verdict
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts.comparability import Comparability, find_barrier
 from gpureport.comparison.verdicts.figure_evidence import Evidence
-from gpureport.comparison.verdicts.repetition_noise import Noise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +32,10 @@ class Trial:
     Attributes:
         level: at which its interval must exclude zero.
         family: how many comparisons that level allows for.
-        noise: what repetitions in a store differ by; None where that was not measured.
     """
 
     level: float = LEVEL
     family: int = 1
-    noise: Noise | None = None
 
 
 def compute_holm_levels(tested: Sequence[Evidence]) -> list[float]:
@@ -88,49 +84,41 @@ def judge_difference(evidence: Evidence, trial: Trial) -> SignificanceResult:
     """Return the verdict on a figure that may be compared."""
     contrast = evidence.contrast
     if contrast is None:
-        return _without_interval(evidence, trial.noise)
+        return _without_interval(evidence)
     if not contrast.excludes_zero(trial.level):
-        if (
-            contrast.scatter
-            and contrast.scatter.excludes_zero(trial.level)
-            and not _find_usual_noise(evidence, trial.noise)
-        ):
+        scatter = contrast.scatter
+        if scatter and scatter.excludes_zero(trial.level) and not _is_within_usual_noise(evidence):
             return SignificanceResult(verdict=Verdict.NOT_ENOUGH_DATA, reason=evidence.reason)
         chance = trial.family > 1 and contrast.excludes_zero()
         many = Reason(kind=ReasonKind.MANY_COMPARISONS, amount=trial.family) if chance else None
         return SignificanceResult(verdict=Verdict.NO_CLEAR_CHANGE, reason=many)
     if contrast.basis is Basis.WITHIN_RUN or min(map(len, evidence.figures)) == 1:
-        return _pair(evidence, trial.noise)
+        return _pair(evidence)
     better = evidence.figure.better * contrast.difference
     verdict = Verdict.BETTER if better > 0 else Verdict.WORSE if better < 0 else Verdict.DIFFERS
     return SignificanceResult(verdict=verdict)
 
 
-def _without_interval(evidence: Evidence, noise: Noise | None) -> SignificanceResult:
+def _without_interval(evidence: Evidence) -> SignificanceResult:
     """Judge one figure a run by what repetitions commonly differ by; a mean without its scatter not at all."""
     if not evidence.lone:
         return SignificanceResult(verdict=Verdict.NOT_ENOUGH_DATA, reason=evidence.reason)
-    return _pair(evidence, noise)
+    return _pair(evidence)
 
 
-def _pair(evidence: Evidence, noise: Noise | None) -> SignificanceResult:
+def _pair(evidence: Evidence) -> SignificanceResult:
     """Judge a run without repetition: it differs, unconfirmed, by more than repeating commonly changes."""
     if evidence.lone and evidence.brief and _is_within_allowance(evidence):
         return SignificanceResult(verdict=Verdict.NOT_ENOUGH_DATA, reason=evidence.brief)
-    if usual := _find_usual_noise(evidence, noise):
-        return SignificanceResult(verdict=Verdict.NO_CLEAR_CHANGE, reason=Reason(kind=usual))
+    if _is_within_usual_noise(evidence):
+        return SignificanceResult(verdict=Verdict.NO_CLEAR_CHANGE, reason=Reason(kind=ReasonKind.WITHIN_USUAL_NOISE))
     return SignificanceResult(verdict=Verdict.UNCONFIRMED, reason=Reason(kind=ReasonKind.NOT_REPEATED))
 
 
-def _find_usual_noise(evidence: Evidence, noise: Noise | None) -> ReasonKind | None:
-    """Return by what measure a difference is no larger than what repeating a run changes; None where it is larger."""
+def _is_within_usual_noise(evidence: Evidence) -> bool:
+    """Whether a difference is no larger than what repeating a run commonly changes."""
     before, after = evidence.before or 0.0, evidence.after or 0.0
-    margin, kind = evidence.figure.margin(before), ReasonKind.WITHIN_USUAL_NOISE
-    # a price does not scatter, so cost scatters as GPU time does
-    metric = PER_WORK if evidence.figure.metric == COST_PER_WORK else evidence.figure.metric
-    if noise is not None and (measured := noise.margin(metric, before)) is not None:
-        margin, kind = measured, ReasonKind.WITHIN_STORE_NOISE
-    return kind if abs(after - before) <= margin else None
+    return abs(after - before) <= evidence.figure.margin(before)
 
 
 def _is_within_allowance(evidence: Evidence) -> bool:

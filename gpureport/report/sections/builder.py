@@ -11,7 +11,6 @@ from gpureport.comparison.steps.steps import Comparison
 from gpureport.comparison.study.factors import Factor, describe_factors
 from gpureport.comparison.study.study import Study, build_study
 from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
-from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.findings import Check
 from gpureport.recording import Recording
 from gpureport.report.model.finding_card import FindingCard
@@ -53,13 +52,12 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     throughput: str | None = None,
     checks: Sequence[Check] = (),
     goals: TrainingGoals | None = None,
-    noise: Noise | None = None,
 ) -> Report:
     """Return the content of a report; `report.build` says what each argument means."""
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
     runs = step_chain.shorten_names(spending.apply_gpu_hour_price(runs, gpu_hour_price))
-    comparison = compare(step_chain.sample_runs(runs, throughput), noise, goals or NO_GOALS)
+    comparison = compare(step_chain.sample_runs(runs, throughput), goals or NO_GOALS)
     inputs = step_chain.order_by_step(runs, comparison)
     found = finding_cards.build_cards(inputs)
     findings = _findings(inputs, found, asked)

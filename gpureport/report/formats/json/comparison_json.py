@@ -64,7 +64,6 @@ def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
         "quality": [_quality(entry) for link in found for entry in (*link.quality, *link.quality_since_first)],
         "time_to_target": _time_to_target(comparison),
         "findings": {change.value: _finding_changes(found, change) for change in ChangeKind},
-        "noise": None,
         "groups": [_group(group) for group in summarize_steps(comparison.steps)],
         "study": study_json(study),
         "memory_fits": [_fit(fit) for fit in memory_fits(comparison.steps)],

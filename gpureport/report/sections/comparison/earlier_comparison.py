@@ -33,7 +33,7 @@ def compare_with_earlier(
         is_baseline: whether rules on a change compare with them.
     """
     sides = [run.in_step(_EARLIER) for run in earlier], [run.in_step(_LATER) for run in later]
-    comparison = compare([*sides[0], *sides[1]], None, goals)
+    comparison = compare([*sides[0], *sides[1]], goals)
     (pair,) = pair_steps(comparison)
     units = figure_formats.gather_work_units(comparison)
     figures = step_pair_tables.pair_formats_with_deltas(pair.base, pair.step, pair.deltas, units=units)

@@ -34,7 +34,6 @@ _REASONS = {
         "The interval alone would show a change, but among {amount:.0f} comparisons some differ by chance."
     ),
     ReasonKind.WITHIN_USUAL_NOISE: "It is no larger than what repeating a run commonly changes.",
-    ReasonKind.WITHIN_STORE_NOISE: "It is no larger than what repeating a run of this store changed.",
     ReasonKind.TARGET_NOT_REACHED: "Not every run reached the target.",
     ReasonKind.NOT_REPEATED: "A step of one run has no repetition that confirms it.",
 }
