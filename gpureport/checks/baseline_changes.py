@@ -173,9 +173,8 @@ def _advise_runs(delta: Delta, found: BaselineComparison, aim: float, *, is_near
     difference = delta.difference or 0.0
     low, high = interval = delta.interval or (difference, difference)
     if delta.basis == Basis.REPLICATES.value and low < high:
-        figures = baseline_precision.read_run_figures(found.base, delta.metric)
         now = measure_run_interval(delta, interval, found.base, found.step, repeat_base=True)
-        return baseline_precision.advise_more_data(figures, now, aim=aim, is_near_limit=is_near_limit)
+        return baseline_precision.advise_more_data(now, aim=aim, is_near_limit=is_near_limit)
     if max(high - difference, difference - low) > _repetition_margin(delta) * (1 + 1e-9):
         return f"from runs this short: record 10 min or more, or {check_wording.THREE_RUNS}"
     return f"from one run a side: {check_wording.THREE_RUNS}"

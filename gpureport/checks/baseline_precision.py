@@ -13,10 +13,9 @@ from gpureport.comparison.statistics.more_data import (
     estimate_more_data,
     find_smallest_ratio,
 )
-from gpureport.comparison.statistics.outliers import find_outlier
 from gpureport.comparison.steps.compared_figures import BY_METRIC, UTILISATION, Figure, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE, WORK_RATE, observed_seconds
+from gpureport.comparison.steps.step_figures import observed_seconds
 from gpureport.comparison.steps.steps import Comparison, Step, Verdict
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
 from gpureport.comparison.verdicts.work_resolution import Resolution, find_resolution
@@ -26,12 +25,6 @@ from gpureport.report.wording.differences.more_data import describe_more_data
 
 _BASELINE, _ANOTHER = "baseline", "another run"
 
-_APART_RATIO, _APART_POINTS = log(1.2), 0.1
-"""Least distance of a run that stands apart from the others: a ratio, and points of a share (pragmatic)."""
-
-_SPEEDS = {PER_WORK, WORK_RATE, TRAINING_RATE}
-_TWICE = 1.95
-"""Ratio from which times are said instead of per cent: less does not round to twice."""
 _ROOM = 0.9
 """Part of the wanted half-width that is aimed at: few runs tell only roughly how far runs differ (pragmatic)."""
 _LARGEST = 1.0
@@ -44,13 +37,11 @@ class RunFigures:
 
     Attributes:
         figure: the figure.
-        names: of the runs.
         values: one a run; of figures per unit of work their logarithms.
         resolution: how finely they are known.
     """
 
     figure: Figure
-    names: tuple[str, ...]
     values: tuple[float, ...]
     resolution: Resolution
 
@@ -64,25 +55,20 @@ def read_run_figures(step: Step, metric: str) -> RunFigures:
     """Return a figure of each run of a step, as a comparison takes it."""
     figure = BY_METRIC[metric]
     evidence = gather_evidence(step, step, figure)
-    short = {run.run for run in evidence.left_out}
-    names = [run.analysis.run.name for run in step.runs if run.analysis.run.name not in short]
     is_ratio = figure.kind is FigureRole.WORK
     values = tuple(log(value) if is_ratio else value for value in evidence.figures[0])
     resolution = find_resolution(step, step, metric) if is_ratio and values else Resolution(finest=figure.finest)
-    return RunFigures(figure=figure, names=tuple(names), values=values, resolution=resolution)
+    return RunFigures(figure=figure, values=values, resolution=resolution)
 
 
 def list_statements(runs: Sequence[SampledRun]) -> Iterator[str]:
-    """Yield what a baseline can hold, by the interval of one more run against it, and which run stands apart."""
+    """Yield what a baseline can hold, by the interval of one more run against it."""
     if len(runs) < 2:  # noqa: PLR2004 - one run has no scatter
         yield "1 run shows no spread: with three or more, a rule can hold a smaller size."
         return
     comparison = compare([*(run.in_step(_BASELINE) for run in runs), _make_another(runs).in_step(_ANOTHER)])
     delta, base = comparison.judged(_BASELINE, _ANOTHER), comparison.steps[0]
     found = read_run_figures(base, comparison.primary)
-    outlier = describe_outlier(found)
-    if outlier:
-        yield f"{outlier}."
     if len(found.values) > 1 and delta is not None and delta.verdict is not Verdict.NOT_ENOUGH_DATA:
         yield _describe_size(found)
         yield from _list_unassessed_use(comparison)
@@ -129,18 +115,14 @@ def _describe_size(found: RunFigures) -> str:
     return f"{count} spread by {spread_words}: a rule on {noun} can hold a size of {held}{other}."
 
 
-def advise_more_data(baseline: RunFigures, now: RunInterval, *, aim: float, is_near_limit: bool) -> str:
+def advise_more_data(now: RunInterval, *, aim: float, is_near_limit: bool) -> str:
     """Return what leaves the size of a change against several runs open, and what would settle it, by the numbers.
 
     Args:
-        baseline: the figure of each of its runs.
         now: the interval of the change, with the runs of the baseline first.
         aim: half-width of the interval that would settle it, as a share of the present one.
         is_near_limit: whether the change breaks the limit by next to nothing, though not for certain.
     """
-    outlier = describe_outlier(baseline)
-    if outlier:
-        return f"since {outlier}"
     wanted = now.half_width * aim * _ROOM
     cause = "this short" if now.least > wanted else "that differ this much"
     more = describe_more_data(estimate_more_data(now, wanted), "baseline runs")
@@ -153,29 +135,3 @@ def find_smallest_size(half_width: float) -> float:
     """Return the smallest size of a rule that one more run keeps, in whole per cent; from 100% on infinite."""
     size = find_smallest_ratio(half_width)
     return ceil(size * 100 - 1e-9) / 100 if size < _LARGEST else inf
-
-
-def describe_outlier(found: RunFigures) -> str:
-    """Return which run of a baseline stands apart from the others, and what to do; empty where none does."""
-    outlier = find_outlier(found.values, _APART_RATIO if found.is_ratio else _APART_POINTS, found.resolution.finest)
-    if outlier is None or len(found.names) != len(found.values) or found.figure.better == 0:
-        return ""
-    name, how = display.clean(found.names[outlier.place]), _describe_distance(found, outlier.difference)
-    if outlier.is_sure:
-        return f"{name} is {how}: set the baseline without it"
-    return f"{name} is {how}, perhaps by chance: look at that run, and record more"
-
-
-def _describe_distance(found: RunFigures, difference: float) -> str:
-    if found.figure.metric in _SPEEDS:
-        is_slower = found.figure.better * difference < 0
-        return f"{_describe_times(exp(abs(difference)))} {'slower' if is_slower else 'faster'} than the others"
-    noun = name_figure_for_one(found.figure.metric)
-    if found.is_ratio:
-        size = display.percent(abs(exp(difference) - 1))
-        return f"apart from the others ({noun} {size} {'more' if difference > 0 else 'less'})"
-    return f"apart from the others ({noun} {display.percentage_points(difference)})"
-
-
-def _describe_times(ratio: float) -> str:
-    return f"{ratio:.1f} times".replace(".0", "") if ratio >= _TWICE else display.percent(ratio - 1)

@@ -177,7 +177,7 @@ def test_openmetrics_is_well_formed(gate: Program) -> None:
 
 
 def test_a_baseline_holds_a_rule_of_the_size_that_it_names(gate: Program) -> None:
-    """A run like those of the baseline keeps it; a run that stands apart is named at once."""
+    """A run like those of the baseline keeps it, and one three times slower does not."""
     Path("gpureport.toml").unlink()
     work = ("--work", "600:steps")
     for number, seconds in enumerate((592, 600, 608, 596, 1800)):
@@ -187,6 +187,4 @@ def test_a_baseline_holds_a_rule_of_the_size_that_it_names(gate: Program) -> Non
     rule = f"change gpu_seconds_per_1000_work <= {size}"
     assert gate("check", "3.csv", *work, "--baseline", "main", "--fail-on", rule).code == 0
     assert gate("check", "4.csv", *work, "--baseline", "main", "--fail-on", rule).code == 1
-    apart = gate("baseline", "set", "other", *(f"{number}.csv" for number in range(5)), *work).out
-    assert re.search(r"\b4 is 3(\.0)? times slower", apart)
     assert "hold a size" not in gate("baseline", "set", "one", "0.csv", *work).out

@@ -118,9 +118,8 @@ def advised(found: str) -> tuple[int | None, int | None]:
         ((58.8, 60.0, 61.2), 60.0, "<= 0.3%", (None, None)),
         ((59.2, 60.0, 60.8), 56.9, ">= -5%", (None, None)),
         ((6000, 7200, 8400), 7300, "<= 5%", (None, None)),
-        ((60.0, 60.1, 60.2, 60.3, 60.4, 180.0), 60.2, "<= 5%", (None, None)),
     ],
-    ids=["more or longer", "too short", "neither", "too far apart", "on the limit", "hours", "one apart"],
+    ids=["more or longer", "too short", "neither", "too far apart", "on the limit", "hours"],
 )
 def test_what_would_settle_a_change_is_computed(
     seconds: Sequence[float], new: float, limit: str, expected: tuple[int | None, int | None]
@@ -131,7 +130,6 @@ def test_what_would_settle_a_change_is_computed(
     found = one(f"change gpu_seconds_per_1000_work {limit}", worked("new", new, every=every), baseline=baseline)
     assert told(found) == (CANNOT, "unknown_change")
     assert advised(found.reason) == expected
-    assert ("run-6" in found.reason) == (len(seconds) == 6)
 
 
 @pytest.mark.parametrize(

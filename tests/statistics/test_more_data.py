@@ -1,4 +1,4 @@
-"""What narrows an interval between runs, the size one more run can be held to, and the run that stands apart."""
+"""What narrows an interval between runs and the size one more run can be held to."""
 
 from math import inf, log
 
@@ -12,7 +12,6 @@ from gpureport.comparison.statistics.more_data import (
     estimate_more_data,
     find_smallest_ratio,
 )
-from gpureport.comparison.statistics.outliers import find_outlier
 
 
 def interval(half_width: float, least: float = 0.0) -> RunInterval:
@@ -59,23 +58,3 @@ def test_the_smallest_size_grows_with_the_scatter() -> None:
     values = [log(1 - 0.013), 0.0, log(1 + 0.013)]
     assert find_smallest_ratio(estimate_interval_of_next_run(values, 0.0, 0.0)) == pytest.approx(0.071, abs=0.002)
     assert find_smallest_ratio(2.0) == inf
-
-
-def test_a_value_stands_apart_from_others_that_agree() -> None:
-    """It is far from them, and they are not far from each other; few values are no evidence to leave one out."""
-    for values, place, is_sure in (
-        ([1.0, 1.01, 0.99, 1.02, 3.0], 4, True),
-        ([3.0, 1.01, 0.99], 0, False),
-        ([1.0, 1.3, 0.7, 1.5], None, False),
-        ([1.0, 1.001, 1.1], None, False),
-        ([1.0, 3.0], None, False),
-        ([1.0, 1.0, 3.0, 3.0], None, False),
-    ):
-        found = find_outlier(values, 0.18, 0.003)
-        assert (found and found.place, bool(found and found.is_sure)) == (place, is_sure), values
-    # by chance in one case of twenty at most, and next to never so that it is sure
-    random, rounds = np.random.default_rng(11), 3000
-    for runs in (3, 4, 6):
-        chance = [find_outlier(list(random.normal(0, 0.2, runs)), log(1.2)) for _ in range(rounds)]
-        assert sum(each is not None for each in chance) / rounds < 0.055, runs
-        assert sum(each is not None and each.is_sure for each in chance) / rounds < 0.003, runs

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def describe_baseline(place: "Store", name: str, throughput: str | None) -> "Iterator[str]":
-    """Yield which run of a baseline stands apart, and the smallest change that a rule can hold against it.
+    """Yield the smallest change that a rule can hold against a baseline.
 
     Args:
         place: the store.
