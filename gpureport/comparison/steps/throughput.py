@@ -1,7 +1,7 @@
 """How fast a run got its work done, over time, as its training metrics tell."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,14 +50,6 @@ _MOST_BINS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepCounter:
-    """What the step column says: the number at the first point, and by how many it rose from there."""
-
-    first: float
-    rise: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Throughput:
     """Work done a second.
 
@@ -68,7 +60,6 @@ class Throughput:
         start: start of the first bin, in microseconds.
         rates: mean rate in each bin; NaN where no point says anything.
         work: work done from one point to the next, the time before the first one included.
-        counter: the step column, where that tells the work; None where a metric does.
     """
 
     name: str
@@ -77,7 +68,6 @@ class Throughput:
     start: int
     rates: FloatArray
     work: CountedWork
-    counter: StepCounter | None = None
 
     def within(self, window: Interval) -> FloatArray:
         """Return the rates of bins that lie in a stretch of time, those without left out."""
@@ -166,8 +156,7 @@ def _by_steps(training: "pa.Table", times: IntArray, began: int | None) -> Throu
     if work is None:
         return None
     gained = np.diff(counts)
-    counter = StepCounter(first=float(counts[0]), rise=float(gained[gained > 0].sum()))
-    return replace(_spread(STEP_COUNTER, STEPS, work, known=gained >= 0), counter=counter)
+    return _spread(STEP_COUNTER, STEPS, work, known=gained >= 0)
 
 
 def _spread(name: str, unit: str, work: CountedWork, known: BoolArray | None = None) -> Throughput:

@@ -58,10 +58,7 @@ def write_notes(  # noqa: PLR0913 - what notes depend on, each by name
     runs = [analysis.run for step in comparison.steps for analysis in step.analyses]
     yield from (line for line in excluded_data.rejections(runs) if line not in lead)
     sampled = [run for step in comparison.steps for run in step.runs]
-    yield from filter(
-        None,
-        (step_count_notes.describe_uncounted_steps(sampled), step_count_notes.describe_excluded_work(sampled)),
-    )
+    yield from filter(None, (step_count_notes.describe_excluded_work(sampled),))
     if repetitions and repetitions not in lead:
         yield repetitions
     known = comparison.primary == PER_WORK or all(run.work for run in runs)

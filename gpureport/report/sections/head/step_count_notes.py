@@ -1,8 +1,7 @@
-"""Why fewer steps, or less work, count than the training loop logged, in one line each."""
+"""Why less work counts than the training loop logged, in one line."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from gpureport.comparison.chain.uncounted_steps import UncountedSteps, find_uncounted_steps
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.report.wording import display
 
@@ -11,14 +10,6 @@ _LISTED = 3
 
 _NOTABLE = 0.01
 """Share of the work that rates tell of from which it is worth a word that it does not count (pragmatic)."""
-
-
-def describe_uncounted_steps(runs: Sequence[SampledRun]) -> str:
-    """Return of which runs not every logged step counts, and why; empty where there are none."""
-    found = [each for run in runs if (each := find_uncounted_steps(run)) is not None]
-    if not found:
-        return ""
-    return f"Not every logged step counts: {'; '.join(_list_some([_describe_run(each) for each in found]))}."
 
 
 def describe_excluded_work(runs: Sequence[SampledRun]) -> str:
@@ -43,17 +34,3 @@ def _describe_excluded(run: SampledRun) -> str:
 def _list_some(texts: Sequence[str]) -> list[str]:
     more = len(texts) - _LISTED
     return [*texts[:_LISTED], *([f"and {display.plural(more, 'more run')}"] if more > 0 else [])]
-
-
-def _describe_run(found: UncountedSteps) -> str:
-    numbers = f"{display.integer(found.counted)} of {display.integer(found.logged)}"
-    return f"{display.clean(found.run)} {numbers} ({', '.join(_list_reasons(found))})"
-
-
-def _list_reasons(found: UncountedSteps) -> Iterator[str]:
-    if found.undated:
-        yield f"nothing tells when the first {display.integer(found.undated)} were done"
-    if found.earlier:
-        yield f"the counter went on from {display.integer(found.earlier)}"
-    if round(found.outside):
-        yield f"{display.integer(found.outside)} outside the recording"
