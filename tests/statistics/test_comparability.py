@@ -114,25 +114,6 @@ def test_an_unknown_zone_is_said_and_doubted_by_nobody() -> None:
         assert (zone["before"], zone["after"], zone["comparable"]) == (before, after, comparable)
 
 
-def test_two_runs_at_once_on_one_machine_are_warned_of() -> None:
-    """By uuid, or perhaps by node and number; GPUs without either, another node, and a short overlap are no ground."""
-    for uuids, nodes, minutes, is_warned in (
-        ("GG", ("", ""), 1, True),
-        ("  ", ("n1", "n1"), 4, True),
-        ("  ", ("", ""), 0, False),
-        ("  ", ("n1", "n2"), 0, False),
-        ("  ", ("n1", "n1"), 6, False),
-    ):
-        runs = []
-        for name, uuid, node in zip("ab", uuids, nodes, strict=True):
-            one = run(name, replace(H100, uuid=uuid.strip() or None))
-            start = one.run.started + (minutes * 60_000_000 if name == "b" else 0)
-            tags = (("node", node),) if node else ()
-            info = replace(one.run, started=start, ended=start + 600_000_000, tags=tags, timezone="UTC")
-            runs.append(replace(one, run=info))
-        assert bool(document(*runs)["warnings"]) is is_warned, (uuids, nodes, minutes)
-
-
 GAP = finding("idle_gap", (100, 120), lost=20.0, cause="data")
 HOT = finding("thermal_throttle", (0, 10), lost=1.0)
 LATER = finding("idle_gap", (100, 120), lost=20.0, cause="data", devices=("gpu:1",))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from gpureport.comparison.chain.concurrent_runs import find_concurrent_runs
 from gpureport.comparison.chain.recording_order import find_steps_not_in_turn
 from gpureport.comparison.chain.work_contradictions import find_work_contradiction
 from gpureport.comparison.steps.sampled_run import SampledRun
@@ -25,10 +24,10 @@ _NAMED = 3
 def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
     """Return what a reader must know before he believes the headline, a sentence each, the gravest first.
 
-    Runs at once shared their GPUs, a part is no repetition of a whole, stated work is wrong, times were repaired.
+    A part is no repetition of a whole, stated work is wrong, times were repaired.
 
     Args:
-        comparison: the steps; a single one has nothing to share its GPUs with.
+        comparison: the steps.
     """
     runs = [run for step in comparison.steps for run in step.runs]
     recorded = [run.analysis.run for run in runs]
@@ -36,7 +35,6 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
         filter(
             None,
             (
-                describe_concurrent_runs(recorded) if len(comparison.steps) > 1 else "",
                 describe_unfinished_recordings(recorded),
                 describe_unequal_amounts(runs),
                 describe_work_contradictions(runs),
@@ -44,19 +42,6 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
             ),
         )
     )
-
-
-def describe_concurrent_runs(runs: Iterable[Run]) -> str:
-    """Return which two runs are not comparable since they shared GPUs; empty where none are known to have."""
-    found = find_concurrent_runs(runs)
-    if found is None:
-        return ""
-    names = display.join_words([clean_name(name) for name in found.names])
-    if found.node:
-        node = clean_name(found.node)
-        return f"{names} ran at the same time on {node}: if they shared GPUs, they are not comparable."
-    gpus = "the same GPU" if found.gpus == 1 else f"the same {display.plural(found.gpus, 'GPU')}"
-    return f"{names} ran at the same time on {gpus}, so they are not comparable."
 
 
 def describe_moved_clocks(runs: Sequence[Run]) -> str:
