@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Outcome, Program
-from tests.importers.written_logs import log
+from tests.support.logs import log
 
 JOBS = """\
 JobID|User|Account|NodeList|Start|End|State

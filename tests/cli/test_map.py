@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.importers import other_tools
+from tests.support import logs as other_tools
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_zone_in_the_map_is_that_of_the_run(wrapper: Path, gpureport: Program)
     """`zone` is what --tz would say, and --tz wins."""
     text = other_tools.wrapper_csv(3)
     for second in range(3):
-        text = text.replace(f"{other_tools.EPOCH + second},", f"{other_tools.stamp(second)},")
+        text = text.replace(f"{other_tools.EPOCH + second},", f"{other_tools.iso_stamp(second)},")
     (wrapper / "power.csv").write_text(text.replace("when", "time"))
     told = (wrapper / "map.toml").read_text().replace('"epoch_s"', '"iso"\nzone = "Europe/Berlin"')
     (wrapper / "map.toml").write_text(told)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.docs.test_pages import ROOT, blocks
 from tests.importers.trackers.mlflow.stores import HARDWARE, Made, database, folder, monitored, run_id
-from tests.importers.written_logs import log
+from tests.support.logs import log
 
 PAGE = ROOT / "docs" / "how-to" / "publish.md"
 RUN = Made(id=run_id(1), name="baseline", series=monitored(range(0, 100_000, 10_000)))

@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from tests.importers.trackers.mlflow.stores import HARDWARE, START, Made, database, folder, monitored, run_id
-from tests.importers.written_logs import stamp
 from tests.store.runs import noisy
+from tests.support.logs import stamp
 
 _NIGHT = ("--site", "site", "--junit", "junit.xml", "--summary", "summary.md", "--fail-on", "idle_ratio <= 99%")
 _TEXT_FORMATS = ("html", "json", "md", "prom", "txt", "xml", "svg")

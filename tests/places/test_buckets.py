@@ -111,6 +111,7 @@ def test_a_site_is_that_of_a_folder(
     assert bucket.names("theirs") == ["index.html"]
 
 
+@pytest.mark.smoke
 def test_sources_and_files(gpureport: Program, bucket: Bucket, logs: str, tmp_path: Path) -> None:
     """Logs of a bucket give what local ones give, named by their URLs; files are written and published there."""
     bucket.put("host.csv", HOST.encode())

@@ -95,6 +95,7 @@ def test_the_result_of_five_steps_stands_on_the_first_pages(tmp_path: Path) -> N
     assert pdf_reading.overlaps(path) == []
 
 
+@pytest.mark.smoke
 @needs_poppler
 def test_sections_and_findings_can_be_jumped_to(tmp_path: Path) -> None:
     analyses = runs.sample("thermal_throttle")

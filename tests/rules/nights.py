@@ -11,7 +11,7 @@ from unittest.mock import patch
 from pyarrow import parquet
 
 from gpureport.cli import main
-from tests.importers.written_logs import HEADER, row
+from tests.support.logs import HEADER, row
 
 
 @dataclass(frozen=True)

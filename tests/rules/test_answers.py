@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.cli.program import Program, program
-from tests.importers.written_logs import HEADER, row
+from tests.support.logs import HEADER, row
 
 HOSTILE = "<script>alert(1)</script> | `x` ]]> & \x1b[31mred \u202e $\\frac{x$ https://a.example @ada &lt;b&gt;"
 RULES = """

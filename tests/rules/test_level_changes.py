@@ -19,7 +19,7 @@ from gpureport.nightly.history.capture import capture_missing
 from gpureport.nightly.history.night_figures import BY_NAME, SAMPLING, Figure, measure_figures
 from gpureport.nightly.history.nightly_record import NightlyRecord
 from gpureport.testing import analyze, finding, recording
-from tests.nightly.made import USUAL, course, night, nights, part
+from tests.rules.made_nights import USUAL, course, night, nights, part
 
 UTILISATION = "gpu_utilization_ratio"
 

@@ -58,14 +58,14 @@ def fallen(found: list[dict[str, Any]]) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("runs", [1, 3])
 def test_falls_are_warned_of_and_nothing_else(runs: int) -> None:
-    """Over 100 pairs each: large and small falls always, a rise never, at most two false warnings of none."""
+    """Over 100 pairs each: falls always, a rise never; of none at most two false warnings, ten of 1000."""
     assert fallen(over_seeds(runs, 0.61, SEEDS)) == SEEDS
     assert fallen(over_seeds(runs, 0.79 - SMALL_DROPS[runs], SEEDS)) == SEEDS
     assert fallen(over_seeds(runs, 0.85, SEEDS)) == 0
     stays = over_seeds(runs, 0.79, SEEDS)
     assert fallen(stays) <= 2
     assert sum(each["verdict_code"] != "no_clear_change" for each in stays) <= 4
-    assert fallen(over_seeds(runs, 0.79, 5 * SEEDS)) <= SEEDS // 20
+    assert fallen(over_seeds(runs, 0.79, 10 * SEEDS)) <= SEEDS // 10
 
 
 @pytest.mark.slow
@@ -74,7 +74,7 @@ def test_a_loss_that_rises_by_half_is_warned_of(runs: int) -> None:
     """Its noise is relative: 0.6 to 3 per cent between runs, up to 6 per cent of a value."""
     assert fallen(over_seeds(runs, 0.75, SEEDS, before=0.5)) == SEEDS
     assert fallen(over_seeds(runs, 0.4, SEEDS, before=0.5)) == 0
-    assert fallen(over_seeds(runs, 0.5, 5 * SEEDS, before=0.5)) <= SEEDS // 10
+    assert fallen(over_seeds(runs, 0.5, 10 * SEEDS, before=0.5)) <= SEEDS // 5
 
 
 @pytest.mark.parametrize(("runs", "verdict"), [(1, "unconfirmed"), (3, "worse")])

@@ -31,6 +31,8 @@ _ARGUMENTS = dict.fromkeys(_ERRORS, (1, 2)) | {
     "UsageError": (0,),
     "BadParameter": (0,),
     "refuse": (0,),
+    "unjudged": (2,),
+    "_report_unjudged": (1,),
 }
 """Which arguments of a call say what is wrong and what to do; click's errors have one text for both."""
 _PROBLEM = "Problem"
@@ -89,7 +91,7 @@ def list_messages() -> list[Message]:
     found: dict[Message, None] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         code = path.read_text(encoding="utf-8")
-        if any(name in code for name in (*_ARGUMENTS, _PROBLEM)):
+        if any(name in code for name in (*_ARGUMENTS, _PROBLEM, "code=")):
             found |= dict.fromkeys(_Module(path.relative_to(PACKAGE).as_posix(), code).messages())
     return list(found)
 

@@ -12,10 +12,13 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
-from playwright.sync_api import Browser, sync_playwright
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 ROOT = Path(__file__).resolve().parents[3]
 IMAGES = ROOT / "docs" / "images"
@@ -71,7 +74,7 @@ def write_report(sources: Sequence[str], page: Path) -> None:
     subprocess.run(words, cwd=ROOT / "sample_logs/recorded/training_steps", check=True)
 
 
-def take_picture(browser: Browser, picture: Picture, page: Path) -> tuple[bytes, str]:
+def take_picture(browser: "Browser", picture: Picture, page: Path) -> tuple[bytes, str]:
     """Return the upper part of a page as PNG, and the text in it."""
     tab = browser.new_page(viewport={"width": _WIDTH, "height": 1600}, color_scheme="dark" if picture.dark else "light")
     tab.goto(page.as_uri())
@@ -101,6 +104,8 @@ def read_text(file: Path) -> str:
 
 def make_all() -> None:
     """Make all pictures."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only where pictures are made
+
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as engine:
         browser = engine.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = Path(folder) / "report.html"

@@ -5,12 +5,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import gpureport
 from gpureport.importers.ordering.row_placement import RowPlacement
-from gpureport.testing import Rejected
-from tests.importers.written_logs import HEADER, read_text, row
+from gpureport.testing import Recording, Rejected
+from tests.support.logs import HEADER, row
 
 SECOND = 1_000_000
 DAY = 86_400
+
+
+def read_text(folder: Path, text: str) -> Recording:
+    """Return the run that a log of this text holds."""
+    (folder / "gpu.csv").write_text(text)
+    (run,) = gpureport.read(folder / "gpu.csv")
+    return run
 
 
 @pytest.mark.parametrize("at", [0, 1, *range(33, 40), 299])

@@ -38,6 +38,8 @@ def test_a_folder_is_read_as_its_own_client_reads_it(recorded: Recorded) -> None
     assert real.contents(store) == real.oracle(f"file://{recorded.folder}")
 
 
+@pytest.mark.slow
+@pytest.mark.smoke
 def test_a_server_is_read_as_its_own_client_reads_it(server: str, recorded: Recorded) -> None:
     remote, _ = open_store(f"mlflow:{server}")
     local, _ = open_store(str(recorded.database))

@@ -59,6 +59,8 @@ def truth(found: Recording) -> list[float]:
     return [97.0 if (at - start) / 1e6 % (BUSY + REST) < BUSY else 0.0 for at in times(found, "gpu:0")]
 
 
+@pytest.mark.slow
+@pytest.mark.smoke
 def test_the_schedule_comes_back(recorded: tuple[Path, Recording]) -> None:
     _, found = recorded
     expected = truth(found)
