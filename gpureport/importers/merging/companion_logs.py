@@ -58,7 +58,6 @@ class CompanionLogs:
     """
 
     def __init__(self, inputs: Sequence[Input], options: ReadOptions) -> None:
-        """Prepare to read; nothing is read yet."""
         self._companions = [_Companion(given, RawFile(given.path)) for given in inputs]
         self._options = options
         self._known: dict[str, Device] = {}

@@ -29,7 +29,6 @@ class MergedLogs:
     """The logs of one run being read."""
 
     def __init__(self, inputs: Sequence[Input], files: Sequence[RawFile], options: ReadOptions) -> None:
-        """Prepare to read; nothing is read yet."""
         self._inputs = inputs
         self._files = files
         self._options = options

@@ -64,7 +64,6 @@ class QueryGpuExtraction:
     """One log being read."""
 
     def __init__(self, file: RawFile, options: ReadOptions) -> None:
-        """Prepare to read; nothing is read yet."""
         self._file = file
         self._options = options
         self._tally = Tally()

@@ -28,7 +28,6 @@ class TickPositions:
     """
 
     def __init__(self, ticks: Ticks) -> None:
-        """Start before the first row."""
         self._size, self._gap = ticks.size, ticks.gap
         self._last: int | None = None
         self._pending = 0
