@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport.errors import StoreError
-from gpureport.places import is_bucket_url
 from gpureport.regular_files import path_exists
 
 if TYPE_CHECKING:
@@ -31,11 +30,6 @@ def find_lookup(options: "SourceOptions") -> "RunLookup":
     context = click.get_current_context(silent=True)
     lookups: dict[str, RunLookup] = context.meta.setdefault(f"{__name__}.lookups", {}) if context else {}
     return lookups.setdefault(str(place.folder), place.lookup())
-
-
-def is_missing(source: str) -> bool:
-    """Return whether a source is neither a file, a folder, a run of a tracker, nor in a bucket."""
-    return source != "-" and not path_exists(source) and not _names_tracker(source) and not is_bucket_url(source)
 
 
 def is_source(source: str, options: "SourceOptions | None" = None) -> bool:

@@ -7,13 +7,11 @@ from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, recorded_s
 from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.comparison.study.factors import describe_factors
 from gpureport.comparison.study.study import Study, select_focus
-from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import (
-    figure_formats,
     remaining_loss_facts,
     step_charts,
     step_pair_view,
@@ -23,7 +21,6 @@ from gpureport.report.sections.comparison import (
 from gpureport.report.sections.gains import gain_table
 from gpureport.report.sections.study.study_content import build_study_sections
 from gpureport.report.wording import display
-from gpureport.report.wording.differences.difference_wording import FigureFormat
 
 
 def build_comparison_part(
@@ -76,13 +73,3 @@ def _describe_all_steps(comparison: Comparison, study: Study | None) -> Iterator
     """Yield what all steps together say: the time to the target, and how work scales."""
     yield from target_facts.build_target_facts(comparison)
     yield from step_summary_table.build_scaling_facts(comparison.steps, select_focus(comparison, study))
-
-
-def list_noise_margins(noise: Noise) -> list[str]:
-    """Return for each figure how far two runs of one step commonly lie apart."""
-    return [_margin(each, figure_formats.choose_format(each.metric, None)) for each in noise.metrics]
-
-
-def _margin(noise: MetricNoise, shown: FigureFormat) -> str:
-    size = display.percent(noise.margin) if noise.relative else shown.scale.format(noise.margin)
-    return f"{shown.noun} {size}"

@@ -5,11 +5,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 
 from gpureport.comparison.steps.steps import Delta, Verdict
-from gpureport.comparison.steps.verdict_reason import ReasonKind
 from gpureport.report.wording import display
-from gpureport.report.wording.differences.comparison_reasons import describe_reason
-from gpureport.report.wording.differences.relative_changes import format_percent_range, format_relative_difference
-from gpureport.report.wording.ranges import drop_equal_ends
 from gpureport.report.wording.scales import NUMBERS, Scale
 
 ONCE_SETTLED = " once settled"
@@ -17,9 +13,6 @@ ONCE_SETTLED = " once settled"
 
 WHOLE_RUN_UTILISATION = "GPU utilisation, whole run"
 """Title of the figure that leaves nothing out."""
-
-_TOLD = {ReasonKind.SAME_RECORDING, ReasonKind.MANY_COMPARISONS}
-"""Reasons without which a sentence on no clear change would puzzle."""
 _LONGEST = 365 * 86_400.0
 """Longest recording in seconds that a reader can be asked for."""
 
@@ -104,50 +97,6 @@ def _describe_missing_runs(delta: Delta) -> str:
     if delta.verdict is not Verdict.UNCONFIRMED:
         return ""
     return "one run on one side" if max(delta.runs) > 1 else "one run each"
-
-
-def difference_sentence(delta: Delta, shown: FigureFormat) -> str:
-    """Return what may be said of the figure that a chain is judged by, in one sentence."""
-    start = _protect_full_stops(f"From {display.clean(delta.base)} to {display.clean(delta.step)}, ")
-    noun = _protect_full_stops(f"{shown.noun} once settled" if delta.window == "steady" else shown.noun)
-    before, after = shown.format_pair(delta.before, delta.after)
-    sure = _format_certainty(delta, shown)
-    if delta.verdict is Verdict.NOT_ENOUGH_DATA:
-        sure = sure if format_interval(delta, shown) else ""
-        values = "" if delta.difference is None else f" It went from {before} to {after}{sure}."
-        why = display.clean_sentence(describe_reason(delta.reason))
-        return f"{start}there is not enough data to say whether {noun} changed.{values} {why}".rstrip()
-    if delta.verdict is Verdict.NO_CLEAR_CHANGE:
-        is_told = delta.reason is not None and delta.reason.kind in _TOLD
-        why = f" {describe_reason(delta.reason)}" if is_told else ""
-        return f"{start}there is no clear change in {noun}: {before} and {after}{sure}.{why}"
-    # brackets follow
-    verdict = ", ".join(filter(None, (delta.verdict.short, _describe_missing_runs(delta))))
-    return f"{start}{noun} went from {before} to {after}: {verdict}{sure}."
-
-
-def _protect_full_stops(names: str) -> str:
-    """Return names whose full stops cannot end the sentence: headlines are cut after their first sentence."""
-    return names.replace(". ", f".{display.GAP}")
-
-
-def _format_certainty(delta: Delta, shown: FigureFormat) -> str:
-    """Return the change and its interval: of a share in points, of any other figure in per cent."""
-    between = format_interval(delta, shown)
-    runs = f"; {delta.runs[0]} and {delta.runs[1]} runs" if max(delta.runs) > 1 else ""
-    change = shown.format_change(delta.difference, delta.before, delta.after) if delta.difference else "no change"
-    if not shown.percent and delta.difference and delta.before:
-        change = format_relative_difference(delta.difference, delta.before)
-        between = between and _format_relative_interval(delta)
-    return f" ({change}, 95% interval {between}{runs})" if between else f" ({change}{runs})"
-
-
-def _format_relative_interval(delta: Delta) -> str:
-    """Return both ends of an interval in per cent of what was before."""
-    if delta.interval is None or not delta.before:
-        return ""
-    low, high = (1 + end / delta.before for end in delta.interval)
-    return drop_equal_ends(format_percent_range((low, high)))
 
 
 def describe_precision(delta: Delta, shown: FigureFormat) -> Iterator[str]:
