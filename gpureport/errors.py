@@ -77,7 +77,6 @@ class SourceError(GpureportError):
     def __init__(  # noqa: PLR0913 - the parts of an error, by name
         self, where: str, what: str, hint: str, aside: str = "", *, to_stdout: bool = False, code: str = ""
     ) -> None:
-        """Keep the parts."""
         super().__init__(where, what, hint, code=code)
         self.aside = aside
         self.to_stdout = to_stdout
@@ -120,7 +119,6 @@ class InternalError(GpureportError):
     """
 
     def __init__(self, where: str, error: Exception) -> None:
-        """Say the exception in a line, and keep it for its traceback."""
         super().__init__(where, _in_one_line(error), _BUG, code="internal_error")
         self._error = error
 

@@ -48,11 +48,6 @@ class Metric:
     brief: str
     may_exceed_one: bool = False
 
-    @property
-    def queried(self) -> bool:
-        """Whether `nvidia-smi --query-gpu` has a field for it. A metric of dmon or pmon has a name of two words."""
-        return self.scope is Scope.GPU and " " not in self.recorded_by and not self.recorded_by.startswith("DCGM_")
-
 
 MOMENT = "the moment of the reading"
 

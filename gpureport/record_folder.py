@@ -59,17 +59,6 @@ def name_log(path: Path) -> str:
     return name if name in LOGS else ""
 
 
-def find_log(folder: Path, name: str) -> Path | None:
-    """Return a log of a folder, which may have been compressed since; None where there is none.
-
-    Args:
-        folder: what `gpureport record` wrote.
-        name: of the log, as it was written.
-    """
-    paths = (folder / f"{name}{suffix}" for suffix in ("", *COMPRESSED_SUFFIXES))
-    return next(filter(Path.is_file, paths), None)
-
-
 def format_run_file(run: RecordedRun) -> str:
     """Return a run as the text of its `run.json`."""
     content = {

@@ -266,7 +266,6 @@ class Recording:
         return frame
 
     def __repr__(self) -> str:
-        """Return the run and its size on one line."""
         length = timedelta(seconds=round((self.run.ended - self.run.started) / 1e6))
         gpus = f"{len(self.run.gpus)} GPU{'' if len(self.run.gpus) == 1 else 's'}"
         return f"<Recording {self.run.name!r}: {gpus}, {length}, {len(self.rows)} rows>"

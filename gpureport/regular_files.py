@@ -34,7 +34,6 @@ class UnsafeFileError(OSError):
     """
 
     def __init__(self, path: Path, what: str, hint: str, code: str) -> None:
-        """Keep what, and what to do."""
         super().__init__(errno.EPERM, what, str(path))
         self.hint = hint
         self.code = code

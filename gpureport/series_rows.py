@@ -26,9 +26,7 @@ class DeviceRows(Protocol):
         """Return a column."""
         ...
 
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        ...
+    def __len__(self) -> int: ...
 
 
 class SeriesRows(Protocol):
@@ -55,9 +53,7 @@ class SeriesRows(Protocol):
         """Return the same with all columns."""
         ...
 
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        ...
+    def __len__(self) -> int: ...
 
 
 class RowsInMemory:
@@ -89,7 +85,6 @@ class RowsInMemory:
     table_of = rows_of
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self._table)
 
     def __eq__(self, other: object) -> bool:
@@ -117,7 +112,6 @@ class SelectedRows:
     """Some rows of a device."""
 
     def __init__(self, rows: DeviceRows, selected: columns.BoolArray) -> None:
-        """Take the rows of a device, and which of them are selected."""
         self._rows = rows
         self._selected = columns.to_arrow(selected, pa.bool_())
         self._length = int(np.count_nonzero(selected))
@@ -137,5 +131,4 @@ class SelectedRows:
         return self._rows.column(i).filter(self._selected)
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return self._length

@@ -1,6 +1,6 @@
 """The Arrow tables that hold the series and the training metrics of a recording: their columns, and their order."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,23 +97,17 @@ def local_times(times: "pd.Series[Any]", zone: str | None) -> "pd.Series[Any]":
     return stamps if zone is None else stamps.dt.tz_localize("UTC").dt.tz_convert(zone)
 
 
-def collect_series(batches: Iterable["pa.Table"], renamed: Mapping[str, str], devices: Iterable[str]) -> "pa.Table":
+def collect_series(batches: Iterable["pa.Table"], devices: Iterable[str]) -> "pa.Table":
     """Return tables of one device each as one series, device by device.
 
     Args:
         batches: the tables.
-        renamed: by their old ids, the devices that have another one in the end.
         devices: the devices in their order.
     """
     kept: dict[str, list[pa.Table]] = {}
-    new_names = {*renamed.values()}
     for batch in batches:
         device = batch.column("device")[0].as_py()
-        kept.setdefault(renamed.get(device, device), []).append(batch)
+        kept.setdefault(device, []).append(batch)
     return arrange_series(
-        [
-            sort_by_time(pa.concat_tables(kept[each], promote_options="default"), each if each in new_names else None)
-            for each in devices
-            if each in kept
-        ]
+        [sort_by_time(pa.concat_tables(kept[each], promote_options="default")) for each in devices if each in kept]
     )

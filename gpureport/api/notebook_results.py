@@ -50,7 +50,6 @@ class Analysis(AnalysisResult):
         return frames.gpu_time(self)
 
     def __repr__(self) -> str:
-        """Return the run and the number of its findings on one line."""
         problems = sum(finding.severity is Severity.PROBLEM for finding in self.findings)
         count = f"{len(self.findings)} finding{'' if len(self.findings) == 1 else 's'}, {problems} of them problems"
         return f"<Analysis {self.run.name!r}: {count}>"
@@ -101,7 +100,6 @@ class Comparison(ComparisonResult):
         return frames.gpu_time_of_runs(self.analyses)
 
     def __repr__(self) -> str:
-        """Return the steps and the verdict on the last against the first on one line."""
         first, last = self.steps[0].label, self.steps[-1].label
         judged = self.judged(first, last)
         verdict = f", {judged.metric} {judged.verdict}" if judged else ""

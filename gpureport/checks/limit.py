@@ -29,7 +29,6 @@ class LimitError(ValueError):
     """
 
     def __init__(self, what: str, hint: str, *, code: str) -> None:
-        """Keep the parts."""
         super().__init__(what)
         self.what = what
         self.hint = hint

@@ -15,7 +15,6 @@ class Why:
     text: str = ""
 
     def __bool__(self) -> bool:
-        """Return whether there is a reason."""
         return bool(self.text)
 
 

@@ -144,9 +144,6 @@ class RemotePath:
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
         """Do nothing: a folder is there once something lies in it."""
 
-    def rmdir(self) -> None:
-        """Do nothing: an empty folder is none."""
-
     def absolute(self) -> "RemotePath":
         """Return itself: a URL means the same wherever it is read."""
         return self

@@ -20,7 +20,6 @@ class FolderWriter:
     """Writes to runs of a `mlruns` folder, which MLflow's own client refuses since 3.13."""
 
     def __init__(self, store: FileStore) -> None:
-        """Take the folder."""
         self._store = store
 
     def log_figures(self, run: RunInfo, metrics: Mapping[str, float], tags: Mapping[str, str], now: int) -> None:

@@ -38,7 +38,6 @@ class LoggedProgram:
     """
 
     def __init__(self, name: str, words: Sequence[str], log: LineFile) -> None:
-        """Start it."""
         self.name = name
         self.restarts = 0
         self.log = log

@@ -61,7 +61,6 @@ class ProcessTree:
     """A job's processes; one that loses its parent stays a member."""
 
     def __init__(self, root: int) -> None:
-        """Begin with the job's first process; nothing is read yet."""
         self._root = root
         self._last: ProcessSnapshot | None = None
         self._next_search = 0.0

@@ -1,6 +1,6 @@
 """What the store needs of a run that it writes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from gpureport.recording import Run
@@ -27,8 +27,4 @@ class ReadableRun(Protocol):
 
     def training(self) -> "pa.Table":
         """Return its training metrics, after the last batch."""
-        ...
-
-    def renamed(self) -> Mapping[str, str]:
-        """Return the new ids of renamed devices by the ids in the batches, after the last batch."""
         ...

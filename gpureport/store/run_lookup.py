@@ -24,7 +24,6 @@ class RunLookup:
     """
 
     def __init__(self, read_index: "Callable[[], RunIndex]", get: "Callable[[str], Entry | None]") -> None:
-        """Take what reads the index of a store, and what reads the run of an id."""
         self._read_index = read_index
         self._get = get
 

@@ -5,7 +5,7 @@ A page checksum turns every flipped bit into an error instead of a wrong value, 
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache
 from io import BytesIO
@@ -68,25 +68,24 @@ class SeriesWriter:
         elif self._rows.total() >= _MOST_ROWS_HELD:
             self._write_group(self._take(max(self._rows, key=self._rows.__getitem__)))
 
-    def close(self, devices: Sequence[str], renamed: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    def close(self, devices: Sequence[str]) -> tuple[str, ...]:
         """Write what is left, in the order of `devices`; return the columns that were recorded, in order.
 
         Rows that came in another order than that of devices and time, or in several files, are written once more.
 
         Args:
             devices: device ids in the end.
-            renamed: by their old ids, the devices whose rows came under another one.
         """
         written = {*self._newest}
-        rest = {device: self._take(device) for device in [*(renamed or {}), *devices] if self._held.get(device)}
-        rearranged = self._must_rearrange(renamed)
+        rest = {device: self._take(device) for device in devices if self._held.get(device)}
+        rearranged = self._must_rearrange()
         apart = [(rest.get(device), device in written) for device in devices]
         for table in rest.values() if rearranged else _share_groups(apart):
             self._write_group(table)
         # a run of a tracker may hold only training metrics
         (self._writer or self._begin()).close()
         if rearranged:
-            self._rearrange(devices, renamed or {})
+            self._rearrange(devices)
         else:
             self._parts[0].rename(self._path)
         known = [name for name in (*_KEYS, *METRIC_TYPES) if name in self._columns]
@@ -98,10 +97,10 @@ class SeriesWriter:
             with suppress(OSError):
                 self._writer.close()
 
-    def _must_rearrange(self, renamed: Mapping[str, str] | None) -> bool:
+    def _must_rearrange(self) -> bool:
         """Return whether what was written, and what is held, is not in order, or lies in files of other columns."""
         late = bool(self._parts) and bool(self._columns.keys() - {*self._schema.names})
-        return bool(renamed) or not self._ordered or len(self._parts) > 1 or late
+        return not self._ordered or len(self._parts) > 1 or late
 
     def _take(self, device: str) -> "pa.Table":
         """Return the rows held of a device, which are no longer held."""
@@ -137,7 +136,7 @@ class SeriesWriter:
         arrays = [recorded.get(field.name, pa.nulls(rows, field.type)) for field in self._schema]
         writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema), row_group_size=rows)
 
-    def _rearrange(self, devices: Iterable[str], renamed: Mapping[str, str]) -> None:
+    def _rearrange(self, devices: Iterable[str]) -> None:
         """Write all files as one by device and time."""
         with ExitStack() as opened:
             files = [opened.enter_context(parquet.ParquetFile(part)) for part in self._parts]
@@ -145,7 +144,7 @@ class SeriesWriter:
             for file in files:
                 for index in range(file.num_row_groups):
                     device = file.read_row_group(index, columns=["device"]).column("device")[0].as_py()
-                    groups.setdefault(renamed.get(device, device), []).append((file, index))
+                    groups.setdefault(device, []).append((file, index))
             options = _writer_options(self._columns)
             writer = opened.enter_context(parquet.ParquetWriter(self._path, self._schema, **options))
             for table in _share_groups((_join_groups(groups[each], each), False) for each in devices if each in groups):

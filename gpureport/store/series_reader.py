@@ -128,24 +128,8 @@ def _find_devices(group: "pa.Table") -> Iterator[tuple[str, int, int]]:
         yield codes.dictionary[int(indices[start])].as_py(), start, end
 
 
-def read_series(path: Place, names: Sequence[str], devices: Sequence[str], expected: str | None = None) -> "pa.Table":
-    """Return the series of a run, checksums verified.
-
-    Args:
-        path: the Parquet file.
-        names: columns wanted.
-        devices: device ids in the order wanted, all that the file holds.
-        expected: sha256 of the file, None where it is not known.
-
-    Raises:
-        OSError: when a page does not match its checksum or the file is cut.
-        ValueError: when the file is another than expected, lacks a column, or holds a device besides or a row of none.
-    """
-    return open_series(path, names, devices, expected).read(devices)
-
-
 def open_series(path: Place, names: Sequence[str], devices: Sequence[str], expected: str | None = None) -> SeriesFile:
-    """Return the series of a run to be read device by device; arguments and errors are those of `read_series`."""
+    """Return the series of a run to be read device by device; checksums verified."""
     file = SeriesFile(path, names, expected)
     if unknown := {*file.devices} - {*devices}:
         msg = f"{path} holds {', '.join(sorted(unknown))} besides"

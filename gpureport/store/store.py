@@ -122,7 +122,7 @@ class Store:
                     writer.add(redact_extra_columns(batch))
             run = reading.run()
             with atomic_writes.raise_store_errors(self.folder):
-                return writer.close([device.id for device in run.devices], reading.renamed()), run
+                return writer.close([device.id for device in run.devices]), run
         except BaseException:
             writer.abandon()
             raise

@@ -13,7 +13,6 @@ class StoredRows:
     """The rows of all devices of a run, whose file is held as it was written; nothing read from it is kept."""
 
     def __init__(self, file: SeriesFile, devices: Sequence[str]) -> None:
-        """Take a file and the order of its devices."""
         self._file = file
         self._devices = devices
 
@@ -39,7 +38,6 @@ class StoredRows:
         return self._file.read((device,))
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return sum(map(self._file.count_rows, self._devices))
 
 
@@ -57,5 +55,4 @@ class _DeviceInFile:
         return self._file.read((self._device,), (i,)).column(i)
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return self._file.count_rows(self._device)

@@ -291,15 +291,3 @@ def interleaved(logs: Sequence[Sequence[Line]], block: int = BLOCK) -> bytes:
             written.append(held[writer])
             held[writer] = b""
     return b"".join(written)
-
-
-def raced(logs: Sequence[Sequence[Line]], lost: int, block: int = BLOCK) -> bytes:
-    """Return what is left on a network drive: each block begins some bytes before the end of the one before it."""
-    held = [b""] * len(logs)
-    file = b""
-    for writer, text in _in_time(logs):
-        held[writer] += text.encode() + b"\n"
-        if len(held[writer]) >= block:
-            file = file[:-lost] + held[writer][:block]
-            held[writer] = held[writer][block:]
-    return file

@@ -23,7 +23,6 @@ class ArrayCache:
     """The arrays that series keep, in the order in which they were made."""
 
     def __init__(self) -> None:
-        """Begin without arrays."""
         self._bytes = 0
         self._made: deque[tuple[ref[Memo], Hashable, int]] = deque()
 

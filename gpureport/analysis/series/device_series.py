@@ -58,7 +58,6 @@ class DeviceSeries:
     _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
 
     def __len__(self) -> int:
-        """Return the number of samples."""
         return len(self.rows)
 
     @property

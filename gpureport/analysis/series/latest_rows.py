@@ -16,7 +16,6 @@ class LatestRows:
     """Keeps what was made of the rows of one recording: the last one, for as long as somebody else holds these rows."""
 
     def __init__(self) -> None:
-        """Begin without rows."""
         self._rows: ref[SeriesRows] | None = None
         self._made: dict[Hashable, Any] | None = None
 

@@ -53,7 +53,6 @@ class Stage:
     """What is being done, as a line that is shown after a second and replaced by the next."""
 
     def __init__(self) -> None:
-        """Show nothing yet."""
         self._label = ""
         self._is_shown = False
         self._lock = threading.Lock()

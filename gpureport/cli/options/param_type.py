@@ -15,7 +15,6 @@ else:
         """The base of the types of options; what stands in brackets is for type checkers alone."""
 
         def __class_getitem__(cls, _values: type) -> type:
-            """Return the class itself."""
             return cls
 
 

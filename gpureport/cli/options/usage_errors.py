@@ -20,7 +20,6 @@ class UsageError(click.UsageError):
     """A command line that cannot be meant, with a code."""
 
     def __init__(self, message: str, ctx: click.Context | None = None, *, code: str) -> None:
-        """Keep the code beside what click keeps."""
         super().__init__(message, ctx)
         self.code = code
 

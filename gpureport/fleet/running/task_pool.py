@@ -21,7 +21,6 @@ class LostWorkerError(Exception):
     """Every worker that was given a task died of it."""
 
     def __init__(self) -> None:
-        """Say so."""
         super().__init__("its worker was killed each time, perhaps for memory")
 
 
@@ -46,7 +45,6 @@ class TaskPool(Generic[Task, Result]):
     """
 
     def __init__(self, engine: Engine, function: Callable[[Task], Result], tasks: Sequence[Task]) -> None:
-        """Take the tasks; nothing runs yet."""
         self._engine = engine
         self._function = function
         self._tasks = tasks

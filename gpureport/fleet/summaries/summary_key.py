@@ -74,7 +74,6 @@ class KeyMaker:
     """Makes the keys of runs under some settings."""
 
     def __init__(self, settings: SummarySettings) -> None:
-        """Take the settings."""
         own = get_own_secrets()
         self._shared = [settings.version, settings.thresholds, *([repr(own)] if own != OwnSecrets() else [])]
 

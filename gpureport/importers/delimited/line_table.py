@@ -43,7 +43,6 @@ class LineTable:
         return cls(data, starts, ends, piece.first_line, cut)
 
     def __len__(self) -> int:
-        """Return the number of lines."""
         return len(self.ends)
 
     def raw(self, line: int) -> bytes:

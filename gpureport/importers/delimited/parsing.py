@@ -136,7 +136,6 @@ class TableReader:
     """Reads rows, and remembers which columns have too many distinct texts for a dictionary."""
 
     def __init__(self) -> None:
-        """Start with a dictionary for every column."""
         self._cells = CellReader()
         self._plain: set[tuple[int, str]] = set()
 

@@ -99,7 +99,6 @@ class ColumnsRead:
     """Remembers which columns a log has, and what they became."""
 
     def __init__(self) -> None:
-        """Start without columns."""
         self._columns: dict[tuple[str, str], Column] = {}
         self._layout: Layout | None = None
 

@@ -57,7 +57,6 @@ class SoundIdentities:
     """
 
     def __init__(self) -> None:
-        """Start without rows."""
         self.rows: Counter[Identity] = Counter()
 
     def are_all(self, data: dict[str, Values], rows: int) -> bool:

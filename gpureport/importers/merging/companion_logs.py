@@ -58,7 +58,6 @@ class CompanionLogs:
     """
 
     def __init__(self, inputs: Sequence[Input], options: ReadOptions) -> None:
-        """Prepare to read; nothing is read yet."""
         self._companions = [_Companion(given, RawFile(given.path)) for given in inputs]
         self._options = options
         self._known: dict[str, Device] = {}
@@ -91,14 +90,14 @@ class CompanionLogs:
             gpus_of: the GPUs of a main log by its place, as they are called in the run.
             own_host: whether the run has a host log.
         """
-        tables = read_devices(base, outcome)
+        tables = read_devices(base)
         found = outcome()
         self._known = {device.id: device for device in found.devices}
         rates = dict(found.intervals)
         self._host_logged = own_host
         for each in self._companions:
             each.extraction = each.given.importer.extract(each.file, self._options)
-            own = read_devices(read(each.extraction, each.given.locator), each.extraction.outcome)
+            own = read_devices(read(each.extraction, each.given.locator))
             self._join(each, own, tables, rates, gpus_of(each.given.companion_of or 0))
         yield from tables.values()
 

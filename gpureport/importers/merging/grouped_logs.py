@@ -40,7 +40,6 @@ class GroupedLogs:
     """Runs in the order in which they were made; a search looks at those of the same time and like GPUs alone."""
 
     def __init__(self) -> None:
-        """Start without a run."""
         self.groups: list[LogGroup] = []
         self._places: dict[LogGroup, int] = {}
         self._all = SpanIndex()

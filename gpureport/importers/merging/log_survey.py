@@ -1,6 +1,6 @@
 """What one log holds, learned by reading it once: its devices, their times and metrics."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -101,7 +101,7 @@ def _survey(given: Input, options: ReadOptions) -> LogSurvey | None:
     file = RawFile(given.path)
     try:
         extraction = given.importer.extract(file, options)
-        tables = read_devices(extraction.batches(), extraction.outcome)
+        tables = read_devices(extraction.batches())
     except SourceError:
         # the error is raised again when the log is read as a run
         return None
@@ -118,23 +118,18 @@ def _survey(given: Input, options: ReadOptions) -> LogSurvey | None:
     return LogSurvey(given=given, outcome=outcome, metrics=frozenset(metrics), series=series, sha256=file.sha256())
 
 
-def read_devices(batches: Iterator[pa.Table], outcome: Callable[[], Outcome]) -> dict[str, pa.Table]:
-    """Return the rows of each device in the order of time, under the id it has in the end.
+def read_devices(batches: Iterator[pa.Table]) -> dict[str, pa.Table]:
+    """Return the rows of each device in the order of time.
 
     Args:
         batches: tables of one device each.
-        outcome: tells what is known after the last batch.
     """
     kept: dict[str, list[pa.Table]] = {}
     for batch in batches:
         kept.setdefault(batch.column("device")[0].as_py(), []).append(batch)
-    renamed = outcome().renamed
-    joined: dict[str, list[pa.Table]] = {}
-    for device, tables in kept.items():
-        joined.setdefault(renamed.get(device, device), []).extend(tables)
     return {
         device: sort_by_time(pa.concat_tables(tables, promote_options="default"), device)
-        for device, tables in joined.items()
+        for device, tables in kept.items()
     }
 
 

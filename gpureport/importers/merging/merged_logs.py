@@ -29,7 +29,6 @@ class MergedLogs:
     """The logs of one run being read."""
 
     def __init__(self, inputs: Sequence[Input], files: Sequence[RawFile], options: ReadOptions) -> None:
-        """Prepare to read; nothing is read yet."""
         self._inputs = inputs
         self._files = files
         self._options = options
@@ -100,10 +99,6 @@ class MergedLogs:
                 self._unordered.add(place)
             spans[device] = min(first, int(times.min())), max(last, int(times.max()))
         self._bases.append(extraction.outcome())
-        renamed = extraction.outcome().renamed
-        if renamed:
-            self._unordered.add(place)
-            spans = _renamed(spans, renamed)
         devices = tuple(device for device in extraction.outcome().devices if device.id in spans)
         given = self._inputs[place]
         return LogContents(locator=given.locator, devices=devices, spans=spans, beside=given.beside)
@@ -223,22 +218,8 @@ def _ordered(extraction: Extraction) -> Iterator["pa.Table"]:
     kept: dict[str, list[pa.Table]] = {}
     for batch in extraction.batches():
         kept.setdefault(_device(batch), []).append(batch)
-    joined_up: dict[str, list[pa.Table]] = {}
-    renamed = extraction.outcome().renamed
     for device, tables in kept.items():
-        joined_up.setdefault(renamed.get(device, device), []).extend(tables)
-    for device, tables in joined_up.items():
         yield sort_by_time(pa.concat_tables(tables, promote_options="default"), device)
-
-
-def _renamed(spans: dict[str, Span], renamed: dict[str, str]) -> dict[str, Span]:
-    """Return the spans under the ids the devices have in the end."""
-    found: dict[str, Span] = {}
-    for device, (start, end) in spans.items():
-        name = renamed.get(device, device)
-        first, last = found.get(name, (start, end))
-        found[name] = min(first, start), max(last, end)
-    return found
 
 
 def _device(batch: "pa.Table") -> str:

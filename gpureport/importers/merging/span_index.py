@@ -13,7 +13,6 @@ class SpanIndex:
     """
 
     def __init__(self) -> None:
-        """Start without a span."""
         self._spans: dict[int, list[tuple[int, int, int]]] = {}
 
     def add(self, span: Span, place: int) -> None:

@@ -9,17 +9,15 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from gpureport.columns import IntArray
-from gpureport.data_quality import CLOCK_SET_BACK
+from gpureport.columns import BoolArray, IntArray
+from gpureport.data_quality import CLOCK_SET_BACK, gap_seconds
 from gpureport.importers.ordering import repeated_stretches
-from gpureport.importers.recorders import interleaved_writers, writer_streams
 from gpureport.importers.timebase import dst_set_back
 from gpureport.importers.timebase.row_order import RowOrder, split_at, stamps_before_gap
-from gpureport.importers.timebase.time_index import TimeIndex
+from gpureport.importers.timebase.time_index import CoveredTime, TimeIndex
 
 DAYLIGHT_SAVING = "daylight saving"
 RESTARTED = "log restarted"
-COPY, TORN_ROW = 0, -1
 _SERVER = 1_000 * 1_000_000
 """ntpd never steps a clock further than this (its panic threshold).
 
@@ -44,6 +42,15 @@ _LONGER = 2
 back to the beginning of the log goes on for longer (pragmatic)."""
 _TOO_OFTEN, _SOME = 0.2, 10
 """A log in which more rows than this share, and than these, run back is not sorted by time at all (pragmatic)."""
+_OVERLAP = 0.1
+"""Share of the rows after the first reversal that lie in time already covered: about a third in a genuine log of two
+writers, half in theory; what a time server sets back is far less (pragmatic)."""
+_MANY = 4
+"""Reversals with such an overlap that need no torn lines to be believed (pragmatic)."""
+_LEAP = 3
+"""Intervals up to which a writer goes on after its last row; a longer one is a leap forward (pragmatic)."""
+_SCATTERED = 5_000
+"""Stretches of time beyond which rows are shuffled, and looking further would take for ever (pragmatic)."""
 _TURNED = 3
 """Where rows fall more often than so many times for each that rises, the log has its newest row first; where two or
 three processes write a row each in turn, it is twice at most (pragmatic)."""
@@ -66,17 +73,16 @@ class RowTimes:
 
     Attributes:
         times: time of each row, in microseconds; rows of a device are not in its order where recordings are not.
-        writers: which process wrote each row, from 1; COPY for a row that repeats an earlier one, TORN_ROW for one
-            that two of them wrote.
+        copies: rows that repeat an earlier one.
         steps: reversals that are no copy's and no writer's.
-        torn: damaged lines where writers alternate.
+        several: whether several processes wrote the log, each over the time of the others.
         shuffled: reversals of a log in which they are too many to say why.
     """
 
     times: IntArray
-    writers: IntArray
+    copies: BoolArray
     steps: list[BackwardStep] = field(default_factory=list)
-    torn: int = 0
+    several: bool = False
     shuffled: int = 0
 
 
@@ -88,7 +94,7 @@ def place_rows(track: RowOrder, zone: ZoneInfo | None) -> RowTimes:
         zone: zone of the stamps, None when unknown; with one, the times are UTC.
     """
     if not len(track):
-        return RowTimes(track.stamps, track.stamps)
+        return RowTimes(track.stamps, _none(track))
     differences = track.differences()
     falls, rises = int((differences < 0).sum()), int((differences > 0).sum())
     if falls > max(_TURNED * rises, _SOME):
@@ -101,7 +107,7 @@ def place_rows(track: RowOrder, zone: ZoneInfo | None) -> RowTimes:
 def _turn_round(verdict: RowTimes, shuffled: int) -> RowTimes:
     """Return what is true of a log with its newest row first that was judged from the last row to the first."""
     steps = [replace(step, row=len(verdict.times) - 1 - step.row) for step in reversed(verdict.steps)]
-    return replace(verdict, times=verdict.times[::-1], writers=verdict.writers[::-1], steps=steps, shuffled=shuffled)
+    return replace(verdict, times=verdict.times[::-1], copies=verdict.copies[::-1], steps=steps, shuffled=shuffled)
 
 
 def _place_by_one_clock(track: RowOrder, cuts: IntArray, pace: int, zone: ZoneInfo | None) -> RowTimes:
@@ -117,53 +123,76 @@ def _place_by_one_clock(track: RowOrder, cuts: IntArray, pace: int, zone: ZoneIn
         steps += _steps_of_segment(track, before, (cut, len(track)), shift, DAYLIGHT_SAVING)
     kept = np.flatnonzero(~copied)
     rest = _place_without_copies(track.select(~copied).with_stamps(times[kept]), pace)
-    whole, writer = times.copy(), np.zeros(len(track), dtype=np.int64)
-    whole[kept], writer[kept] = rest.times, rest.writers
+    whole = times.copy()
+    whole[kept] = rest.times
     steps += [replace(step, row=int(kept[step.row])) for step in rest.steps]
-    return RowTimes(whole, writer, sorted(steps, key=lambda step: step.row), rest.torn, rest.shuffled)
+    return RowTimes(whole, copied, sorted(steps, key=lambda step: step.row), rest.several, rest.shuffled)
 
 
 def _place_by_device(track: RowOrder, zone: ZoneInfo | None) -> RowTimes:
     """Judge devices one by one, because each has a clock of its own."""
-    times, writer = track.stamps.copy(), np.ones(len(track), dtype=np.int64)
+    times, copies = track.stamps.copy(), _none(track)
+    several = False
     steps: list[BackwardStep] = []
     shuffled = 0
     order = np.argsort(track.devices, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(track.devices[order])) + 1):
         verdict = place_rows(track.select(rows), zone)
-        times[rows], writer[rows] = verdict.times, verdict.writers
+        times[rows], copies[rows] = verdict.times, verdict.copies
         steps += [replace(step, row=int(rows[step.row])) for step in verdict.steps]
+        several |= verdict.several
         shuffled += verdict.shuffled
-    return RowTimes(times, writer, steps, shuffled=shuffled)
+    return RowTimes(times, copies, steps, several, shuffled)
 
 
 def _place_without_copies(track: RowOrder, pace: int) -> RowTimes:
     """Return where rows belong that are no copies, daylight saving set aside."""
     cuts = track.reversals(pace)
-    ones = np.ones(len(track), dtype=np.int64)
+    none = _none(track)
     if cuts is None or not len(cuts):
-        return RowTimes(track.hold_jitter(ones), ones)
-    together = (
-        _place_by_writer(track, cuts, pace) if pace and interleaved_writers.are_interleaved(track, cuts, pace) else None
-    )
-    if together is not None:
-        return together
+        return RowTimes(track.hold_jitter(np.ones(len(track), dtype=np.int64)), none)
+    if pace and _are_interleaved(track, cuts, pace):
+        return RowTimes(track.stamps, none, several=True)
     if len(cuts) > max(_TOO_OFTEN * len(track), _SOME):
-        return RowTimes(track.stamps, ones, shuffled=len(cuts))
+        return RowTimes(track.stamps, none, shuffled=len(cuts))
     return _place_segments(track, cuts, pace)
 
 
-def _place_by_writer(track: RowOrder, cuts: IntArray, pace: int) -> RowTimes | None:
-    """Return who wrote each row and when, None where streams are one writer's."""
-    numbers = writer_streams.split_streams(track, cuts, pace)
-    if numbers is None or not interleaved_writers.is_plausible(track, cuts, numbers):
-        return None
-    found = interleaved_writers.number_writers(track, numbers)
-    if found.max() <= 1:
-        return None
-    torn, damaged = interleaved_writers.find_torn_rows(track, found)
-    found[torn] = TORN_ROW
-    return RowTimes(track.hold_jitter(numbers), found, torn=damaged)
+def _none(track: RowOrder) -> BoolArray:
+    return np.zeros(len(track), dtype=bool)
+
+
+def _are_interleaved(track: RowOrder, cuts: IntArray, pace: int) -> bool:
+    """Return whether several processes wrote the log in turn, each a block of rows over the time of the others."""
+    torn = 2 * int(track.after_line_gaps()[cuts].sum()) >= len(cuts)
+    believed = torn or (len(cuts) >= _MANY and _go_on(track, cuts, pace))
+    return believed and _overlap(track, cuts, pace) >= _OVERLAP
+
+
+def _go_on(track: RowOrder, cuts: IntArray, pace: int) -> bool:
+    """Return whether at most reversals a stretch goes on where an earlier one stopped, unlike a clock set back."""
+    leaps = np.flatnonzero(track.differences() > _LEAP * pace)
+    ends = np.sort(track.stamps[np.concatenate([cuts, leaps]) - 1])
+    starts = track.stamps[cuts]
+    places = np.searchsorted(ends, starts)
+    near = (places > 0) & (starts - ends[places - 1] <= _LEAP * pace)
+    return 2 * int(near.sum()) >= len(cuts)
+
+
+def _overlap(track: RowOrder, cuts: IntArray, pace: int) -> float:
+    """Return the share of the rows after the first reversal that lie in time that earlier segments cover."""
+    limit = gap_seconds(pace / 1e6) * 1e6
+    covered = CoveredTime()
+    inside = 0
+    for start, end in split_at(cuts, len(track)):
+        times = np.sort(track.stamps[start:end])
+        if len(covered) > _SCATTERED:
+            return 0.0
+        inside += covered.count_within(times)
+        gaps = np.flatnonzero(np.diff(times) > limit) + 1
+        for first, last in split_at(gaps, len(times)):
+            covered.add(int(times[first]), int(times[last - 1]))
+    return inside / (len(track) - int(cuts[0]))
 
 
 def _place_segments(track: RowOrder, cuts: IntArray, pace: int) -> RowTimes:
@@ -176,7 +205,7 @@ def _place_segments(track: RowOrder, cuts: IntArray, pace: int) -> RowTimes:
     steps: list[BackwardStep] = []
     shift = 0
     earlier = TimeIndex()
-    writer = np.ones(len(track), dtype=np.int64)
+    several = False
     segments = split_at(cuts, len(track))
     for (begin, start), (_, end) in pairwise(segments):
         earlier.add(track.stamps[begin:start])
@@ -188,7 +217,7 @@ def _place_segments(track: RowOrder, cuts: IntArray, pace: int) -> RowTimes:
         begins_again &= end - start <= _LONGER * start
         candidate = (separate or begins_again) and not zoned
         if candidate and _is_second_recorder(earlier, track.stamps[:start], track.stamps[start:end]):
-            writer[start:end], shift = writer.max() + 1, 0
+            several, shift = True, 0
             continue
         if separate and _is_restart(
             earlier, start, stamps_before_gap(track.stamps[start:end], pace), line_gap=line_gap
@@ -200,7 +229,7 @@ def _place_segments(track: RowOrder, cuts: IntArray, pace: int) -> RowTimes:
             cause, shift = CLOCK_SET_BACK, int(times[last]) + pace - int(track.stamps[start])
         times[start:end] += shift
         steps += _steps_of_segment(track, before, (start, end), shift, cause)
-    return RowTimes(times, writer, steps)
+    return RowTimes(times, _none(track), steps, several)
 
 
 def _is_second_recorder(earlier: TimeIndex, before: IntArray, own: IntArray) -> bool:

@@ -8,29 +8,22 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 
-from gpureport.columns import FloatArray
-from gpureport.importers.devices.column_values import Values
 from gpureport.importers.note_text import format_count
-from gpureport.importers.ordering.backward_clocks import COPY, RESTARTED, RowTimes, place_rows
+from gpureport.importers.ordering.backward_clocks import RESTARTED, RowTimes, place_rows
 from gpureport.importers.ordering.placement_plan import PlacementPlan
 from gpureport.importers.ordering.row_keys import Keys, hash_texts, mix_bits
 from gpureport.importers.ordering.row_placement import AssignedRows
-from gpureport.importers.recorders.same_gpu import METRICS, Agreement, compare_writers
 from gpureport.importers.timebase.row_order import RowOrder
 
-_COLUMNS = 4 + len(METRICS)
+_COLUMNS = 4
 _WRITERS = {
-    Agreement.SAME: "They watched the same GPUs, so their rows were merged in the order of time.",
-    Agreement.DIFFERENT: (
-        "What they read at the same time differs, so the GPUs of each are kept apart, and GPU-hours count them once "
-        "for each."
-    ),
-    Agreement.UNKNOWN: (
-        "The log does not show whether they watched the same GPUs, so checks that depend on that are skipped. "
-        "Add uuid to the query."
+    True: "They watched the same GPUs, so their rows were put in the order of time.",
+    False: (
+        "The rows were put in the order of time; the log does not show whether they are of the same GPUs, so checks "
+        "that depend on that are skipped. Give every process a file of its own."
     ),
 }
-"""What a reader must know of several writers."""
+"""What a reader must know of several writers, by whether rows of one device are one GPU's."""
 
 
 def survey_log(parts: Iterable[AssignedRows], zone: ZoneInfo | None, sure: Callable[[], bool]) -> PlacementPlan:
@@ -46,21 +39,17 @@ def survey_log(parts: Iterable[AssignedRows], zone: ZoneInfo | None, sure: Calla
     for part in parts:
         ids = part.ids
         rows = part.devices >= 0
-        values = [_floats(part.data.get(name), len(rows))[rows] for name in METRICS]
-        columns = (part.lines[rows], part.stamps[rows], part.devices[rows], _keys(part)[rows], *values)
+        columns = (part.lines[rows], part.stamps[rows], part.devices[rows], _keys(part)[rows])
         for held, column in zip(kept, columns, strict=True):
             held.append(column)
-    lines, stamps, devices, keys, *values = (_joined(held) for held in kept)
+    lines, stamps, devices, keys = (_joined(held) for held in kept)
     if (lines[1:] < lines[:-1]).any():
         order = np.argsort(lines, kind="stable")
-        lines, stamps, devices, keys, *values = (column[order] for column in (lines, stamps, devices, keys, *values))
+        lines, stamps, devices, keys = (column[order] for column in (lines, stamps, devices, keys))
     track = RowOrder(lines, stamps, devices, keys)
     verdict = place_rows(track, zone)
-    agreement = Agreement.SAME
-    if verdict.writers.max() > 1 and not sure():
-        metrics = dict(zip(METRICS, values, strict=True))
-        agreement = compare_writers(verdict.times, track.devices, verdict.writers, metrics, track.pace())
-    return PlacementPlan(track, verdict, ids, agreement, tuple(_notes(verdict, agreement)))
+    mixed = verdict.several and not sure()
+    return PlacementPlan(track, verdict, ids, mixed, tuple(_notes(verdict, mixed=mixed)))
 
 
 def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
@@ -68,12 +57,6 @@ def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     whole = np.concatenate(parts)
     parts.clear()
     return whole
-
-
-def _floats(values: Values | None, length: int) -> FloatArray:
-    if values is None:
-        return np.full(length, np.nan, dtype=np.float32)
-    return np.where(values.valid, values.data, np.nan).astype(np.float32)
 
 
 def _keys(part: AssignedRows) -> Keys:
@@ -89,9 +72,9 @@ def _keys(part: AssignedRows) -> Keys:
     return keys
 
 
-def _notes(verdict: RowTimes, agreement: Agreement) -> Iterable[str]:
+def _notes(verdict: RowTimes, *, mixed: bool) -> Iterable[str]:
     """Yield what a reader must know of the order of a log."""
-    copies = int((verdict.writers == COPY).sum())
+    copies = int(verdict.copies.sum())
     if copies:
         yield (
             f"{format_count(copies, 'row')} {'says' if copies == 1 else 'say'} again what earlier ones say, the same "
@@ -101,8 +84,5 @@ def _notes(verdict: RowTimes, agreement: Agreement) -> Iterable[str]:
         yield "The log holds recordings out of the order of time: rows keep their stamps and were put in order."
     if verdict.shuffled:
         yield f"Stamps run backwards {verdict.shuffled:,} times, too often for a clock: rows were put in order by them."
-    count = int(verdict.writers.max(initial=0))
-    if count > 1:
-        rows = ", ".join(f"{n:,}" for n in np.bincount(verdict.writers[verdict.writers > 0])[1:].tolist())
-        torn = f"; lines where they meet that are no whole rows: {verdict.torn:,}" if verdict.torn else ""
-        yield f"{count} writers wrote to the log at once ({rows} rows){torn}. {_WRITERS[agreement]}"
+    if verdict.several:
+        yield f"Several writers wrote to the log at once. {_WRITERS[not mixed]}"

@@ -136,7 +136,6 @@ class Outcome:
         span: first and last time, in microseconds.
         intervals: median seconds between samples, by device id.
         columns: headings of a table, and the metric or attribute that each became.
-        renamed: device ids of batches handed on early, and what the devices are called in the end.
         timezone: zone the source itself states, so that its times are UTC; None where it states none.
         tags: what the source says of the whole run, by the names of `label_tags`.
     """
@@ -145,7 +144,6 @@ class Outcome:
     quality: Quality
     span: tuple[int, int]
     intervals: dict[str, float] = field(default_factory=dict)
-    renamed: dict[str, str] = field(default_factory=dict)
     columns: tuple[tuple[str, str], ...] = ()
     timezone: str | None = None
     tags: tuple[tuple[str, str], ...] = ()

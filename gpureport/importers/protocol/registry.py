@@ -36,13 +36,11 @@ class Registry(Sequence[T], Generic[T]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[T]: ...
     def __getitem__(self, index: int | slice) -> T | Sequence[T]:
-        """Load an importer."""
         if isinstance(index, slice):
             return Registry[T](*self._names[index])
         return cast("T", _load(self._names[index]))
 
     def __len__(self) -> int:
-        """Return how many there are."""
         return len(self._names)
 
 

@@ -87,7 +87,6 @@ class TrainingFiles:
     """What the training loop wrote of its metrics; a file found beside the log is left out where it cannot be read."""
 
     def __init__(self, given: Sequence[TrainingFile]) -> None:
-        """Prepare to read; nothing is read yet."""
         self._files = [(each, RawFile(each.path)) for each in given]
         self._unused: dict[str, str] = {}
         self._read: list[Training] = []

@@ -145,7 +145,7 @@ class Reading:
         """Yield tables of one device each.
 
         Rows of a device come in time order, unless its log has them in another; `series_table.sort_by_time` puts them
-        right. `renamed` says of which devices the id is another one in the end.
+        right.
 
         Raises:
             SourceError: when a source holds nothing usable, changes meanwhile, or has rejected lines and reading is
@@ -284,12 +284,6 @@ class Reading:
         """Return headings of its tables, and the metric or attribute that each became, after the last batch."""
         return tuple(dict.fromkeys(column for each in self._extractions for column in each.outcome().columns))
 
-    def renamed(self) -> dict[str, str]:
-        """Return by their old ids the devices whose batches were handed on under another one, after the last batch."""
-        if self._companions:
-            return {}
-        return {old: new for each in self._extractions for old, new in each.outcome().renamed.items()}
-
     def training(self) -> "pa.Table":
         """Return the training metrics, after the last batch; empty when there are none."""
         tables = self._training.tables() if self._training else []
@@ -298,8 +292,8 @@ class Reading:
     def recording(self) -> Recording:
         """Read the whole run into memory."""
         batches = list(self.batches())
-        renamed, run = self.renamed(), self.run()
-        series = collect_series(batches, renamed, [device.id for device in run.devices])
+        run = self.run()
+        series = collect_series(batches, [device.id for device in run.devices])
         return Recording(run=run, series=series, training=self.training())
 
 

@@ -246,7 +246,3 @@ class CutReading:
     def columns(self) -> tuple[tuple[str, str], ...]:
         """Return headings of its tables, and the metric or attribute that each became."""
         return self._reading.columns()
-
-    def renamed(self) -> dict[str, str]:
-        """Return nothing: devices have their ids in the end already."""
-        return {}

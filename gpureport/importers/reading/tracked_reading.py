@@ -129,10 +129,6 @@ class TrackedReading:
         """Return nothing: a tracker names its metrics."""
         return ()
 
-    def renamed(self) -> dict[str, str]:
-        """Return nothing: no device has another id in the end."""
-        return {}
-
     def recording(self) -> Recording:
         """Read the whole run into memory."""
         run = self.run()

@@ -1,5 +1,4 @@
-"""Several processes or machines that wrote into one log, told apart.
+"""Several processes or machines that wrote into one log: whether they watched the same GPUs, and damaged names.
 
 Imports `devices` and `timebase`.
-A new sign that tells writers apart goes here.
 """

@@ -76,33 +76,6 @@ class Series:
     values: dict[str, FloatArray]
 
 
-def compare_writers(
-    times: IntArray, devices: IntArray, writers: IntArray, values: dict[str, FloatArray], pace: int
-) -> Agreement:
-    """Return whether all that wrote to one log watched the same GPUs.
-
-    Args:
-        times: time of each row, in microseconds.
-        devices: device of each row.
-        writers: writer of each row, from 1; less for a row that is left out.
-        values: those of each of METRICS, NaN where there is none.
-        pace: interval of the log, in microseconds.
-    """
-
-    def series(device: int, writer: int) -> Series:
-        rows = np.flatnonzero((devices == device) & (writers == writer))
-        rows = rows[np.argsort(times[rows], kind="stable")]
-        return Series(times=times[rows], values={name: column[rows] for name, column in values.items()})
-
-    first, *others = np.unique(writers[writers > 0]).tolist()
-    numbers = np.unique(devices).tolist()
-    verdicts = {
-        combine_verdicts(compare_series(series(device, first), series(device, writer), pace) for device in numbers)
-        for writer in others
-    }
-    return verdicts.pop() if len(verdicts) == 1 else Agreement.UNKNOWN
-
-
 def combine_verdicts(verdicts: Iterable[Agreement]) -> Agreement:
     """Return what two recorders watched by what is known of each GPU: one GPU tells for all."""
     known = set(verdicts)

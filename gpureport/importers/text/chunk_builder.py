@@ -16,7 +16,6 @@ class ChunkBuilder:
     """Rows, other lines and notes since the last chunk."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._records: list[Record] = []
         self._other_lines: list[NonDataLine] = []
         self._continued = 0

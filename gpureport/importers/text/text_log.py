@@ -291,7 +291,6 @@ class FormExtraction:
             quality=quality,
             span=(min(clock.first or 0 for clock in clocks), max(clock.last or 0 for clock in clocks)),
             intervals={clock.device: clock.interval for clock in clocks if clock.interval is not None},
-            renamed={} if plan is None else plan.renamed(),
             timezone=self._form.zone if self._stamped else None,
             tags=tuple(self._tags.items()),
         )

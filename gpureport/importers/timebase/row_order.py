@@ -32,7 +32,6 @@ class RowOrder:
     keys: npt.NDArray[np.uint64]
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.lines)
 
     def select(self, rows: BoolArray | IntArray) -> "RowOrder":

@@ -11,7 +11,6 @@ class TimeIndex:
     """All stamps so far, in sorted runs each at most half as long as the one before it."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._runs: list[IntArray] = []
         self._bounds: list[tuple[int, int]] = []
 
@@ -48,12 +47,10 @@ class CoveredTime:
     """The time ranges so far; overlapping ones are merged."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._starts: list[int] = []
         self._ends: list[int] = []
 
     def __len__(self) -> int:
-        """Return the number of ranges."""
         return len(self._starts)
 
     def add(self, start: int, end: int) -> None:

@@ -176,7 +176,6 @@ class CellReader:
     """Reads whole columns and remembers what each distinct text meant."""
 
     def __init__(self) -> None:
-        """Start with nothing remembered."""
         self._known: dict[Column, dict[str, Value | Absent | None]] = {}
 
     def decode(self, column: Column, cells: Any) -> Decoded:  # noqa: ANN401 - the stubs give dictionary arrays two parameters Arrow has not

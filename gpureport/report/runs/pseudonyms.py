@@ -13,7 +13,6 @@ class HostNumbers:
     """Gives each machine a number in the order in which it is met, the same with and without its domain."""
 
     def __init__(self) -> None:
-        """Know none."""
         self._numbers: dict[str, int] = {}
         self._namesakes: dict[str, list[str]] = {}
 
@@ -35,7 +34,6 @@ class DistinctTexts:
     """Keeps texts distinct whose names are hidden."""
 
     def __init__(self) -> None:
-        """Know none."""
         self._shown: dict[tuple[str, str], str] = {}
         self._taken: set[tuple[str, str]] = set()
         self._candidates: dict[tuple[str, str], Iterator[str]] = {}

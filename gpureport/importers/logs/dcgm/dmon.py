@@ -49,7 +49,6 @@ class DmonForm:
     averaged = False
 
     def __init__(self) -> None:
-        """Start before any heading."""
         self.zone: str | None = None
         self._tags: list[str] = []
         self._starts: list[int] = []

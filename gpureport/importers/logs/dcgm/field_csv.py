@@ -44,7 +44,6 @@ class FieldCsvForm:
     averaged = False
 
     def __init__(self) -> None:
-        """Start before any header."""
         self.zone: str | None = None
         self._table: FieldTable | None = None
         self._node: str | None = None

@@ -82,7 +82,6 @@ class HostExtraction(FormExtraction):
     """One host log being read by a form."""
 
     def __init__(self, file: RawFile, options: ReadOptions, form: type[HostForm]) -> None:
-        """Prepare to read; nothing is read yet."""
         super().__init__(file, ReadOptions(tz=options.tz), partial(form, options.around))
 
     def _nothing(self) -> CodedProblem:

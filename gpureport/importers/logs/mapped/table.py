@@ -70,7 +70,6 @@ class MappedForm:
     averaged = False
 
     def __init__(self, mapping: Mapping) -> None:
-        """Start before any header."""
         self.zone: str | None = None
         self._map = mapping
         self._delimiter = mapping.delimiter

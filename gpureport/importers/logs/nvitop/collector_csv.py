@@ -100,7 +100,6 @@ class NvitopForm:
     averaged = False
 
     def __init__(self) -> None:
-        """Start before any header."""
         self.zone: str | None = None
         self._layout: Layout | None = None
         self._windows = Windows()

@@ -68,7 +68,6 @@ class Points:
     _known: dict[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        """Return how many there are."""
         return len(self._values)
 
     def add(self, at: PointTime, number: int | None, values: Mapping[str, float]) -> bool:

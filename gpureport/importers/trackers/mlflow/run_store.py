@@ -90,7 +90,6 @@ class MetricSeries:
     torn: int = 0
 
     def __len__(self) -> int:
-        """Return the number of points."""
         return len(self.times)
 
 

@@ -106,7 +106,6 @@ class HostExtraction:
     """One host CSV being read."""
 
     def __init__(self, file: RawFile, options: ReadOptions) -> None:
-        """Prepare to read; nothing is read yet."""
         self._file = file
         self._tally = Tally()
         self._zone = zones.load_zone(options.tz) if options.tz else None

@@ -40,7 +40,6 @@ class Objects:
     """Takes a log apart into objects that begin with their time, and what stands between them."""
 
     def __init__(self) -> None:
-        """Start at the first line."""
         self._text, self._line = "", 1
 
     def parse(self, log: Iterable[Piece]) -> Iterator[Found]:

@@ -68,7 +68,6 @@ class Blocks:
     """Cuts the pieces of a log where another form begins."""
 
     def __init__(self) -> None:
-        """Start outside of any block."""
         self._blocks = 0
         self._number = 0
         self._form: type[BlockForm] | None = None

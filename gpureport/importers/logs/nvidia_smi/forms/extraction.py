@@ -31,7 +31,6 @@ class MixedFormsExtraction(FormExtraction):
     """One log of one or several forms being read."""
 
     def __init__(self, file: RawFile, options: ReadOptions) -> None:
-        """Prepare to read; nothing is read yet."""
         self._mixed = MixedForms()
         super().__init__(file, options, MixedForms)
         self._form = self._mixed

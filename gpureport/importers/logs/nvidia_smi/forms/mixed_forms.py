@@ -38,7 +38,6 @@ class MixedForms:
     name: ClassVar[str] = "nvidia-smi"
 
     def __init__(self) -> None:
-        """Start before the first line."""
         self.zone: str | None = None
         self.averaged = False
         self.rows = Counter[str]()

@@ -25,7 +25,6 @@ class QueryCsv:
     zone: str | None = None
 
     def __init__(self) -> None:
-        """Start before any header."""
         self.averaged = False
         self._parser = Parser(QueryGpuDialect())
         self._layout: Layout | None = None

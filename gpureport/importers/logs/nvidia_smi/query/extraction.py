@@ -64,7 +64,6 @@ class QueryGpuExtraction:
     """One log being read."""
 
     def __init__(self, file: RawFile, options: ReadOptions) -> None:
-        """Prepare to read; nothing is read yet."""
         self._file = file
         self._options = options
         self._tally = Tally()
@@ -229,7 +228,6 @@ class QueryGpuExtraction:
             quality=self._mark_times(replace(quality, log_events=self._messages.events() if self._messages else ())),
             span=(min(clock.first or 0 for clock in clocks), max(clock.last or 0 for clock in clocks)),
             intervals={clock.device: clock.interval for clock in clocks if clock.interval is not None},
-            renamed={} if plan is None else plan.renamed(),
             columns=self._columns.metrics(),
             timezone="UTC" if self._absolute else None,
         )

@@ -59,7 +59,6 @@ class RestStore:
     kind: ClassVar[str] = "server"
 
     def __init__(self, transport: Transport) -> None:
-        """Take the transport to it."""
         self.transport = transport
         self.where = transport.where
 

@@ -48,7 +48,6 @@ class PointCollector:
     """Points of series of numbers, gathered from row groups in their order."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self.timeless = 0
         self._parts: dict[str, list[Series]] = {}
 

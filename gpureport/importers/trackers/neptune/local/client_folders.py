@@ -98,7 +98,6 @@ class LocalRun:
 
 class _ProcessFolder:
     def __init__(self, folder: Path, root: Path) -> None:
-        """Take the folder, and the one in which all its files must lie; nothing is read yet."""
         self.folder = folder
         self._root = root
 

@@ -39,7 +39,6 @@ class ScaleRun:
     """One run in a database of its own."""
 
     def __init__(self, path: Path, root: Path) -> None:
-        """Take the file, and the folder that it must lie in; nothing is read yet."""
         self._path = path
         self._root = root
 

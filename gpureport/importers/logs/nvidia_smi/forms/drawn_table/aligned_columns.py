@@ -78,7 +78,6 @@ class AlignedLines:
         )
 
     def __len__(self) -> int:
-        """Return the number of lines."""
         return len(self.ends)
 
     def line(self, place: int) -> bytes:

@@ -38,7 +38,6 @@ class Tables:
     name: ClassVar[str] = "plain nvidia-smi"
 
     def __init__(self) -> None:
-        """Start before the first table."""
         self.zone: str | None = None
         self.averaged = False
         self._above = NOWHERE

@@ -47,15 +47,12 @@ class TableLines:
         return cls(raw, bytes(map(_shape, raw)))
 
     def __add__(self, other: "TableLines") -> "TableLines":
-        """Return these lines and others below them."""
         return TableLines(self.raw + other.raw, self.shapes + other.shapes)
 
     def __getitem__(self, part: slice) -> "TableLines":
-        """Return some of the lines."""
         return TableLines(self.raw[part], self.shapes[part])
 
     def __len__(self) -> int:
-        """Return how many lines there are."""
         return len(self.raw)
 
     def text(self, line: int) -> str:

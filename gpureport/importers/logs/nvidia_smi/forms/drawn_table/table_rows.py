@@ -58,7 +58,6 @@ class TableRows:
     """
 
     def __init__(self, lines: TableLines) -> None:
-        """Read them."""
         self._lines = lines
         begins = lines.gpus()
         first = set(begins)

@@ -28,7 +28,6 @@ class DocumentReader:
     """
 
     def __init__(self) -> None:
-        """Start before the first document."""
         self.head: Document | None = None
         self.continued = 0
         self._sections = Sections()

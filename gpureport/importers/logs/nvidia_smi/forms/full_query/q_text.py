@@ -40,7 +40,6 @@ class QueryText:
     name: ClassVar[str] = "nvidia-smi -q"
 
     def __init__(self) -> None:
-        """Start before the first document."""
         self.zone: str | None = None
         self.averaged = False
         self._documents = DocumentReader()

@@ -48,7 +48,6 @@ class QueryXml:
     name: ClassVar[str] = "nvidia-smi -q -x"
 
     def __init__(self) -> None:
-        """Start before the first document."""
         self.zone: str | None = None
         self.averaged = False
         self._documents = DocumentReader()

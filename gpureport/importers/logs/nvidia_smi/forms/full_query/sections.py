@@ -94,7 +94,6 @@ class Sections:
     """
 
     def __init__(self) -> None:
-        """Start with nothing read."""
         self.absent: Counter[tuple[str, str]] = Counter()
         self.silent: dict[str, None] = {}
         self.averaged = False

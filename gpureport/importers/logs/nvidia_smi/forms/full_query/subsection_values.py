@@ -26,7 +26,6 @@ class SubsectionReader:
     """Reads what passages mean, and remembers it of paths and texts."""
 
     def __init__(self) -> None:
-        """Start with nothing read."""
         self._columns: dict[str, Column | None] = {}
         self._extras: set[str] = set()
         self._known: dict[tuple[str, str], _Meant] = {}

@@ -89,7 +89,6 @@ class SubsectionCache:
     """Remembers passages by their text, in bounded memory."""
 
     def __init__(self) -> None:
-        """Start with nothing remembered."""
         self._known: dict[bytes, Subsection] = {}
         self._bytes = 0
         self.get = self._known.get

@@ -41,7 +41,6 @@ class ComputeApps:
     averaged: bool = False
 
     def __init__(self) -> None:
-        """Start before any header."""
         self._names: list[str] = []
         self._unit = ""
 

@@ -61,7 +61,6 @@ class Dmon:
     averaged: bool = False
 
     def __init__(self) -> None:
-        """Start before any heading."""
         self._tables = TableReader()
         self._heading = self._before = _Heading()
         self._clock = day_clock.DayClock()

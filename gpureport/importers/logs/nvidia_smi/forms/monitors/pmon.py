@@ -31,7 +31,6 @@ class Pmon:
     averaged: bool = False
 
     def __init__(self) -> None:
-        """Start before any heading."""
         self._names: list[str] = []
         self._comma = False
         self._clock = day_clock.DayClock()

@@ -24,18 +24,15 @@ class TickPositions:
 
     Attributes:
         fitting: ticks so far that hold the usual number of rows.
-        unfitting: ticks so far that do not.
     """
 
     def __init__(self, ticks: Ticks) -> None:
-        """Start before the first row."""
         self._size, self._gap = ticks.size, ticks.gap
         self._last: int | None = None
         self._pending = 0
         self._too_long = False
         self._rows = 0
         self.fitting = 0
-        self.unfitting = 0
 
     @property
     def pending(self) -> int:
@@ -62,7 +59,6 @@ class TickPositions:
     def finish(self) -> IntArray:
         """Return the positions of the rows still held back, when no row follows."""
         if self._gap is None:
-            self.unfitting += int(self._rows % self._size > 0)
             return _NONE
         sizes = np.array([self._pending] if self._pending else [], dtype=np.int64)
         self._pending = 0
@@ -99,14 +95,12 @@ class TickPositions:
 
     def _close(self) -> None:
         """Count the open tick if its rows were left out before it ended."""
-        self.unfitting += int(self._too_long)
         self._too_long = False
 
     def _positions(self, sizes: IntArray) -> IntArray:
         """Return the positions of the rows of complete ticks, and count these."""
         fits = sizes == self._size
         self.fitting += int(fits.sum())
-        self.unfitting += int((~fits).sum())
         places = np.arange(int(sizes.sum()), dtype=np.int64) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         return np.where(np.repeat(fits, sizes), places, LEFT_OUT)
 
