@@ -29,15 +29,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests with real parts as slow, but for smoke tests; they begin, so that at the end no process waits."""
+    """Mark tests with real parts as slow; they begin, so that at the end no process waits."""
     for item in items:
         missing = [name for name in _list_needs(item) if find_spec(name) is None]
         if missing:
             item.add_marker(pytest.mark.skip(reason=f"needs {', '.join(missing)}"))
     real = {item for item in items if any(item.get_closest_marker(name) for name in _LONG)}
     for item in real:
-        if not item.get_closest_marker("smoke"):
-            item.add_marker("slow")
+        item.add_marker("slow")
     items.sort(key=lambda item: item not in real)
 
 

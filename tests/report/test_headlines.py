@@ -234,10 +234,9 @@ def test_at_most_two_doubts_stand_before_all_else() -> None:
         device="gpu:0", at=testing.at(60), step_seconds=-600.0, shift_seconds=600.0, cause="clock set back"
     )
     several = []
-    for label in "ab":
+    for label, amount in (("a", 600.0), ("b", 100.0)):
         made = testing.with_quality(*step(label), unfinished=True, clock_steps=(step_back,))
-        devices = tuple(replace(gpu, uuid=f"GPU-{gpu.index}") for gpu in made.run.devices)
-        several.append(runs.with_run(made, devices=devices))
+        several.append(runs.with_run(made, work=testing.Work(amount=amount, unit="steps")))
     verdict = page_of(*several)["verdict"]
     assert (verdict["doubts"], verdict["further_doubts"]) == (2, 1)
     assert page_of(run())["verdict"]["doubts"] == 0
