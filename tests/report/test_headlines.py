@@ -234,9 +234,10 @@ def test_at_most_two_doubts_stand_before_all_else() -> None:
         device="gpu:0", at=testing.at(60), step_seconds=-600.0, shift_seconds=600.0, cause="clock set back"
     )
     several = []
-    for label, amount in (("a", 600.0), ("b", 100.0)):
+    once = testing.Work(amount=600.0, unit="steps", is_common=True)
+    for label, amount in (("a", "600"), ("b", "100")):
         made = testing.with_quality(*step(label), unfinished=True, clock_steps=(step_back,))
-        several.append(runs.with_run(made, work=testing.Work(amount=amount, unit="steps")))
+        several.append(runs.with_run(made, work=once, params=(("max_steps", amount),)))
     verdict = page_of(*several)["verdict"]
     assert (verdict["doubts"], verdict["further_doubts"]) == (2, 1)
     assert page_of(run())["verdict"]["doubts"] == 0
