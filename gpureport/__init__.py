@@ -19,7 +19,7 @@ __all__ = ["Analysis", "Comparison", "Recording", "__version__", "analyze", "com
 class _Package(ModuleType):
     """The package, whose function `report` stays when the package of the same name is imported."""
 
-    def __setattr__(self, name: str, value: Any) -> None:  # noqa: ANN401 - any attribute
+    def __setattr__(self, name: str, value: Any) -> None:
         if name != "report":
             super().__setattr__(name, value)
 
@@ -27,7 +27,7 @@ class _Package(ModuleType):
 sys.modules[__name__].__class__ = _Package
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - a function or a class
+def __getattr__(name: str) -> Any:
     """Load the API when it is used: it needs NumPy and pyarrow, which `import gpureport` must not load."""
     if name not in __all__:
         msg = f"module {__name__!r} has no attribute {name!r}"

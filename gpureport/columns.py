@@ -31,7 +31,7 @@ _GUESSED = 63
 """Values from which a median is guessed first."""
 
 
-def _bits(buffer: Any, offset: int, length: int) -> BoolArray:  # noqa: ANN401 - the stubs do not let buffers be read
+def _bits(buffer: Any, offset: int, length: int) -> BoolArray:
     if buffer is None:
         return np.ones(length, dtype=np.bool_)
     packed = np.frombuffer(buffer, dtype=np.uint8)
@@ -97,7 +97,7 @@ def _constant(array: "pa.Array[Any]") -> bool:
     return bool(first == values[-1] and first == values[len(values) // 2] and (values == first).all())
 
 
-def _whole(parts: list[npt.NDArray[Any]], kind: Any) -> npt.NDArray[Any]:  # noqa: ANN401 - any type NumPy takes
+def _whole(parts: list[npt.NDArray[Any]], kind: Any) -> npt.NDArray[Any]:
     """Return arrays one behind the other; a single one as it is."""
     if len(parts) == 1:
         return parts[0]
@@ -126,7 +126,7 @@ def present(codes: npt.NDArray[Any]) -> list[int]:
     return np.flatnonzero(np.bincount(codes[codes >= 0])).tolist() if len(codes) else []
 
 
-def repeat_value(value: Any, length: int) -> npt.NDArray[Any]:  # noqa: ANN401 - any scalar
+def repeat_value(value: Any, length: int) -> npt.NDArray[Any]:
     """Return an array of one value that takes no memory and cannot be written to."""
     # what `np.broadcast_to` returns, in a tenth of its time
     one = np.asarray(value)
@@ -165,7 +165,7 @@ def lower_median(values: npt.NDArray[Any]) -> float:
     return float(np.partition(values, place)[place] if common is None else common)
 
 
-def _common(values: npt.NDArray[Any], low: int, high: int) -> Any | None:  # noqa: ANN401 - a scalar of the array's type
+def _common(values: npt.NDArray[Any], low: int, high: int) -> Any | None:
     """Return the value at two neighbouring places of the order, None where they are not found to hold the same.
 
     Counting what lies below a guess is far cheaper than ordering; the middle of a few values is a good guess.

@@ -20,7 +20,7 @@ def replace_half_characters(text: str) -> str:
     return _ESCAPES.sub(lambda found: r"\ufffd" if found[1] else found[0], text)
 
 
-def parse_json(text: str | bytes, parse_number: Callable[[str], Any] | None = None) -> Any:  # noqa: ANN401 - as json.loads
+def parse_json(text: str | bytes, parse_number: Callable[[str], Any] | None = None) -> Any:
     """Return what JSON holds.
 
     Args:

@@ -69,7 +69,7 @@ def main() -> int:
     return _write({name: make() for name, make in PAGES.items()}, given.check)
 
 
-def _write(made: dict[str, str], check: bool) -> int:  # noqa: FBT001 - a switch of the command line
+def _write(made: dict[str, str], check: bool) -> int:
     """Write files that differ from what is made, or name them."""
     old = [name for name, text in made.items() if not _reads(ROOT / name, text)]
     for name in old:

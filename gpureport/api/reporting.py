@@ -25,7 +25,7 @@ def report(
     results: Run | Sequence[Run] | Comparison,
     path: str | Path | None = None,
     *,
-    format: str | None = None,  # noqa: A002 - the word people type
+    format: str | None = None,
     title: str | None = None,
 ) -> Place | str:
     """Write the report of one run, of several as steps, or of a comparison.

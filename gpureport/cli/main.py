@@ -155,7 +155,7 @@ def main(args: list[str] | None = None) -> None:
         where = error.filename or "standard output"
         hint = error.hint if isinstance(error, UnsafeFileError) else "check permissions and free space"
         _fail(f"{where}: {error.strerror or error}; {hint}", _SOURCE)
-    except Exception as error:  # noqa: BLE001 - any other exception is a bug, reported on one line
+    except Exception as error:
         command = _called(rest).removeprefix("gpureport ")
         if shortage := describe_shortage(error):
             _say_code("too_little_memory", debug=debug)

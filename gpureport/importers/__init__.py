@@ -84,7 +84,7 @@ _HOMES = {
 """Modules and the names that they hold."""
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - a class or a function
+def __getattr__(name: str) -> Any:
     home = next((module for module, names in _HOMES.items() if name in names), None)
     if home is None:
         msg = f"module {__name__!r} has no attribute {name!r}"

@@ -75,7 +75,7 @@ class HostLog:
 
     def sample(self) -> str | None:
         """Return what happened since the last sample, or since the log began; None where no time has passed."""
-        last, now, stamp = self._last, read_counters(), datetime.now()  # noqa: DTZ005 - as nvidia-smi stamps its rows
+        last, now, stamp = self._last, read_counters(), datetime.now()
         if now.at <= last.at:
             return None
         self._last = now
@@ -119,7 +119,7 @@ def read_counters() -> HostCounters:
     )
 
 
-def _read(function: Callable[..., Any], **options: bool) -> Any:  # noqa: ANN401 - psutil has a type for each system
+def _read(function: Callable[..., Any], **options: bool) -> Any:
     """Return what psutil counts, None where the system does not let it."""
     try:
         return function(**options)

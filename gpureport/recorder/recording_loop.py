@@ -77,7 +77,7 @@ class RecordingLoop:
     def _sample_host(self, now: float) -> None:
         try:
             sample = self.host.sample()
-        except Exception as error:  # noqa: BLE001 - whatever cannot be read of the machine, the job goes on
+        except Exception as error:
             self.failure = f"{self.log.name} lacks samples: {type(error).__name__}: {error}."
             sample = None
         if sample is not None:

@@ -58,7 +58,7 @@ def read_toml(path: Path, hint: str) -> TomlText:
         read = TomlText(text=text, content=parse_toml(text))
         if kept is not None and not path.is_file():
             kept[path] = read
-        return read  # noqa: TRY300 - what fails in between is an error of the file
+        return read
     except OSError as error:
         advice = error.hint if isinstance(error, UnsafeFileError) else "check the path"
         what, code = error.strerror or "cannot be read", code_system_error(error, "cannot_read")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["Entry", "Store"]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - one of two classes
+def __getattr__(name: str) -> Any:
     if name not in __all__:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)

@@ -131,7 +131,7 @@ def fault(stage: str, error: Exception, run: str = "") -> Iterator[None]:
     owner, name, find_run = _STAGES[stage]
     whole = getattr(owner, name)
 
-    def failing(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - as what it stands for
+    def failing(*arguments: Any, **named: Any) -> Any:
         if find_run(*arguments).endswith(run):
             raise error
         return whole(*arguments, **named)

@@ -13,7 +13,7 @@ Table = Mapping[str, Any]
 with a text why it is not assessed: a code, behind a device where it is not of the run, and maybe a metric to record."""
 
 
-def rec(**series: Any) -> Recording:  # noqa: ANN401 - tables unpack series of all kinds
+def rec(**series: Any) -> Recording:
     """Return a recording made by hand, as `gpureport.testing.recording` does."""
     return recording(**series)
 
@@ -24,7 +24,7 @@ class Want(dict[str, Any]):
     run: Recording | Analysis
 
 
-def want(run: Recording | Analysis | None = None, /, **facts: Any) -> Want:  # noqa: ANN401 - each fact has a type of its own
+def want(run: Recording | Analysis | None = None, /, **facts: Any) -> Want:
     """Return what a finding must be.
 
     Facts are `gpus` ("0,1", "" for the whole job), `spans` (to `within` seconds, 1 by default), `lost` (to `near`, 2%
@@ -38,7 +38,7 @@ def want(run: Recording | Analysis | None = None, /, **facts: Any) -> Want:  # n
     return made
 
 
-def _near(facts: Want, name: str) -> Any:  # noqa: ANN401 - as above
+def _near(facts: Want, name: str) -> Any:
     value, within, near = facts[name], facts.get("within", 1.0), facts.get("near")
     if name == "spans":
         return [pytest.approx(pair, abs=within) for pair in value]
@@ -49,7 +49,7 @@ def _near(facts: Want, name: str) -> Any:  # noqa: ANN401 - as above
     return value
 
 
-def _read(one: Finding, name: str, facts: Want) -> Any:  # noqa: ANN401 - as above
+def _read(one: Finding, name: str, facts: Want) -> Any:
     readers: dict[str, Any] = {
         "gpus": lambda: ",".join(device.removeprefix("gpu:") for device in one.devices),
         "spans": lambda: spans(one),

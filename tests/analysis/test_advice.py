@@ -15,7 +15,7 @@ def phase(*levels: float) -> Floats:
     return steps(*((level, SECONDS // 3) for level in levels))
 
 
-def job(util: Any, *, peak: float = 32.0, cpu: Any = 15.0, held: float = 30.0, **series: Any) -> Recording:  # noqa: ANN401 - series by name
+def job(util: Any, *, peak: float = 32.0, cpu: Any = 15.0, held: float = 30.0, **series: Any) -> Recording:
     """Return a job on an A100 whose memory fills in steps, beside a host with memory and cores to spare."""
     defaults = {"iowait": 0.0, "core": 20.0, "host_memory": held}
     host = {name: np.broadcast_to(series.pop(name, level), SECONDS) for name, level in defaults.items()}
@@ -62,12 +62,12 @@ RUNS = {
 PIPELINES = {"pytorch_input", "tensorflow_input", "jax_input", "input_pipeline"}
 
 
-def advised(kind: str, run: Recording | None = None, **params: Any) -> Finding:  # noqa: ANN401 - as `pairs` gives them
+def advised(kind: str, run: Recording | None = None, **params: Any) -> Finding:
     run = with_params(RUNS[kind] if run is None else run, **params)
     return found(analyze(run), kind.partition(" ")[0])[0]
 
 
-def names(kind: str, run: Recording | None = None, **params: Any) -> list[str]:  # noqa: ANN401 - as `pairs` gives them
+def names(kind: str, run: Recording | None = None, **params: Any) -> list[str]:
     return [step.name for step in advised(kind, run, **params).steps]
 
 
@@ -284,7 +284,7 @@ def test_workers_that_match_the_cores_leave_no_room() -> None:
     assert "loader_workers" not in names("cpu_bound", four, num_workers="4", cpu_count="16")
 
 
-def suggested(kind: str, run: Recording | None = None, **params: Any) -> list[float]:  # noqa: ANN401 - as `pairs` gives them
+def suggested(kind: str, run: Recording | None = None, **params: Any) -> list[float]:
     """Return the numbers of the suggestion on loader workers: how many, instead of how many, and why."""
     finding = advised(kind, run, **params)
     text = next((step.suggestion for step in finding.steps if step.name == "loader_workers"), "")

@@ -22,7 +22,7 @@ RATES = [
 ]
 
 
-def cost(run: Recording, settings: Any) -> Cost:  # noqa: ANN401 - a file or its content
+def cost(run: Recording, settings: Any) -> Cost:
     """Return what a run cost, which is known."""
     priced = gpureport.analyze(run, settings=settings).cost
     assert priced is not None

@@ -14,7 +14,7 @@ def part(level: float, usual: float = 97, length: float = 300, edge: int = 300) 
     return steps((usual, edge), (level, round(length)), (usual, edge))
 
 
-def beside(util: Floats, **host: Any) -> Recording:  # noqa: ANN401 - series by name
+def beside(util: Floats, **host: Any) -> Recording:
     """Return a run beside a host."""
     cpu = host.pop("cpu", 10.0)
     rows = len(util)
@@ -27,13 +27,13 @@ def pcie(util: Floats, received: Floats) -> Recording:
     return rec(util=util, received=received, sent=0.1, link_generation=4, link_width=16)
 
 
-def link(generation: float, width: float = 16, util: Any = 97.0) -> Recording:  # noqa: ANN401 - a level or a series
+def link(generation: float, width: float = 16, util: Any = 97.0) -> Recording:
     """Return a run with a link of 4.0 x16 at most."""
     util = np.broadcast_to(util, 120)
     return rec(util=util, link_generation=generation, link_generation_max=4, link_width=width, link_width_max=16)
 
 
-def hot(clock: Floats, temperature: Any, **more: Any) -> Recording:  # noqa: ANN401 - series by name
+def hot(clock: Floats, temperature: Any, **more: Any) -> Recording:
     """Return a busy GPU below its power limit."""
     return rec(util=98, power=300, power_limit=400, clock=clock, temperature=temperature, **more)
 
@@ -47,7 +47,7 @@ def capped(*parts: tuple[float, int]) -> Recording:
     return rec(util=98, power=300, power_limit=400, sw_power_cap=steps((0, 20), *parts, (0, 100)))
 
 
-def board(**series: Any) -> Recording:  # noqa: ANN401 - series by name
+def board(**series: Any) -> Recording:
     """Return a busy board of 400 W for 220 s, at rest at first."""
     return rec(util=steps((0, 20), (97, 200)), clock_max=1410, power_limit=400, **series)
 
@@ -72,7 +72,7 @@ def leaking(per_hour: float, every: float = 30.0) -> Recording:
     return rec(util=np.full(rows, 97.0), memory=10 + per_hour * np.arange(rows) * every / 3600, every=every)
 
 
-def held(after: float, rest: float = 300, before: float = 40, **host: Any) -> Recording:  # noqa: ANN401 - series by name
+def held(after: float, rest: float = 300, before: float = 40, **host: Any) -> Recording:
     """Return memory that is still held after the work."""
     rows = round(rest)
     util, memory = steps((0, 20), (97, 280), (0, rows)), steps((0, 5), (before, 295), (after, rows))

@@ -176,7 +176,7 @@ WARM = np.interp(np.arange(600), [0, 60, 200, 599], [35, 35, 68, 70]).round()
 DRAWN = np.where(UTIL > 0, 330.0, 62.0) + np.random.default_rng(1).normal(0, 4, 600).round(2)
 
 
-def powered(**series: Any) -> Analysis:  # noqa: ANN401 - what `recording` takes
+def powered(**series: Any) -> Analysis:
     """Return the analysis of a job with its temperature and power, or others."""
     return analyze(rec(**({"util": UTIL, "temperature": WARM, "power": DRAWN} | series)))
 

@@ -56,7 +56,7 @@ def open_page(browser: "Browser") -> "Open":
         *,
         unfolded: bool = False,
         anchor: str = "",
-        **options: Any,  # noqa: ANN401 - those of a browser's page
+        **options: Any,
     ) -> Iterator["Page"]:
         page = browser.new_page(viewport={"width": width, "height": 900}, **options)
         requests: list[str] = []

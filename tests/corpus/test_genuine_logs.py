@@ -143,7 +143,7 @@ def test_tables(path: Path) -> None:
     for place, (metric, scale) in enumerate(zip(columns, (1, 1, 1, 1, 2**20, 2**20, 0.01), strict=True), 1):
         assert values(recording, metric) == pytest.approx(sorted(row[place] * scale for row in written)), metric
     stamps = re.findall(r"^\w{3} \w{3} +\d+ [\d:]{8} \d{4}(?= *$)", text, re.MULTILINE)
-    first, last = (datetime.strptime(stamp, "%a %b %d %H:%M:%S %Y") for stamp in (stamps[0], stamps[-1]))  # noqa: DTZ007 - no zone
+    first, last = (datetime.strptime(stamp, "%a %b %d %H:%M:%S %Y") for stamp in (stamps[0], stamps[-1]))
     assert recording.run.ended - recording.run.started == (last - first).total_seconds() * 1_000_000
     assert len(written) == len(stamps) * len(recording.run.devices)
 

@@ -60,7 +60,7 @@ def _row(card: Card, index: int, state: str, tick: int, ticks: int, start: str) 
     return ", ".join("[N/A]" if cell is None else str(cell) for cell in cells)
 
 
-def report(gpureport: Program, *words: str) -> Any:  # noqa: ANN401 - JSON
+def report(gpureport: Program, *words: str) -> Any:
     """Return the report on many runs, as JSON."""
     done = gpureport("fleet", *words, "--format", "json")
     assert done.code == 0, done.err

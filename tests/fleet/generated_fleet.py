@@ -27,7 +27,7 @@ _HEADER = (
     "temperature.gpu, clocks.current.sm [MHz], clocks.max.sm [MHz], clocks_event_reasons.active, "
     "ecc.errors.corrected.volatile.total, ecc.errors.uncorrected.volatile.total"
 )
-_START = datetime(2026, 10, 1)  # noqa: DTZ001 - a log without a zone
+_START = datetime(2026, 10, 1)
 
 
 @dataclass(slots=True)

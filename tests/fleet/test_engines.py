@@ -122,7 +122,7 @@ class FragileExecutor(Executor):
         self._deadly = deadly
         self._is_broken = False
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **_: Any) -> "Future[Any]":  # noqa: ANN401 - as Executor
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **_: Any) -> "Future[Any]":
         if self._is_broken:
             raise BrokenExecutor
         future: Future[Any] = Future()

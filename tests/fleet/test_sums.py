@@ -112,7 +112,7 @@ def test_weeks_divide_a_run_that_crosses_them(gpureport: Program, jobs: Path) ->
 
 
 def test_runs_that_overlap_on_one_gpu_count_twice(gpureport: Program, jobs: Path) -> None:
-    def build(folder: Path, *runs: tuple[Card, int], **tags: str) -> Any:  # noqa: ANN401 - JSON
+    def build(folder: Path, *runs: tuple[Card, int], **tags: str) -> Any:
         for place, (card, hour) in enumerate(runs):
             write_job(folder, f"r{place}", card, start=f"2026-10-05T{hour}:00", **tags)
             # logs of one time in one folder may be one run

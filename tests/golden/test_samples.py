@@ -28,7 +28,7 @@ TIMELESS = {"dmon.txt", "dmon-csv.csv"}
 NO_LOGS = {"truth.json", "host.csv.gz", "vmstat.txt.gz"}
 
 
-def make_strict(schema: Any) -> Any:  # noqa: ANN401 - any JSON
+def make_strict(schema: Any) -> Any:
     """Return a schema that allows for no further field, to find what is not described."""
     if isinstance(schema, list):
         return [make_strict(entry) for entry in schema]

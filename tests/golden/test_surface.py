@@ -77,7 +77,7 @@ def list_settings(gpureport: Program, settings: Path) -> Iterator[str]:
                 yield f"setting {section}.{key}"
 
 
-def list_keys(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401 - any JSON
+def list_keys(value: Any, path: str) -> Iterator[str]:
     """Yield every key of a document by its path."""
     if isinstance(value, dict):
         is_open = path.rpartition(".")[2] in OPEN

@@ -20,7 +20,7 @@ BOUNDED = settings(max_examples=20, deadline=None, suppress_health_check=[Health
 
 def text(second: float) -> str:
     """Return the stamp of a second of the test's day."""
-    moment = datetime(2026, 3, 14, 9) + timedelta(milliseconds=round(second * 1000))  # noqa: DTZ001 - a log has no zone
+    moment = datetime(2026, 3, 14, 9) + timedelta(milliseconds=round(second * 1000))
     return f"{moment:%Y/%m/%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
 
 
@@ -158,7 +158,7 @@ def test_a_copy_of_a_part_that_goes_on_is_left_out(tmp_path: Path) -> None:
 
 def test_a_fold_in_an_unknown_zone(tmp_path: Path) -> None:
     """The hour that is written twice comes twice, for every GPU, and is no restart and no copy."""
-    local = [datetime(2026, 10, 25, 2) + timedelta(seconds=30 * tick) for tick in range(120)]  # noqa: DTZ001 - local stamps
+    local = [datetime(2026, 10, 25, 2) + timedelta(seconds=30 * tick) for tick in range(120)]
     rows = [f"{tick:%Y/%m/%d %H:%M:%S}.{gpu:03d}, {gpu}, 90 %" for tick in [*local, *local] for gpu in range(3)]
     recording = read_text(tmp_path, "\n".join(["timestamp, index, utilization.gpu [%]", *rows, ""]))
     assert steps(recording) == [("daylight saving", 3600.0)] * 3

@@ -44,7 +44,7 @@ MACHINE = monitored(range(10_000, 1_040_000, 10_000), {"gpu_0_utilization_percen
 
 
 @pytest.mark.parametrize("rises", [False, True])
-def test_which_way_an_evaluation_gets_better(rises: bool) -> None:  # noqa: FBT001 - as above
+def test_which_way_an_evaluation_gets_better(rises: bool) -> None:
     """One that has got no better since its first point made no progress, and one that did is not reported."""
     job = recording(util=[95] * 3000)
     better = [float(point if rises else -point) for point in range(1, 12)]

@@ -97,7 +97,7 @@ class BreakingRoad:
                 for source, target, up in ((client, server, True), (server, client, False)):
                     threading.Thread(target=self._hand_on, args=(source, target, up), daemon=True).start()
 
-    def _hand_on(self, source: socket, target: socket, up: bool) -> None:  # noqa: FBT001 - for Thread
+    def _hand_on(self, source: socket, target: socket, up: bool) -> None:
         with source, suppress(OSError):
             while piece := source.recv(1 << 16):
                 state = self.is_cut

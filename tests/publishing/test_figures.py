@@ -34,7 +34,7 @@ def made(place: int) -> Made:
 RUNS = [made(place) for place in range(3)]
 
 
-def compared(gpureport: Program, *sources: str) -> Any:  # noqa: ANN401 - JSON
+def compared(gpureport: Program, *sources: str) -> Any:
     """Write the comparison of runs to a file; return it."""
     done = gpureport("compare", *sources, "--format", "json")
     Path("comparison.json").write_text(done.out, encoding="utf-8")

@@ -86,7 +86,7 @@ def _read(pair: Path, stated: dict[str, Any]) -> dict[str, Any]:
     return {"runs": [{"name": each.run.name} | found for each, found in zip(recordings, described, strict=True)]}
 
 
-def _named(value: Any, pair: Path) -> Any:  # noqa: ANN401 - any value of JSON
+def _named(value: Any, pair: Path) -> Any:
     """Return an option in which a pair is named by its path."""
     if isinstance(value, list):
         return [_named(each, pair) for each in value]
@@ -177,7 +177,7 @@ def _device(device: Device) -> str:
     )
 
 
-def _micros(rows: "pa.Table") -> Any:  # noqa: ANN401 - an array of NumPy
+def _micros(rows: "pa.Table") -> Any:
     return rows.column("timestamp").cast(pa.int64()).to_numpy()
 
 

@@ -10,7 +10,7 @@ from gpureport.errors import GpureportError
 from gpureport.testing import Recording
 from tests.support.logs import HEADER, gpustat_document, iso_stamp, read_text
 
-EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - stamps have no zone
+EPOCH = datetime(1970, 1, 1)
 NINE = 1_773_478_800_000_000
 
 
@@ -30,7 +30,7 @@ def is_refused(folder: Path, text: str) -> bool:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.datetimes(min_value=datetime(1970, 1, 2), max_value=datetime(2200, 1, 1)))  # noqa: DTZ001 - as above
+@given(st.datetimes(min_value=datetime(1970, 1, 2), max_value=datetime(2200, 1, 1)))
 def test_any_moment_survives(tmp_path: Path, moment: datetime) -> None:
     found = started(tmp_path, f"{moment:%Y/%m/%d %H:%M:%S.%f}")
     assert found == (moment - EPOCH) // timedelta(microseconds=1)
@@ -53,7 +53,7 @@ def test_spellings_of_one_moment(tmp_path: Path) -> None:
 
 def test_the_calendar(tmp_path: Path) -> None:
     for text in ("2024/02/29 23:59:59", "2000/02/29 00:00:00", "2026/12/31 23:59:59", "2026/04/30 00:00:00"):
-        expected = (datetime.strptime(text, "%Y/%m/%d %H:%M:%S") - EPOCH) // timedelta(microseconds=1)  # noqa: DTZ007
+        expected = (datetime.strptime(text, "%Y/%m/%d %H:%M:%S") - EPOCH) // timedelta(microseconds=1)
         assert started(tmp_path, text) == expected, text
     for text in ("2026/02/29 00:00:00", "2100/02/29 00:00:00", "2026/04/31 00:00:00", "2026/00/10 00:00:00"):
         assert is_refused(tmp_path, f"timestamp;utilization.gpu [%]\n{text};5 %\n"), text
@@ -100,7 +100,7 @@ def test_spellings_of_a_moment_in_json(tmp_path: Path) -> None:
 def night(folder: Path, *spans: tuple[float, float], zone: str | None = "Europe/Berlin") -> Recording:
     """Return rows of two GPUs, one a minute, in some hours of the night in which summer time ends."""
     rows = [
-        f"{datetime(2026, 10, 25) + timedelta(minutes=minute):%Y/%m/%d %H:%M:%S}.000, {gpu}, NVIDIA L4, 9 %, 1 MiB, 2 W"  # noqa: DTZ001
+        f"{datetime(2026, 10, 25) + timedelta(minutes=minute):%Y/%m/%d %H:%M:%S}.000, {gpu}, NVIDIA L4, 9 %, 1 MiB, 2 W"
         for first, last in spans
         for minute in range(int(first * 60), int(last * 60))
         for gpu in (0, 1)

@@ -24,12 +24,12 @@ WAITING_JOB = (sys.executable, "-c", _JOB)
 """A job that says which signal it got, and then ends with 7."""
 
 
-def run_record(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:  # noqa: ANN401 - of run
+def run_record(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run `gpureport record` to its end."""
     return subprocess.run([*RECORD, *arguments], capture_output=True, text=True, check=False, timeout=120, **options)
 
 
-def start_record(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:  # noqa: ANN401 - of Popen
+def start_record(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:
     """Start `gpureport record`."""
     return subprocess.Popen([*RECORD, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 

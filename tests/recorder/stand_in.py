@@ -170,7 +170,7 @@ class _Output:
 
     def __init__(self, path: str | None) -> None:
         # open until the program ends; a stream is a number, and no path
-        self._file = open(path or 1, "wb", _BLOCK)  # noqa: PTH123, SIM115 - as said above
+        self._file = open(path or 1, "wb", _BLOCK)  # noqa: SIM115 - as said above
         self._unbuffered = self._file.isatty()
 
     def write(self, text: str) -> None:

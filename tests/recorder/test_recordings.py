@@ -40,7 +40,7 @@ def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.fixture
-def record(gpureport: Program, tmp_path: Path) -> Any:  # noqa: ANN401 - a function
+def record(gpureport: Program, tmp_path: Path) -> Any:
     """What records a job in a folder of its own, and returns that."""
 
     def call(*words: str) -> Path:
@@ -56,7 +56,7 @@ def fields(folder: Path) -> list[str]:
     return [name.partition(" ")[0] for name in (folder / "gpu.csv").read_text().splitlines()[0].split(", ")]
 
 
-def test_what_the_driver_knows_is_logged(record: Any, stand_in_driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
+def test_what_the_driver_knows_is_logged(record: Any, stand_in_driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Old names where it has those, no field that it refuses, and GPU activity where its dmon counts it."""
     assert stand_in_driver.exists()
     whole = record("--", "sleep", "1")
@@ -90,7 +90,7 @@ def load(folder: Path) -> Recording:
     return found
 
 
-def test_the_load_of_machine_and_job(record: Any) -> None:  # noqa: ANN401
+def test_the_load_of_machine_and_job(record: Any) -> None:
     """All of it is read back; the job that works takes a core, and after its end nothing is said of it."""
     found = load(record("--host-only", "--", sys.executable, "-c", WORK))
     assert {*found.series.column_names} >= HOST | JOB
@@ -102,7 +102,7 @@ def test_the_load_of_machine_and_job(record: Any) -> None:  # noqa: ANN401
     assert all(time.strptime(line[:19], "%Y/%m/%d %H:%M:%S") for line in rows)
 
 
-def test_what_can_be_seen_of_a_job(record: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
+def test_what_can_be_seen_of_a_job(record: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Options and assignments, versions of its Python's packages, known variables; and no secret."""
     for words, expected in SETTINGS:
         params = read_run_file(record("--host-only", "--", *words.split()))["params"]
@@ -122,7 +122,7 @@ def test_what_can_be_seen_of_a_job(record: Any, monkeypatch: pytest.MonkeyPatch)
     assert "abc" not in json.dumps(read_run_file(folder))
 
 
-def test_another_environment_has_no_known_python(record: Any, tmp_path: Path) -> None:  # noqa: ANN401
+def test_another_environment_has_no_known_python(record: Any, tmp_path: Path) -> None:
     """What runs in an environment of its own has packages that cannot be seen from here."""
     job = tmp_path / "docker"
     job.write_text("#!/bin/sh\n")
@@ -131,7 +131,7 @@ def test_another_environment_has_no_known_python(record: Any, tmp_path: Path) ->
     assert not [name for name in params if name.endswith("_version")]
 
 
-def test_whose_job_it_is(record: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
+def test_whose_job_it_is(record: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Slurm and Kubernetes say it; otherwise whoever records is the user, unless that is root."""
     slurm = {"SLURM_JOB_ID": "4418", "SLURM_ARRAY_JOB_ID": "4411", "SLURM_ARRAY_TASK_ID": "7", "SLURM_JOB_NAME": "x"}
     slurm |= {"SLURM_JOB_USER": "ada", "SLURM_JOB_ACCOUNT": "vision", "SLURMD_NODENAME": "gpu01"}

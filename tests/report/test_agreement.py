@@ -59,7 +59,7 @@ def lengths(content: object) -> set[str]:
     return own.union(*map(lengths, parts))
 
 
-def shown(results: Any, form: str) -> str:  # noqa: ANN401 - any results
+def shown(results: Any, form: str) -> str:
     """Return what a reader of a format reads; of a page without what its charts are drawn from."""
     text = build_page(results, form, full=form == "txt")
     if form != "html":

@@ -34,7 +34,7 @@ def write_log(path: Path, uuid: str = "GPU-1fd5ee77-0b3c", notes: str = "") -> s
 
 
 @pytest.fixture
-def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:  # noqa: ANN401 - a function
+def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """Return what calls `analyze --anonymise` in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
@@ -52,7 +52,7 @@ def stated(option: str, **values: str) -> list[str]:
     return [word for name, value in values.items() for word in (option, f"{name}={value}")]
 
 
-def test_addresses_are_gone_and_what_looks_like_one_stays(tmp_path: Path, shown: Any) -> None:  # noqa: ANN401 - as above
+def test_addresses_are_gone_and_what_looks_like_one_stays(tmp_path: Path, shown: Any) -> None:
     log = write_log(tmp_path / "gpu.csv")
     filled = [form.format(each) for each in ADDRESSES for form in FORMS]
     texts = {f"p{place}": text for place, text in enumerate(filled)}
@@ -68,7 +68,7 @@ def test_addresses_are_gone_and_what_looks_like_one_stays(tmp_path: Path, shown:
     assert {name: run["params"][name] for name in kept} == kept
 
 
-def test_machines_are_numbered_wherever_they_are_named(tmp_path: Path, shown: Any) -> None:  # noqa: ANN401 - as above
+def test_machines_are_numbered_wherever_they_are_named(tmp_path: Path, shown: Any) -> None:
     log = write_log(tmp_path / "gpu.csv")
     params = {
         "MASTER_ADDR": "gpu-anna-7:29500",
@@ -89,7 +89,7 @@ def test_machines_are_numbered_wherever_they_are_named(tmp_path: Path, shown: An
     assert run["tags"]["note"] == f"{numbers[0]} before {numbers[1]}, then <{numbers[1]}>"
 
 
-def test_people_paths_boards_and_names_of_files_are_hidden(tmp_path: Path, shown: Any) -> None:  # noqa: ANN401 - as above
+def test_people_paths_boards_and_names_of_files_are_hidden(tmp_path: Path, shown: Any) -> None:
     notes = "May  5 10:01:40 gpu-node-17 kernel: NVRM: Xid (PCI:0000:01:00): 31, pid=4242, name=annas_job, Ch 8\n"
     log = write_log(tmp_path / "anna" / "gpu.anna-1.csv", notes=notes)
     tags = {"user": "anna", "account": "anna-lab", "node": "gpu-node-17", "job": "4411", "partition": "gpu"}
@@ -102,7 +102,7 @@ def test_people_paths_boards_and_names_of_files_are_hidden(tmp_path: Path, shown
     assert run["sources"][0]["locator"] == "source-1.csv"
 
 
-def test_runs_and_steps_stay_apart(tmp_path: Path, shown: Any) -> None:  # noqa: ANN401 - as above
+def test_runs_and_steps_stay_apart(tmp_path: Path, shown: Any) -> None:
     logs = [write_log(tmp_path / f"dgx0{place}-anna.csv", uuid=f"GPU-{place}") for place in (1, 2)]
     found = shown(*logs)
     assert len({run["name"] for run in found}) == 2

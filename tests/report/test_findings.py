@@ -89,7 +89,7 @@ def heat(start: float, end: float, gpu: str = "gpu:0") -> Finding:
     return replace(made, severity=Severity.PROBLEM)
 
 
-def gap(kind: str = "idle_gap", start: float = 100, end: float = 160, **fields: Any) -> Finding:  # noqa: ANN401 - any field
+def gap(kind: str = "idle_gap", start: float = 100, end: float = 160, **fields: Any) -> Finding:
     lost = None if fields.pop("is_unknown", False) else end - start
     return replace(finding(kind, (start, end), lost=lost), **fields)
 

@@ -119,7 +119,7 @@ def trained(label: str, accuracy: float, work: float, count: int = 3) -> list[Re
     return [with_training(one, points) for one in step(label, work, runs=count)]
 
 
-def groups(*works: float, count: int = 3) -> Any:  # noqa: ANN401 - a comparison
+def groups(*works: float, count: int = 3) -> Any:
     several = [
         with_params(runs.with_run(one, step=None), batch=str(place))
         for place, work in enumerate(works)

@@ -33,7 +33,7 @@ SHAPES: dict[str, Callable[[], Any]] = {
 }
 
 
-def saved(results: Any, folder: Path, *, full: bool = False) -> Path:  # noqa: ANN401 - any results
+def saved(results: Any, folder: Path, *, full: bool = False) -> Path:
     path = folder / "report.pdf"
     path.write_bytes(build_file(results, "pdf", full=full))
     return path

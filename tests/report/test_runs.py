@@ -75,7 +75,7 @@ def test_many_gpus_are_told_by_node_but_for_the_one_that_differs() -> None:
     assert few["timeline"][0]["undrawn_gpus"] == 0
 
 
-def staged(*names: str, util: Any) -> gpureport.Recording:  # noqa: ANN401 - one value a sample
+def staged(*names: str, util: Any) -> gpureport.Recording:
     """Return a recording of one GPU whose rows, ten seconds apart, belong to stages."""
     made = testing.recording(util=util, every=10.0)
     known = tuple(dict.fromkeys(names))
@@ -111,7 +111,7 @@ EVENTS = (
 )
 
 
-def told(*events: Any, **quality: Any) -> gpureport.Recording:  # noqa: ANN401 - fields of the quality
+def told(*events: Any, **quality: Any) -> gpureport.Recording:
     util = steps((0, 20), (97, 280))
     made = testing.recording(util=[util, util], times=[*range(100), *range(150, 350)])
     return testing.with_quality(made, log_events=events, events=len(events), coverage_ratio=0.9, **quality)

@@ -279,11 +279,11 @@ CONTENTS: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.fixture(scope="module", params=CONTENTS)
-def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: ANN401 - any results
+def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return CONTENTS[request.param](tmp_path_factory.mktemp("content"))
 
 
-def read_words(results: Any, form: str, folder: Path) -> str:  # noqa: ANN401 - any results
+def read_words(results: Any, form: str, folder: Path) -> str:
     """Return what a reader of a format reads, in its long form unless it is called short."""
     short, _, kind = form.rpartition(".")
     found = build_file(results, kind, full=not short)
@@ -299,7 +299,7 @@ def read_words(results: Any, form: str, folder: Path) -> str:  # noqa: ANN401 - 
 
 
 @pdf_reading.needs_poppler
-def test_every_text_of_a_page_stands_in_every_format(results: Any, tmp_path: Path) -> None:  # noqa: ANN401 - as above
+def test_every_text_of_a_page_stands_in_every_format(results: Any, tmp_path: Path) -> None:
     content = json.loads(build_page(results, "json"))
     lost = {form: missing(content, read_words(results, form, tmp_path), why) for form, why in ALLOWED.items()}
     charts = content["comparison"]["charts"] if content["comparison"] else []
@@ -308,7 +308,7 @@ def test_every_text_of_a_page_stands_in_every_format(results: Any, tmp_path: Pat
     assert lost == {form: [] for form in (*ALLOWED, ".svg")}
 
 
-def test_a_check_that_was_not_assessed_has_its_reason(results: Any) -> None:  # noqa: ANN401 - as above
+def test_a_check_that_was_not_assessed_has_its_reason(results: Any) -> None:
     content = json.loads(build_page(results, "json"))
     lines = content["judgement"]["lines"]
     answers = [line for run in content["answers"] for line in run["lines"]]

@@ -24,7 +24,7 @@ def width(text: str) -> int:
     return sum(0 if unicodedata.combining(sign) else 1 + (unicodedata.east_asian_width(sign) in wide) for sign in text)
 
 
-def check_screen(results: Any, columns: int = 80) -> list[str]:  # noqa: ANN401 - any results
+def check_screen(results: Any, columns: int = 80) -> list[str]:
     """Return the lines of a screen, which fits and begins with the headline."""
     lines = build_page(results, "txt").splitlines()
     assert len(lines) <= 30

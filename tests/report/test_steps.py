@@ -144,7 +144,7 @@ def test_a_chain_has_gains_with_their_verdicts() -> None:
     assert all(cell["established"] == (cell["verdict"] in {"better", "worse"}) for row in rows for cell in row["cells"])
 
 
-def grouped(*works: float, by: str = "param:batch", **params: list[str]) -> Any:  # noqa: ANN401 - a comparison
+def grouped(*works: float, by: str = "param:batch", **params: list[str]) -> Any:
     made = []
     for place, work in enumerate(works):
         stated = {"batch": str(place), **{key: values[place] for key, values in params.items()}}

@@ -11,7 +11,7 @@ from tests.statistics.runs import level, made
 PASSED, BROKEN, CANNOT = "passed", "broken", "cannot judge"
 
 
-def one(rules: Any, *runs: Analysis, **more: Any) -> Check:  # noqa: ANN401 - as `check` takes them
+def one(rules: Any, *runs: Analysis, **more: Any) -> Check:
     """Return the only check."""
     (found,) = check(rules, *runs, **more)
     return found
@@ -22,7 +22,7 @@ def told(found: Check) -> tuple[str, str]:
     return found.outcome.value, found.reason_code
 
 
-def night(name: str, mean: float, count: int = 1800, seed: int = 0, **more: Any) -> Analysis:  # noqa: ANN401 - see `made`
+def night(name: str, mean: float, count: int = 1800, seed: int = 0, **more: Any) -> Analysis:
     """Return half an hour at a utilisation."""
     return made(name, util=level(mean, count, seed), power=200.0, **more)
 

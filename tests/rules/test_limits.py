@@ -241,7 +241,7 @@ def test_a_mistake_in_the_settings_is_named_with_its_line(
     assert code is None or caught.value.code == code
 
 
-def one(rule: str, *runs: Any, **more: Any) -> Check:  # noqa: ANN401 - as `check` takes them
+def one(rule: str, *runs: Any, **more: Any) -> Check:
     """Return the only check of a rule."""
     (found,) = check(rule, *runs, **more)
     return found

@@ -17,18 +17,18 @@ MADE = gpureport.analyze(
 )
 
 
-def run(findings: Sequence[Finding] | None = None, **info: Any) -> Analysis:  # noqa: ANN401 - fields of a run
+def run(findings: Sequence[Finding] | None = None, **info: Any) -> Analysis:
     """Return 20 minutes of two GPUs at 90 and 70% and 200 W, with findings and fields of the run set by hand."""
     chosen = MADE.findings if findings is None else tuple(findings)
     return replace(MADE, findings=chosen, run=replace(MADE.run, **info))
 
 
-def bare(every: float = 1.0, **series: Any) -> Analysis:  # noqa: ANN401 - arrays
+def bare(every: float = 1.0, **series: Any) -> Analysis:
     """Return an analysed run of these series."""
     return gpureport.analyze(recording(every=every, **series), settings=PRICED)
 
 
-def one(rules: Any, *runs: Analysis) -> Check:  # noqa: ANN401 - as `check` takes them
+def one(rules: Any, *runs: Analysis) -> Check:
     """Return the only check."""
     (found,) = check(rules, *runs)
     return found
@@ -196,7 +196,7 @@ def test_time_that_may_be_waiting_cannot_pass(spent: str, kind: str, outcome: st
     assert one("waiting_for_input <= 60%", made).outcome.value == PASSED
 
 
-def scoped(limit: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - settings
+def scoped(limit: str, **more: Any) -> dict[str, Any]:
     """Return settings with one limit."""
     return {"policy": [{"limit": limit, **more}]}
 

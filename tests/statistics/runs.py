@@ -74,12 +74,12 @@ def judged(
     return replace(run, run=replace(run.run, **(info or {})), findings=findings, not_judged=tuple(not_judged))
 
 
-def compared(*runs: Analysis, **options: Any) -> Comparison:  # noqa: ANN401 - as `gpureport.compare` takes them
+def compared(*runs: Analysis, **options: Any) -> Comparison:
     """Return the comparison of runs in their order."""
     return gpureport.compare(runs, **options)
 
 
-def document(*runs: Analysis, **options: Any) -> dict[str, Any]:  # noqa: ANN401 - as above
+def document(*runs: Analysis, **options: Any) -> dict[str, Any]:
     """Return the same as JSON."""
     return testing.comparison_document(compared(*runs, **options))
 

@@ -19,7 +19,7 @@ H100 = Device(
 )
 
 
-def run(name: str, device: Device = H100, *, seconds: int = 600, gpus: int = 1, **more: Any) -> Analysis:  # noqa: ANN401 - see `made`
+def run(name: str, device: Device = H100, *, seconds: int = 600, gpus: int = 1, **more: Any) -> Analysis:
     """Return a run of GPUs with the properties of a device."""
     given = {"util": [[90.0] * (seconds + 1)] * gpus} | more
     return made(name, device=device, **given)

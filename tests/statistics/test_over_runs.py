@@ -58,7 +58,7 @@ def test_the_worst_gpu_of_all_runs_decides() -> None:
         (None, "not_recorded", set()),
     ],
 )
-def test_nothing_is_said_from_a_peak_that_is_no_need(memory: Any, code: str, fits: set[bool | None]) -> None:  # noqa: ANN401 - GiB
+def test_nothing_is_said_from_a_peak_that_is_no_need(memory: Any, code: str, fits: set[bool | None]) -> None:
     """Memory taken in one step and kept is what a framework takes, whatever is looked for; and no finding is made."""
     run = made("a", util=level(90, 300), **({} if memory is None else {"memory": memory}))
     for one in (run, replace(run, findings=())):

@@ -18,7 +18,7 @@ TO_TARGET = "seconds_to_target"
 GOAL = "val_accuracy=0.7"
 
 
-def changes(base: list[Analysis], step: list[Analysis], **options: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - as `compare`
+def changes(base: list[Analysis], step: list[Analysis], **options: Any) -> list[dict[str, Any]]:
     """Return how the training metrics of two steps changed."""
     found: list[dict[str, Any]] = document(*base, *step, **options)["quality"]
     return found
@@ -94,7 +94,7 @@ def test_a_loss_that_rises_is_worse() -> None:
     assert (change["higher_is_better"], change["fell"], change["verdict_code"]) == (False, True, "unconfirmed")
 
 
-def leading(base: list[Analysis], step: list[Analysis], **options: Any) -> list[tuple[str, bool]]:  # noqa: ANN401 - see above
+def leading(base: list[Analysis], step: list[Analysis], **options: Any) -> list[tuple[str, bool]]:
     """Return the metrics that are compared and whether each counts, those that count most first."""
     return list(dict.fromkeys((each["name"], each["leading"]) for each in changes(base, step, **options)))
 

@@ -261,7 +261,7 @@ def test_a_loss_that_is_not_known_leaves_no_bound() -> None:
         assert (found["at_most"], found["unmeasured"]) == (at_most, unmeasured)
 
 
-def remaining(*runs: Analysis) -> Any:  # noqa: ANN401 - JSON
+def remaining(*runs: Analysis) -> Any:
     """Return what the last step still loses."""
     return document(configured("first"), *runs)["remaining"]
 

@@ -58,7 +58,7 @@ def repeated(*rates: tuple[str, float], between: float = 0.01) -> list[Analysis]
     ]
 
 
-def designed(rates: dict[tuple[str, str], float], **more: Any) -> list[Analysis]:  # noqa: ANN401 - params
+def designed(rates: dict[tuple[str, str], float], **more: Any) -> list[Analysis]:
     """Return three runs of each batch and number of workers."""
     return [
         run(rate * (1 + 0.01 * place), 100 * at + place, batch=batch, workers=workers, **more)
@@ -346,7 +346,7 @@ def test_groups_stand_by_the_size_of_their_values() -> None:
     ]
 
 
-def stored(locator: str, start: int = 0, kind: str = "nvidia_smi", **info: Any) -> Analysis:  # noqa: ANN401 - fields of a run
+def stored(locator: str, start: int = 0, kind: str = "nvidia_smi", **info: Any) -> Analysis:
     """Return a run that was read from there."""
     one = of(locator)
     source = Source(kind=kind, locator=locator, sha256="")

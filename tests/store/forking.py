@@ -143,7 +143,7 @@ def _child(order: Order, out: int, err: int) -> NoReturn:
         main([*order.arguments])
     except SystemExit as left:
         code = left.code
-    except BaseException:  # noqa: BLE001 - what would be a traceback is to be seen in the answer
+    except BaseException:
         traceback.print_exc()
     finally:
         if order.modules:

@@ -29,7 +29,7 @@ LOGS = ("a.csv", "b.csv", "c.csv")
 NAMES = st.sampled_from(("base", "next run", "é→", "a.csv"))
 STEPS = st.sampled_from(("1", "2-larger"))
 DATES = st.sampled_from(("2026-03-14", "2026-03-15"))
-EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - as the files have times
+EPOCH = datetime(1970, 1, 1)
 _NO_SUCH_RUN, _NO_DATA = 3, 4
 """Exit codes of commands; a night without data is recorded as one."""
 

@@ -35,7 +35,7 @@ def ok(done: Outcome) -> str:
     return done.out
 
 
-def analysis(gpureport: Program, *words: str) -> Any:  # noqa: ANN401 - JSON
+def analysis(gpureport: Program, *words: str) -> Any:
     """Return what an analysis says of a run and of its data."""
     (found,) = json.loads(ok(gpureport("analyze", *words, "--format", "json")))["runs"]
     return found
@@ -286,7 +286,7 @@ def flipped(path: Path, places: Sequence[int], trials: int) -> Iterator[None]:
     path.write_bytes(whole)
 
 
-def exported(gpureport: Program, before: Known, store: Path) -> Any:  # noqa: ANN401 - an Arrow table
+def exported(gpureport: Program, before: Known, store: Path) -> Any:
     """Return the rows that the program gives of the run; None where it refuses."""
     done = gpureport("runs", "export", before.old_id, "-o", "out.parquet", "--store", str(store))
     assert (done.code, done.err.count("\n")) in {(0, 0), (3, 1)}, done.err
@@ -295,7 +295,7 @@ def exported(gpureport: Program, before: Known, store: Path) -> Any:  # noqa: AN
 
 @pytest.mark.stress
 @pytest.mark.parametrize("places", [pages, footer])
-def test_a_flip_in_the_series_is_found(before: Known, store: Path, gpureport: Program, places: Any) -> None:  # noqa: ANN401
+def test_a_flip_in_the_series_is_found(before: Known, store: Path, gpureport: Program, places: Any) -> None:
     """In the pages, in their headers or in the footer, always."""
     path = store / "runs" / before.old_id / "hardware.parquet"
     for _ in flipped(path, places(path), TRIALS):

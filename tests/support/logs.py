@@ -43,7 +43,7 @@ def log(rows: int = 20, gpus: int = 1) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_recording(folder: Path, content: str, *, name: str = "gpu.csv", zone: str = "", **fields: Any) -> Path:  # noqa: ANN401
+def write_recording(folder: Path, content: str, *, name: str = "gpu.csv", zone: str = "", **fields: Any) -> Path:
     """Write what `gpureport record` leaves behind: a log of GPUs, and `run.json` with these fields; return the folder.
 
     A recording that goes on, or whose recorder was killed, has no `ended`.
@@ -95,13 +95,13 @@ def write(folder: Path, suffix: str = ".csv", **logs: str | bytes) -> list[Path]
     return paths
 
 
-def read(path: Path, **options: Any) -> Recording:  # noqa: ANN401 - any option of gpureport.read
+def read(path: Path, **options: Any) -> Recording:
     """Return the one run that a path holds."""
     (recording,) = gpureport.read(path, **options)
     return recording
 
 
-def read_text(folder: Path, content: str | bytes, **options: Any) -> Recording:  # noqa: ANN401 - as above
+def read_text(folder: Path, content: str | bytes, **options: Any) -> Recording:
     """Return the one run that a log of this content holds."""
     (path,) = write(folder, gpu=content)
     return read(path, **options)

@@ -41,7 +41,7 @@ def recorded_steps(*, repetitions: int = 3) -> tuple[gpureport.Analysis, ...]:
     return tuple(map(gpureport.analyze, made))
 
 
-def run(name: str = "baseline", *, gpus: int = 2, seconds: int = 600, util: Any = 97.0, **series: Any) -> Recording:  # noqa: ANN401 - as `recording` takes them
+def run(name: str = "baseline", *, gpus: int = 2, seconds: int = 600, util: Any = 97.0, **series: Any) -> Recording:
     """Return a run of GPUs that work throughout, sampled each second, from a log of its name."""
     shaped = {"util": util, "power": 350.0, "temperature": 60.0, "clock": 1980.0, "memory": 40.0, **series}
     columns: dict[str, Any] = {
@@ -59,12 +59,12 @@ def hash_name(name: str) -> int:
     return sum(place * ord(sign) for place, sign in enumerate(name, 1)) % 2**32
 
 
-def with_run(recording: Recording, **fields: Any) -> Recording:  # noqa: ANN401 - any field
+def with_run(recording: Recording, **fields: Any) -> Recording:
     """Return a recording whose run has other fields."""
     return replace(recording, run=replace(recording.run, **fields))
 
 
-def with_findings(analysis: gpureport.Analysis, *findings: testing.Finding, **fields: Any) -> gpureport.Analysis:  # noqa: ANN401 - any field
+def with_findings(analysis: gpureport.Analysis, *findings: testing.Finding, **fields: Any) -> gpureport.Analysis:
     """Return an analysis with findings made by hand, and other fields."""
     return replace(analysis, findings=findings, **fields)
 

@@ -35,7 +35,7 @@ def schema() -> Schema:
     }
 
 
-def strict(described: Any) -> Any:  # noqa: ANN401 - any JSON
+def strict(described: Any) -> Any:
     """Return a schema that allows for no further field, to find what is not described."""
     if isinstance(described, list):
         return [strict(entry) for entry in described]
@@ -50,7 +50,7 @@ def page() -> str:
     return json.dumps(schema(), ensure_ascii=False, indent=1) + "\n"
 
 
-def _of(kind: Any, definitions: dict[str, Schema]) -> Schema:  # noqa: ANN401 - any annotation
+def _of(kind: Any, definitions: dict[str, Schema]) -> Schema:
     """Return the schema of an annotation; dataclasses are added to `definitions`."""
     is_code = isinstance(kind, type) and issubclass(kind, StrEnum)
     if kind in _PLAIN or is_code:

@@ -26,7 +26,7 @@ class ArrayCache:
         self._bytes = 0
         self._made: deque[tuple[ref[Memo], Hashable, int]] = deque()
 
-    def keep(self, memo: Memo, key: Hashable, value: Any) -> None:  # noqa: ANN401 - whatever a series keeps
+    def keep(self, memo: Memo, key: Hashable, value: Any) -> None:
         """Put a value into the memo of a series; take the oldest arrays out of theirs where all are too many."""
         memo[key] = value
         size = _count_bytes(value)
@@ -44,7 +44,7 @@ CACHE = ArrayCache()
 """The arrays of all series, of whichever run."""
 
 
-def _count_bytes(value: Any) -> int:  # noqa: ANN401 - as above
+def _count_bytes(value: Any) -> int:
     """Return the bytes of the arrays that a value is, or holds; one of a single value takes none."""
     if isinstance(value, np.ndarray):
         is_shared = len(value) > 0 and columns.is_constant(value)

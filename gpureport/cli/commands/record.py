@@ -61,7 +61,7 @@ def record(*, folder: Path | None, interval: float, host_only: bool, command: tu
     """
     from gpureport.recorder.recording_session import RecordingPlan, RecordingSession  # noqa: PLC0415 - loads psutil
 
-    folder = folder or Path(f"recording-{datetime.now():%Y%m%d-%H%M%S}")  # noqa: DTZ005 - a name in local time
+    folder = folder or Path(f"recording-{datetime.now():%Y%m%d-%H%M%S}")
     session = RecordingSession(RecordingPlan(folder=folder, command=command, interval=interval, host_only=host_only))
     if not command:
         print_note(f"Recording into {make_printable(str(folder))}. Ctrl-C ends it.")

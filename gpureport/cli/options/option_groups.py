@@ -28,7 +28,7 @@ def add_options(
     """
 
     @wraps(command)
-    def wrapped(**values: Any) -> Any:  # noqa: ANN401 - click hands over whatever the options yield
+    def wrapped(**values: Any) -> Any:
         built = build(values)
         return command(**{argument: built}, **values)
 
@@ -44,7 +44,7 @@ def take_values(group: type[Values], values: dict[str, Any]) -> Values:
     return group(**{name: values.pop(name) for name in names})
 
 
-def refuse_repetition(_: click.Context, param: click.Parameter, values: tuple[Any, ...]) -> Any:  # noqa: ANN401 - any option's value
+def refuse_repetition(_: click.Context, param: click.Parameter, values: tuple[Any, ...]) -> Any:
     """Return the value of an option, and refuse a second one, which click would let win in silence."""
     if len(values) > 1:
         msg = (

@@ -24,7 +24,7 @@ class Pair(ParamType[tuple[str, str]]):
 
     name = "key=value"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:  # noqa: ANN401 - click's signature
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
         """Take the pair apart at the first `=`."""
         key, equals, content = str(value).partition("=")
         if not equals or not key:
@@ -47,7 +47,7 @@ class Amount(ParamType[tuple[float, str]]):
 
     name = "n:unit"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, str]:  # noqa: ANN401 - click's signature
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, str]:
         """Take amount and unit apart."""
         if isinstance(value, tuple):
             return value
@@ -62,7 +62,7 @@ class Direction(ParamType[tuple[str, bool]]):
 
     name = "name=higher|lower"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, bool]:  # noqa: ANN401 - click's signature
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, bool]:
         """Take the metric and its direction apart."""
         found: tuple[str, bool] | None = value if isinstance(value, tuple) else parse_direction(str(value))
         if found is None:
@@ -80,7 +80,7 @@ class Target(ParamType[QualityTarget]):
 
     name = "name=value"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> QualityTarget:  # noqa: ANN401 - click's signature
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> QualityTarget:
         """Take the metric and its value apart."""
         found = value if isinstance(value, QualityTarget) else parse_target(str(value))
         if found is None:
@@ -95,7 +95,7 @@ class Indices(ParamType[tuple[int, ...]]):
 
     name = "0,2,…"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:  # noqa: ANN401 - click's signature
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
         """Take the numbers apart."""
         if isinstance(value, tuple):
             return value
@@ -110,7 +110,7 @@ class JobNumber(ParamType[int]):
 
     name = "n|each"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ANN401 - click's signature
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Take the number."""
         text = str(value).strip()
         if text == "each":
@@ -127,7 +127,7 @@ class Fields(ParamType[tuple[str, ...]]):
 
     name = "field,…"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ANN401 - click's signature
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
         """Take the fields apart."""
         if isinstance(value, tuple):
             return value
@@ -147,7 +147,7 @@ class LabelNames(ParamType[tuple[str, ...]]):
 
     name = "label,…"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ANN401 - click's signature
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
         """Take the names apart; a name given twice counts once."""
         if isinstance(value, tuple):
             return value
@@ -162,7 +162,7 @@ class Seconds(ParamType[float]):
 
     name = "seconds"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401 - click's signature
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read the number. The shortest interval of nvidia-smi is a millisecond."""
         try:
             seconds = float(value)
@@ -178,7 +178,7 @@ class Detail(ParamType[int | None]):
 
     name = "full|auto|seconds"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:  # noqa: ANN401 - click's signature
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
         """Return the seconds of a bucket, 0 for every sample, None to go by size."""
         named = {"full": 0, "auto": None}
         text = str(value)
@@ -199,7 +199,7 @@ class Price(ParamType[float]):
 
     name = "price"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401 - click's signature
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read the number; neither infinity nor NaN is a price."""
         try:
             price = float(value)
@@ -223,7 +223,7 @@ class MoneyPrice(ParamType[GpuHourPrice]):
 
     name = "price"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> GpuHourPrice:  # noqa: ANN401 - click's signature
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> GpuHourPrice:
         """Take the number and the currency apart."""
         number, currency = str(value), ""
         if match := re.fullmatch(r"([^A-Z€$£¥\s]+)\s*([A-Z]{3}|[€$£¥])", number.strip()):
@@ -242,7 +242,7 @@ class GpuModel(ParamType[str]):
 
     name = "name"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401 - click's signature
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Look the model up; a name that was mistyped would say nothing in silence."""
         from difflib import get_close_matches  # noqa: PLC0415 - only here
 

@@ -21,7 +21,7 @@ class PlaceType(ParamType[Place]):
         """Take why only a path of this machine will do; empty where a bucket does as well."""
         self._local = local
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Place:  # noqa: ANN401 - click's signature
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Place:
         """Return the place.
 
         Raises:
@@ -46,7 +46,7 @@ PLACE = PlaceType()
 class FetchedFileType(PlaceType):
     """A file to read; one of a bucket is fetched, and its copy handed over."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ANN401 - as above
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return the path of the file, or of its copy.
 
         Raises:

@@ -224,7 +224,7 @@ class SourceOptions:
             for source, step, work, training in zip(sources, steps, works, logs, strict=True)
         ]
 
-    def with_labels(self, **labels: Any) -> "SourceOptions":  # noqa: ANN401 - the values of LabelOptions
+    def with_labels(self, **labels: Any) -> "SourceOptions":
         """Return the same options with other labels."""
         return replace(self, labels=replace(self.labels, **labels))
 

@@ -66,7 +66,7 @@ class Export(ParamType[tuple[str, Place]]):
     formats = ("openmetrics",)
     gone = ("benchmark-smaller", "benchmark-bigger", "bencher")
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Place]:  # noqa: ANN401 - click's signature
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Place]:
         """Take format and file apart."""
         if isinstance(value, tuple):
             return value

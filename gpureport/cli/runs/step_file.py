@@ -54,7 +54,7 @@ def read_step_file(path: Path) -> tuple[NamedStep, ...]:
     return steps
 
 
-def _step(entry: Any, path: Path) -> NamedStep:  # noqa: ANN401 - whatever the file holds
+def _step(entry: Any, path: Path) -> NamedStep:
     rest = dict(entry) if isinstance(entry, dict) else {}
     label, runs, params = rest.pop("label", None), rest.pop("runs", None), rest.pop("params", {})
     work = rest.pop("work", [])
@@ -69,7 +69,7 @@ def _step(entry: Any, path: Path) -> NamedStep:  # noqa: ANN401 - whatever the f
     )
 
 
-def _read_work(texts: Any, runs: int, path: Path) -> tuple[tuple[float, str], ...]:  # noqa: ANN401 - as above
+def _read_work(texts: Any, runs: int, path: Path) -> tuple[tuple[float, str], ...]:
     """Return the amounts of work that a step states, none, one, or one for each run."""
     if not isinstance(texts, list) or len(texts) not in {0, 1, runs}:
         raise SettingsError(
@@ -82,7 +82,7 @@ def _read_work(texts: Any, runs: int, path: Path) -> tuple[tuple[float, str], ..
     return known
 
 
-def _param_text(value: Any, key: str, path: Path) -> str:  # noqa: ANN401 - as above
+def _param_text(value: Any, key: str, path: Path) -> str:
     """Return a value as trackers write it: `True`, `14`, `bf16`."""
     if isinstance(value, str | int | float):
         return str(value)

@@ -41,7 +41,7 @@ class By(ParamType[tuple[Factor, ...]]):
 
     name = "step|folder|gpu|param:KEY|tag:KEY"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Factor, ...]:  # noqa: ANN401 - click's signature
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Factor, ...]:
         """Take the settings apart."""
         if isinstance(value, tuple):
             return value
@@ -83,7 +83,7 @@ def step_options(command: Command) -> Command:
     """Add the options that say what makes a step; the command gets them as one `chain`."""
 
     @wraps(command)
-    def wrapped(**values: Any) -> Any:  # noqa: ANN401 - click hands over whatever the options yield
+    def wrapped(**values: Any) -> Any:
         return command(chain=StepOptions(by=values.pop("by"), steps=values.pop("steps")), **values)
 
     by = click.option(

@@ -26,4 +26,4 @@ def step_folders(runs: Sequence[Run]) -> list[str | None]:
 def _place(run: Run) -> str | None:
     """Return the folder of a run's first log; a `#` may be part of its name."""
     locator = run.sources[0].locator if run.sources else "-"
-    return None if locator == "-" or run.tracked else os.path.dirname(os.path.abspath(locator))  # noqa: PTH100, PTH120 - names alone: Path.resolve would follow links
+    return None if locator == "-" or run.tracked else os.path.dirname(os.path.abspath(locator))

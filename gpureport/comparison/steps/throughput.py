@@ -132,7 +132,7 @@ def _rank(name: str) -> tuple[int, int, str]:
     return place + len(order) * aside, int(each), name
 
 
-def _names(training: "pa.Table") -> Any:  # noqa: ANN401 - an array of text has no type of its own
+def _names(training: "pa.Table") -> Any:
     column: Any = training.column("name")
     return np.array(column.to_pylist(), dtype=object)
 

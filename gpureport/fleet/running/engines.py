@@ -32,12 +32,12 @@ _PATIENCE = "10s"
 class InProcessExecutor(Executor):
     """Runs each task at once, in this process: what a single core does best."""
 
-    def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> "Future[Result]":  # noqa: ANN401 - as Executor
+    def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> "Future[Result]":
         """Run a task and return it done."""
         future: Future[Result] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001 - handed over to whoever asks for the result
+        except Exception as error:
             future.set_exception(error)
         return future
 

@@ -85,7 +85,7 @@ def run_summary_task(task: SummaryTask) -> RunOutcome:
     try:
         _check_version(task.settings)
         return RunOutcome(summaries=tuple(summarise(Store(task.store), task.run_id, task.settings)))
-    except Exception as error:  # noqa: BLE001 - one run that fails must not take the others along
+    except Exception as error:
         is_fault = _is_fault(error)
         failure = describe_failure(task.run_id, error)
         return RunOutcome(
@@ -145,7 +145,7 @@ def run_read_task(task: ReadTask) -> ReadOutcome:
     try:
         entry, _ = task.read(Store(task.store), task.reading, force=False)
         return ReadOutcome(locator=locator, run_id=entry.run.id)
-    except Exception as error:  # noqa: BLE001 - one log that fails must not take the others along
+    except Exception as error:
         is_fault = _is_fault(error)
         failure = describe_failure(locator, error)
         # a fault of a store may lie in a file that the name of the run does not tell

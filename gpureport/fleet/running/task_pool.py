@@ -116,5 +116,5 @@ def _unwrap(future: "Future[Result]") -> "Result | Exception":
     """Return the result of a task that is done, or its error."""
     try:
         return future.result()
-    except Exception as error:  # noqa: BLE001 - whatever its worker raised
+    except Exception as error:
         return error

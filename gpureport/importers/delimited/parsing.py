@@ -185,13 +185,13 @@ class TableReader:
             for position, column in enumerate(layout.columns)
         }
 
-    def _watch(self, position: int, target: str, texts: Any, *, plain: bool) -> None:  # noqa: ANN401 - the stubs give dictionary arrays two parameters Arrow has not
+    def _watch(self, position: int, target: str, texts: Any, *, plain: bool) -> None:
         """Note a column of numbers that has many distinct texts."""
         if plain and hasattr(texts, "dictionary") and len(texts.dictionary) > max(_MANY * len(texts), _FEWEST):
             self._plain.add((position, target))
 
 
-def _read_stamps(texts: Any, layout: Layout) -> tuple[IntArray, BoolArray]:  # noqa: ANN401 - an Arrow string array, whose buffers the stubs hide
+def _read_stamps(texts: Any, layout: Layout) -> tuple[IntArray, BoolArray]:
     """Return the time stamps of rows in microseconds, and which are any."""
     if layout.absolute:
         return absolute_stamps.parse(texts)

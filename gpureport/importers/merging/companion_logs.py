@@ -79,7 +79,7 @@ class CompanionLogs:
         outcome: Callable[[], Outcome],
         read: Callable[[Extraction, str], Iterator[pa.Table]],
         gpus_of: Callable[[int], Sequence[Device]],
-        own_host: bool,  # noqa: FBT001 - handed on by position
+        own_host: bool,
     ) -> Iterator[pa.Table]:
         """Yield the series of the main logs with those of the companions.
 

@@ -18,7 +18,7 @@ def are_absolute(texts: Iterable[str]) -> bool:
     return 2 * sum(_micros(text) is not None for text in first) > len(first)
 
 
-def parse(texts: Any) -> tuple[IntArray, BoolArray]:  # noqa: ANN401 - an Arrow string array, whose buffers the stubs hide
+def parse(texts: Any) -> tuple[IntArray, BoolArray]:
     """Return microseconds since 1970-01-01 UTC, and where the text is such a stamp."""
     found = [_micros(text) for text in texts.to_pylist()]
     good = np.array([micros is not None for micros in found], dtype=np.bool_)

@@ -178,7 +178,7 @@ class CellReader:
     def __init__(self) -> None:
         self._known: dict[Column, dict[str, Value | Absent | None]] = {}
 
-    def decode(self, column: Column, cells: Any) -> Decoded:  # noqa: ANN401 - the stubs give dictionary arrays two parameters Arrow has not
+    def decode(self, column: Column, cells: Any) -> Decoded:
         """Return a column of texts, an Arrow dictionary array or a plain one, as values."""
         if column.thousands and not hasattr(cells, "dictionary"):
             cells = cells.dictionary_encode()

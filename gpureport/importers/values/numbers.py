@@ -75,7 +75,7 @@ _EXACT_DIGITS = 15
 """Decimal digits that a float64 holds exactly."""
 
 
-def read_all(texts: "Any", number: Number) -> tuple[FloatArray, BoolArray, BoolArray]:  # noqa: ANN401 - an Arrow string array, whose buffers the stubs hide
+def read_all(texts: "Any", number: Number) -> tuple[FloatArray, BoolArray, BoolArray]:
     """Return the numbers of a column, where they could be read at once, and which of these have no unit of their own.
 
     The other cells need a closer look.
@@ -122,7 +122,7 @@ def letters(data: npt.NDArray[np.uint8], begins: IntArray, width: int) -> npt.ND
     return found
 
 
-def text_bytes(texts: "Any") -> tuple[npt.NDArray[np.uint8], IntArray]:  # noqa: ANN401 - as above
+def text_bytes(texts: "Any") -> tuple[npt.NDArray[np.uint8], IntArray]:
     """Return the bytes of an Arrow string array, and where each text begins and the last one ends."""
     offsets = np.frombuffer(texts.buffers()[1], dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
     return np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8), offsets.astype(np.int64)

@@ -13,7 +13,7 @@ from gpureport.importers.values.day_first import WIDTHS, year_first
 from gpureport.importers.values.numbers import letters, text_bytes
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
 
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - stamps have no zone
+_EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 _MINUTES = len("2026/03/14 09:26")
 _SECONDS = len("2026/03/14 09:26:53")
@@ -86,7 +86,7 @@ def _fixed_width(text: npt.NDArray[np.uint8]) -> tuple[IntArray, BoolArray]:
     return micros, good
 
 
-def parse(texts: Any, *, day_first: bool = False) -> tuple[IntArray, BoolArray]:  # noqa: ANN401 - an Arrow string array, whose buffers the stubs hide
+def parse(texts: Any, *, day_first: bool = False) -> tuple[IntArray, BoolArray]:
     """Return microseconds since 1970-01-01 as written, without any zone, and where the text is a stamp.
 
     Args:

@@ -68,7 +68,7 @@ def _hide_in_recording(recording: Recording, names: "_Pseudonyms") -> Recording:
     )
 
 
-def _devices(column: Any, names: "_Pseudonyms") -> Any:  # noqa: ANN401 - the stubs give dictionary arrays two parameters Arrow has not
+def _devices(column: Any, names: "_Pseudonyms") -> Any:
     """Return the device of each row under its new id."""
     chunks = []
     for chunk in column.chunks:

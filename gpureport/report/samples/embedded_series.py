@@ -99,7 +99,7 @@ def embed_series(runs: Sequence[Timeline], budget: int = BUDGET, detail: int | N
     )
 
 
-def _clean(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+def _clean(value: Any) -> Any:
     """Return a JSON value with control characters removed from its strings."""
     if isinstance(value, dict):
         return {key: _clean(each) for key, each in value.items()}

@@ -13,7 +13,7 @@ GONE, THERE = np.concatenate([steps((97, 60)), np.full(60, np.nan)]), steps((97,
 LONG = steps((97, 300))
 
 
-def with_errors(**counters: Any) -> Recording:  # noqa: ANN401 - series by name
+def with_errors(**counters: Any) -> Recording:
     """Return a busy GPU with counters of errors."""
     return rec(util=UTIL, **counters)
 
@@ -178,7 +178,7 @@ def test_a_log_that_ends_early() -> None:
 def test_slow_links() -> None:
     util = steps((0, 20), (97, 100))
 
-    def link(generation: Any, width: Any = 16, util: Any = util) -> Recording:  # noqa: ANN401 - levels or series
+    def link(generation: Any, width: Any = 16, util: Any = util) -> Recording:
         series = {"link_generation_max": 4, "link_width_max": 16}
         return rec(util=util, link_generation=generation, link_width=width, **series)
 

@@ -16,7 +16,7 @@ FULL_CORE = {"core": np.full(900, 100.0)}
 MIDDLE = steps((0, 300), (1, 300), (0, 300))
 
 
-def hollow(**series: Any) -> Any:  # noqa: ANN401 - series by name
+def hollow(**series: Any) -> Any:
     """Return a busy GPU at low power."""
     return rec(**({"util": BUSY, "power": HUNG} | BOARD | series))
 

@@ -22,7 +22,7 @@ def badly_fed(
     return busy
 
 
-def watched(util: Any, cpu: Any = None, core: float = 45.0) -> Recording:  # noqa: ANN401 - series or levels
+def watched(util: Any, cpu: Any = None, core: float = 45.0) -> Recording:
     """Return a run beside a machine that is calm in every respect."""
     rows = np.shape(util)[-1]
     host = {"core": np.full(rows, core), "iowait": np.full(rows, 1.0)}

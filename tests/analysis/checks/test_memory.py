@@ -16,7 +16,7 @@ def growing(peak: float) -> Floats:
     return np.concatenate([np.zeros(10), np.linspace(1, peak * 0.7, 20), steps((peak * 0.9, 120), (peak, 150))])
 
 
-def with_memory(memory: Any, util: Any = UTIL, **known: Any) -> Recording:  # noqa: ANN401 - series by name
+def with_memory(memory: Any, util: Any = UTIL, **known: Any) -> Recording:
     """Return a job with memory in use."""
     return rec(util=util, memory=memory, **known)
 

@@ -24,7 +24,7 @@ def counted(rises: dict[int, float], rows: int, start: float = 1000.0) -> Floats
     return start + np.cumsum(risen)
 
 
-def heat(total: Floats, **series: Any) -> Recording:  # noqa: ANN401 - series by name
+def heat(total: Floats, **series: Any) -> Recording:
     """Return a busy GPU with the driver's counter of heat."""
     return rec(**(LOAD | series), sw_thermal_slowdown_seconds_total=total)
 

@@ -152,7 +152,7 @@ def test_no_progress() -> None:
 SOME, MEMORY = np.tile([25.0, 15.0], 400), np.concatenate([np.linspace(1, 10, 100), np.full(700, 10.0)])
 
 
-def sized(util: Any = SOME, memory: Any = MEMORY, **known: Any) -> Recording:  # noqa: ANN401 - series by name
+def sized(util: Any = SOME, memory: Any = MEMORY, **known: Any) -> Recording:
     """Return a job that uses some of a large GPU."""
     return rec(util=util, memory=memory, **known)
 

@@ -20,7 +20,7 @@ PEGGED, IOWAIT, COPIES = phase(60, 100, 60), phase(1, 40, 1), phase(1, 22, 1)
 BURSTS = np.concatenate([steps((97, 300)), np.tile(steps((95, 10), (0, 10)), 15), steps((97, 300))])
 
 
-def beside(*, util: Any = UTIL, **host: Any) -> Recording:  # noqa: ANN401 - series by name
+def beside(*, util: Any = UTIL, **host: Any) -> Recording:
     """Return a run beside a host with these metrics, sampled each second."""
     metrics = {"cpu": "cpu_utilization_ratio", "cores": "cpu_logical_cores", "job": "job_cpu_cores"}
     metrics |= {"memory": "host_memory_used_ratio", "core": "cpu_busiest_core_ratio", "process": "process_cpu_cores"}
@@ -31,12 +31,12 @@ def beside(*, util: Any = UTIL, **host: Any) -> Recording:  # noqa: ANN401 - ser
     return with_host(run, np.arange(float(np.shape(util)[-1])), **series)
 
 
-def single(core: Floats = PEGGED, **host: Any) -> Recording:  # noqa: ANN401 - series by name
+def single(core: Floats = PEGGED, **host: Any) -> Recording:
     """Return a run at 38% beside a core."""
     return beside(**({"util": phase(97, 38, 97), "cpu": CALM, "core": core} | host))
 
 
-def linked(util: Any = None, received: Any = None, **series: Any) -> Recording:  # noqa: ANN401 - series by name
+def linked(util: Any = None, received: Any = None, **series: Any) -> Recording:
     """Return a run at 40% beside a link of generation 4 with 16 lanes."""
     cpu = series.pop("cpu", None)
     given = {"sent": 0.5, "link_generation": 4, "link_width": 16} | series
@@ -323,7 +323,7 @@ def test_gaps_within_a_wait_follow_from_it() -> None:
 def test_host_memory_beside_a_wait() -> None:
     filling = phase(20, 80, 20)
 
-    def held(memory: Any, cpu: Floats = filling, util: Floats = UTIL, iowait: Any = 0.0) -> Recording:  # noqa: ANN401 - a level or a series
+    def held(memory: Any, cpu: Floats = filling, util: Floats = UTIL, iowait: Any = 0.0) -> Recording:
         return beside(
             util=util, cpu=cpu, memory=np.broadcast_to(memory, len(util)), iowait=np.broadcast_to(iowait, len(util))
         )

@@ -17,7 +17,7 @@ def _log(tmp_path: Path) -> None:
     (tmp_path / "gpu.csv").write_text(gapped())
 
 
-def analyze(gpureport: Program, *words: str) -> Any:  # noqa: ANN401 - JSON
+def analyze(gpureport: Program, *words: str) -> Any:
     """Return the only run of an analysis."""
     done = gpureport("analyze", *words, "--format", "json")
     assert (done.code, len(json.loads(done.out)["runs"])) == (0, 1), done

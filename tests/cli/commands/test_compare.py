@@ -35,21 +35,21 @@ def long(level: int, seconds: int = 700, power: int = 250) -> str:
     return table(*(row(n, util=level + (n // 7) % 3, power=f"{power}.00 W") for n in range(seconds)))
 
 
-def compare(gpureport: Program, *words: str) -> Any:  # noqa: ANN401 - JSON
+def compare(gpureport: Program, *words: str) -> Any:
     done = gpureport("compare", *words, "--format", "json")
     assert done.code == 0, done
     return json.loads(done.out)
 
 
-def by_metric(document: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+def by_metric(document: Any) -> dict[str, Any]:
     return {delta["metric"]: delta for delta in document["deltas"]}
 
 
-def steps(document: Any) -> dict[str, int]:  # noqa: ANN401 - JSON
+def steps(document: Any) -> dict[str, int]:
     return {step["label"]: len(step["runs"]) for step in document["steps"]}
 
 
-def works(document: Any) -> list[list[float]]:  # noqa: ANN401 - JSON
+def works(document: Any) -> list[list[float]]:
     """Return the work that each run of each step did, by the rate of the whole job and its GPU time."""
     runs = [[run["measures"] for run in step["runs"]] for step in document["steps"]]
     return [[round(each["gpu_seconds"] * each["work_rate_hertz"]) for each in step] for step in runs]

@@ -40,7 +40,7 @@ JobID|JobName|User|Account|Partition|NodeList|Start|End|State
 HOUR = 3600
 
 
-def beside(folder: Path, files: dict[str, Any], **labels: Any) -> Run:  # noqa: ANN401 - any label
+def beside(folder: Path, files: dict[str, Any], **labels: Any) -> Run:
     """Return the run of a log with files beside it."""
     write(folder, gpu=log())
     for name, content in files.items():
@@ -81,11 +81,11 @@ def labelled(  # noqa: PLR0913 - each argument is something a test varies
     *,
     text: str = SACCT,
     zone: str | None = None,
-    **labels: Any,  # noqa: ANN401 - any label
+    **labels: Any,
 ) -> dict[str, str]:
     """Return the tags that a table gives a run, which starts some seconds after nine, of a log of a name."""
     (folder / "jobs.csv").write_text(text)
-    begun = datetime(2026, 10, 3, 9) + timedelta(seconds=start)  # noqa: DTZ001 - a log has no zone
+    begun = datetime(2026, 10, 3, 9) + timedelta(seconds=start)
     if zone is not None:
         begun = begun.replace(tzinfo=ZoneInfo("UTC")).astimezone(ZoneInfo(zone))
     moments = (begun + timedelta(seconds=length / 40 * place) for place in range(41))

@@ -12,30 +12,30 @@ from gpureport.errors import GpureportError
 from gpureport.testing import Recording, find_note_code, find_reject_code
 
 
-def recordings(source: str | Path, **options: Any) -> list[Recording]:  # noqa: ANN401 - any option of a read or of a selection
+def recordings(source: str | Path, **options: Any) -> list[Recording]:
     own = {name: options.pop(name) for name in ("tz", "gpus", "mlflow_raw_times") if name in options}
     found = gpureport.read(source, tracker=options, **own)
     assert all(each.run.quality.accounted for each in found)
     return found
 
 
-def recording(source: str | Path, **options: Any) -> Recording:  # noqa: ANN401 - as above
+def recording(source: str | Path, **options: Any) -> Recording:
     (found,) = recordings(source, **options)
     return found
 
 
-def readable(source: str | Path, **options: Any) -> tuple[list[Recording], list[str]]:  # noqa: ANN401 - as above
+def readable(source: str | Path, **options: Any) -> tuple[list[Recording], list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = recordings(source, **options)
     return found, [str(each.message) for each in caught]
 
 
-def ids(source: str | Path, **options: Any) -> list[str]:  # noqa: ANN401 - as above
+def ids(source: str | Path, **options: Any) -> list[str]:
     return [each.run.sources[0].locator.rpartition("#")[2] for each in recordings(source, **options)]
 
 
-def refused(source: str | Path, **options: Any) -> GpureportError:  # noqa: ANN401 - as above
+def refused(source: str | Path, **options: Any) -> GpureportError:
     with pytest.raises(GpureportError) as caught:
         readable(source, **options)
     assert "\n" not in str(caught.value)

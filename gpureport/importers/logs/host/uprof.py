@@ -50,7 +50,7 @@ class Uprof(LineForm):
 
     def _date(self, text: str) -> None:
         try:
-            day = datetime.strptime(text, "%b-%d-%Y").date()  # noqa: DTZ007 - a day has no zone
+            day = datetime.strptime(text, "%b-%d-%Y").date()
         except ValueError:
             # the clock then takes the day of the log beside it, or its rows are rejected
             return

@@ -192,7 +192,7 @@ def _moment(cell: str, pattern: str) -> Moment | None:
     if pattern in EPOCHS:
         return parse_epoch_time(cell, EPOCHS[pattern])
     try:
-        found = datetime.strptime(cell, pattern)  # noqa: DTZ007 - a stamp without a zone stays without one
+        found = datetime.strptime(cell, pattern)
         return parse_iso_time(found.isoformat())
     except (ValueError, OverflowError):
         return None

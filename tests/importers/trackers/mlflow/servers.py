@@ -39,9 +39,9 @@ def answering(answer: Answering) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
-        do_GET = do_POST = do_PUT = _reply  # noqa: N815 - names the base class asks for
+        do_GET = do_POST = do_PUT = _reply
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as above
+        def log_message(self, format: str, *args: object) -> None:
             del format, args
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)

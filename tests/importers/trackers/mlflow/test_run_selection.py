@@ -19,7 +19,7 @@ _NESTED = {"mlflow.parentRunId": PARENT}
 _LOSS = {"loss": [(START, 1.0, 0)]}
 
 
-def _made(number: int, place: int, name: str, **more: Any) -> Made:  # noqa: ANN401 - any field of a run
+def _made(number: int, place: int, name: str, **more: Any) -> Made:
     made = Made(id=run_id(number), name=name, series=_HARDWARE, start=START + place * APART)
     return replace(made, **more)
 
@@ -50,7 +50,7 @@ Meant = Callable[..., list[int]]
 @pytest.fixture
 def meant(source: Path) -> Meant:
 
-    def found(run: str = "", **options: Any) -> list[int]:  # noqa: ANN401 - any option
+    def found(run: str = "", **options: Any) -> list[int]:
         return [int(each[:6], 16) for each in ids(f"mlflow:{source}#{run}" if run else source, **options)]
 
     return found

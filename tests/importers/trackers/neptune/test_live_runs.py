@@ -39,7 +39,7 @@ def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-def backend(asked: list[tuple[str, int]]) -> Any:  # noqa: ANN401 - a class of the client
+def backend(asked: list[tuple[str, int]]) -> Any:
     from neptune.internal.backends.api_model import (  # noqa: PLC0415 - an extra
         ApiExperiment,
         Attribute,
@@ -53,7 +53,7 @@ def backend(asked: list[tuple[str, int]]) -> Any:  # noqa: ANN401 - a class of t
     kinds = {int: AttributeType.INT, float: AttributeType.FLOAT, str: AttributeType.STRING, bool: AttributeType.BOOL}
 
     class Backend(NeptuneBackendMock):
-        def get_metadata_container(self, container_id: Any, expected_container_type: Any) -> Any:  # noqa: ANN401, ARG002 - as the client calls it
+        def get_metadata_container(self, container_id: Any, expected_container_type: Any) -> Any:
             kind = expected_container_type
             return ApiExperiment(
                 id=UniqueId("1"),
@@ -64,14 +64,14 @@ def backend(asked: list[tuple[str, int]]) -> Any:  # noqa: ANN401 - a class of t
                 trashed=False,
             )
 
-        def get_attributes(self, *_: Any) -> Any:  # noqa: ANN401 - as above
+        def get_attributes(self, *_: Any) -> Any:
             singles = [Attribute(path=path, type=kinds[type(value)]) for path, value in SINGLES.items()]
             return singles + [Attribute(path=path, type=AttributeType.FLOAT_SERIES) for path in SERIES]
 
-        def fetch_atom_attribute_values(self, *_: Any) -> Any:  # noqa: ANN401 - as above
+        def fetch_atom_attribute_values(self, *_: Any) -> Any:
             return [(path, kinds[type(value)].value, value) for path, value in SINGLES.items()]
 
-        def get_float_series_values(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - as above
+        def get_float_series_values(self, *given: Any, **named: Any) -> Any:
             path, offset, limit = (*given, *named.values())[-3:]
             asked.append(("/".join(path), offset))
             points = [

@@ -19,8 +19,8 @@ _DATES = (
 """What `date` writes, in the C locale and in English ones."""
 _ISO = re.compile(r"(?<!\d)(\d{4})([-/])(\d\d)\2(\d\d)[ T](\d\d:\d\d:\d\d(?:[.,]\d{1,6})?)", re.ASCII)
 _ISO_ZONE = re.compile(r" ?(?:Z\b|UTC\b|[+-]\d\d:?\d\d\b)")
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - stamps name no zone
-_LATEST = datetime(9999, 1, 1) - _EPOCH  # noqa: DTZ001 - as above
+_EPOCH = datetime(1970, 1, 1)
+_LATEST = datetime(9999, 1, 1) - _EPOCH
 _NOON = 12
 _LAST_HOUR, _LAST_MINUTE = 23, 59
 _LAST_SECOND = 60

@@ -53,7 +53,7 @@ def read_metric(path: Path, key: str, root: Path) -> MetricSeries:
     return _read_lines(content, key)
 
 
-def _open_buffer(content: bytes) -> Any:  # noqa: ANN401 - the stubs know no buffers as files
+def _open_buffer(content: bytes) -> Any:
     return pa.BufferReader(content)
 
 

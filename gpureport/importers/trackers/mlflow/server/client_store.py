@@ -28,7 +28,7 @@ _PAGE = 1_000
 _QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
 
 
-def import_mlflow() -> Any:  # noqa: ANN401 - the package need not be there
+def import_mlflow() -> Any:
     """Return MLflow, told before it starts to send nothing about its use.
 
     Raises:
@@ -55,7 +55,7 @@ class ClientStore:
         self.where = where
 
     @cached_property
-    def _client(self) -> Any:  # noqa: ANN401 - the package need not be there
+    def _client(self) -> Any:
         """MLflow's client, imported here alone: it is an extra, and takes seconds.
 
         Raises:
@@ -68,7 +68,7 @@ class ClientStore:
                 self.where, "it needs MLflow's own client", "pip install 'gpureport[mlflow]'", code="not_installed"
             ) from error
 
-    def _call(self, name: str, *arguments: object, **options: object) -> Any:  # noqa: ANN401 - whatever is asked
+    def _call(self, name: str, *arguments: object, **options: object) -> Any:
         """Return what a method of the client returns.
 
         Raises:
@@ -126,7 +126,7 @@ class ClientStore:
                 return None
             raise
 
-    def _info(self, run: Any) -> RunInfo:  # noqa: ANN401 - an entity of MLflow
+    def _info(self, run: Any) -> RunInfo:
         info, data = run.info, run.data
         experiment = self._experiments.get(info.experiment_id)
         return RunInfo(

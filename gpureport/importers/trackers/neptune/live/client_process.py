@@ -117,7 +117,7 @@ def _flatten(structure: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[t
             yield "/".join((*above, name)), value
 
 
-def _points(path: str, frame: Any) -> Iterator[Row]:  # noqa: ANN401 - a pandas frame
+def _points(path: str, frame: Any) -> Iterator[Row]:
     """Yield the points of a series; the client gives times without a zone, in that of the process."""
     for point in frame.to_dict("records"):
         step = point.get("step")
@@ -160,7 +160,7 @@ def main() -> int:
         else:
             table = list_runs(asked["project"], asked["query"], report_progress)
         parquet.write_table(table, asked["out"])
-    except Exception as error:  # noqa: BLE001 - whatever the client raises is told to the process that asked
+    except Exception as error:
         first = next((text for text in str(error).splitlines() if text.strip()), "")
         line.write(f"{json.dumps({'error': type(error).__name__, 'what': first.strip()[:200]})}\n")
         line.flush()

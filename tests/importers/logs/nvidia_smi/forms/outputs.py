@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-START = datetime(2026, 3, 14, 9, 0, 0)  # noqa: DTZ001 - nvidia-smi names no zone
+START = datetime(2026, 3, 14, 9, 0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
