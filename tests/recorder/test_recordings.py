@@ -102,6 +102,7 @@ def test_the_load_of_machine_and_job(record: Any) -> None:
     assert all(time.strptime(line[:19], "%Y/%m/%d %H:%M:%S") for line in rows)
 
 
+@pytest.mark.slow
 def test_what_can_be_seen_of_a_job(record: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Options and assignments, versions of its Python's packages, known variables; and no secret."""
     for words, expected in SETTINGS:

@@ -88,6 +88,7 @@ def test_endless_names_are_shortened() -> None:
             assert len(long) < 5 * len(usual) + 10_000, (form, name)
 
 
+@pytest.mark.slow
 def test_a_name_never_stops_a_picture() -> None:
     for name, text in TEXTS.items():
         assert build_file(steps_with(text), "png").startswith(b"\x89PNG"), name
