@@ -1,4 +1,4 @@
-"""The names of stored runs and baselines, without Arrow: for the shell, and for a first look at a folder."""
+"""The names of stored runs and baselines, without Arrow: for the shell."""
 
 import json
 import re
