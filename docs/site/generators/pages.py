@@ -198,7 +198,7 @@ def _usage(name: str, command: click.Command) -> str:
 
 _CLI = """Every command takes `--help`. `gpureport` alone says how to begin.
 
-One line lets Tab complete commands, options, stored runs and files:
+One line lets Tab complete commands, options and files:
 
 ```
 echo 'command -v gpureport > /dev/null && eval "$(gpureport completion bash)"' >> ~/.bashrc   # bash
