@@ -1,6 +1,6 @@
 """From a recording to findings: every rule once, in order, then where each GPU-second went."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np

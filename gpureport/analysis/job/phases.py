@@ -52,9 +52,6 @@ WORKING_AT_START = 1.0
 _FEW_BURSTS = 3
 """Active samples before sustained activity that are no autotuning; after it there is none, so that one will do."""
 
-LATE = 60.0  # s; ranks start seconds apart; later is an idle gap
-"""How much later than the first a GPU may begin and still be starting up."""
-
 
 def find_activity(series: DeviceSeries, within: Interval | None = None) -> Interval | None:
     """Return the time from first to last sustained activity of one GPU, None when it never worked.

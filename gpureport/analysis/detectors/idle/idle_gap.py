@@ -20,9 +20,7 @@ from gpureport.analysis.detectors.idle.gap_causes import Cause
 from gpureport.analysis.detectors.idle.input_wait_overlap import GapCandidate
 from gpureport.analysis.job import job_events, training_signs
 from gpureport.analysis.job.job_events import JobEvents
-from gpureport.analysis.job.late_starts import list_resting_leads, was_starting_up
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
 from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
@@ -61,13 +59,6 @@ class _GapCost:
     ratio: float
     severity: Severity
     evidence: tuple[Evidence, ...]
-
-
-def _skip_startup(context: Context, job: Job, device: str) -> Interval:
-    """Return the time of a job without the start-up of a GPU that begins a little later than the first."""
-    own = job.active.get(device, job.window)
-    skipped = was_starting_up(context, job, own)
-    return Interval(max(job.window.start, own.start) if skipped else job.window.start, job.window.end)
 
 
 def _touches(run: IdleRun, stretches: Sequence[Interval]) -> bool:
@@ -214,7 +205,7 @@ class IdleGap(Rule):
         shortest = max(self.shortest.value, series.refresh_period(UTILISATION) or 0.0)
         limits = idle_runs.Limits(idle=self.idle.value + 1e-6, still=self.still.value + 1e-6, shortest_seconds=shortest)
         runs = idle_runs.find_idle_runs(series, limits, window)
-        leads = list_resting_leads(context, device)
+        leads = [Interval(job.window.start, job.active[device].start) for job in context.jobs if device in job.active]
         if leads:
             # before its first work a GPU is at rest at any utilisation that is no work
             at_rest = idle_runs.find_idle_runs(series, replace(limits, idle=limits.still), window)
@@ -229,7 +220,7 @@ class IdleGap(Rule):
                 context,
                 series,
                 runs,
-                _skip_startup(context, job, device),
+                job.window,
                 shortest=shortest,
                 resting=rest_to_work_power.RESTING_LEVEL.value,
                 coarse=series.interval > self.coarse,
