@@ -70,7 +70,7 @@ def _touches(run: IdleRun, stretches: Sequence[Interval]) -> bool:
 class IdleGap(Rule):
     """At least 5 s within the job in which a GPU's utilisation reaches 5% or less and never exceeds 12%.
 
-    Before the first work of a GPU, in a job that trains already, it need not reach 5%. A moment of little work, such as
+    Before the first work of a GPU, in a job that works already, it need not reach 5%. A moment of little work, such as
     a stray kernel, does not end a gap; a log gap does. With sparse samples, a run of low ones counts only if it is too
     long to be chance, given the samples around it, and is not an artefact of steps about as long as the sampling
     interval. Low samples while the GPU waits for input are part of that wait. Rows that
@@ -151,17 +151,9 @@ class IdleGap(Rule):
     idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")
     still: Threshold = pragmatic(0.12, "1", "one stray kernel of 0.1 s in a 1-s window stays below it")
     shortest: Threshold = idle_runs.SHORTEST
-    resting: ClassVar[Threshold] = rest_to_work_power.RESTING_LEVEL
     coarse: ClassVar[float] = 2.0  # s; NVML: a utilisation value covers at most 1 s; further apart are point samples
-    spinning: ClassVar[Threshold] = gap_causes.SPINNING
-    collective: ClassVar[Threshold] = gap_causes.COLLECTIVE
-    iowait: ClassVar[Threshold] = gap_causes.LONG_IOWAIT
-    disk: ClassVar[Threshold] = gap_causes.DISK
-    freed: ClassVar[Threshold] = gap_causes.FREED
     # share of the job; checkpoints and ends of epochs take less time than the work between them
     mostly: ClassVar[float] = 0.50
-    agree: ClassVar[Threshold] = periodicity.AGREE
-    agree_few: ClassVar[Threshold] = periodicity.AGREE_FEW
     warning: Threshold = pragmatic(0.02, "1", "share of the job above which gaps are worth a change")
     problem: Threshold = pragmatic(0.20, "1", "share of the job above which gaps decide its cost")
     many_bursts: ClassVar[float] = 10.0  # rows; fewer gaps do not show how work comes

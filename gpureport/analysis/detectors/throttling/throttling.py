@@ -81,7 +81,6 @@ class Throttling(Rule):
     counted: ClassVar[Threshold] = pragmatic(0.1, "s", "the driver counts exactly; less in a whole run costs nothing")
     clock_drop: Threshold = pragmatic(0.985, "1", "two clock steps of 15 MHz below the reference")
     near_limit: Threshold = pragmatic(2.0, "Cel", "the driver keeps the core a degree or two below the limit")
-    hw_clock_drop: ClassVar[Threshold] = throttled_samples.HW_CLOCK_DROP
     problem: Threshold = pragmatic(0.05, "1", "lost share of the job that is worth a repair")
     lasting: ClassVar[float] = 0.5  # slowed share of the job above which its cooling is too weak
 

@@ -18,7 +18,7 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import core_count, job_load, low_use
 from gpureport.analysis.signals.core_count import CPU
-from gpureport.analysis.signals.waits import wait_cost, wait_episodes, waiting_gpus
+from gpureport.analysis.signals.waits import stopped_gpus, wait_cost, wait_episodes, waiting_gpus
 from gpureport.analysis.signals.waits.wait_cost import WaitCost
 from gpureport.analysis.signals.waits.wait_episodes import ComparedEpisodes
 from gpureport.analysis.signals.waits.waiting_gpus import WaitCandidate
@@ -80,7 +80,6 @@ class CpuBound(Rule):
     fed: ClassVar[float] = 0.90  # GPUs that work this much get their data in time: the CPU is not the limit
     apart: ClassVar[float] = 0.05  # the load of a machine drifts by less
     own: ClassVar[Threshold] = pragmatic(0.5, "1", "most of what keeps the CPU busy is the job's own")
-    job: ClassVar[Threshold] = job_load.HARDLY
     problem: Threshold = pragmatic(0.05, "1", "lost share of the job that decides its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -99,6 +98,11 @@ class CpuBound(Rule):
         if unjudged is not None:
             yield unjudged
             return
+        working = stopped_gpus.leave_out_stopped_gpus(
+            candidate, cpu, context.active, window, fed_level=self.fed, least_difference=self.apart
+        )
+        if working is not candidate:
+            candidate, cpu = working, working.average_metric(CPU)
         episodes, lowest = self._find_episodes(candidate, cpu)
         episodes = intervals.intersection(episodes, intervals.to_spans([window]))
         episodes = intervals.drop_shorter(wait_episodes.drop_unrecorded(candidate, episodes, CPU), self.shortest.value)

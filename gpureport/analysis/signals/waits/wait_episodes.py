@@ -19,7 +19,7 @@ _ERRORS_OF_SELECTED = 4.0
 
 Of 1800 permuted series none passes; at three standard errors 16 do.
 """
-_FEWEST_FED_BINS = 9
+FEWEST_FED_BINS = 9
 _FED_SECONDS = 30.0
 _FED_SHARE = 0.1
 """How many bins, how long, and which part of the episodes GPUs must be well fed to compare with."""
@@ -143,15 +143,15 @@ def compare_with_fed_gpus(  # noqa: PLR0913 - a comparison has two sides and two
         outside[part] = False
     fed_values = series[outside & ~np.isnan(series)]
     inside = sum(part.stop - part.start for part in parts)
-    if len(fed_values) < max(_FEWEST_FED_BINS, _FED_SECONDS / candidate.bins.width, _FED_SHARE * inside):
+    if len(fed_values) < max(FEWEST_FED_BINS, _FED_SECONDS / candidate.bins.width, _FED_SHARE * inside):
         return ComparedEpisodes(spans=spans, fed_mean=float("nan"))
     is_higher = np.array(
-        [_is_surely_higher(series[part], fed_values, least_difference) for part in parts], dtype=np.bool_
+        [is_surely_higher(series[part], fed_values, least_difference) for part in parts], dtype=np.bool_
     )
     return ComparedEpisodes(spans=spans[is_higher], fed_mean=float(fed_values.mean()))
 
 
-def _is_surely_higher(values: FloatArray, other_values: FloatArray, least_difference: float) -> bool:
+def is_surely_higher(values: FloatArray, other_values: FloatArray, least_difference: float) -> bool:
     """Return whether a mean is higher than another by a difference and by four standard errors."""
     values = values[~np.isnan(values)]
     if len(values) == 0:
