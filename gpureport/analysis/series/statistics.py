@@ -54,7 +54,7 @@ def summarise_metric(series: DeviceSeries, metric: Metric) -> MetricSummary | No
         return None
     rows = series.find_known_rows(metric.name)
     values, seconds = series.values(metric.name)[rows], series.seconds[rows]
-    refresh, effective = series.refresh(metric.name), series.count_readings(metric.name, rows)
+    changes = 0 if columns.is_constant(values) else int(np.count_nonzero(values[1:] != values[:-1]))
     observed = float(seconds.sum())
     weights = seconds if observed > 0 else np.ones(len(values))
     ends = values[:1] if columns.is_constant(values) else values
@@ -77,11 +77,11 @@ def summarise_metric(series: DeviceSeries, metric: Metric) -> MetricSummary | No
         max=most,
         min=least,
         seconds=observed,
-        samples=refresh.rows,
-        changes=refresh.changes,
-        repeated_ratio=refresh.repeated_ratio,
-        refresh_seconds=refresh.seconds,
-        effective_samples=max(effective, refresh.changes + 1),
+        samples=len(values),
+        changes=changes,
+        repeated_ratio=None if len(values) == 1 else 1 - changes / (len(values) - 1),
+        refresh_seconds=None,
+        effective_samples=max(series.count_readings(metric.name, rows), changes + 1),
         below=tuple((limit, float(weights[np.flatnonzero(values < limit - 1e-6)].sum()) / whole) for limit in limits),
     )
 

@@ -134,7 +134,7 @@ def test_gaps_are_found_where_they_are() -> None:
                 every=0.01,
                 util=np.repeat(np.r_[rng(0).integers(90, 99, 150), np.zeros(50), rng(1).integers(90, 99, 150)], 20),
             ),
-            samples=50,
+            samples=60,
         ),
         "late ranks": (
             rec(util=[ranks, steps((0, 20), (97, 280)), steps((0, 120), (97, 180))]),

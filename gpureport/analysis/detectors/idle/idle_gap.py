@@ -177,7 +177,6 @@ class IdleGap(Rule):
         events = job_events.find_job_events(context.recording)
         for device, series in context.gpus().items():
             if series.is_recorded(UTILISATION):
-                yield from gap_wording.report_invisible_gaps(series, self.shortest.value)
                 candidates[device] = self._find_candidates(context, context.window, device)
             else:
                 yield from (missing_metrics.not_recorded(kind, device, UTILISATION) for kind in self.kinds)
