@@ -105,7 +105,7 @@ class CpuBound(Rule):
             candidate, cpu = working, working.average_metric(CPU)
         episodes, lowest = self._find_episodes(candidate, cpu)
         episodes = intervals.intersection(episodes, intervals.to_spans([window]))
-        episodes = intervals.drop_shorter(wait_episodes.drop_unrecorded(candidate, episodes, CPU), self.shortest.value)
+        episodes = intervals.drop_shorter(episodes, self.shortest.value)
         length = candidate.count_bins(self.over, self.bins)
         comparison = wait_episodes.compare_with_fed_gpus(
             candidate, episodes, cpu, length=length, fed_level=self.fed, least_difference=self.apart
