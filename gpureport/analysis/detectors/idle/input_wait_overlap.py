@@ -1,7 +1,7 @@
 """Idle runs beside episodes of waiting for input: which are part of one, and what of a run lies behind it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from gpureport.analysis.signals.idle_runs import IdleRun
 from gpureport.analysis.signals.waits import waiting_gpus
 from gpureport.findings import Interval
 
+_LONE = 1.5
+"""Intervals a single sample may speak for, with jitter."""
 _OWN_GAP = 4.0  # rows; fewer idle readings in a row are usual while waiting for input
 """Readings from which on an idle run within an episode of waiting is a gap of its own."""
 
@@ -61,7 +63,11 @@ def separate_gaps_from_waits(  # noqa: PLR0913 - where runs lie, and what a gap 
         for span, run, is_wait in zip(spans, runs, _lie_mostly_inside(waits, spans), strict=True)
     ]
     if coarse:
-        candidates = [part for part in candidates if not _is_part_of_wait(part, resting)]
+        least = max(shortest, _LONE * series.interval)
+        candidates = [
+            _cut_to_longest_outside(series, waits, part, least) if _is_part_of_wait(part, resting) else part
+            for part in candidates
+        ]
     return [part for part in candidates if part.interval.seconds >= shortest]
 
 
@@ -81,6 +87,18 @@ def _is_part_of_wait(part: GapCandidate, resting: float) -> bool:
     run = part.run
     busy = run.highest_power is not None and run.highest_power > resting
     return part.is_wait and (busy or run.samples < max(_OWN_GAP, run.needed))
+
+
+def _cut_to_longest_outside(series: DeviceSeries, episodes: Spans, part: GapCandidate, least: float) -> GapCandidate:
+    """Return the longest stretch of a candidate outside episodes, an empty one if none is long enough."""
+    left = intervals.difference(intervals.to_spans([part.interval]), episodes)
+    outside = [span for span in intervals.to_intervals(left) if span.seconds >= least]
+    begin = part.interval.start
+    span = max(outside, key=lambda span: span.seconds, default=Interval(begin, begin))
+    rows = series.rows_between(span.start + series.shift, span.end + series.shift)
+    return GapCandidate(
+        interval=span, run=replace(part.run, samples=series.count_readings(UTILISATION, rows)), is_wait=False
+    )
 
 
 def average_between_gaps(series: DeviceSeries, gaps: Sequence[Interval], job: Interval) -> float:

@@ -30,6 +30,10 @@ COOL = 4.0  # Cel; cooler than this, heat no longer slows the GPU
 """Degrees below the temperature limit at which heat cannot lower clocks."""
 POWER_FREE = 0.975  # the next clock step takes 2 to 3% more power, which the limit would allow
 """Mean power, of the limit, below which the power cap does not act."""
+POWER_CAPPED = 0.99  # this near the limit there is no power for a higher clock
+"""Mean power, of the limit, from which on the cap acts and heat no longer does."""
+CLOCK_BACK = 0.99  # less than one clock step of 15 MHz below the reference
+"""Mean clock, of the cool reference, from which on heat no longer lowers it."""
 SETTLED = 10.0  # s; power and clock vary with the load; at least 5 samples
 """Time over which these means are taken, at least."""
 HW_CLOCK_MAX = 0.75  # NVML: hardware slowdown halves the clock; P-state changes set the bit too
@@ -184,7 +188,18 @@ def _find_heated_rows(series: DeviceSeries, signals: ClockSignals, limits: Limit
         rolling_mean(np.where(signals.busy, values, np.nan), length)
         for values in (signals.clock / full, signals.power / signals.power_limit)
     )
-    return suspect & (clock < limits.clock_drop) & (power < POWER_FREE)
+    is_throttled = suspect & (clock < limits.clock_drop) & (power < POWER_FREE)
+    return _fill_between(is_throttled, ~hot | (clock >= CLOCK_BACK) | (power >= POWER_CAPPED))
+
+
+def _fill_between(rows: BoolArray, ended: BoolArray) -> BoolArray:
+    """Return rows and all rows between two of them, unless one in between shows the end of throttling."""
+    at = np.flatnonzero(rows)
+    joined = np.flatnonzero(np.diff(np.cumsum(ended)[at]) == 0)
+    steps = np.zeros(len(rows) + 1, dtype=np.int64)
+    steps[at[joined]] += 1
+    steps[at[joined + 1]] -= 1
+    return rows | (np.cumsum(steps[:-1]) > 0)
 
 
 def detect_hardware_slowdown(series: DeviceSeries, signals: ClockSignals, _: Limits) -> ThrottledSamples:

@@ -43,11 +43,11 @@ class Throttling(Rule):
     With clock event reasons: a thermal slowdown bit; the power brake bit, or the hardware slowdown bit without a
     thermal one while the GPU is busy and its clock below 75% of the highest. Without them: a busy GPU at its
     temperature limit whose clock is below that of its cool samples, while the means of clock and power over 10 s (or
-    5 samples) are too low for the power limit to be the cause. Or a clock far
-    below that of cool samples on a GPU that is cool and far from its power limit. Samples at most 10 s (or 2.5
-    intervals) apart count as one stretch. Where the driver counts the time of a reason, its count is the time slowed,
-    even where no sample shows the bit, from 0.1 s a run on. The time lost follows from how far the clock fell below
-    that of the other busy samples, or below the highest.
+    5 samples) are too low for the power limit to be the cause. It lasts until one of the means is back, or the GPU
+    cools. Or a clock far below that of cool samples on a GPU that is cool and far from its power limit. Samples at
+    most 10 s (or 2.5 intervals) apart count as one stretch. Where the driver counts the time of a reason, its count
+    is the time slowed, even where no sample shows the bit, from 0.1 s a run on. The time lost follows from how far
+    the clock fell below that of the other busy samples, or below the highest.
     """
 
     name = "throttling"
