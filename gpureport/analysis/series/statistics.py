@@ -38,7 +38,7 @@ def _sort_levels(values: FloatArray, seconds: FloatArray) -> _TimeAtLevels:
 
 def _compute_quantiles(levels: _TimeAtLevels, quantum: float) -> list[float]:
     """Return the lowest values not exceeded for at least 5, 50 and 95% of the time."""
-    passed = levels.seconds.cumsum()
+    passed = levels.seconds.cumsum(dtype=np.float64)
     found = levels.values[passed.searchsorted(_QUANTILES * passed[-1] * (1 - 1e-9))]
     steps = np.rint(found / quantum) * quantum
     quantiles: list[float] = np.where(np.abs(found - steps) <= _OFF_GRID * np.abs(found), steps, found).tolist()
