@@ -1,10 +1,11 @@
 """Recognises what nvidia-smi writes: `--query-gpu=… --format=csv`, and the forms beside it."""
 
 from dataclasses import replace
+from io import StringIO
 from typing import TYPE_CHECKING, ClassVar
 
 from gpureport.errors import SourceError
-from gpureport.importers.decoding.pieces import Piece, head, head_text
+from gpureport.importers.decoding.pieces import head, head_text
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.extraction import QueryGpuExtraction
@@ -19,7 +20,7 @@ from gpureport.importers.logs.nvidia_smi.query.opening import (
 from gpureport.importers.protocol.importer import SEARCHED_BYTES, Extraction, ReadOptions
 
 if TYPE_CHECKING:
-    from gpureport.importers.logs.nvidia_smi.forms.form import BlockForm
+    from gpureport.importers.extraction import Form
 
 _LOOKED_AT = 2**20
 """How much of a log is looked at for other forms than a CSV of queries."""
@@ -73,52 +74,52 @@ class NvidiaSmi:
     def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
         """Begin to read a log; one that holds a table from end to end is read as such."""
         if options.columns is None and _is_in_other_form(_read_beginning(file)):
-            from gpureport.importers.logs.nvidia_smi.forms.extraction import MixedFormsExtraction  # noqa: PLC0415 - as below
+            from gpureport.importers.extraction import Extraction  # noqa: PLC0415 - as below
+            from gpureport.importers.nvidia_smi.blocks import explain_no_rows, read_blocks  # noqa: PLC0415 - as below
 
-            return MixedFormsExtraction(file, options)
+            return Extraction(file, options, read_blocks, explain=explain_no_rows)
         return QueryGpuExtraction(file, options)
 
 
-def _read_beginning(file: RawFile) -> Piece:
+def _read_beginning(file: RawFile) -> str:
     """Return the beginning of a log; more of it where what a job printed stands above."""
-    piece = _take_whole_lines(head(file.again(), _LOOKED_AT))
-    if len(piece.data) < _LOOKED_AT // 2 or is_plain(piece.data) or _find_forms(piece):
-        return piece
-    return _take_whole_lines(head(file.again(), SEARCHED_BYTES))
+    text = _take_whole_lines(head(file.again(), _LOOKED_AT))
+    if len(text) < _LOOKED_AT // 2 or is_plain(text) or _find_forms(text):
+        return text.decode(errors="surrogateescape")
+    return _take_whole_lines(head(file.again(), SEARCHED_BYTES)).decode(errors="surrogateescape")
 
 
-def _take_whole_lines(text: bytes) -> Piece:
-    """Return the whole lines of a text."""
-    whole = text[: text.rfind(b"\n") + 1] or text
-    return Piece(whole, 1, last=True, lines=whole.count(b"\n"))
+def _take_whole_lines(text: bytes) -> bytes:
+    return text[: text.rfind(b"\n") + 1] or text
 
 
-def _find_forms(piece: Piece) -> "set[type[BlockForm]]":
+def _find_forms(text: bytes) -> "set[Form]":
     """Return the forms of which a block begins."""
-    from gpureport.importers.logs.nvidia_smi.forms.blocks import Blocks  # noqa: PLC0415 - most logs are a CSV of queries
+    from gpureport.importers.nvidia_smi.blocks import find_forms  # noqa: PLC0415 - most logs are a CSV of queries
 
-    return {part.form for part in Blocks().parts(piece) if part.form is not None}
+    return find_forms(text.decode(errors="surrogateescape"))
 
 
 def _begins_a_form(text: str) -> bool:
     """Return whether a block of any form begins; XML is written by others as well."""
-    from gpureport.importers.logs.nvidia_smi.forms.full_query.q_xml import QueryXml  # noqa: PLC0415 - as above
+    from gpureport.importers.nvidia_smi.blocks import XML  # noqa: PLC0415 - as above
 
     forms = _find_forms(_take_whole_lines(text.encode()))
-    return bool(forms) and (forms != {QueryXml} or "nvidia_smi_log" in text)
+    return bool(forms) and (forms != {XML} or "nvidia_smi_log" in text)
 
 
-def _is_in_other_form(piece: Piece) -> bool:
+def _is_in_other_form(text: str) -> bool:
     """Return whether the beginning of a log holds rows of another form than a CSV of queries, or headings of one."""
-    if is_plain(piece.data):
+    if is_plain(text.encode(errors="replace")):
         return False
-    from gpureport.importers.logs.nvidia_smi.forms.mixed_forms import TEXT, MixedForms  # noqa: PLC0415 - as above
-    from gpureport.importers.logs.nvidia_smi.forms.query_csv import QueryCsv  # noqa: PLC0415 - as above
+    from gpureport.importers.account import Account  # noqa: PLC0415 - as above
+    from gpureport.importers.nvidia_smi import blocks  # noqa: PLC0415 - as above
 
-    if not _find_forms(piece) - {QueryCsv}:
+    if not blocks.find_forms(text) - {blocks.QUERY}:
         return False
-    mixed = MixedForms()
-    for _ in mixed.chunks([piece]):
+    account = Account()
+    for _ in blocks.read_blocks(StringIO(text, newline="\n"), 1, account):
         pass
-    others = [rows for form, rows in mixed.rows.items() if form not in {TEXT, QueryCsv.name}]
-    return any(others) or (bool(others) and not mixed.rows[QueryCsv.name])
+    rows = account.forms
+    others = [rows[form] for form in rows if form not in {blocks.TEXT, blocks.QUERY_COMMAND}]
+    return any(others) or (bool(others) and not rows.get(blocks.QUERY_COMMAND))

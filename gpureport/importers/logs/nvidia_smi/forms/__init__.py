@@ -4,7 +4,6 @@ A form is a class with, besides what `chunks.Form` asks for, `opens(line)`: whet
 cheap, and false for prose. Its `chunks` reads a block, from the line that opens it to the line that opens another.
 """
 
-from gpureport.importers.logs.nvidia_smi.forms.drawn_table.drawn_tables import Tables
 from gpureport.importers.logs.nvidia_smi.forms.form import BlockForm
 from gpureport.importers.logs.nvidia_smi.forms.full_query.q_text import QueryText
 from gpureport.importers.logs.nvidia_smi.forms.full_query.q_xml import QueryXml
@@ -13,5 +12,5 @@ from gpureport.importers.logs.nvidia_smi.forms.monitors.dmon import Dmon
 from gpureport.importers.logs.nvidia_smi.forms.monitors.pmon import Pmon
 from gpureport.importers.logs.nvidia_smi.forms.query_csv import QueryCsv
 
-FORMS: tuple[type[BlockForm], ...] = (Tables, QueryXml, QueryText, Dmon, Pmon, ComputeApps, QueryCsv)
+FORMS: tuple[type[BlockForm], ...] = (QueryXml, QueryText, Dmon, Pmon, ComputeApps, QueryCsv)
 """Forms in the order in which they are asked for a line; the first that opens a block has it."""

@@ -14,8 +14,8 @@ from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import TableReader
 from gpureport.importers.delimited.row_sections import LineKind, Section
 from gpureport.importers.devices.column_values import Values, columns_by_target
-from gpureport.importers.logs.nvidia_smi.forms.drawn_table.aligned_columns import CUT, AlignedLines, Odd
 from gpureport.importers.logs.nvidia_smi.forms.monitors import day_clock, dmon_columns
+from gpureport.importers.logs.nvidia_smi.forms.monitors.aligned_columns import CUT, AlignedLines, Odd
 from gpureport.importers.logs.nvidia_smi.forms.monitors.dmon_columns import CLOCK, DAY, INSTANCE
 from gpureport.importers.protocol.reject_reasons import (
     BEFORE_HEADER,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
-from gpureport.importers.logs.nvidia_smi.forms.drawn_table.aligned_columns import CUT
+from gpureport.importers.logs.nvidia_smi.forms.monitors.aligned_columns import CUT
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, WRONG_CELLS
 from gpureport.importers.text.text_log import Chunk, Record, make_chunk
