@@ -14,7 +14,7 @@ from gpureport.errors import CodedProblem
 from gpureport.importers.account import Account, is_driver_message
 from gpureport.importers.columns import Rows, Texts
 from gpureport.importers.extraction import INTERVAL, Form
-from gpureport.importers.nvidia_smi import documents, drawn_tables
+from gpureport.importers.nvidia_smi import documents, drawn_tables, monitors, process_lists
 from gpureport.importers.nvidia_smi.drawn_tables import find_time_above, read_drawn_tables
 from gpureport.importers.nvidia_smi.old_forms import OLD, csv_going_on
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, NO_TIME
@@ -36,12 +36,14 @@ FORMS: tuple[tuple[Callable[[str], bool], Form, str], ...] = (
     (drawn_tables.opens, read_drawn_tables, drawn_tables.NAME),
     (documents.opens_xml, documents.read_query_xml, documents.XML),
     (documents.opens_text, documents.read_query_text, documents.TEXT),
+    (monitors.opens_dmon, monitors.read_dmon, monitors.NAME),
+    (process_lists.opens_pmon, process_lists.read_pmon, process_lists.PMON),
+    (process_lists.opens_apps, process_lists.read_compute_apps, process_lists.APPS),
     *OLD,
 )
 """What tells a line that opens a block, what reads the block, and what a person calls it; the first has it."""
 QUERY = FORMS[-1][1]
-_CSV = {FORMS[-1][1], FORMS[-2][1]}
-DMON = OLD[0][2]
+_CSV = {QUERY, process_lists.read_compute_apps}
 _NAMES = {form: name for _, form, name in FORMS}
 _INSIDE: dict[Form | None, str] = {
     read_drawn_tables: "|+",
@@ -143,7 +145,7 @@ def explain_no_rows(account: Account) -> CodedProblem | None:
         return None
     forms = [form for form in account.forms if form != TEXT]
     hint = INTERVAL if any(account.forms.values()) else _LISTS
-    return f"its rows ({', '.join(forms)}) have no time", _HINT if DMON in forms else hint, "no_timestamps"
+    return f"its rows ({', '.join(forms)}) have no time", _HINT if monitors.NAME in forms else hint, "no_timestamps"
 
 
 def _unread(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
