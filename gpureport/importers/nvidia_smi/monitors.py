@@ -9,7 +9,7 @@ import numpy as np
 
 from gpureport.columns import IntArray
 from gpureport.importers.account import Account
-from gpureport.importers.columns import CUT, TIME, Column, Rows, Texts, make_column
+from gpureport.importers.columns import CUT, TIME, Column, Rows, Texts, make_column, parse_time
 from gpureport.importers.protocol.reject_reasons import (
     BEFORE_HEADER,
     CUT_LAST_LINE,
@@ -98,7 +98,7 @@ def opens_dmon(line: str) -> bool:
 
 
 def _split(text: str) -> list[str]:
-    return text.replace(",", " ").split()
+    return text.replace(",", " ").split() if "," in text else text.split()
 
 
 @lru_cache(256)
@@ -144,22 +144,14 @@ def _assumed(line: str) -> tuple[str, ...] | None:
 def _layout(names: Sequence[str], units: Sequence[str] = ()) -> Layout:
     """Return the layout of rows under headings, of which the line of units below may say the units."""
     pairs = list(zip(names, units if len(units) == len(names) else [""] * len(names), strict=True))
-    if [name.lower() for name in names[:2]] == ["date", "time"]:
-        # they stand in one cell
-        pairs = [(TIME, ""), *pairs[2:]]
     return make_layout([_column(name, unit.removeprefix("GPM:")) for name, unit in pairs])
 
 
 def _column(heading: str, unit: str) -> Column:
     name = heading.lower()
-    if name == TIME:
-        return Column(target=TIME, source=heading)
     if name in {"time", "date"}:
-        return (
-            Column(target=_CLOCK, source=heading, read=of_day)
-            if name == "time"
-            else Column(target=_DATE, source=heading)
-        )
+        clock = name == "time"
+        return Column(target=_CLOCK if clock else _DATE, source=heading, read=of_day if clock else _of_date)
     target, usual = _SERIES.get(name, ("index" if name == "gpu" else "", ""))
     if target == "gpu_thermal_violation":
         return Column(target=target, source=heading, read={"0": False, "1": True}.get)
@@ -172,6 +164,13 @@ def of_day(text: str) -> int | None:
     """Return microseconds since midnight of `HH:MM:SS`, None when the text is no time of day."""
     match = re.fullmatch(r"([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)", text, re.ASCII)
     return match and ((int(match[1]) * 60 + int(match[2])) * 60 + int(match[3])) * 1_000_000
+
+
+@lru_cache(64)
+def _of_date(text: str) -> int | None:
+    """Return the midnight, in microseconds, with which a day begins that is written as `20260314`; None for no day."""
+    found = parse_time(f"{text[:4]}-{text[4:6]}-{text[6:]} 00:00:00") if len(text) == 8 else None  # noqa: PLR2004
+    return None if found is None else found[0]
 
 
 def pass_midnight(clock: int, before: list[int]) -> int:
@@ -234,9 +233,6 @@ class _Dmon:
             self.layout = layout = _layout(("Date", "Time", *names))
             self.account.note(f"dmon wrote no header; its columns are taken for {' '.join(names)}.")
         cells = _split(text)
-        if layout is not None and layout.stamp == 0 and len(cells) > 1:
-            day = cells[0]
-            cells[:2] = [f"{day[:4]}-{day[4:6]}-{day[6:]} {cells[1]}"]
         cut = not line.endswith("\n")
         if cut:
             self.account.note(CUT_NOTE)
@@ -261,41 +257,56 @@ class _Dmon:
                 rows.reasons.pop(column.source, None)
             elif column.target in {"index", _CLOCK} and isinstance(texts, Texts):
                 faults[f"{MALFORMED} {column.source}"] = texts.codes < 0
+            if (
+                column.target in {_CLOCK, _DATE}
+                and _DATE in rows.data
+                and (fault := f"{MALFORMED} {column.source}") in faults
+            ):
+                faults[f"{MALFORMED} {TIME}"] = faults.get(f"{MALFORMED} {TIME}", np.False_) | faults.pop(fault)
         rows, found = without_faults(rows, faults)
         for place, reason in found:
             self.account.reject(reason, self.numbers[place], self.lines[place])
             self.account.note(*[_MIG] if reason == MIG_INSTANCE else [])
-        clocks, days = rows.data.pop(_CLOCK, None), rows.data.pop(_DATE, None)
-        self.account.note(*[_DAY_ONLY] if days is not None and clocks is None and len(rows) else [])
-        if isinstance(clocks, Texts) and rows.times is None and len(rows):
-            self.account.note(_CLOCK_NOTE)
-            rows.times = _pass_midnights(np.array(clocks.texts, dtype=np.int64)[clocks.codes], self.clock)
         self.lines, self.numbers = [], []
-        if len(rows):
-            yield rows
+        clocks, days = (rows.data.pop(name, None) for name in (_CLOCK, _DATE))
+        if not len(rows):
+            return
+        if isinstance(clocks, Texts):
+            rows.times = np.array(clocks.texts, dtype=np.int64)[clocks.codes]
+            if isinstance(days, Texts):
+                rows.times = rows.times + np.array(days.texts, dtype=np.int64)[days.codes]
+            else:
+                self.account.note(_CLOCK_NOTE)
+                rows.times = _pass_midnights(rows.times, self.clock)
+        elif days is not None:
+            self.account.note(_DAY_ONLY)
+        yield rows
 
 
 def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
     """Yield the rows of dmon, as text or CSV, under a pair of headings that is written again and again."""
-    state = _Dmon(account)
+    state, width = _Dmon(account), -1
     for number, line in enumerate(lines, first):
-        start = line.lstrip(" \t")[:1]
-        if not start or start.isspace():
+        cells = _split(line)
+        if not cells:
             continue
-        layout = state.layout
-        if fault := damage(line):
+        if len(cells) == width and cells[0].isdigit() and line.isascii() and "\0" not in line and line[-1] == "\n":
+            state.lines.append(",".join(cells))
+            state.numbers.append(number)
+            if len(state.lines) >= _TOGETHER:
+                yield from state.take(state.layout)
+        elif fault := damage(line):
             account.reject(fault, number, line)
-        elif start == "#" or start.isalpha():
-            declares = state.declares(line.strip())
+        elif cells[0][0] == "#" or cells[0][0].isalpha():
+            layout, declares = state.layout, state.declares(line.strip())
             if state.layout is not layout:
                 yield from state.take(layout)
-            if declares or start == "#":
+            if declares or cells[0][0] == "#":
                 account.headers += declares
                 account.noise += not declares
             else:
                 state.add(number, line)
         else:
             state.add(number, line)
-            if len(state.lines) >= _TOGETHER:
-                yield from state.take(state.layout)
+        width = -1 if state.layout is None else len(state.layout.columns)
     yield from state.take(state.layout)
