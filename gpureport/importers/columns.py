@@ -112,13 +112,23 @@ def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **
     return Column(target=target, source=source, read=read, unit=assumed, stated=unit, decimal=decimal, **more)
 
 
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?![\d.])")
+"""A whole number with a dot before every three digits."""
+
+
 def _is_part(target: str) -> bool:
     return BY_NAME[target].unit == "1" and not BY_NAME[target].may_exceed_one
 
 
 def _number(text: str, *, target: str, unit: str, decimal: str) -> float | None:
     metric = BY_NAME[target]
-    value = parse_quantity(text if decimal == "." else text.replace(decimal, "."), unit, metric.unit)
+    if decimal == ",":
+        grouped = _GROUPED.match(text)
+        # dots part thousands where a comma follows, or others, or the quantity is written without decimals
+        if grouped and (metric.dtype == "int64" or metric.unit == "Hz" or "," in text or grouped[0].count(".") > 1):
+            text = grouped[0].replace(".", "") + text[grouped.end() :]
+        text = text.replace(",", ".")
+    value = parse_quantity(text, unit, metric.unit)
     if value is None or (value > 1 and _is_part(target)):
         return None
     return round(value) if metric.dtype == "int64" else value
@@ -224,7 +234,8 @@ def decode(columns: Sequence[Column], cells: Sequence[Cells], lines: IntArray) -
         lines: line of each row.
     """
     rows, faults = Rows(lines, None, {}), dict[str, BoolArray]()
-    for column, texts in zip(columns, cells, strict=True):
+    # what is wrong with a time is said where nothing else is
+    for column, texts in sorted(zip(columns, cells, strict=True), key=lambda pair: pair[0].target == TIME):
         if column.target == TIME:
             rows.times, valid, rows.zone = read_times(texts)
             wrong = ~valid
@@ -250,7 +261,8 @@ def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, 
         codes, distinct = found.codes, found.texts
     none = np.zeros(len(codes), dtype=np.bool_)
     if column.unit and column.decimal == "." and len(distinct) > _MANY:
-        numbers = _read_numbers(column, strings_to_arrow(distinct))
+        known_cells = cells.dictionary if isinstance(cells, pa.Array) else strings_to_arrow(distinct)
+        numbers = _read_numbers(column, known_cells)
         if numbers is not None:
             why = [absence(distinct[place].strip()) for place in np.flatnonzero(np.isnan(numbers)).tolist()]
             places = np.full(len(distinct), -1, dtype=np.int32)
@@ -322,13 +334,10 @@ def read_times(cells: Cells) -> tuple[IntArray, BoolArray, str | None]:
 
 
 _ISO = r"^[0-9]{4}(?:/[0-9]{2}/|-[0-9]{2}-)[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?$"
-_FORMATS = (
-    "%d.%m.%Y %H:%M:%S",
-    "%d.%m.%Y %H:%M",
-    "%d/%m/%Y %H:%M:%S",
-    "%a %b %d %H:%M:%S %Y",
-    "%a %b %d %H:%M:%S %Z %Y",
-)
+_FORMATS = ("%a %b %d %H:%M:%S %Y", "%a %b %d %H:%M:%S %Z %Y")
+_DAY_FIRST = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4}),? (\d{1,2})(:\d\d(?::\d\d(?:[.,]\d{1,6})?)?)", re.ASCII)
+"""What spreadsheets write: `14.03.2026 09:26:53,123` and `14/03/2026 9:26`."""
+_LEAP = re.compile(r"(:\d\d):60")
 _EPOCHS = ((1e17, 1e-3), (1e14, 1), (1e11, 1e3), (1e8, 1e6))
 """From which count since 1970 it is one of nano-, micro-, milliseconds or seconds, and how many microseconds each."""
 _MINUTES = len("2026/03/14 09:26")
@@ -341,8 +350,11 @@ def parse_time(text: str) -> tuple[int, bool] | None:
         factor = next((factor for least, factor in _EPOCHS if float(text) >= least), None)
         moment_at = None if factor is None else round(float(text) * factor)
         return None if moment_at is None or not moment_at < LAST_MICROSECOND else (moment_at, True)
-    moment = None
+    moment, leap = None, _LEAP.search(text) is not None
+    if (first := _DAY_FIRST.fullmatch(text)) is not None:
+        text = f"{first[4]}-{first[3]:0>2}-{first[1]:0>2} {first[5]:0>2}{first[6]}"
     try:
+        text = _LEAP.sub(r"\1:59", text)
         iso = f"{text[:10].replace('/', '-')}{text[10:].replace(',', '.')}" if text[4:5] in {"/", "-"} else text
         moment = datetime.fromisoformat(iso) if len(text) >= _MINUTES and text.isascii() else None
     except ValueError:
@@ -356,7 +368,8 @@ def parse_time(text: str) -> tuple[int, bool] | None:
         return None
     utc = moment.tzinfo is not None
     delta = (moment if utc else moment.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
-    at = delta.days * 86_400_000_000 + delta.seconds * 1_000_000 + delta.microseconds
+    # a leap second is taken for the next minute
+    at = delta.days * 86_400_000_000 + (delta.seconds + leap) * 1_000_000 + delta.microseconds
     return (at, utc) if FIRST_MICROSECOND <= at < LAST_MICROSECOND else None
 
 

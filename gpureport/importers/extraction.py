@@ -125,6 +125,9 @@ class Extraction:
         codes[host & dated] = 0
         if rows.times is None and dated:
             stamps = self._count_times(codes)
+        wrong = clock.find_wrong_dates(stamps, codes)
+        self._account.drop(reject_reasons.OUT_OF_SEQUENCE, rows.lines[wrong])
+        codes[wrong] = NOT_NAMED
         if rows.times is None or rows.zone:
             # counted times are no local ones, and UTC is not local either
             self._zone = None
@@ -261,6 +264,8 @@ class Extraction:
             quality = replace(quality, synthetic_time=True, coverage_ratio=None, gaps=())
         known = {each.device for each in clocks}
         devices = self._gpus.devices(averaged=self._account.averaged)
+        if self._is_mixed():
+            devices = tuple(replace(each, mixed=True) for each in devices)
         return Outcome(
             devices=(*(each for each in devices if each.id in known), *((Device(id=HOST),) if HOST in known else ())),
             quality=quality,
@@ -277,7 +282,14 @@ class Extraction:
         if self._untimed > self._account.rows and not self._options.interval:
             # a few rows with a time beside many without may not be what the log is about
             unused = [f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead."]
-        return [*unused, *self._gpus.notes(), *(self._order.notes if self._order else ())]
+        mixed = [self._account.mixed_note] if self._is_mixed() else []
+        return [*self._gpus.notes(), *mixed, *(self._order.notes if self._order else ()), *unused]
+
+    def _is_mixed(self) -> bool:
+        """Return whether rows are of several GPUs that nothing tells apart."""
+        if self._gpus.named or not self._account.mixed_note:
+            return False
+        return self._account.mixed or any(each.bunched() for each in self._clocks.values())
 
 
 def _hash(rows: Rows) -> npt.NDArray[np.uint64]:
