@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
@@ -186,6 +186,53 @@ def coverage_ratio(clocks: Sequence[Clock], gaps: Sequence[LogGap]) -> float | N
     return sampled / (whole * len(spans)) if whole else None
 
 
+_LAG = 3
+"""Intervals between rows that follow each other: one, and a late one (pragmatic)."""
+
+
+@dataclass(slots=True)
+class DoubledHour:
+    """The rows of one device whose stamps a zone has twice, in a log whose stamps never fall.
+
+    Rows that go on into the hour from before it are of the first. Those that begin within it may be of either, and
+    those that go on behind it as well are of neither alone.
+    """
+
+    zone: ZoneInfo
+    unsettled: int = 0
+    _open: int = 0
+    _entered: bool = False
+    _last: int | None = None
+    _pace: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Rows that may be of either hour."""
+        return self.unsettled + (0 if self._entered else self._open)
+
+    def take(self, stamps: IntArray) -> None:
+        """Take further stamps as written, rising."""
+        twice, self._pace = _fold_sizes(stamps, self.zone) > 0, _pace(stamps) or self._pace
+        bounds = [0, *(np.flatnonzero(twice[1:] != twice[:-1]) + 1).tolist(), len(stamps)]
+        for start, end in pairwise(bounds if twice.any() or self._open else []):
+            before = self._last if start == 0 else int(stamps[start - 1])
+            near = before is not None and stamps[start] - before <= _LAG * self._pace
+            if twice[start]:
+                self._entered = self._entered if self._open else near
+                self._open += end - start
+            elif self._open:
+                self.unsettled += 0 if self._entered and not near else self._open
+                self._open, self._entered = 0, False
+        self._last = int(stamps[-1])
+
+
+def note_doubled_hour(rows: int, zone: ZoneInfo) -> str:
+    """Return what a reader must know of so many rows that may be of either hour."""
+    lie = "lies" if rows == 1 else "lie"
+    said = f"{format_count(rows, 'row')} {lie} in the hour that {zone.key} has twice in autumn"
+    return f"{said}, and nothing in the log tells in which of the two: the first is taken."
+
+
 _FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
 """Neither a time server nor the end of summer time sets a clock back further, and none does often."""
 _PUNCTUAL = 3
@@ -332,7 +379,8 @@ def _one_clock(
 def _fold_sizes(stamps: IntArray, zone: ZoneInfo) -> IntArray:
     """Return for each local stamp that a zone has twice by how much the clock is set back that night, else 0."""
     first, later = _offsets(stamps, zone)
-    return np.maximum(first - later, 0)
+    sizes: IntArray = np.maximum(first - later, 0)
+    return sizes
 
 
 def _is_fold(stamps: IntArray, cut: int, pace: int, zone: ZoneInfo | None) -> bool:
@@ -345,7 +393,7 @@ def _is_fold(stamps: IntArray, cut: int, pace: int, zone: ZoneInfo | None) -> bo
     if zone is not None:
         before, after = _fold_sizes(stamps[cut - 1 : cut + 1], zone).tolist()
         # the doubled hour repeats a whole fold; a time server sets a clock back by seconds
-        return before > 0 and 0 < after < 2 * fall and fall <= after + pace
+        return bool(before > 0 and 0 < after < 2 * fall and fall <= after + pace)
     halves = round((fall + pace) / _HALF_HOUR)
     local = _EPOCH + timedelta(microseconds=int(stamps[cut]))
     night = (local.weekday() == 6 and local.hour <= 3) or (local.weekday() == 5 and local.hour == 23)  # noqa: PLR2004

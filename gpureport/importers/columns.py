@@ -169,7 +169,7 @@ class Texts:
         codes = [-1 if text is None else places.setdefault(text, len(places)) for text in found]
         return cls(np.array(codes, dtype=np.int32), list(places))
 
-    def __getitem__(self, rows: BoolArray | IntArray | slice) -> "Texts":
+    def __getitem__(self, rows: npt.NDArray[Any] | slice) -> "Texts":
         """Return some rows."""
         return Texts(self.codes[rows], self.texts)
 
@@ -182,7 +182,8 @@ class Texts:
 
 
 Values = FloatArray | Texts
-Cells = Sequence[str] | pa.Array
+Cells = Any
+"""Texts of a column: an Arrow dictionary array, or a list."""
 
 
 @dataclass(slots=True)
@@ -254,14 +255,14 @@ _REMEMBERED, _MANY = 200_000, 200
 
 def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, BoolArray]:
     """Return the values of a column, why cells hold none, and which it cannot hold; each distinct text is read once."""
-    if isinstance(cells, pa.Array):
+    if isinstance(cells, pa.DictionaryArray):
         codes, distinct = read_codes(cells.indices), cells.dictionary.to_pylist()
     else:
         found = Texts.of(cells)
         codes, distinct = found.codes, found.texts
     none = np.zeros(len(codes), dtype=np.bool_)
     if column.unit and column.decimal == "." and len(distinct) > _MANY:
-        known_cells = cells.dictionary if isinstance(cells, pa.Array) else strings_to_arrow(distinct)
+        known_cells = cells.dictionary if isinstance(cells, pa.DictionaryArray) else strings_to_arrow(distinct)
         numbers = _read_numbers(column, known_cells)
         if numbers is not None:
             why = [absence(distinct[place].strip()) for place in np.flatnonzero(np.isnan(numbers)).tolist()]
@@ -287,7 +288,7 @@ def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, 
     return own[codes], why_none, wrong
 
 
-def _read_numbers(column: Column, cells: pa.Array) -> FloatArray | None:
+def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
     """Return numbers of one unit at once, NaN for `[reasons]`, None where units differ or a text is no such number."""
     metric, none = BY_NAME[column.target], pa.nulls(1, pa.string())[0]
     texts = pc.utf8_trim_whitespace(cells)
@@ -303,7 +304,8 @@ def _read_numbers(column: Column, cells: pa.Array) -> FloatArray | None:
         texts = pc.utf8_slice_codeunits(texts, 0, -len(suffix))
     if not pc.all(pc.match_substring_regex(texts, r"^[+-]?[0-9]+(?:\.[0-9]+)?$")).as_py():
         return None
-    values = floats(pc.cast(texts, pa.float64())) * unit.numerator / unit.denominator
+    numbers: Any = pc.cast(texts, pa.float64())
+    values: FloatArray = floats(numbers) * unit.numerator / unit.denominator
     low, high = (-MOST if metric.unit == "Cel" else 0), (1 if _is_part(column.target) else np.nextafter(MOST, 0))
     if not (((values >= low) & (values <= high)) | np.isnan(values)).all():
         return None
@@ -325,7 +327,7 @@ def read_times(cells: Cells) -> tuple[IntArray, BoolArray, str | None]:
             pass
         else:
             return times, (times >= FIRST_MICROSECOND) & (times < LAST_MICROSECOND), None
-    moments = [parse_time(text) for text in texts.to_pylist()]
+    moments = [parse_time(str(text)) for text in texts.to_pylist()]
     known = [moment for moment in moments if moment is not None]
     utc = 2 * sum(moment[1] for moment in known) > len(known)
     good = np.array([moment is not None and moment[1] == utc for moment in moments], dtype=np.bool_)
@@ -353,10 +355,13 @@ def parse_time(text: str) -> tuple[int, bool] | None:
     moment, leap = None, _LEAP.search(text) is not None
     if (first := _DAY_FIRST.fullmatch(text)) is not None:
         text = f"{first[4]}-{first[3]:0>2}-{first[1]:0>2} {first[5]:0>2}{first[6]}"
+    elif text[:8].isdecimal() and text[8:9] in {" ", "T"}:
+        text = f"{text[:4]}-{text[4:6]}-{text[6:]}"
     try:
         text = _LEAP.sub(r"\1:59", text)
         iso = f"{text[:10].replace('/', '-')}{text[10:].replace(',', '.')}" if text[4:5] in {"/", "-"} else text
-        moment = datetime.fromisoformat(iso) if len(text) >= _MINUTES and text.isascii() else None
+        is_date = text[4:5] == text[7:8] and text[-1].isalnum() and text.isascii() and len(text) >= _MINUTES
+        moment = datetime.fromisoformat(iso) if is_date else None
     except ValueError:
         for form in _FORMATS:
             try:
@@ -409,7 +414,11 @@ def to_arrays(name: str, values: Values) -> dict[str, "pa.Array[Any]"]:
     if not isinstance(values, Texts):
         return {name: _to_arrow(name, values)}
     if name != MASK:
-        return {name: categories(values.codes, [str(text) for text in values.texts] or [""], values.codes >= 0)}
+        return {
+            name: categories(
+                values.codes.astype(np.int64), [str(text) for text in values.texts] or [""], values.codes >= 0
+            )
+        }
     bits, valid = np.array([*values.texts, 0], dtype=np.uint64)[values.codes], values.codes >= 0
     found = {f"clock_event_{reason}": (bits & np.uint64(bit)) != 0 for reason, bit in CLOCK_EVENT_BITS.items()}
     unknown = bits & ~np.uint64(sum(CLOCK_EVENT_BITS.values()))

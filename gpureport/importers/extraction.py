@@ -69,6 +69,7 @@ class Extraction:
         self._clocks: dict[str, Clock] = {}
         self._newest: dict[int, int] = {}
         self._order: clock.Order | None = None
+        self._doubled: dict[str, clock.DoubledHour] = {}
         self._counted: dict[int, int] = {}
         """Rows of each device so far, where their times are counted."""
         self._stamped: bool | None = None
@@ -173,6 +174,8 @@ class Extraction:
         times = times.copy()
         for device in present(devices):
             own, name = np.flatnonzero(devices == device), self._ids[device]
+            if self._zone is not None:
+                self._doubled.setdefault(name, clock.DoubledHour(self._zone)).take(stamps[own])
             times[own] = self._clocks.setdefault(name, Clock(name)).accept(times[own])
         return times
 
@@ -283,7 +286,11 @@ class Extraction:
             # a few rows with a time beside many without may not be what the log is about
             unused = [f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead."]
         mixed = [self._account.mixed_note] if self._is_mixed() else []
-        return [*self._gpus.notes(), *mixed, *(self._order.notes if self._order else ()), *unused]
+        order = self._order.notes if self._order else []
+        doubled = sum(each.rows for each in self._doubled.values()) if self._order is None else 0
+        if doubled and self._zone is not None:
+            order = [clock.note_doubled_hour(doubled, self._zone)]
+        return [*self._gpus.notes(), *mixed, *order, *unused]
 
     def _is_mixed(self) -> bool:
         """Return whether rows are of several GPUs that nothing tells apart."""
