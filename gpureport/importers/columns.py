@@ -255,15 +255,15 @@ _REMEMBERED, _MANY = 200_000, 200
 
 def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, BoolArray]:
     """Return the values of a column, why cells hold none, and which it cannot hold; each distinct text is read once."""
+    distinct: Any
     if isinstance(cells, pa.DictionaryArray):
-        codes, distinct = read_codes(cells.indices), cells.dictionary.to_pylist()
+        codes, distinct, coded = read_codes(cells.indices), cells.dictionary.to_pylist(), cells.dictionary
     else:
         found = Texts.of(cells)
-        codes, distinct = found.codes, found.texts
+        codes, distinct, coded = found.codes, found.texts, None
     none = np.zeros(len(codes), dtype=np.bool_)
     if column.unit and column.decimal == "." and len(distinct) > _MANY:
-        known_cells = cells.dictionary if isinstance(cells, pa.DictionaryArray) else strings_to_arrow(distinct)
-        numbers = _read_numbers(column, known_cells)
+        numbers = _read_numbers(column, strings_to_arrow(distinct) if coded is None else coded)
         if numbers is not None:
             why = [absence(distinct[place].strip()) for place in np.flatnonzero(np.isnan(numbers)).tolist()]
             places = np.full(len(distinct), -1, dtype=np.int32)
@@ -360,7 +360,7 @@ def parse_time(text: str) -> tuple[int, bool] | None:
     try:
         text = _LEAP.sub(r"\1:59", text)
         iso = f"{text[:10].replace('/', '-')}{text[10:].replace(',', '.')}" if text[4:5] in {"/", "-"} else text
-        is_date = text[4:5] == text[7:8] and text[-1].isalnum() and text.isascii() and len(text) >= _MINUTES
+        is_date = text[4:5] == text[7:8] and text[-1:].isalnum() and text.isascii() and len(text) >= _MINUTES
         moment = datetime.fromisoformat(iso) if is_date else None
     except ValueError:
         for form in _FORMATS:

@@ -84,10 +84,8 @@ def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]
         ),
         csv.ConvertOptions(column_types=kinds, strings_can_be_null=False),
     )
-    cells = [
-        column.chunk(0) if column.num_chunks else pa.array([], _CODED) for column in table.combine_chunks().columns
-    ]
-    return cells, odd
+    columns: Any = table.combine_chunks().columns
+    return [column.chunk(0) if column.num_chunks else pa.array([], _CODED) for column in columns], odd
 
 
 def read_rows(layout: Layout, lines: Sequence[str], numbers: IntArray) -> tuple[Rows, dict[str, BoolArray]]:
