@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate, pairwise
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
@@ -238,6 +239,8 @@ _FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
 _PUNCTUAL = 3
 """Intervals: a stamp that falls by less is a late row, and a clock set back by half hours is on time to these."""
 _HALF_HOUR = 1_800 * 1_000_000
+_MANY = 20
+"""Rows above a step back that show where the log began (pragmatic)."""
 _COPIED = 0.5
 """Share of the rows of a stretch that repeat earlier ones from which on it is a copy."""
 _RESTARTED, _SUMMER_TIME = "log restarted", "daylight saving"
@@ -253,6 +256,7 @@ class Order:
         copies: rows that repeat earlier ones.
         steps: backward steps of each device, by its place.
         notes: what a reader must know.
+        shuffled: whether stamps run backwards too often for one writer.
     """
 
     lines: IntArray
@@ -260,6 +264,7 @@ class Order:
     copies: BoolArray
     steps: dict[int, list[tuple[int, int, int, str]]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    shuffled: bool = False
 
     def clock_steps(self, place: int, device: str) -> list[ClockStep]:
         """Return the backward steps of the device at a place."""
@@ -309,6 +314,7 @@ def put_in_order(
             "The log holds recordings out of the order of time: rows keep their stamps and were put in order."
         )
     if shuffled:
+        found.shuffled = True
         found.notes.append(
             f"Stamps run backwards {shuffled:,} times, too often for a clock: rows were put in order by them."
         )
@@ -322,15 +328,24 @@ def _copies(stamps: IntArray, hashes: npt.NDArray[np.uint64], zone: ZoneInfo | N
     """
     falls = np.flatnonzero(np.diff(stamps) < 0) + 1
     stretch = np.searchsorted(falls, np.arange(len(stamps)), side="right")
-    keys = hashes ^ (stamps.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-    again = stretch[first[which]] < stretch
+    again, place = (
+        _first(keys, stretch) < stretch
+        for keys in (hashes ^ (stamps.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)), stamps)
+    )
     share = np.bincount(stretch, again) / np.maximum(np.bincount(stretch), 1)
     pace = _pace(stamps)
     rightly = [
         place + 1 for place, cut in enumerate(falls.tolist()) if again[cut] and _is_fold(stamps, cut, pace, zone)
     ]
-    return again & (share[stretch] >= _COPIED) & ~np.isin(stretch, rightly)
+    # a copy of which the last cell was cut off is one nevertheless
+    return place & (share[stretch] >= _COPIED) & ~np.isin(stretch, rightly)
+
+
+def _first(keys: npt.NDArray[Any], stretch: IntArray) -> IntArray:
+    """Return the stretch in which each key is first."""
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    found: IntArray = stretch[first[which]]
+    return found
 
 
 def _pace(stamps: IntArray) -> int:
@@ -346,19 +361,22 @@ def _one_clock(
     pace, apart = _pace(stamps), np.diff(lines)
     # where more lines stand between two rows than between others, as a header, another recording may begin
     usual = np.median(apart) if len(apart) else 0
-    near, said = list[int](), list[tuple[int, int, int, str]]()
+    near, said, others = list[int](), list[tuple[int, int, int, str]](), 0
     for cut in (np.flatnonzero(np.diff(stamps) < -1.5 * pace) + 1).tolist():
         fall = int(stamps[cut - 1] - stamps[cut])
         until = min(cut + max(1, fall // max(pace, 1) - 1), len(stamps) - 1)
         if until == cut or stamps[cut : until + 1].max() >= stamps[cut - 1] or stamps[cut] > stamps[max(cut - 2, 0)]:
             # a row that comes late, or early, is one among rows in order
             continue
-        if fall >= _FURTHEST or (apart[cut - 1] > usual and stamps[cut:].max() < stamps[:cut].min()):
+        if cut >= _MANY and abs(int(stamps[cut] - stamps[0])) <= _PUNCTUAL * pace:
+            # it begins again where the log began: another writer's rows of the same time
+            others += 1
+        elif fall >= _FURTHEST or (apart[cut - 1] > usual and stamps[cut:].max() < stamps[:cut].min()):
             said.append((int(times[cut]), -fall, 0, _RESTARTED))
         else:
             near.append(cut)
-    if len(near) > _MOST_STEPS:
-        return times, said, len(near)
+    if len(near) > _MOST_STEPS or others:
+        return times, said, len(near) + others
     for cut in near:
         fall, end = int(stamps[cut - 1] - stamps[cut]), len(stamps)
         cause, shift = CLOCK_SET_BACK, int(times[cut - 1]) + pace - int(times[cut])

@@ -36,6 +36,10 @@ counts each line that is no row.
 NAME_GPUS = "record a column that names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
 INTERVAL = "say with --interval how many seconds apart it was recorded"
 _UNUSED_INTERVAL = "The log has time stamps: --interval was not used."
+_SEVERAL_WRITERS = (
+    "Several writers wrote to the log at once. The rows were put in the order of time; the log does not show whether "
+    "they are of the same GPUs, so checks that depend on that are skipped. Give every process a file of its own."
+)
 _YEAR = 366 * 86_400_000_000
 """Microseconds: stamps below have no date."""
 
@@ -285,8 +289,9 @@ class Extraction:
         if self._untimed > self._account.rows and not self._options.interval:
             # a few rows with a time beside many without may not be what the log is about
             unused = [f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead."]
-        mixed = [self._account.mixed_note] if self._is_mixed() else []
         order = self._order.notes if self._order else []
+        writers = self._order is not None and self._order.shuffled and not self._gpus.sure
+        mixed = [_SEVERAL_WRITERS if writers else self._account.mixed_note] if self._is_mixed() else []
         doubled = sum(each.rows for each in self._doubled.values()) if self._order is None else 0
         if doubled and self._zone is not None:
             order = [clock.note_doubled_hour(doubled, self._zone)]
@@ -294,6 +299,8 @@ class Extraction:
 
     def _is_mixed(self) -> bool:
         """Return whether rows are of several GPUs that nothing tells apart."""
+        if self._order is not None and self._order.shuffled and not self._gpus.sure:
+            return True
         if self._gpus.named or not self._account.mixed_note:
             return False
         return self._account.mixed or any(each.bunched() for each in self._clocks.values())
