@@ -19,6 +19,7 @@ from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, LOST, Rows, Texts,
 from gpureport.importers.damaged_names import Identity, find_damaged_names
 from gpureport.importers.gpu_devices import NOT_NAMED, NOT_SELECTED, Gpus
 from gpureport.importers.protocol import reject_reasons
+from gpureport.importers.row_order import Order, find_wrong_dates, put_in_order
 from gpureport.importers.source_text import Text
 from gpureport.recording import HOST, Device
 from gpureport.recording_advice import RECORDS_ONE
@@ -72,7 +73,7 @@ class Extraction:
         self._zone = clock.load_zone(options.tz) if options.tz else None
         self._clocks: dict[str, Clock] = {}
         self._newest: dict[int, int] = {}
-        self._order: clock.Order | None = None
+        self._order: Order | None = None
         self._doubled: dict[str, clock.DoubledHour] = {}
         self._counted: dict[int, int] = {}
         """Rows of each device so far, where their times are counted."""
@@ -130,7 +131,7 @@ class Extraction:
         codes[host & dated] = 0
         if rows.times is None and dated:
             stamps = self._count_times(codes)
-        wrong = clock.find_wrong_dates(stamps, codes)
+        wrong = find_wrong_dates(stamps, codes)
         self._account.drop(reject_reasons.OUT_OF_SEQUENCE, rows.lines[wrong])
         codes[wrong] = NOT_NAMED
         if rows.times is None or rows.zone:
@@ -192,7 +193,7 @@ class Extraction:
             self._newest[device] = int(own[-1])
         return fell
 
-    def _survey(self) -> clock.Order:
+    def _survey(self) -> Order:
         """Return the place in time of every row, after a second look at the whole log."""
         again = Extraction(self._file.again(), self._options, self._form)
         parts = [
@@ -200,7 +201,7 @@ class Extraction:
             for rows, stamps, devices in again._parts()
         ]
         lines, stamps, devices, hashes = map(np.concatenate, zip(*parts, strict=True))
-        order = clock.put_in_order(lines, stamps, devices, hashes, self._zone)
+        order = put_in_order(lines, stamps, devices, hashes, self._zone)
         self._clocks, devices = {}, devices[np.argsort(lines, kind="stable")]
         for device in present(devices[~order.copies]):
             own = Clock(again._ids[device])
