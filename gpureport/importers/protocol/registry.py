@@ -51,7 +51,7 @@ def _load(name: str) -> object:
 
 
 IMPORTERS: "Registry[Importer]" = Registry(
-    "logs.nvidia_smi:NvidiaSmi",
+    "nvidia_smi:NvidiaSmi",
     "logs.gpustat:Gpustat",
     "logs.nvitop:Nvitop",
     "logs.dcgm:Dcgm",
