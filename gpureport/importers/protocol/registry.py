@@ -59,7 +59,7 @@ IMPORTERS: "Registry[Importer]" = Registry(
     "logs.mapped:Mapped",
 )
 """Importers of logs that make a run, in the order in which they are asked."""
-HOST_IMPORTERS: "Registry[Importer]" = Registry("logs.host:HostLog")
+HOST_IMPORTERS: "Registry[Importer]" = Registry("host:HostLog")
 """Importers of files that lie beside a log and are joined to it by time."""
 TRAINING_IMPORTERS: "Registry[DescribedSource]" = Registry("logs.training:TrainingLog")
 """Importers of what a training loop wrote of its metrics."""
