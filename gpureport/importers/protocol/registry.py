@@ -52,10 +52,10 @@ def _load(name: str) -> object:
 
 IMPORTERS: "Registry[Importer]" = Registry(
     "logs.nvidia_smi:NvidiaSmi",
-    "logs.gpustat:Gpustat",
-    "logs.nvitop:Nvitop",
+    "tools.gpustat:Gpustat",
+    "tools.nvitop:Nvitop",
     "logs.dcgm:Dcgm",
-    "logs.wandb:Wandb",
+    "tools.wandb:Wandb",
     "logs.mapped:Mapped",
 )
 """Importers of logs that make a run, in the order in which they are asked."""
