@@ -101,8 +101,7 @@ class Account:
         entry[1] = min(entry[1], number)
         examples = self._examples.setdefault(reason, [])
         if text and len(examples) < _EXAMPLES:
-            shown = text.strip().encode(errors="replace").decode(errors="replace")
-            examples.append(RejectedLine(line=number, text=redact_start(shown, _LONGEST)))
+            examples.append(RejectedLine(line=number, text=redact_start(text.strip(), _LONGEST)))
 
     def drop(self, reason: str, numbers: IntArray) -> None:
         """Count rows that were yielded but stay out of the series, by their lines."""

@@ -1,5 +1,6 @@
 """One log being read: the rows of its form get a device each and their place in time, and become tables."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from gpureport.importers import clock
 from gpureport.importers.account import LOST_WORDS, Account
 from gpureport.importers.clock import Clock
 from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, LOST, Rows, Texts, Values, to_arrays
+from gpureport.importers.damaged_names import Identity, find_damaged_names
 from gpureport.importers.gpu_devices import NOT_NAMED, NOT_SELECTED, Gpus
 from gpureport.importers.protocol import reject_reasons
 from gpureport.importers.source_text import Text
@@ -62,6 +64,7 @@ class Extraction:
         self._file, self._options, self._form, self._explain = file, options, form, explain
         self._account = Account(forms={name: 0} if name else {})
         self._gpus = Gpus(options.gpus)
+        self._identities: Counter[Identity] = Counter()
         self._zone = clock.load_zone(options.tz) if options.tz else None
         self._clocks: dict[str, Clock] = {}
         self._newest: dict[int, int] = {}
@@ -107,9 +110,12 @@ class Extraction:
         dated = self._is_dated(rows)
         hosts = rows.data.pop(HOST_ROW, None)
         host = np.zeros(len(rows), dtype=np.bool_) if hosts is None else np.asarray(hosts) == 1
-        codes = self._gpus.assign(rows, stamps, ~host if dated else host & ~host)
+        where = ~host if dated else host & ~host
+        damaged = find_damaged_names(rows, stamps, where, self._identities)
+        codes = self._gpus.assign(rows, stamps, where & ~damaged)
         if dated:
-            self._account.drop(reject_reasons.GPU_NOT_NAMED, rows.lines[(codes == NOT_NAMED) & ~host])
+            self._account.drop(reject_reasons.GPU_DAMAGED, rows.lines[damaged])
+            self._account.drop(reject_reasons.GPU_NOT_NAMED, rows.lines[(codes == NOT_NAMED) & ~host & ~damaged])
             self._account.drop(reject_reasons.NOT_SELECTED, rows.lines[codes == NOT_SELECTED])
         else:
             self._account.drop(reject_reasons.NO_TIME, rows.lines)

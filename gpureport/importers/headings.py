@@ -1,9 +1,9 @@
 """What the headings mean that people and scripts write over columns: one table for every source.
 
-The words of a heading are lower case, parted at capitals, digits and signs, each in one spelling: `GPU Mem_Used(MB)` and
-`gpuMemoryUsed [mb]` are both `gpu memory used mb`. A row of the table names a metric, the words its heading must hold and
-those it may hold, in any order; a unit that fits the metric is always allowed. Names that only one tool uses, such as the
-fields of DCGM or of nvidia-smi, stay with the importer of that tool.
+The words of a heading are lower case, parted at capitals, digits and signs, each in one spelling: `GPU Mem_Used(MB)`
+and `gpuMemoryUsed [mb]` are both `gpu memory used mb`. A row of the table names a metric, the words its heading must
+hold and those it may hold, in any order; a unit that fits the metric is always allowed. Names that only one tool uses,
+such as the fields of DCGM or of nvidia-smi, stay with the importer of that tool.
 """
 
 import re

@@ -34,15 +34,15 @@ class Text:
 
     def __iter__(self) -> Iterator[str]:
         for block in self.blocks():
-            # a byte that is no UTF-8 is kept as a letter that is none, so that `damage` finds it
-            yield from StringIO(block.data.decode(errors="surrogateescape"), newline="\n")
+            # what is no UTF-8 becomes a letter that stands for none, so that `damage` finds it
+            yield from StringIO(block.data.decode(errors="replace"), newline="\n")
 
 
 def damage(line: str) -> str:
     """Return why a line cannot be read, one of `reject_reasons`; empty when it can."""
     if "\0" in line:
         return NUL_BYTES
-    return "" if line.isascii() or not any("\udc80" <= letter <= "\udcff" for letter in line) else NOT_TEXT
+    return NOT_TEXT if "\ufffd" in line else ""
 
 
 def sound_lines(lines: Iterable[str], first: int, account: Account) -> Iterator[tuple[int, str]]:

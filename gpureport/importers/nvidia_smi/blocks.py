@@ -14,7 +14,7 @@ from gpureport.errors import CodedProblem
 from gpureport.importers.account import Account, is_driver_message
 from gpureport.importers.columns import Rows, Texts
 from gpureport.importers.extraction import INTERVAL, Form
-from gpureport.importers.nvidia_smi import drawn_tables
+from gpureport.importers.nvidia_smi import documents, drawn_tables
 from gpureport.importers.nvidia_smi.drawn_tables import find_time_above, read_drawn_tables
 from gpureport.importers.nvidia_smi.old_forms import OLD, csv_going_on
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, NO_TIME
@@ -33,15 +33,21 @@ _HELD = 8
 _Block = tuple[int, Form | None, bool]
 """How many blocks came before, its form, and whether a CSV goes on in it below a table."""
 FORMS: tuple[tuple[Callable[[str], bool], Form, str], ...] = (
-    (drawn_tables.opens, read_drawn_tables, "plain nvidia-smi"),
+    (drawn_tables.opens, read_drawn_tables, drawn_tables.NAME),
+    (documents.opens_xml, documents.read_query_xml, documents.XML),
+    (documents.opens_text, documents.read_query_text, documents.TEXT),
     *OLD,
 )
 """What tells a line that opens a block, what reads the block, and what a person calls it; the first has it."""
-QUERY, XML = FORMS[-1][1], FORMS[1][1]
+QUERY = FORMS[-1][1]
 _CSV = {FORMS[-1][1], FORMS[-2][1]}
-DMON = OLD[2][2]
+DMON = OLD[0][2]
 _NAMES = {form: name for _, form, name in FORMS}
-_INSIDE: dict[Form | None, str] = {read_drawn_tables: "|+", OLD[0][1]: " \t<", OLD[1][1]: " "}
+_INSIDE: dict[Form | None, str] = {
+    read_drawn_tables: "|+",
+    documents.read_query_xml: " \t<",
+    documents.read_query_text: " ",
+}
 """Of forms whose lines begin with characters of their own: these open no block of another form."""
 
 

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from gpureport.importers.account import Account
-from gpureport.importers.columns import TIME, Rows, absence, make_column, rows_from_records
+from gpureport.importers.account import LOST_WORDS, Account
+from gpureport.importers.columns import LOST, TIME, Rows, absence, make_column, rows_from_records
 from gpureport.importers.protocol.reject_reasons import MALFORMED, NOT_OF_FORM, TORN
 
 NAME = "plain nvidia-smi"
@@ -77,10 +77,14 @@ _ZONES = "Times above the tables name a zone: they are taken as written."
 _SHORT = "Names of GPUs are shortened in such tables, so what is known of their models is not used."
 _BUS = r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]"
 _WORDS = r"N/A|ERR!|On|Off"
+_LOST = "|".join(sorted(LOST_WORDS))
+_ASKED = {"utilization.gpu", "temperature.gpu", "power.draw"}
+"""What every board measures: a GPU that errs in all of them answers no more."""
 _CELLS: tuple[tuple[tuple[tuple[str, ...], str], ...], ...] = (
     (
         (("index", "name"), rf" *(\d+) +(\S.*?) +(?:{_WORDS}|WDDM|TCC|MCDM) *"),
-        (("pci.bus_id",), rf" *({_BUS}|N/A|ERR!) +(?:{_WORDS}) *"),
+        # without a GPU to ask, a cell is wider than its column
+        (("pci.bus_id",), rf" *({_BUS}|N/A|ERR!)(?: +|(?=ERR!))(?:{_WORDS}) *"),
         (("ecc.errors.uncorrected.volatile.total",), r" *(\S+) *"),
     ),
     (
@@ -89,7 +93,7 @@ _CELLS: tuple[tuple[tuple[tuple[str, ...], str], ...], ...] = (
             r" *(\S+) +(\S+) +(\S+) +(N/A|[^\s/]+) */ *(\S+) *",
         ),
         # MIG and integrated GPUs show one text in place of both
-        (("memory.used", "memory.total"), r" *(?:N/A|Not Supported|(N/A|[^\s/]+) */ *(\S+)) *"),
+        (("memory.used", "memory.total"), rf" *(?:N/A|Not Supported|{_LOST}|(N/A|[^\s/]+) */ *(\S+)) *"),
         (("utilization.gpu",), r" *(\S+) +\S.*"),
     ),
     (((), r".*"), ((), r".*"), (("mig.mode.current",), r" *(\S*) *")),
@@ -312,6 +316,9 @@ def _gpu(lines: Sequence[str], number: int, account: Account) -> dict[str, Any] 
                     return None
                 record[_TARGETS[name]] = value
                 found += [(name, why)] if why is not None else []
+    lost = next((why for _, why in found if why in LOST_WORDS), None)
+    if lost or {name for name, why in found if why == "ERR!"} >= _ASKED:
+        record[LOST] = lost or "ERR!"
     account.absent.update(found)
     account.note(LACKS, *([_SHORT] if ("name", "shortened") in found else []))
     return record

@@ -21,7 +21,7 @@ def read_with(make: Callable[[], Any], before: str = "") -> Form:
     def read(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
         form = make()
         if before:
-            list(form.chunks([Piece(before.encode(errors="surrogateescape"), first - 1, last=False, lines=1)]))
+            list(form.chunks([Piece(before.encode(), first - 1, last=False, lines=1)]))
         for chunk in form.chunks(_pieces(lines, first)):
             account.averaged |= form.averaged
             yield from rows_of(chunk, form.zone, account)
@@ -30,7 +30,7 @@ def read_with(make: Callable[[], Any], before: str = "") -> Form:
 
 
 def _pieces(lines: Iterable[str], first: int) -> Iterator[Piece]:
-    text = "".join(lines).encode(errors="surrogateescape")
+    text = "".join(lines).encode()
     yield Piece(text, first, last=True, lines=text.count(b"\n"))
 
 

@@ -85,8 +85,8 @@ def _read_beginning(file: RawFile) -> str:
     """Return the beginning of a log; more of it where what a job printed stands above."""
     text = _take_whole_lines(head(file.again(), _LOOKED_AT))
     if len(text) < _LOOKED_AT // 2 or is_plain(text) or _find_forms(text):
-        return text.decode(errors="surrogateescape")
-    return _take_whole_lines(head(file.again(), SEARCHED_BYTES)).decode(errors="surrogateescape")
+        return text.decode(errors="replace")
+    return _take_whole_lines(head(file.again(), SEARCHED_BYTES)).decode(errors="replace")
 
 
 def _take_whole_lines(text: bytes) -> bytes:
@@ -97,20 +97,20 @@ def _find_forms(text: bytes) -> "set[Form]":
     """Return the forms of which a block begins."""
     from gpureport.importers.nvidia_smi.blocks import find_forms  # noqa: PLC0415 - most logs are a CSV of queries
 
-    return find_forms(text.decode(errors="surrogateescape"))
+    return find_forms(text.decode(errors="replace"))
 
 
 def _begins_a_form(text: str) -> bool:
     """Return whether a block of any form begins; XML is written by others as well."""
-    from gpureport.importers.nvidia_smi.blocks import XML  # noqa: PLC0415 - as above
+    from gpureport.importers.nvidia_smi.documents import read_query_xml  # noqa: PLC0415 - as above
 
     forms = _find_forms(_take_whole_lines(text.encode()))
-    return bool(forms) and (forms != {XML} or "nvidia_smi_log" in text)
+    return bool(forms) and (forms != {read_query_xml} or "nvidia_smi_log" in text)
 
 
 def _is_in_other_form(text: str) -> bool:
     """Return whether the beginning of a log holds rows of another form than a CSV of queries, or headings of one."""
-    if is_plain(text.encode(errors="replace")):
+    if is_plain(text.encode()):
         return False
     from gpureport.importers.account import Account  # noqa: PLC0415 - as above
     from gpureport.importers.nvidia_smi import blocks  # noqa: PLC0415 - as above

@@ -5,12 +5,10 @@ cheap, and false for prose. Its `chunks` reads a block, from the line that opens
 """
 
 from gpureport.importers.logs.nvidia_smi.forms.form import BlockForm
-from gpureport.importers.logs.nvidia_smi.forms.full_query.q_text import QueryText
-from gpureport.importers.logs.nvidia_smi.forms.full_query.q_xml import QueryXml
 from gpureport.importers.logs.nvidia_smi.forms.monitors.compute_apps import ComputeApps
 from gpureport.importers.logs.nvidia_smi.forms.monitors.dmon import Dmon
 from gpureport.importers.logs.nvidia_smi.forms.monitors.pmon import Pmon
 from gpureport.importers.logs.nvidia_smi.forms.query_csv import QueryCsv
 
-FORMS: tuple[type[BlockForm], ...] = (QueryXml, QueryText, Dmon, Pmon, ComputeApps, QueryCsv)
+FORMS: tuple[type[BlockForm], ...] = (Dmon, Pmon, ComputeApps, QueryCsv)
 """Forms in the order in which they are asked for a line; the first that opens a block has it."""

@@ -4,15 +4,11 @@ A path is the labels of the text, or the elements of the XML, from a GPU's secti
 whatever is no letter or digit. Both often give the same path.
 """
 
-import re
 from functools import lru_cache
 
-from gpureport.importers.logs.nvidia_smi.query import fields
-from gpureport.importers.values.cells import Column, number_column
-from gpureport.importers.values.numbers import Number
-from gpureport.metrics import BY_NAME
+from gpureport.importers.columns import Column, make_column
+from gpureport.importers.nvidia_smi.fields import parse_query_field
 
-_NO_WORD = re.compile(r"[^a-z0-9]+")
 _REASONS, _REASON = "clocks_event_reasons/", "clocks_event_reason_"
 _COUNTERS, _COUNTER = "clocks_event_reasons_counters/", "clocks_event_reasons_counters_"
 _POWER = {
@@ -122,39 +118,22 @@ _OWN = {
     "bar1_memory_usage/used": ("bar1.used", "gpu_bar1_used_bytes", "MiB"),
 }
 """Paths of what no query field holds: a name for it, its metric, and the unit of a cell that states none."""
-SECTIONS = frozenset(
-    {path.partition("/")[0] for path in (*_FIELDS, *PARTS, *_OWN)}
-    | {f"clocks_{word}_reasons{end}" for word in ("event", "throttle") for end in ("", "_counters")}
-)
-"""First steps of the paths that are known."""
 
 
-@lru_cache(4096)
-def step(label: str) -> str:
-    """Return a label of the text as a step of a path."""
-    return _NO_WORD.sub("_", label.strip().lower()).strip("_")
-
-
-def field(path: str) -> str | None:
-    """Return the query field a path holds, None where it holds none that is kept."""
+@lru_cache(8192)
+def find_column(path: str) -> Column | None:
+    """Return how the value at a path is read, None where it is not kept."""
+    if path in _OWN:
+        source, target, unit = _OWN[path]
+        return make_column(target, source, unit)
     path = path.replace("clocks_throttle_reason", "clocks_event_reason")
     leaf = path.rpartition("/")[2]
     if path.startswith(_COUNTERS):
         name = leaf.removeprefix(_COUNTER)
-        return f"clocks_event_reasons_counters.{_COUNTER_NAMES.get(name, name)}"
+        return parse_query_field(f"clocks_event_reasons_counters.{_COUNTER_NAMES.get(name, name)}")
     if path.startswith(_REASONS):
         # a reason the table of metrics has no column for is kept under its own name
         name = leaf.removeprefix(_REASON)
-        return f"clocks_event_reasons.{_REASON_NAMES.get(name, name)}"
-    return _FIELDS.get(path) or PARTS.get(path)
-
-
-def column(path: str) -> Column | None:
-    """Return how the value at a path is read, None where it is not kept."""
-    if path in _OWN:
-        source, target, unit = _OWN[path]
-        metric = BY_NAME[target]
-        number = Number(unit=unit, base=metric.unit, whole=metric.dtype == "int64")
-        return number_column(target, source, metric.dtype, number)
-    name = field(path)
-    return None if name is None else fields.parse_query_field(name)
+        return parse_query_field(f"clocks_event_reasons.{_REASON_NAMES.get(name, name)}")
+    field = _FIELDS.get(path) or PARTS.get(path)
+    return parse_query_field(field) if field else None
