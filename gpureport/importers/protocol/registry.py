@@ -54,7 +54,7 @@ IMPORTERS: "Registry[Importer]" = Registry(
     "logs.nvidia_smi:NvidiaSmi",
     "tools.gpustat:Gpustat",
     "tools.nvitop:Nvitop",
-    "logs.dcgm:Dcgm",
+    "tools.dcgm:Dcgm",
     "tools.wandb:Wandb",
     "logs.mapped:Mapped",
 )

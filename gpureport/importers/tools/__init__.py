@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from gpureport.importers.account import Account
-from gpureport.importers.columns import HOST_ROW, TIME, Rows, rows_from_records
+from gpureport.importers.columns import HOST_ROW, TIME, Rows, parse_time, rows_from_records
 from gpureport.importers.quantities import describe_absence, parse_quantity
 from gpureport.importers.source_text import damage
 from gpureport.json_text import replace_half_characters
@@ -47,6 +47,11 @@ def take_number(record: Record, account: Account, source: str, cell: object, mea
         account.absent[source, describe_absence(cell)] += 1
     else:
         record[target] = value
+
+
+def parse_stamp(text: str) -> tuple[int, bool] | None:
+    """Return the time a text states, in microseconds, and whether it is UTC; a zone may stand behind a blank."""
+    return parse_time(re.sub(r" ?(?:(?:UTC|GMT)|([+-]\d\d:?\d\d))$", lambda zone: zone[1] or "Z", text.strip()))
 
 
 def split_devices(number: int, when: tuple[int, bool] | None, devices: Mapping[int | None, Record]) -> Iterator[Record]:
