@@ -44,7 +44,7 @@ _YEAR = 366 * 86_400_000_000
 class Extraction:
     """One log of GPUs, or of the machine, being read by a form."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a file, a form, and what may be said of them
         self,
         file: "RawFile",
         options: "ReadOptions",

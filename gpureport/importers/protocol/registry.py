@@ -56,7 +56,7 @@ IMPORTERS: "Registry[Importer]" = Registry(
     "tools.nvitop:Nvitop",
     "tools.dcgm:Dcgm",
     "tools.wandb:Wandb",
-    "logs.mapped:Mapped",
+    "tools.mapped:Mapped",
 )
 """Importers of logs that make a run, in the order in which they are asked."""
 HOST_IMPORTERS: "Registry[Importer]" = Registry("host:HostLog")

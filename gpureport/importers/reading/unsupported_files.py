@@ -112,7 +112,7 @@ def explain_unsupported_file(source: str, name: str, head: bytes, *, beside: boo
 
 def _explain_unmapped_table(source: str, what: str, head: bytes) -> SourceError:
     """Return that a text is no known log, and which option reads it where it may be a table."""
-    from gpureport.importers.logs.mapped.map_draft import draft_map  # noqa: PLC0415 - few files need it
+    from gpureport.importers.tools.mapped import draft_map  # noqa: PLC0415 - few files need it
 
     if draft_map(head_text(head)):
         return SourceError(
