@@ -56,7 +56,7 @@ def _recognise_other_file(text: str) -> CodedProblem | None:
 
 def _recognise_script_output(first: str, text: str) -> CodedProblem | None:
     """Return what a table or JSON that a script wrote is."""
-    from gpureport.importers.logs.training import TrainingLog  # noqa: PLC0415 - most logs are known
+    from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most logs are known
 
     if TrainingLog().is_training_log(text.encode()):
         return "a training log, which says nothing of GPUs", _TRAINING, "training_log"
