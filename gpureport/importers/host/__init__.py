@@ -24,7 +24,7 @@ _FORMS: tuple[Form, ...] = (
     ("sadf -d", lambda lines: any(map(sysstat.SADF.match, lines)), sysstat.read_sadf),
     ("JSON of sysstat", sysstat.is_json, sysstat.read_sysstat_json),
     ("sar, mpstat or pidstat", sysstat.is_sysstat, sysstat.read_sysstat),
-    ("vmstat", lambda lines: any(forms.vmstat_names(line.split()) for line in lines), forms.read_vmstat),
+    ("vmstat", lambda lines: any(forms.find_vmstat_names(line.split()) for line in lines), forms.read_vmstat),
     ("top -b", lambda lines: any(map(forms.TOP.match, lines)), forms.read_top),
     ("AMDuProf timechart", lambda lines: lines[0].startswith("AMDPROFILER"), forms.read_uprof),
     ("a CSV", lambda lines: recorder_csv.find_layout(lines[0]), recorder_csv.read_recorder_csv),

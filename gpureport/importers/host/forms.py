@@ -7,31 +7,13 @@ from datetime import datetime
 
 from gpureport.importers.account import Account
 from gpureport.importers.columns import Rows, parse_time
-from gpureport.importers.host.fields import (
-    CORE_COUNT,
-    KIB,
-    LARGEST,
-    PROCESSES,
-    Around,
-    DayClock,
-    Said,
-    Ticks,
-    disk,
-    parse_number,
-    parse_size,
-    parse_time_of_day,
-    plain_lines,
-)
-from gpureport.importers.protocol.reject_reasons import (
-    BEFORE_HEADER,
-    CUT_LAST_LINE,
-    MALFORMED,
-    NO_TIME,
-    WRONG_CELLS,
-)
+from gpureport.importers.host import fields
+from gpureport.importers.host.fields import Around, DayClock, Said, Ticks, parse_number, plain_lines
+from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
 
 # vmstat -t
 
+_GROUPS = re.compile(r"-*procs-* -+memory-+ ")
 _NEEDED = ("bi", "bo", "id", "sy", "us", "wa")
 _PAGE = 21
 """Rows below a heading where it is written again, in a file; on a screen they are as many as it shows."""
@@ -43,30 +25,32 @@ def read_vmstat(lines: Iterable[str], first: int, account: Account, around: Arou
 
     The first row of each time it was started speaks of the time since the machine was: only its stamp is kept.
     """
+    del around
     ticks = Ticks(account)
     names: list[str] = []
-    utc, last, pace, below, page = False, None, 0, 0, _PAGE
+    utc, last, pace, below, page = False, 0, 0, 0, _PAGE
     for number, line, cut in plain_lines(lines, first):
         cells = line.split()
-        heading = vmstat_names(cells)
-        if heading or re.match(r"-*procs-* -+memory-+ ", line):
-            account.headers += 1
-        if heading:
+        if heading := find_vmstat_names(cells):
             names, page, below = heading, below or page, 0
-            zone = cells[len(names)] if len(cells) > len(names) and last is None else ""
+            zone = cells[len(names)] if len(cells) > len(names) and not last else ""
             utc |= zone in {"UTC", "GMT"}
             if zone and not utc:
                 account.note(f"Its stamps are said to be {zone}, read as local time of the machine.")
             account.note("vmstat writes no total of memory, so its columns of memory are not kept.")
-        elif cells and not names and cells[0].strip("-") != "procs":
-            account.reject(BEFORE_HEADER, number, line)
-        elif isinstance(row := _vmstat_row(names, cells), str):
-            if cells and cells[0].strip("-") != "procs":
-                account.reject(CUT_LAST_LINE if cut else row, number, line)
+        if heading or _GROUPS.match(line):
+            account.headers += 1
+        elif isinstance(row := _read_vmstat_row(names, cells), str):
+            if cells:
+                account.reject(CUT_LAST_LINE if cut and names else row, number, line)
         else:
             at, values = row
-            begins = last is None or (below == 0 and _begins(at - last, pace, page))
-            last, pace, below = at, 0 if begins or last is None else at - last, below + 1
+            step = at - last
+            # a heading is also repeated; below one that is not, a row is half the pace, or the second to which stamps
+            # are cut, off the pace (pragmatic), and no screen shows one row alone
+            late = abs(step - pace) > max(pace // 2, _SECOND) or page == 1 or (page != _PAGE and step != pace)
+            begins = not last or (below == 0 and late)
+            last, pace, below = at, 0 if begins else step, below + 1
             if begins:
                 account.absent["us sy id wa bi bo", "means since the machine was started"] += 1
             ticks.say("", at, number, [("", {} if begins else values)])
@@ -74,16 +58,16 @@ def read_vmstat(lines: Iterable[str], first: int, account: Account, around: Arou
     yield from ticks.rows("UTC" if utc else None)
 
 
-def vmstat_names(cells: Sequence[str]) -> list[str]:
+def find_vmstat_names(cells: Sequence[str]) -> list[str]:
     """Return the names of the columns of a heading, its zone left out; none where the line is none."""
     last = max((cells.index(name) for name in ("wa", "st", "gu") if name in cells), default=-1)
     return list(cells[: last + 1]) if set(cells[: last + 1]).issuperset(_NEEDED) else []
 
 
-def _vmstat_row(names: Sequence[str], cells: Sequence[str]) -> tuple[int, dict[str, float]] | str:
+def _read_vmstat_row(names: Sequence[str], cells: Sequence[str]) -> tuple[int, dict[str, float]] | str:
     """Return the time and the figures of a row, or why the line is none."""
-    if len(cells) != len(names) + 2:
-        return NO_TIME if len(cells) == len(names) else WRONG_CELLS
+    if not names or len(cells) != len(names) + 2:
+        return BEFORE_HEADER if not names else NO_TIME if len(cells) == len(names) else WRONG_CELLS
     found = parse_time(" ".join(cells[-2:]))
     # a time cut behind its minutes is a time as well
     if found is None or cells[-1].count(":") < 2:  # noqa: PLR2004 - hours, minutes, seconds
@@ -93,17 +77,11 @@ def _vmstat_row(names: Sequence[str], cells: Sequence[str]) -> tuple[int, dict[s
     wrong = next((name for name in _NEEDED if name not in read), "")
     if wrong or read["id"] + read["wa"] > 103:  # noqa: PLR2004 - per cent, each rounded to a whole one
         return f"{MALFORMED} {wrong or 'id'}"
-    loads = {
-        "cpu_utilization_ratio": max(1 - (read["id"] + read["wa"]) / 100, 0.0),
-        "cpu_iowait_ratio": read["wa"] / 100,
-    }
-    return found[0], loads | disk(read["bi"] * KIB, read["bo"] * KIB)
-
-
-def _begins(step: int, pace: int, page: int) -> bool:
-    """Return whether a row below a heading, which is also repeated, is the first of vmstat started anew."""
-    # half the pace, or the second to which stamps are cut (pragmatic); no screen shows one row alone
-    return abs(step - pace) > max(pace // 2, _SECOND) or page == 1 or (page != _PAGE and step != pace)
+    busy, moved = (
+        max(1 - (read["id"] + read["wa"]) / 100, 0.0),
+        fields.disk(*(read[name] * 1024 for name in ("bi", "bo"))),
+    )
+    return found[0], {"cpu_utilization_ratio": busy, "cpu_iowait_ratio": read["wa"] / 100, **moved}
 
 
 # top -b
@@ -117,6 +95,8 @@ _AMOUNT = re.compile(r"(?<!\d)(\d{1,15}(?:[.,]\d{1,9})?)\+? ?(total|used|buff/ca
 _FIRST = "the first summary covers no time of its own"
 _NARROW = "cut off by the width of the terminal"
 _OF_THREADS = "the list is one of threads, and what a process does is the sum of its threads"
+_Core = tuple[int | None, float, float]
+"""Number of a core, None for all of them; how long it was busy, and how long it waited for a disk."""
 
 
 def read_top(lines: Iterable[str], first: int, account: Account, around: Around = None) -> Iterator[Rows]:
@@ -125,10 +105,10 @@ def read_top(lines: Iterable[str], first: int, account: Account, around: Around 
     What the first summary says of the cores covers no time of its own, so it is not kept.
     """
     ticks, clock, screens = Ticks(account), DayClock(account, around), 0
-    for screen in _screens(lines, first, account):
+    for screen in _split_screens(lines, first, account):
         match = TOP.match(screen[0][1])
         screens += match is not None
-        at = clock.at(parse_time_of_day(match[1])) if match else None
+        at = clock.at(fields.parse_time_of_day(match[1])) if match else None
         if match is None or at is None:
             for number, line in screen:
                 account.reject(NO_TIME if match else BEFORE_HEADER, number, line)
@@ -137,21 +117,20 @@ def read_top(lines: Iterable[str], first: int, account: Account, around: Around 
         said = [("", {"host_load_average": float(match[2].replace(",", "."))})]
         said += _read_screen(screen[1:], account, alone=screens == 1)
         ticks.close()
-        ticks.say("", at, screen[0][0], said, len(screen) - (account.lines - others))
+        ticks.say("", at, screen[0][0], said, sum(bool(line) for _, line in screen) - (account.lines - others))
     yield from ticks.rows()
 
 
-def _screens(lines: Iterable[str], first: int, account: Account) -> Iterator[list[tuple[int, str]]]:
-    """Yield the lines that `top` prints at a time, those that are not blank; a heading ends with the next blank one."""
+def _split_screens(lines: Iterable[str], first: int, account: Account) -> Iterator[list[tuple[int, str]]]:
+    """Yield the lines that `top` prints at a time, and before all others what stands above."""
     screen: list[tuple[int, str]] = []
     for number, line, cut in plain_lines(lines, first):
         if line and cut:
             account.reject(CUT_LAST_LINE, number, line)
-            continue
-        if screen and TOP.match(line):
+        elif screen and TOP.match(line):
             yield screen
-            screen = []
-        if line:
+            screen = [(number, line)]
+        elif line or screen:
             screen.append((number, line))
     if screen:
         yield screen
@@ -163,12 +142,13 @@ def _read_screen(screen: Sequence[tuple[int, str]], account: Account, *, alone: 
     cores, memory, threads = list[_Core | None](), None, False
     for number, line in screen:
         cells = line.split()
+        names = names if cells else []
         if names:
             process = _read_process(names, cells, alone=alone or threads)
             if isinstance(process, str):
                 account.reject(process, number, line)
             else:
-                yield PROCESSES, process
+                yield fields.PROCESSES, process
         elif {"%CPU", "PID"} <= set(cells):
             names = cells
             account.headers += 1
@@ -178,26 +158,22 @@ def _read_screen(screen: Sequence[tuple[int, str]], account: Account, *, alone: 
         elif match := _MEMORY.match(line):
             # the second such line is swap
             memory = memory or match
-        elif cells[0].endswith(":"):
-            threads |= cells[0] == "Threads:"
+        elif not cells or cells[0].endswith(":"):
+            threads |= cells[:1] == ["Threads:"]
         else:
             account.reject(WRONG_CELLS, number, line)
     if memory:
         yield "", _read_memory(memory)
-    if why_not := _FIRST if alone and (cores or memory) else "" if _are_whole(cores) else _NARROW:
-        account.absent["%Cpu", why_not] += 1
-    elif cores:
-        yield "", _sum_cores([core for core in cores if core])
+        if why_not := _FIRST if alone else "" if _are_whole(cores) else _NARROW:
+            account.absent["%Cpu", why_not] += 1
+        elif cores:
+            yield "", _sum_cores([core for core in cores if core])
 
 
 def _are_whole(cores: "Sequence[_Core | None]") -> bool:
     """Return whether no core is missing: of two in a line that is too long one is left, of eight each second one."""
     numbers = [core[0] for core in cores if core and core[0] is not None]
     return None not in cores and len(numbers) != 1 and sorted(numbers) == list(range(len(numbers)))
-
-
-_Core = tuple[int | None, float, float]
-"""Number of a core, None for all of them; how long it was busy, and how long it waited for a disk."""
 
 
 def _read_core(match: "re.Match[str]") -> _Core | None:
@@ -209,21 +185,18 @@ def _read_core(match: "re.Match[str]") -> _Core | None:
 
 
 def _sum_cores(cores: Sequence[_Core]) -> dict[str, float]:
-    values = {
-        "cpu_utilization_ratio": sum(busy for _, busy, _ in cores) / len(cores),
-        "cpu_iowait_ratio": sum(waiting for _, _, waiting in cores) / len(cores),
-    }
-    if cores[0][0] is not None:
-        values |= {"cpu_busiest_core_ratio": max(busy for _, busy, _ in cores), CORE_COUNT: len(cores)}
-    return values
+    numbers, busy, waiting = zip(*cores, strict=True)
+    values = {"cpu_utilization_ratio": sum(busy) / len(busy), "cpu_iowait_ratio": sum(waiting) / len(waiting)}
+    each = {"cpu_busiest_core_ratio": max(busy), fields.CORE_COUNT: len(busy)}
+    return values if numbers[0] is None else values | each
 
 
 def _read_memory(match: "re.Match[str]") -> dict[str, float]:
     """Return the memory in use; where the page cache is not told apart, it is part of what is called so."""
-    unit = float(KIB ** ("KMGT".index(match[1]) + 1))
+    unit = 1024.0 ** ("KMGT".index(match[1]) + 1)
     amounts = {name: float(text.replace(",", ".")) * unit for text, name in _AMOUNT.findall(match[2])}
     total, used = amounts.get("total"), amounts.get("used")
-    if not total or max(amounts.values()) >= LARGEST:
+    if not total or max(amounts.values()) >= fields.LARGEST:
         return {}
     values = {"host_memory_total_bytes": total}
     if used is not None and "buff/cache" in amounts:
@@ -236,7 +209,7 @@ def _read_process(names: Sequence[str], cells: Sequence[str], *, alone: bool) ->
     row = dict(zip(names, cells, strict=False))
     if len(cells) < len(names):
         return WRONG_CELLS
-    used, held = parse_number(row.get("%CPU", "")), parse_size(row.get("RES", ""))
+    used, held = parse_number(row["%CPU"]), fields.parse_size(row.get("RES", ""))
     if used is None or used < 0:
         return f"{MALFORMED} %CPU"
     values = {} if alone else {"process_cpu_cores": used / 100}
@@ -256,10 +229,7 @@ def read_uprof(lines: Iterable[str], first: int, account: Account, around: Aroun
     sockets: list[int] = []
     for number, line, cut in plain_lines(lines, first):
         cells = [cell.strip() for cell in line.split(",")]
-        heading = line.startswith("RecordId,Timestamp,") and not cut
-        if not line:
-            continue
-        if heading:
+        if heading := line.startswith("RecordId,Timestamp,") and not cut:
             names, sockets = (
                 cells,
                 [n for n, name in enumerate(cells) if re.fullmatch(r"socket\d+-package-power", name)],
@@ -270,25 +240,29 @@ def read_uprof(lines: Iterable[str], first: int, account: Account, around: Aroun
         elif match := _STARTED.match(line):
             with suppress(ValueError):
                 clock.date(datetime.strptime(match[1], "%b-%d-%Y").date().isoformat())
-        if heading or not names:
+        if heading or (line and not names):
             account.headers += 1
-            continue
-        cells = cells[:-1] if len(cells) == len(names) + 1 and not cells[-1] else cells
-        found = _read_power(cells, sockets, clock) if len(cells) == len(names) else WRONG_CELLS
-        if cut or isinstance(found, str):
-            account.reject(CUT_LAST_LINE if cut else str(found), number, line)
-        else:
-            ticks.say("", found[0], number, [("", {"cpu_power_watts": found[1]})])
-            ticks.close()
+        elif line:
+            found = CUT_LAST_LINE if cut else _read_power(names, cells, sockets, clock)
+            if isinstance(found, str):
+                account.reject(found, number, line)
+            else:
+                ticks.say("", found[0], number, [("", {"cpu_power_watts": found[1]})])
+                ticks.close()
     yield from ticks.rows()
 
 
-def _read_power(cells: Sequence[str], sockets: Sequence[int], clock: DayClock) -> tuple[int, float] | str:
+def _read_power(
+    names: Sequence[str], cells: Sequence[str], sockets: Sequence[int], clock: DayClock
+) -> tuple[int, float] | str:
     """Return the time and the power of a record, or why it is none."""
-    match = _CLOCK.fullmatch(cells[1])
-    watts = [value for place in sockets if (value := parse_number(cells[place])) is not None and value >= 0]
+    if len(cells) != len(names) and not (len(cells) == len(names) + 1 and not cells[-1]):
+        return WRONG_CELLS
     if not sockets:
         return BEFORE_HEADER
-    if match is None or (at := clock.at(parse_time_of_day(f"{match[1]}:{match[2]:0>2}:{match[3]:0>2}"))) is None:
+    match = _CLOCK.fullmatch(cells[1])
+    watts = [value for place in sockets if (value := parse_number(cells[place])) is not None and value >= 0]
+    at = clock.at(fields.parse_time_of_day(f"{match[1]}:{match[2]:0>2}:{match[3]:0>2}")) if match else None
+    if match is None or at is None:
         return NO_TIME
     return (at + int(match[4]) * 1000, sum(watts)) if len(watts) == len(sockets) else f"{MALFORMED} package power"
