@@ -110,7 +110,7 @@ def read_top(lines: Iterable[str], first: int, account: Account, around: Around 
         screens += match is not None
         at = clock.at(fields.parse_time_of_day(match[1])) if match else None
         if match is None or at is None:
-            for number, line in screen:
+            for number, line in (each for each in screen if each[1]):
                 account.reject(NO_TIME if match else BEFORE_HEADER, number, line)
             continue
         others = account.lines
