@@ -32,10 +32,15 @@ class Text:
         """Yield blocks of whole lines, in UTF-8, with the number of the first line of each."""
         return islice(pieces(self._file, longest=self._longest), self._most)
 
-    def __iter__(self) -> Iterator[str]:
+    def chunks(self) -> Iterator[tuple[str, int]]:
+        """Yield blocks of whole lines as text, with the number of the first line of each."""
         for block in self.blocks():
             # what is no UTF-8 becomes a letter that stands for none, so that `damage` finds it
-            yield from StringIO(block.data.decode(errors="replace"), newline="\n")
+            yield block.data.decode(errors="replace"), block.first_line
+
+    def __iter__(self) -> Iterator[str]:
+        for text, _ in self.chunks():
+            yield from StringIO(text, newline="\n")
 
 
 def damage(line: str) -> str:

@@ -1,11 +1,10 @@
 """A log with blocks of one or several forms of nvidia-smi output, each read by its own form."""
 
 import re
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from io import StringIO
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from operator import itemgetter
 
 import numpy as np
@@ -14,10 +13,11 @@ from gpureport.errors import CodedProblem
 from gpureport.importers.account import Account, is_driver_message
 from gpureport.importers.columns import Rows, Texts
 from gpureport.importers.extraction import INTERVAL, Form
-from gpureport.importers.nvidia_smi import documents, drawn_tables
+from gpureport.importers.nvidia_smi import documents, drawn_tables, monitors, process_lists
 from gpureport.importers.nvidia_smi.drawn_tables import find_time_above, read_drawn_tables
 from gpureport.importers.nvidia_smi.old_forms import OLD, csv_going_on
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, NO_TIME
+from gpureport.importers.source_text import Text
 
 TEXT, QUERY_COMMAND = "text", "nvidia-smi --query-gpu"
 """What lines are called that no form reads, and the usual CSV."""
@@ -28,27 +28,31 @@ _LONGEST, _LOOKED_AT = 16_384, 1_000
 are looked at of a line that no form reads."""
 _NUMBERS = re.compile(r"(?:(?:-|[-+]?\d[\d.:/-]*|%|W|MHz|MiB)(?:[\s,;|]+|$)){2,}")
 """A line of nothing but numbers: a row of something, not prose."""
-_HELD = 8
-"""Lines that are held back, since the time of a table may stand above it."""
+_INDENT, _LOOKED_ABOVE, _TOGETHER = 64, 4_096, 20_000
+"""Blanks before a line's first word that are looked past; characters above a table in which its time is looked for;
+and lines that are cut together."""
 _Block = tuple[int, Form | None, bool]
 """How many blocks came before, its form, and whether a CSV goes on in it below a table."""
 FORMS: tuple[tuple[Callable[[str], bool], Form, str], ...] = (
     (drawn_tables.opens, read_drawn_tables, drawn_tables.NAME),
     (documents.opens_xml, documents.read_query_xml, documents.XML),
     (documents.opens_text, documents.read_query_text, documents.TEXT),
+    (monitors.opens_dmon, monitors.read_dmon, monitors.NAME),
+    (process_lists.opens_pmon, process_lists.read_pmon, process_lists.PMON),
+    (process_lists.opens_apps, process_lists.read_compute_apps, process_lists.APPS),
     *OLD,
 )
 """What tells a line that opens a block, what reads the block, and what a person calls it; the first has it."""
 QUERY = FORMS[-1][1]
-_CSV = {FORMS[-1][1], FORMS[-2][1]}
-DMON = OLD[0][2]
+_CSV = {QUERY, process_lists.read_compute_apps}
 _NAMES = {form: name for _, form, name in FORMS}
-_INSIDE: dict[Form | None, str] = {
-    read_drawn_tables: "|+",
-    documents.read_query_xml: " \t<",
-    documents.read_query_text: " ",
+_ROWS = re.compile(r"^ {0,64}(?![ \d])", re.MULTILINE)
+_INSIDE: dict[Form | None, re.Pattern[str]] = {
+    read_drawn_tables: re.compile(r"^(?![|+\n])", re.MULTILINE),
+    documents.read_query_xml: re.compile(r"^(?![ \t<\n])", re.MULTILINE),
+    documents.read_query_text: re.compile(r"^(?![ \n])", re.MULTILINE),
 }
-"""Of forms whose lines begin with characters of their own: these open no block of another form."""
+"""What begins a line that may open a block of another form: no row, or what no line of a form begins with."""
 
 
 @lru_cache(4096)
@@ -59,7 +63,7 @@ def opener(line: str) -> Form | None:
 
 def find_forms(text: str) -> set[Form]:
     """Return the forms of which a block begins in a text."""
-    return {form for (_, form, _), *_ in _label(StringIO(text), 1) if form is not None}
+    return {form for (_, form, _), *_ in _cut([(text, 1)]) if form is not None}
 
 
 _GPU = {"timestamp", "gpu_name", "gpu_bus_id", "gpu_serial", "gpu_uuid"}
@@ -85,15 +89,19 @@ def read_blocks(lines: Iterable[str], first: int, account: Account) -> Iterator[
     """Yield the rows of a log block by block."""
     throttling = False
     header = ""
-    for (_, form, goes_on), block in groupby(_label(lines, first), key=itemgetter(0)):
-        number, line = (opened := next(block))[1:]
+    chunks = lines.chunks() if isinstance(lines, Text) else _chunks(lines, first)
+    for (_, form, goes_on), parts in groupby(_cut(chunks), key=itemgetter(0)):
+        part = next(parts)
+        line, number = part[1].partition("\n")[0], part[2]
         header = line if form is QUERY and not goes_on else header
-        texts = (text for _, _, text in chain([opened], block))
         name = name_command(header if goes_on else line) if form in _CSV else _NAMES[form] if form else TEXT
         account.forms.setdefault(name, 0)
-        for rows in (csv_going_on(header) if goes_on else form or _unread)(texts, number, account):
-            told = (values for name, values in rows.data.items() if name.startswith(("gpu_sm_clock", "clock_event")))
+        texts = chain.from_iterable(StringIO(text, newline="\n") for _, text, _ in chain([part], parts))
+        for rows in (csv_going_on(f"{header}\n") if goes_on else form or _unread)(texts, number, account):
             account.forms[name] += len(rows)
+            told = (
+                values for target, values in rows.data.items() if target.startswith(("gpu_sm_clock", "clock_event"))
+            )
             throttling |= any(isinstance(each, Texts) or not np.isnan(each).all() for each in told)
             yield rows
     if throttling and drawn_tables.LACKS in account.notes:
@@ -102,35 +110,58 @@ def read_blocks(lines: Iterable[str], first: int, account: Account) -> Iterator[
         }
 
 
-def _label(lines: Iterable[str], first: int) -> Iterator[tuple[_Block, int, str]]:
-    """Yield each line with its block and its number."""
-    current: _Block = (0, None, False)
-    held: deque[tuple[_Block, int, str]] = deque()
-    interrupted = row = False
-    for number, line in enumerate(lines, first):
-        start, form = line.lstrip(" ")[:1], current[1]
-        follows, row = not row, start.isdigit()
-        if start > " " and (follows or not row) and not (form in _INSIDE and start in _INSIDE[form]):
-            found = opener(line.rstrip("\n")) if len(line) < _LONGEST else None
-            command = found is None and _COMMAND.fullmatch(line) is not None
-            back = found is None and interrupted and "|" not in line and not command
-            if found is not form and (found is not None or command or back):
-                interrupted = found is read_drawn_tables and form is QUERY
-                current = current[0] + 1, QUERY if back else found, back
-                for place in range(len(held) - (_lines_above(held) if found is read_drawn_tables else 0), len(held)):
-                    held[place] = current, *held[place][1:]
-        row = row and start != "#"
-        held.append((current, number, line))
-        if len(held) > _HELD:
-            yield held.popleft()
-    yield from held
+def _cut(chunks: Iterable[tuple[str, int]]) -> Iterator[tuple[_Block, str, int]]:
+    """Yield parts of a log with the block of each and the number of its first line.
+
+    Args:
+        chunks: whole lines, and the number of the first of each.
+    """
+    block: _Block = (0, None, False)
+    interrupted = False
+    for text, first in chunks:
+        number, begin, at, below = first, 0, 0, True
+        silent: set[str] = set()
+        while at < len(text):
+            inside = _INSIDE.get(block[1], _ROWS)
+            # the first row below other lines may open a block, as any other line may
+            found = None if below and text[at : at + _INDENT].lstrip(" ")[:1].isdigit() else inside.search(text, at)
+            start = at if below and found is None else len(text) if found is None else found.start()
+            at = text.find("\n", start) + 1 or len(text) + 1
+            line = text[start : at - 1]
+            below = found is not None and inside is _ROWS and not line.lstrip(" ").startswith("#")
+            if line in silent or not line or line.isspace():
+                continue
+            form = opener(line) if len(line) < _LONGEST else None
+            command = form is None and _COMMAND.fullmatch(line) is not None
+            back = form is None and interrupted and "|" not in line and not command
+            if form is block[1] or not (form is not None or command or back):
+                silent.add(line)
+                continue
+            interrupted = form is read_drawn_tables and block[1] is QUERY
+            top = start - (_size_above(text[begin:start]) if form is read_drawn_tables else 0)
+            if begin < top:
+                yield block, text[begin:top], number
+            number += text.count("\n", begin, top)
+            begin, block = top, (block[0] + 1, QUERY if back else form, back)
+            silent.clear()
+        if begin < len(text):
+            yield block, text[begin:], number
 
 
-def _lines_above(held: Iterable[tuple[_Block, int, str]]) -> int:
-    """Return how many of the lines above a table are its own: its border, and those up to its time."""
-    texts = [text for *_, text in held]
-    found = find_time_above(texts)
-    return found[0] if found else int(bool(texts) and drawn_tables.shape_line(texts[-1].strip()) == "frame")
+def _size_above(text: str) -> int:
+    """Return how many of the last characters above a table are its own: its border, and the lines up to its time."""
+    lines = text[-_LOOKED_ABOVE:].splitlines(keepends=True)
+    found = find_time_above(lines)
+    own = found[0] if found else int(bool(lines) and drawn_tables.shape_line(lines[-1].strip()) == "frame")
+    return sum(map(len, lines[len(lines) - own :]))
+
+
+def _chunks(lines: Iterable[str], first: int) -> Iterator[tuple[str, int]]:
+    """Yield lines some thousands at a time, with the number of the first of each."""
+    remaining = iter(lines)
+    while part := list(islice(remaining, _TOGETHER)):
+        yield "".join(part), first
+        first += len(part)
 
 
 _HINT = f"{INTERVAL}: 1 s unless -d said otherwise; dmon -o DT writes the time"
@@ -143,7 +174,7 @@ def explain_no_rows(account: Account) -> CodedProblem | None:
         return None
     forms = [form for form in account.forms if form != TEXT]
     hint = INTERVAL if any(account.forms.values()) else _LISTS
-    return f"its rows ({', '.join(forms)}) have no time", _HINT if DMON in forms else hint, "no_timestamps"
+    return f"its rows ({', '.join(forms)}) have no time", _HINT if monitors.NAME in forms else hint, "no_timestamps"
 
 
 def _unread(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:

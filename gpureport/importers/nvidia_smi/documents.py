@@ -207,8 +207,8 @@ def _record(section: _Section, account: Account) -> dict[str, Any] | None:
 _HEADER = re.compile(r"=+ ?NVSMI LOG ?=+\s*")
 _GPU = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*", re.ASCII)
 _HEAD = {"timestamp", "driver_version", "kmd_version", "cuda_version", "cuda_umd_version", "attached_gpus"}
-_MARGIN = 4
-"""Blanks before what a section says of its GPU; deeper lines belong to one above."""
+_INNER = " " * 5
+"""What a line begins with that belongs to one above it: four blanks stand before what a section says of its GPU."""
 
 
 def opens_text(line: str) -> bool:
@@ -233,6 +233,7 @@ def _text_passage(text: str) -> _Passage:
     above: list[tuple[int, str]] = [(-1, "")]
     torn = False
     for line in text.split("\n"):
+        line = line.rstrip()  # noqa: PLW2901
         written = line.lstrip(" ")
         label, colon, value = written.partition(":")
         name = _step(label)
@@ -258,18 +259,20 @@ def _text_documents(lines: Iterable[str], first: int, account: Account) -> Itera
 
     def close() -> None:
         if passage and document:
-            document.sections[-1].passages.append(_text_passage("\n".join(passage)))
+            document.sections[-1].passages.append(_text_passage("".join(passage)))
 
     for number, line in enumerate(lines, first):
+        if passage is not None and line[:5] == _INNER and line[-1] == "\n":
+            account.continued += not line.isspace()
+            passage.append(line)
+            continue
         text = line.rstrip()
         if text and not line.endswith("\n"):
             account.reject(CUT_LAST_LINE, number, text)
         elif passage is not None and text[:1] == " ":
             account.continued += 1
-            if len(text) - len(text.lstrip()) <= _MARGIN:
-                close()
-                passage = []
-            passage.append(text)
+            close()
+            passage = [line]
         elif text:
             close()
             passage = None
@@ -340,6 +343,10 @@ def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterat
         element = []
 
     for number, line in enumerate(lines, first):
+        if element and not ("gpu>" in line or "<gpu" in line or "<?xml" in line or size > _HELD):
+            element.append(line)
+            size, counted = size + len(line), counted + (not line.isspace())
+            continue
         for part in _BOUNDS.split(line):
             text = part.strip()
             if not text:

@@ -10,10 +10,10 @@ from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, ParsedPiece, Section
 from gpureport.importers.devices.column_values import columns_by_target, split_clock_events
-from gpureport.importers.logs.nvidia_smi.forms.monitors.aligned_columns import CUT
 from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.driver_messages import find_lost_rows
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
+from gpureport.importers.nvidia_smi.monitors import CUT_NOTE as CUT
 from gpureport.importers.protocol.reject_reasons import UNUSABLE_HEADER
 from gpureport.importers.text.text_log import Chunk
 
