@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
-from gpureport.columns import FloatArray
+from gpureport.columns import FloatArray, read_codes, strings_to_arrow
 from gpureport.importers.account import Account
-from gpureport.importers.columns import HOST_ROW, Rows, Texts, Values, absence, extra_name, read_times
+from gpureport.importers.columns import HOST_ROW, Rows, Texts, Values, absence, extra_name, make_column, read_times
 from gpureport.importers.headings import (
     CORE,
     CORE_LOADS,
@@ -31,6 +32,7 @@ from gpureport.importers.host.fields import (
     plain_lines,
 )
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, WRONG_CELLS
+from gpureport.importers.tables import Layout, make_layout, scan
 from gpureport.metrics import BY_NAME
 from gpureport.units import UNITS
 
@@ -47,6 +49,10 @@ _LONGEST, _LISTED = 64, 8
 """Characters of a heading that is looked at; columns that are named in a note."""
 _TOGETHER = 10_000
 """Rows that are read at once; the first ones show what a share without a unit counts in."""
+
+
+Cells = Any
+"""A column of texts as an Arrow dictionary array."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +84,8 @@ class _Layout:
     times: tuple[int, ...]
     utc: bool
     fields: list[_Field]
-    extras: tuple[int, ...] = ()
+    extras: tuple[int, ...]
+    table: Layout
 
     def split(self, line: str) -> list[str] | None:
         """Return the cells of a row, None where they are not as many as the columns."""
@@ -104,7 +111,10 @@ def find_layout(header: str) -> _Layout | None:
     known = {each.heading for each in fields}
     own = known <= _RECORDER | set(BY_NAME) and names[times[0]] == "timestamp"
     extras = [n for n, name in enumerate(names) if own and name and n not in times and name not in known]
-    return _Layout(header.strip(), delimiter, names, tuple(times[place] for place in pair), utc, fields, tuple(extras))
+    table = make_layout([make_column("", name) for name in names], delimiter=delimiter)
+    return _Layout(
+        header.strip(), delimiter, names, tuple(times[place] for place in pair), utc, fields, tuple(extras), table
+    )
 
 
 def _find_fields(names: Sequence[str]) -> list[_Field]:
@@ -144,31 +154,44 @@ def read_recorder_csv(lines: Iterable[str], first: int, account: Account, around
     layout, clock, begun = find_layout(next(numbered, (0, ""))[1]), DayClock(account, around), False
     account.headers += 1
     while layout and (block := list(islice(numbered, _TOGETHER))):
-        rows: list[tuple[int, str]] = []
-        cells: list[list[str]] = []
+        rows = [(number, line) for number, line, cut in block if not cut and line != layout.header]
         for number, line, cut in block:
-            found = layout.split(line)
-            if line.strip() == layout.header:
+            if line == layout.header:
                 account.headers += 1
-            elif cut or found is None:
-                account.reject(CUT_LAST_LINE if cut else WRONG_CELLS, number, line)
-            else:
-                rows.append((number, line))
-                cells.append(found)
-        columns = list(zip(*cells, strict=True))
-        if columns and not begun:
+            elif cut:
+                account.reject(CUT_LAST_LINE, number, line)
+        rows, columns = _split(layout, rows, account)
+        if rows and not begun:
             layout, begun = _settle(layout, columns, account), True
-        if columns:
+        if rows:
             yield _decode(layout, rows, columns, account, clock)
 
 
-def _settle(layout: _Layout, columns: Sequence[Sequence[str]], account: Account) -> _Layout:
+def _split(layout: _Layout, rows: list[tuple[int, str]], account: Account) -> tuple[list[tuple[int, str]], list[Cells]]:
+    """Return the lines that are rows, and their columns; lines with another number of cells are rejected."""
+    text = "\n".join(line for _, line in rows)
+    if '"' not in text:
+        found, odd = scan(text.encode(), layout.table)
+        if not odd:
+            return rows, found
+    cells = [(row, each) for row in rows if (each := layout.split(row[1])) is not None]
+    kept = {number for (number, _), _ in cells}
+    for number, line in rows:
+        if number not in kept:
+            account.reject(WRONG_CELLS, number, line)
+    columns = zip(*(each for _, each in cells), strict=True)
+    return [row for row, _ in cells], [strings_to_arrow(list(column)).dictionary_encode() for column in columns]
+
+
+def _settle(layout: _Layout, columns: Sequence[Cells], account: Account) -> _Layout:
     """Return the columns without those of which the rows do not tell either whether they count per cent.
 
     What one column of shares counts in, the others do too.
     """
     shares = [each for each in layout.fields if each.metric.endswith("_ratio")]
-    unclear = {each.heading for each in shares if each.unclear and _is_unclear(columns[each.place])}
+    unclear = {
+        each.heading for each in shares if each.unclear and _is_unclear(columns[each.place].dictionary.to_pylist())
+    }
     if any(each.heading not in unclear and each.scale < 1 for each in shares):
         unclear = set()
     used = {*layout.times, *layout.extras, *(each.place for each in layout.fields)}
@@ -194,15 +217,15 @@ def _is_unclear(cells: Sequence[str]) -> bool:
 def _decode(
     layout: _Layout,
     rows: Sequence[tuple[int, str]],
-    columns: Sequence[Sequence[str]],
+    columns: Sequence[Cells],
     account: Account,
     clock: DayClock,
 ) -> Rows:
     """Return rows, of which each has a line, by their columns; of several cores the busiest counts."""
     stamps = [columns[place] for place in layout.times]
-    times, good, zone = read_times(list(map(" ".join, zip(*stamps, strict=True))))
+    times, good, zone = read_times(stamps[0] if len(stamps) == 1 else _join(stamps))
     if not good.any():
-        found = [clock.at(parse_time_of_day(text.strip().partition(".")[0])) for text in stamps[-1]]
+        found = [clock.at(parse_time_of_day(text.strip().partition(".")[0])) for text in stamps[-1].to_pylist()]
         good = np.array([time is not None for time in found], dtype=np.bool_)
         times = np.array([time or 0 for time in found], dtype=np.int64)
     faults = {f"{MALFORMED} {layout.names[layout.times[-1]]}": ~good}
@@ -210,15 +233,15 @@ def _decode(
     loads: dict[str, FloatArray] = {}
     reasons: dict[str, Texts] = {}
     for each in layout.fields:
-        texts = Texts.of(columns[each.place])
-        read = [_read(each, text.strip()) for text in texts.texts]
-        values = np.array([value for value, _ in read], dtype=np.float64)[texts.codes]
+        codes = read_codes(columns[each.place].indices).astype(np.int64)
+        read = [_read(each, text.strip()) for text in columns[each.place].dictionary.to_pylist()]
+        values = np.array([value for value, _ in read], dtype=np.float64)[codes]
         loads[each.metric] = np.fmax(loads.get(each.metric, values), values)
-        reasons[each.heading] = Texts.of(why for _, why in read)[texts.codes.astype(np.int64)]
+        reasons[each.heading] = Texts.of(why for _, why in read)[codes]
         faults[f"{MALFORMED} {each.heading}"] = np.isnan(values) & (reasons[each.heading].codes < 0)
     data |= loads
     for place in layout.extras:
-        data[extra_name(layout.names[place])] = Texts.of(cell.strip() or None for cell in columns[place])
+        data[extra_name(layout.names[place])] = Texts.of(cell.strip() or None for cell in columns[place].to_pylist())
     if (count := _count_cores(layout.fields)) is not None:
         data.setdefault(CORE_COUNT, np.full(len(rows), float(count)))
     bad = np.logical_or.reduce(list(faults.values()))
@@ -226,6 +249,10 @@ def _decode(
         account.reject(next(reason for reason, rows_with in faults.items() if rows_with[place]), *rows[place])
     lines = np.array([number for number, _ in rows], dtype=np.int64)
     return Rows(lines, times, data, "UTC" if zone or layout.utc else None, reasons).select(~bad)
+
+
+def _join(stamps: Sequence[Cells]) -> list[str]:
+    return list(map(" ".join, zip(*(each.to_pylist() for each in stamps), strict=True)))
 
 
 def _read(column: _Field, text: str) -> tuple[float, str | None]:
