@@ -123,21 +123,22 @@ def _find_fields(names: Sequence[str]) -> list[_Field]:
     Beside columns of GPUs memory is theirs unless its heading says otherwise.
     """
     found: dict[str, _Field] = {}
-    gpus = any(map(_GPU.search, dict.fromkeys(names)))
+    # a line of no table may repeat a heading a million times
+    distinct = [name for name in dict.fromkeys(names) if len(name) <= _LONGEST]
+    gpus = set(filter(_GPU.search, distinct))
+    known = {name: recognise_column(name, HOST_COLUMNS) for name in distinct if name not in gpus}
     for place, name in enumerate(names):
-        known = None if len(name) > _LONGEST or _GPU.search(name) else recognise_column(name, HOST_COLUMNS)
-        if known is None or (gpus and known.target.startswith("host_memory") and not _OWN_MEMORY.search(name)):
+        column = known.get(name)
+        if column is None or (gpus and column.target.startswith("host_memory") and not _OWN_MEMORY.search(name)):
             continue
-        core = known.target == CORE
-        each = _Field(heading=name, place=place, metric=_BUSIEST if core else known.target, core=core)
-        if known.unit:
-            assumed = known.unit if known.unit_word in DECIMAL_WORDS else ""
-            each = replace(each, scale=UNITS[known.unit].to_base(1), assumed=assumed)
-        elif (core or known.target in CORE_LOADS or known.target.endswith("_ratio")) and "cores" not in heading_words(
-            name
-        ):
+        core, metric = column.target == CORE, column.target
+        each = _Field(heading=name, place=place, metric=_BUSIEST if core else metric, core=core)
+        if column.unit:
+            assumed = column.unit if column.unit_word in DECIMAL_WORDS else ""
+            each = replace(each, scale=UNITS[column.unit].to_base(1), assumed=assumed)
+        elif (metric in CORE_LOADS or metric.endswith("_ratio")) and "cores" not in heading_words(name):
             each = replace(each, scale=0.01, unclear=True)
-        found.setdefault(f"{CORE} {place}" if core else known.target, each)
+        found.setdefault(f"{CORE} {place}" if core else metric, each)
     return [each for each in found.values() if each.metric in BY_NAME and not (each.core and _BUSIEST in found)]
 
 
