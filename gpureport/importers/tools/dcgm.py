@@ -238,7 +238,7 @@ def _table_records(lines: Iterable[str], first: int, account: Account) -> Iterat
     held: dict[tuple[object, ...], Record] = {}
     for number, text, cut in text_lines(lines, first, account):
         row = split_cells(text)
-        found = _find_table(row)
+        found = None if text[:1].isdigit() else _find_table(row)
         if found is not None:
             table = found
             account.headers += 1
