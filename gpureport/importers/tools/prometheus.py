@@ -135,8 +135,8 @@ def _gather(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> dic
             elif readings.setdefault(when[0], {}).setdefault(name, str(sample[1])) != str(sample[1]):
                 account.note(f"{name} has several values for one GPU and time; the first is kept.")
     if not gpus:
-        what, hint = "no series names a metric of DCGM and a GPU", f"{_QUERY}, without functions around it"
-        raise SourceError(_WHERE, what, hint, code="no_gpu_metric")
+        hint = f"{_QUERY}, without functions around it"
+        raise SourceError(_WHERE, "no series names a metric of DCGM and a GPU", hint, code="no_gpu_metric")
     if len(hosts) > 1 and any("uuid" not in texts for texts, _ in gpus.values()):
         what = f"GPUs of several machines ({', '.join(sorted(hosts)[:5])}) without UUID"
         raise SourceError(_WHERE, what, 'query one: {Hostname="..."}', code="several_machines")
