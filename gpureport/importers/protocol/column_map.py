@@ -16,9 +16,8 @@ T = TypeVar("T")
 ISO = "iso"
 EPOCHS = {"epoch_s": "s", "epoch_ms": "ms", "epoch_us": "us", "epoch_ns": "ns"}
 """Formats of a time counted since 1970, and the unit it counts in."""
-CLEAR = {"", "W", "Cel", "J"}
-"""Base units that tables are written in unless they say otherwise."""
-_DEFAULTS = {"": "", "W": "W", "Cel": "C", "J": "J"}
+CLEAR = {"": "", "W": "W", "Cel": "C", "J": "J"}
+"""Base units that tables are written in unless they say otherwise, and what these are called."""
 _EXAMPLE = 'such as [columns."GPU0 Power"] with metric = "gpu_power_watts", unit = "W", device = "gpu:0"'
 
 
@@ -109,17 +108,18 @@ def _read_column(where: str, heading: str, said: Any, *, by_row: bool) -> Mapped
     if not isinstance(said, dict):
         raise SettingsError(where, f"[columns] {heading!r} is no table", _EXAMPLE, code="not_a_table")
     _check_keys(where, f"[columns.{heading!r}]", said, "device metric unit")
-    name, unit, device = (_get(where, said, key, str) for key in ("metric", "unit", "device"))
+    name, stated, device = (_get(where, said, key, str) for key in ("metric", "unit", "device"))
     metric = BY_NAME.get(name)
     if metric is None:
         close = get_close_matches(name, list(BY_NAME), n=1)
         hint = f"did you mean {close[0]!r}?" if close else "gpureport explain lists what there is"
         raise SettingsError(where, f"no metric {name!r} (column {heading!r})", hint, code="unknown_metric")
-    if not unit and metric.unit in CLEAR:
-        unit = _DEFAULTS[metric.unit]
-    elif unit not in UNITS or UNITS[unit].base != metric.unit:
+    unit = stated or CLEAR.get(metric.unit, "")
+    if unit not in UNITS or UNITS[unit].base != metric.unit:
         fitting = ", ".join(each for each, known in UNITS.items() if known.base == metric.unit and each)
-        what = f"{unit!r} is no unit of its metric (column {heading!r})" if unit else f"no unit (column {heading!r})"
+        what = (
+            f"{stated!r} is no unit of its metric (column {heading!r})" if stated else f"no unit (column {heading!r})"
+        )
         hint = f"units are {fitting}" if fitting else "leave the unit out"
         raise SettingsError(where, what, hint, code="wrong_unit")
     index = device.removeprefix("gpu:")
