@@ -1,6 +1,6 @@
 """Sources to recordings: the one place that runs importers.
 
-To follow one log, start at `logs/nvidia_smi/query/extraction.py`: the plain road, which a clean log takes.
+To follow one log, start at `extraction.py`, then `nvidia_smi/query.py`: the road that a clean log takes.
 
 Names are loaded when they are asked for, since reading needs NumPy and Arrow, and the command line's help does not.
 """

@@ -23,7 +23,7 @@ _MESSAGE = re.compile(
 """How the messages begin that the nvidia-smi program writes between rows (strings of its 535 and 550 binaries)."""
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"[A-Z][a-z]{{2}} (?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK}|\d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK})"
-_NOISE = re.compile(
+NOISE = re.compile(
     rf"[-=+*#_ ]{{3,}}|#TYPE [\w.+]+|\d{{4}}[-/]\d\d[-/]\d\d[ T]{_CLOCK}(?:\.\d+)?"
     rf"|{_DATE}(?: [AP]M)?(?: [A-Z]{{2,5}}| [+-]\d{{2,4}})?(?: \d{{4}})?"
 )
@@ -63,6 +63,8 @@ class Account:
         tags: what the log says of the whole run, by the names of `label_tags`.
         columns: headings, and the metric or attribute that each became.
         averaged: whether it is known that its power readings are averages over a second.
+        mixed: whether rows of several GPUs come at a time, and nothing tells of which each is.
+        mixed_note: what is said then, where rows without a name are looked at for that; empty where they are not.
         forms: what a person calls each of its forms, and the rows it gave.
     """
 
@@ -77,9 +79,11 @@ class Account:
     columns: dict[tuple[str, str], None] = field(default_factory=dict)
     averaged: bool = False
     forms: dict[str, int] = field(default_factory=dict)
+    mixed: bool = False
+    mixed_note: str = ""
     rejected: dict[str, list[int]] = field(default_factory=dict)
     """By reason: how many, and the first line."""
-    _examples: dict[str, list[RejectedLine]] = field(default_factory=dict)
+    examples: dict[str, list[RejectedLine]] = field(default_factory=dict)
     _waiting: deque[tuple[int, str]] = field(default_factory=deque)
     _events: dict[tuple[str, str | None], LogEvent] = field(default_factory=dict)
     _last: int | None = None
@@ -99,7 +103,7 @@ class Account:
         entry = self.rejected.setdefault(reason, [0, number])
         entry[0] += rows
         entry[1] = min(entry[1], number)
-        examples = self._examples.setdefault(reason, [])
+        examples = self.examples.setdefault(reason, [])
         if text and len(examples) < _EXAMPLES:
             examples.append(RejectedLine(line=number, text=redact_start(text.strip(), _LONGEST)))
 
@@ -107,6 +111,11 @@ class Account:
         """Count rows that were yielded but stay out of the series, by their lines."""
         if len(numbers):
             self.rows -= len(numbers)
+            self.reject(reason, int(numbers.min()), rows=len(numbers))
+
+    def reject_rows(self, reason: str, numbers: IntArray) -> None:
+        """Count rows that are not yielded, by their lines."""
+        if len(numbers):
             self.reject(reason, int(numbers.min()), rows=len(numbers))
 
     def message(self, number: int, text: str) -> None:
@@ -119,7 +128,7 @@ class Account:
         text = text.strip()
         if is_driver_message(text):
             self.message(number, text)
-        elif _NOISE.fullmatch(text):
+        elif NOISE.fullmatch(text):
             self.noise += 1
         else:
             self.reject(reason, number, text)
@@ -177,7 +186,7 @@ class Account:
             lines=self.lines,
             rows_kept=self.rows,
             rejected=tuple(
-                Rejected(reason=reason, rows=rows, first_line=at, examples=tuple(self._examples.get(reason, ())))
+                Rejected(reason=reason, rows=rows, first_line=at, examples=tuple(self.examples.get(reason, ())))
                 for reason, (rows, at) in sorted(self.rejected.items())
             ),
             headers=self.headers,

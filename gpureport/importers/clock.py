@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
@@ -186,6 +186,53 @@ def coverage_ratio(clocks: Sequence[Clock], gaps: Sequence[LogGap]) -> float | N
     return sampled / (whole * len(spans)) if whole else None
 
 
+_LAG = 3
+"""Intervals between rows that follow each other: one, and a late one (pragmatic)."""
+
+
+@dataclass(slots=True)
+class DoubledHour:
+    """The rows of one device whose stamps a zone has twice, in a log whose stamps never fall.
+
+    Rows that go on into the hour from before it are of the first. Those that begin within it may be of either, and
+    those that go on behind it as well are of neither alone.
+    """
+
+    zone: ZoneInfo
+    unsettled: int = 0
+    _open: int = 0
+    _entered: bool = False
+    _last: int | None = None
+    _pace: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Rows that may be of either hour."""
+        return self.unsettled + (0 if self._entered else self._open)
+
+    def take(self, stamps: IntArray) -> None:
+        """Take further stamps as written, rising."""
+        twice, self._pace = _fold_sizes(stamps, self.zone) > 0, _pace(stamps) or self._pace
+        bounds = [0, *(np.flatnonzero(twice[1:] != twice[:-1]) + 1).tolist(), len(stamps)]
+        for start, end in pairwise(bounds if twice.any() or self._open else []):
+            before = self._last if start == 0 else int(stamps[start - 1])
+            near = before is not None and stamps[start] - before <= _LAG * self._pace
+            if twice[start]:
+                self._entered = self._entered if self._open else near
+                self._open += end - start
+            elif self._open:
+                self.unsettled += 0 if self._entered and not near else self._open
+                self._open, self._entered = 0, False
+        self._last = int(stamps[-1])
+
+
+def note_doubled_hour(rows: int, zone: ZoneInfo) -> str:
+    """Return what a reader must know of so many rows that may be of either hour."""
+    lie = "lies" if rows == 1 else "lie"
+    said = f"{format_count(rows, 'row')} {lie} in the hour that {zone.key} has twice in autumn"
+    return f"{said}, and nothing in the log tells in which of the two: the first is taken."
+
+
 _FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
 """Neither a time server nor the end of summer time sets a clock back further, and none does often."""
 _PUNCTUAL = 3
@@ -247,10 +294,10 @@ def put_in_order(
     shuffled = 0
     for device in np.unique(devices).tolist():
         own = np.flatnonzero(devices == device)
-        copied = _copies(stamps[own], hashes[own])
+        copied = _copies(stamps[own], hashes[own], zone)
         found.copies[own[copied]] = True
         own = own[~copied]
-        found.times[own], found.steps[device], unsorted = _one_clock(stamps[own], zone)
+        found.times[own], found.steps[device], unsorted = _one_clock(lines[own], stamps[own], zone)
         shuffled += unsorted
     if copies := int(found.copies.sum()):
         found.notes.append(
@@ -268,65 +315,123 @@ def put_in_order(
     return found
 
 
-def _copies(stamps: IntArray, hashes: npt.NDArray[np.uint64]) -> BoolArray:
-    """Return which rows of a device repeat rows above a step back: most rows of their stretch do."""
-    stretch = np.cumsum(np.append(False, np.diff(stamps) < 0)) if len(stamps) else stamps
-    _, first, which = np.unique(
-        hashes ^ (stamps.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)), return_index=True, return_inverse=True
-    )
+def _copies(stamps: IntArray, hashes: npt.NDArray[np.uint64], zone: ZoneInfo | None) -> BoolArray:
+    """Return which rows of a device repeat rows above a step back: most rows of their stretch do.
+
+    After the end of summer time the same stamps come again rightly.
+    """
+    falls = np.flatnonzero(np.diff(stamps) < 0) + 1
+    stretch = np.searchsorted(falls, np.arange(len(stamps)), side="right")
+    keys = hashes ^ (stamps.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     again = stretch[first[which]] < stretch
-    share = np.bincount(stretch, again) / np.maximum(np.bincount(stretch), 1) if len(stamps) else stamps
-    return again & (share[stretch] >= _COPIED)
+    share = np.bincount(stretch, again) / np.maximum(np.bincount(stretch), 1)
+    pace = _pace(stamps)
+    rightly = [
+        place + 1 for place, cut in enumerate(falls.tolist()) if again[cut] and _is_fold(stamps, cut, pace, zone)
+    ]
+    return again & (share[stretch] >= _COPIED) & ~np.isin(stretch, rightly)
 
 
-def _one_clock(stamps: IntArray, zone: ZoneInfo | None) -> tuple[IntArray, list[tuple[int, int, int, str]], int]:
+def _pace(stamps: IntArray) -> int:
+    steps = np.diff(stamps)
+    return int(np.median(steps[steps > 0])) if (steps > 0).any() else 0
+
+
+def _one_clock(
+    lines: IntArray, stamps: IntArray, zone: ZoneInfo | None
+) -> tuple[IntArray, list[tuple[int, int, int, str]], int]:
     """Return the times of a device's rows, its steps back (time, step, shift, cause), and how often it is shuffled."""
     times = stamps.copy() if zone is None else to_utc(stamps, zone)
-    steps = np.diff(stamps)
-    pace = int(np.median(steps[steps > 0])) if (steps > 0).any() else 0
-    cuts = np.flatnonzero(steps < -_PUNCTUAL * pace) + 1
-    # a row that comes late, or early, is one among rows in order
-    late = stamps[np.minimum(cuts + 1, len(stamps) - 1)] > stamps[cuts - 1]
-    early = stamps[cuts] > stamps[np.maximum(cuts - 2, 0)]
-    cuts = cuts[~late & ~(early & (cuts > 1))]
-    far = cuts[steps[cuts - 1] <= -_FURTHEST]
-    said = [(int(times[cut]), int(steps[cut - 1]), 0, _RESTARTED) for cut in far.tolist()]
-    near = cuts[steps[cuts - 1] > -_FURTHEST]
+    pace, apart = _pace(stamps), np.diff(lines)
+    # where more lines stand between two rows than between others, as a header, another recording may begin
+    usual = np.median(apart) if len(apart) else 0
+    near, said = list[int](), list[tuple[int, int, int, str]]()
+    for cut in (np.flatnonzero(np.diff(stamps) < -1.5 * pace) + 1).tolist():
+        fall = int(stamps[cut - 1] - stamps[cut])
+        until = min(cut + max(1, fall // max(pace, 1) - 1), len(stamps) - 1)
+        if until == cut or stamps[cut : until + 1].max() >= stamps[cut - 1] or stamps[cut] > stamps[max(cut - 2, 0)]:
+            # a row that comes late, or early, is one among rows in order
+            continue
+        if fall >= _FURTHEST or (apart[cut - 1] > usual and stamps[cut:].max() < stamps[:cut].min()):
+            said.append((int(times[cut]), -fall, 0, _RESTARTED))
+        else:
+            near.append(cut)
     if len(near) > _MOST_STEPS:
         return times, said, len(near)
-    for cut in near.tolist():
-        fall = int(stamps[cut - 1] - stamps[cut])
-        end = int(far[far > cut].min(initial=len(stamps)))
-        halves = round((fall + pace) / _HALF_HOUR) * _HALF_HOUR
+    for cut in near:
+        fall, end = int(stamps[cut - 1] - stamps[cut]), len(stamps)
         cause, shift = CLOCK_SET_BACK, int(times[cut - 1]) + pace - int(times[cut])
-        if zone is not None and (doubled := _is_doubled(stamps, zone))[cut - 1 : cut + 1].all():
-            cause, second = _SUMMER_TIME, np.zeros(len(stamps), dtype=np.bool_)
-            # once the doubled hour is over, the next one begins with its first half again
-            second[cut:end] = np.cumprod(doubled[cut:end])
-            moved = to_utc(stamps, zone, second=second)
-            shift = int(moved[cut] - times[cut])
-            times[cut:end] = moved[cut:end]
-        elif halves and 2 * abs(fall + pace - halves) <= 2 * _PUNCTUAL * pace:
-            # a zone was set, or summer time ended in one that nobody named: the log went on at its interval
-            cause = _SUMMER_TIME if _is_autumn_night(int(stamps[cut])) else cause
-            shift = halves if cause == _SUMMER_TIME else shift
-            times[cut:end] += shift
-        else:
-            times[cut:end] += shift
+        if _is_fold(stamps, cut, pace, zone):
+            cause, shift = _SUMMER_TIME, round((fall + pace) / _HALF_HOUR) * _HALF_HOUR
+            if zone is not None:
+                second = np.zeros(len(stamps), dtype=np.bool_)
+                # once the doubled hour is over, the next one begins with its first half again
+                second[cut:] = np.cumprod(_fold_sizes(stamps[cut:], zone) > 0)
+                end, moved = cut + int(second.sum()), to_utc(stamps, zone, second=second)
+                times[cut:end], shift = moved[cut:end], 0
+        if zone is None or cause != _SUMMER_TIME:
+            times[cut:] += shift
         said.append((int(times[cut]), -fall, shift, cause))
     return times, sorted(said), 0
 
 
-def _is_doubled(stamps: IntArray, zone: ZoneInfo) -> BoolArray:
-    """Return which local stamps a zone has twice."""
+def _fold_sizes(stamps: IntArray, zone: ZoneInfo) -> IntArray:
+    """Return for each local stamp that a zone has twice by how much the clock is set back that night, else 0."""
     first, later = _offsets(stamps, zone)
-    doubled: BoolArray = first > later
-    return doubled
+    sizes: IntArray = np.maximum(first - later, 0)
+    return sizes
 
 
-def _is_autumn_night(stamp: int) -> bool:
-    """Return whether zones fold back at a time: on a Sunday before 4 h or on Saturday at 23 h, in spring or autumn."""
-    local = _EPOCH + timedelta(microseconds=stamp)
-    return local.month in {3, 4, 9, 10, 11} and (
-        (local.weekday() == 6 and local.hour <= 3) or (local.weekday() == 5 and local.hour == 23)  # noqa: PLR2004 - days and hours
-    )
+def _is_fold(stamps: IntArray, cut: int, pace: int, zone: ZoneInfo | None) -> bool:
+    """Return whether a step back is the end of summer time.
+
+    Where nobody named a zone it looks so: zones fold back on a Sunday before 4 h or on Saturday at 23 h, in spring or
+    autumn, by an hour or half of one, and the log goes on at its interval.
+    """
+    fall = int(stamps[cut - 1] - stamps[cut])
+    if zone is not None:
+        before, after = _fold_sizes(stamps[cut - 1 : cut + 1], zone).tolist()
+        # the doubled hour repeats a whole fold; a time server sets a clock back by seconds
+        return bool(before > 0 and 0 < after < 2 * fall and fall <= after + pace)
+    halves = round((fall + pace) / _HALF_HOUR)
+    local = _EPOCH + timedelta(microseconds=int(stamps[cut]))
+    night = (local.weekday() == 6 and local.hour <= 3) or (local.weekday() == 5 and local.hour == 23)  # noqa: PLR2004
+    punctual = abs(fall + pace - halves * _HALF_HOUR) <= _PUNCTUAL * pace
+    return halves in {1, 2} and punctual and night and local.month in {3, 4, 9, 10, 11}
+
+
+_DAY = 86_400 * 1_000_000
+_BEAT = 60 * 1_000_000
+"""Intervals up to a minute tell a damaged date from a pause of days: the time of day goes on to the interval, which a
+pause does by a chance of 1 in 700 at the most. Jobs that log by the hour or the day always begin on it."""
+
+
+def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
+    """Return which rows have a damaged date: stamps a day or more off all that stands around.
+
+    A row between two of its device is judged by both. The first row is judged by the two after it, and the last by the
+    two before it: its date is damaged when the time of day goes on, and the date does not.
+
+    Args:
+        stamps: stamps of the rows, in microseconds.
+        devices: device of each, negative for rows to leave out.
+    """
+    wrong = np.zeros(len(stamps), dtype=np.bool_)
+    if not len(stamps) or stamps.max() - stamps.min() <= _DAY:
+        return wrong
+    for device in np.unique(devices[devices >= 0]).tolist():
+        own = np.flatnonzero(devices == device)
+        steps = np.diff(stamps[own])
+        far = np.abs(steps) > _DAY
+        wrong[own[1:-1]] = far[:-1] & far[1:] & (np.abs(steps[:-1] + steps[1:]) < _DAY)
+        if len(steps) > 1:
+            wrong[own[0]] = _is_off(-int(steps[0]), -int(steps[1]))
+            wrong[own[-1]] = _is_off(int(steps[-1]), int(steps[-2]))
+    return wrong
+
+
+def _is_off(leap: int, step: int) -> bool:
+    """Return whether a leap is one of whole days from where the step beside it leads."""
+    days, rest = divmod(leap - step + _DAY // 2, _DAY)
+    return abs(leap) > _DAY and abs(step) <= _BEAT and days != 0 and abs(rest - _DAY // 2) <= abs(step)

@@ -112,13 +112,23 @@ def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **
     return Column(target=target, source=source, read=read, unit=assumed, stated=unit, decimal=decimal, **more)
 
 
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?![\d.])")
+"""A whole number with a dot before every three digits."""
+
+
 def _is_part(target: str) -> bool:
     return BY_NAME[target].unit == "1" and not BY_NAME[target].may_exceed_one
 
 
 def _number(text: str, *, target: str, unit: str, decimal: str) -> float | None:
     metric = BY_NAME[target]
-    value = parse_quantity(text if decimal == "." else text.replace(decimal, "."), unit, metric.unit)
+    if decimal == ",":
+        grouped = _GROUPED.match(text)
+        # dots part thousands where a comma follows, or others, or the quantity is written without decimals
+        if grouped and (metric.dtype == "int64" or metric.unit == "Hz" or "," in text or grouped[0].count(".") > 1):
+            text = grouped[0].replace(".", "") + text[grouped.end() :]
+        text = text.replace(",", ".")
+    value = parse_quantity(text, unit, metric.unit)
     if value is None or (value > 1 and _is_part(target)):
         return None
     return round(value) if metric.dtype == "int64" else value
@@ -159,7 +169,7 @@ class Texts:
         codes = [-1 if text is None else places.setdefault(text, len(places)) for text in found]
         return cls(np.array(codes, dtype=np.int32), list(places))
 
-    def __getitem__(self, rows: BoolArray | IntArray | slice) -> "Texts":
+    def __getitem__(self, rows: npt.NDArray[Any] | slice) -> "Texts":
         """Return some rows."""
         return Texts(self.codes[rows], self.texts)
 
@@ -172,7 +182,8 @@ class Texts:
 
 
 Values = FloatArray | Texts
-Cells = Sequence[str] | pa.Array
+Cells = Any
+"""Texts of a column: an Arrow dictionary array, or a list."""
 
 
 @dataclass(slots=True)
@@ -224,7 +235,8 @@ def decode(columns: Sequence[Column], cells: Sequence[Cells], lines: IntArray) -
         lines: line of each row.
     """
     rows, faults = Rows(lines, None, {}), dict[str, BoolArray]()
-    for column, texts in zip(columns, cells, strict=True):
+    # what is wrong with a time is said where nothing else is
+    for column, texts in sorted(zip(columns, cells, strict=True), key=lambda pair: pair[0].target == TIME):
         if column.target == TIME:
             rows.times, valid, rows.zone = read_times(texts)
             wrong = ~valid
@@ -243,14 +255,15 @@ _REMEMBERED, _MANY = 200_000, 200
 
 def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, BoolArray]:
     """Return the values of a column, why cells hold none, and which it cannot hold; each distinct text is read once."""
-    if isinstance(cells, pa.Array):
-        codes, distinct = read_codes(cells.indices), cells.dictionary.to_pylist()
+    distinct: Any
+    if isinstance(cells, pa.DictionaryArray):
+        codes, distinct, coded = read_codes(cells.indices), cells.dictionary.to_pylist(), cells.dictionary
     else:
         found = Texts.of(cells)
-        codes, distinct = found.codes, found.texts
+        codes, distinct, coded = found.codes, found.texts, None
     none = np.zeros(len(codes), dtype=np.bool_)
     if column.unit and column.decimal == "." and len(distinct) > _MANY:
-        numbers = _read_numbers(column, strings_to_arrow(distinct))
+        numbers = _read_numbers(column, strings_to_arrow(distinct) if coded is None else coded)
         if numbers is not None:
             why = [absence(distinct[place].strip()) for place in np.flatnonzero(np.isnan(numbers)).tolist()]
             places = np.full(len(distinct), -1, dtype=np.int32)
@@ -275,7 +288,7 @@ def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, 
     return own[codes], why_none, wrong
 
 
-def _read_numbers(column: Column, cells: pa.Array) -> FloatArray | None:
+def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
     """Return numbers of one unit at once, NaN for `[reasons]`, None where units differ or a text is no such number."""
     metric, none = BY_NAME[column.target], pa.nulls(1, pa.string())[0]
     texts = pc.utf8_trim_whitespace(cells)
@@ -291,7 +304,8 @@ def _read_numbers(column: Column, cells: pa.Array) -> FloatArray | None:
         texts = pc.utf8_slice_codeunits(texts, 0, -len(suffix))
     if not pc.all(pc.match_substring_regex(texts, r"^[+-]?[0-9]+(?:\.[0-9]+)?$")).as_py():
         return None
-    values = floats(pc.cast(texts, pa.float64())) * unit.numerator / unit.denominator
+    numbers: Any = pc.cast(texts, pa.float64())
+    values: FloatArray = floats(numbers) * unit.numerator / unit.denominator
     low, high = (-MOST if metric.unit == "Cel" else 0), (1 if _is_part(column.target) else np.nextafter(MOST, 0))
     if not (((values >= low) & (values <= high)) | np.isnan(values)).all():
         return None
@@ -313,7 +327,7 @@ def read_times(cells: Cells) -> tuple[IntArray, BoolArray, str | None]:
             pass
         else:
             return times, (times >= FIRST_MICROSECOND) & (times < LAST_MICROSECOND), None
-    moments = [parse_time(text) for text in texts.to_pylist()]
+    moments = [parse_time(str(text)) for text in texts.to_pylist()]
     known = [moment for moment in moments if moment is not None]
     utc = 2 * sum(moment[1] for moment in known) > len(known)
     good = np.array([moment is not None and moment[1] == utc for moment in moments], dtype=np.bool_)
@@ -322,13 +336,10 @@ def read_times(cells: Cells) -> tuple[IntArray, BoolArray, str | None]:
 
 
 _ISO = r"^[0-9]{4}(?:/[0-9]{2}/|-[0-9]{2}-)[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?$"
-_FORMATS = (
-    "%d.%m.%Y %H:%M:%S",
-    "%d.%m.%Y %H:%M",
-    "%d/%m/%Y %H:%M:%S",
-    "%a %b %d %H:%M:%S %Y",
-    "%a %b %d %H:%M:%S %Z %Y",
-)
+_FORMATS = ("%a %b %d %H:%M:%S %Y", "%a %b %d %H:%M:%S %Z %Y")
+_DAY_FIRST = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4}),? (\d{1,2})(:\d\d(?::\d\d(?:[.,]\d{1,6})?)?)", re.ASCII)
+"""What spreadsheets write: `14.03.2026 09:26:53,123` and `14/03/2026 9:26`."""
+_LEAP = re.compile(r"(:\d\d):60")
 _EPOCHS = ((1e17, 1e-3), (1e14, 1), (1e11, 1e3), (1e8, 1e6))
 """From which count since 1970 it is one of nano-, micro-, milliseconds or seconds, and how many microseconds each."""
 _MINUTES = len("2026/03/14 09:26")
@@ -341,10 +352,16 @@ def parse_time(text: str) -> tuple[int, bool] | None:
         factor = next((factor for least, factor in _EPOCHS if float(text) >= least), None)
         moment_at = None if factor is None else round(float(text) * factor)
         return None if moment_at is None or not moment_at < LAST_MICROSECOND else (moment_at, True)
-    moment = None
+    moment, leap = None, _LEAP.search(text) is not None
+    if (first := _DAY_FIRST.fullmatch(text)) is not None:
+        text = f"{first[4]}-{first[3]:0>2}-{first[1]:0>2} {first[5]:0>2}{first[6]}"
+    elif text[:8].isdecimal() and text[8:9] in {" ", "T"}:
+        text = f"{text[:4]}-{text[4:6]}-{text[6:]}"
     try:
+        text = _LEAP.sub(r"\1:59", text)
         iso = f"{text[:10].replace('/', '-')}{text[10:].replace(',', '.')}" if text[4:5] in {"/", "-"} else text
-        moment = datetime.fromisoformat(iso) if len(text) >= _MINUTES and text.isascii() else None
+        is_date = text[4:5] == text[7:8] and text[-1:].isalnum() and text.isascii() and len(text) >= _MINUTES
+        moment = datetime.fromisoformat(iso) if is_date else None
     except ValueError:
         for form in _FORMATS:
             try:
@@ -356,7 +373,8 @@ def parse_time(text: str) -> tuple[int, bool] | None:
         return None
     utc = moment.tzinfo is not None
     delta = (moment if utc else moment.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
-    at = delta.days * 86_400_000_000 + delta.seconds * 1_000_000 + delta.microseconds
+    # a leap second is taken for the next minute
+    at = delta.days * 86_400_000_000 + (delta.seconds + leap) * 1_000_000 + delta.microseconds
     return (at, utc) if FIRST_MICROSECOND <= at < LAST_MICROSECOND else None
 
 
@@ -396,7 +414,11 @@ def to_arrays(name: str, values: Values) -> dict[str, "pa.Array[Any]"]:
     if not isinstance(values, Texts):
         return {name: _to_arrow(name, values)}
     if name != MASK:
-        return {name: categories(values.codes, [str(text) for text in values.texts] or [""], values.codes >= 0)}
+        return {
+            name: categories(
+                values.codes.astype(np.int64), [str(text) for text in values.texts] or [""], values.codes >= 0
+            )
+        }
     bits, valid = np.array([*values.texts, 0], dtype=np.uint64)[values.codes], values.codes >= 0
     found = {f"clock_event_{reason}": (bits & np.uint64(bit)) != 0 for reason, bit in CLOCK_EVENT_BITS.items()}
     unknown = bits & ~np.uint64(sum(CLOCK_EVENT_BITS.values()))

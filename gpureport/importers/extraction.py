@@ -73,6 +73,7 @@ class Extraction:
         self._clocks: dict[str, Clock] = {}
         self._newest: dict[int, int] = {}
         self._order: clock.Order | None = None
+        self._doubled: dict[str, clock.DoubledHour] = {}
         self._counted: dict[int, int] = {}
         """Rows of each device so far, where their times are counted."""
         self._stamped: bool | None = None
@@ -129,6 +130,9 @@ class Extraction:
         codes[host & dated] = 0
         if rows.times is None and dated:
             stamps = self._count_times(codes)
+        wrong = clock.find_wrong_dates(stamps, codes)
+        self._account.drop(reject_reasons.OUT_OF_SEQUENCE, rows.lines[wrong])
+        codes[wrong] = NOT_NAMED
         if rows.times is None or rows.zone:
             # counted times are no local ones, and UTC is not local either
             self._zone = None
@@ -174,6 +178,8 @@ class Extraction:
         times = times.copy()
         for device in present(devices):
             own, name = np.flatnonzero(devices == device), self._ids[device]
+            if self._zone is not None:
+                self._doubled.setdefault(name, clock.DoubledHour(self._zone)).take(stamps[own])
             times[own] = self._clocks.setdefault(name, Clock(name)).accept(times[own])
         return times
 
@@ -265,6 +271,8 @@ class Extraction:
             quality = replace(quality, synthetic_time=True, coverage_ratio=None, gaps=())
         known = {each.device for each in clocks}
         devices = self._gpus.devices(averaged=self._account.averaged)
+        if self._is_mixed():
+            devices = tuple(replace(each, mixed=True) for each in devices)
         return Outcome(
             devices=(*(each for each in devices if each.id in known), *((Device(id=HOST),) if HOST in known else ())),
             quality=quality,
@@ -281,7 +289,18 @@ class Extraction:
         if self._untimed > self._account.rows and not self._options.interval:
             # a few rows with a time beside many without may not be what the log is about
             unused = [f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead."]
-        return [*unused, *self._gpus.notes(), *(self._order.notes if self._order else ())]
+        mixed = [self._account.mixed_note] if self._is_mixed() else []
+        order = self._order.notes if self._order else []
+        doubled = sum(each.rows for each in self._doubled.values()) if self._order is None else 0
+        if doubled and self._zone is not None:
+            order = [clock.note_doubled_hour(doubled, self._zone)]
+        return [*self._gpus.notes(), *mixed, *order, *unused]
+
+    def _is_mixed(self) -> bool:
+        """Return whether rows are of several GPUs that nothing tells apart."""
+        if self._gpus.named or not self._account.mixed_note:
+            return False
+        return self._account.mixed or any(each.bunched() for each in self._clocks.values())
 
 
 def _hash(rows: Rows) -> npt.NDArray[np.uint64]:

@@ -44,18 +44,21 @@ class Gpu:
         """Return it as a device; `averaged` says that its power readings are averages over a second."""
         limit = next((self.extremes[name] for name in _LIMITS if name in self.extremes), None)
         memory, reserved = (self.extremes.get(f"gpu_memory_{part}_bytes") for part in ("total", "reserved"))
-        names = {name: self.names.get(name) for name in ("uuid", "bus_id", "serial", "model", "driver")}
-        known = gpus.find_gpu(names["model"])
+        known = gpus.find_gpu(self.names.get("model"))
         return Device(
             id=f"gpu:{self.index}",
             index=self.index,
+            uuid=self.names.get("uuid"),
+            bus_id=self.names.get("bus_id"),
+            serial=self.names.get("serial"),
+            model=self.names.get("model"),
+            driver=self.names.get("driver"),
             memory_total_bytes=None if memory is None else int(memory),
             memory_reserved_bytes=None if reserved is None else int(reserved),
             power_limit_watts=limit,
             power_limit_default_watts=self.extremes.get("gpu_power_limit_default_watts"),
             power_window="1 s" if averaged else "unknown" if known is None else known.power_window,
             mig=None if "mig" not in self.names else self.names["mig"] == "Enabled",
-            **names,
         )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -70,21 +70,22 @@ def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]
     """Return the cells of lines, column by column as Arrow dictionaries, and the places of lines of another width."""
     odd: list[int] = []
 
-    def skip(row: Any) -> str:
-        odd.append(row.number - 1)
+    def skip(row: csv.InvalidRow) -> Literal["skip"]:
+        odd.append((row.number or 1) - 1)
         return "skip"
 
     kinds: dict[str, pa.DataType] = {str(place): _CODED for place in range(len(layout.columns))}
+    buffer: Any = pa.BufferReader(data or b"\n")
     table = csv.read_csv(
-        pa.BufferReader(data or b"\n"),
+        buffer,
         csv.ReadOptions(column_names=list(kinds), block_size=len(data) + 2, use_threads=False),
         csv.ParseOptions(
             delimiter=layout.delimiter, quote_char=False, ignore_empty_lines=False, invalid_row_handler=skip
         ),
         csv.ConvertOptions(column_types=kinds, strings_can_be_null=False),
     )
-    cells = [column.chunk(0) if column.num_chunks else pa.array([], _CODED) for column in table.combine_chunks()]
-    return cells, odd
+    columns: Any = table.combine_chunks().columns
+    return [column.chunk(0) if column.num_chunks else pa.array([], _CODED) for column in columns], odd
 
 
 def read_rows(layout: Layout, lines: Sequence[str], numbers: IntArray) -> tuple[Rows, dict[str, BoolArray]]:

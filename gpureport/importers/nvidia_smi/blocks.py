@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from io import StringIO
 from itertools import chain, groupby, islice
 from operator import itemgetter
@@ -15,12 +15,13 @@ from gpureport.importers.columns import Rows, Texts
 from gpureport.importers.extraction import INTERVAL, Form
 from gpureport.importers.nvidia_smi import documents, drawn_tables, monitors, process_lists
 from gpureport.importers.nvidia_smi.drawn_tables import find_time_above, read_drawn_tables
-from gpureport.importers.nvidia_smi.old_forms import OLD, csv_going_on
+from gpureport.importers.nvidia_smi.headers import opens_query
+from gpureport.importers.nvidia_smi.query import NAME, read_query, read_query_below
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, NO_TIME
 from gpureport.importers.source_text import Text
 
-TEXT, QUERY_COMMAND = "text", "nvidia-smi --query-gpu"
-"""What lines are called that no form reads, and the usual CSV."""
+TEXT = "text"
+"""What lines are called that no form reads."""
 _COMMAND = re.compile(r"\s*(?:#\s*)?\$ \S.*|#{20,}\s*", re.DOTALL)
 """A line with a command and its prompt, or a line across the page: what stood above ends there."""
 _LONGEST, _LOOKED_AT = 16_384, 1_000
@@ -40,7 +41,7 @@ FORMS: tuple[tuple[Callable[[str], bool], Form, str], ...] = (
     (monitors.opens_dmon, monitors.read_dmon, monitors.NAME),
     (process_lists.opens_pmon, process_lists.read_pmon, process_lists.PMON),
     (process_lists.opens_apps, process_lists.read_compute_apps, process_lists.APPS),
-    *OLD,
+    (opens_query, read_query, NAME),
 )
 """What tells a line that opens a block, what reads the block, and what a person calls it; the first has it."""
 QUERY = FORMS[-1][1]
@@ -82,7 +83,7 @@ def name_command(header: str) -> str:
         return "nvidia-smi --query-supported-clocks"
     if rest and names & _GPU - {"timestamp"} and all(name.startswith("remapped_rows.") for name in rest):
         return "nvidia-smi --query-remapped-rows"
-    return QUERY_COMMAND
+    return NAME
 
 
 def read_blocks(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
@@ -97,7 +98,7 @@ def read_blocks(lines: Iterable[str], first: int, account: Account) -> Iterator[
         name = name_command(header if goes_on else line) if form in _CSV else _NAMES[form] if form else TEXT
         account.forms.setdefault(name, 0)
         texts = chain.from_iterable(StringIO(text, newline="\n") for _, text, _ in chain([part], parts))
-        for rows in (csv_going_on(f"{header}\n") if goes_on else form or _unread)(texts, number, account):
+        for rows in (partial(read_query_below, header) if goes_on else form or _unread)(texts, number, account):
             account.forms[name] += len(rows)
             told = (
                 values for target, values in rows.data.items() if target.startswith(("gpu_sm_clock", "clock_event"))

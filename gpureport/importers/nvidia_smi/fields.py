@@ -94,7 +94,7 @@ _SERIES = {
 }
 PREFERRED = frozenset(metric.recorded_by for metric in BY_NAME.values())
 """Fields that fill a metric's column where a log holds two that could (`power.draw`, `power.draw.average`)."""
-_ATTRIBUTES = {"uuid": "uuid", "pci.bus_id": "bus_id", "serial": "serial", "index": "index", "name": "model"} | {
+ATTRIBUTE_FIELDS = {"uuid": "uuid", "pci.bus_id": "bus_id", "serial": "serial", "index": "index", "name": "model"} | {
     "driver_version": "driver",
     "mig.mode.current": "mig",
 }
@@ -126,7 +126,7 @@ def find_target(field: str) -> str:
     if field.startswith("clocks_event_reasons."):
         name = f"clock_event_{field.rpartition('.')[2]}"
         return name if name in BY_NAME else _SERIES.get(field, "")
-    return _SERIES.get(field) or _ATTRIBUTES.get(field, "")
+    return _SERIES.get(field) or ATTRIBUTE_FIELDS.get(field, "")
 
 
 @lru_cache(2048)
@@ -147,13 +147,13 @@ def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
 @lru_cache(2048)
 def read_heading(heading: str, decimal: str = ".") -> Column | None:
     """Return how the column under a heading is read, hand-written or not; None when the text is no heading."""
-    own, name = parse_query_field(heading, decimal), _find_query_field(heading)
+    own, name = parse_query_field(heading, decimal), find_query_field(heading)
     written = None if name is None or is_known(own) else parse_query_field(name, decimal)
     return own if written is None else replace(written, heading=heading.strip(), translated=True)
 
 
 @lru_cache(2048)
-def _find_query_field(heading: str) -> str | None:
+def find_query_field(heading: str) -> str | None:
     """Return a hand-written heading as nvidia-smi would have it, None when it is none that is known."""
     found = recognise_column(heading, GPU_COLUMNS)
     if found is None:
@@ -164,7 +164,7 @@ def _find_query_field(heading: str) -> str | None:
 
 def is_gpu_heading(heading: str) -> bool:
     """Return whether a hand-written heading names a GPU or its load, not just any power or temperature."""
-    named = _find_query_field(heading) is not None
+    named = find_query_field(heading) is not None
     return named and not {"gpu", "utilization", "sm"}.isdisjoint(heading_words(heading))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from gpureport.columns import IntArray
 from gpureport.importers.account import Account
 from gpureport.importers.columns import CUT, TIME, Column, Rows, Texts, make_column, parse_time
+from gpureport.importers.nvidia_smi.query_lines import CUT_NOTE
 from gpureport.importers.protocol.reject_reasons import (
     BEFORE_HEADER,
     CUT_LAST_LINE,
@@ -23,7 +24,6 @@ from gpureport.metrics import BY_NAME
 from gpureport.units import UNITS
 
 NAME = "nvidia-smi dmon"
-CUT_NOTE = "The log has no newline at its end, so its last line may be cut."
 _DAY = 86_400_000_000
 _CLOCK, _DATE = "time of day", "day"
 """Targets of columns that hold a time without a date, and a date without a time."""

@@ -7,7 +7,8 @@ from typing import Any
 
 from gpureport.importers.account import Account
 from gpureport.importers.columns import TIME, Rows, absence, parse_time, rows_from_records
-from gpureport.importers.nvidia_smi.monitors import CUT_NOTE, of_day, pass_midnight
+from gpureport.importers.nvidia_smi.monitors import of_day, pass_midnight
+from gpureport.importers.nvidia_smi.query_lines import CUT_NOTE
 from gpureport.importers.protocol.reject_reasons import (
     BEFORE_HEADER,
     CUT_LAST_LINE,

@@ -51,7 +51,7 @@ def _load(name: str) -> object:
 
 
 IMPORTERS: "Registry[Importer]" = Registry(
-    "logs.nvidia_smi:NvidiaSmi",
+    "nvidia_smi:NvidiaSmi",
     "tools.gpustat:Gpustat",
     "tools.nvitop:Nvitop",
     "tools.dcgm:Dcgm",

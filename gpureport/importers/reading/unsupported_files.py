@@ -4,8 +4,8 @@ import json
 import re
 
 from gpureport.errors import CodedProblem, SourceError
+from gpureport.importers.account import is_driver_message
 from gpureport.importers.decoding.pieces import head_text
-from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.importers.note_text import format_columns_option
 from gpureport.importers.text import line_prefixes
 from gpureport.recording_advice import RECORDS_ONE
@@ -45,7 +45,7 @@ def _recognise_other_file(text: str) -> CodedProblem | None:
     if _FIELD.match(first):
         hint = "leave that field out of the query (nvidia-smi --help-query-gpu lists the fields the driver knows)"
         return said, hint, "error_message"
-    if QueryGpuDialect().classify(first) == "event" or _ABSENT.match(first):
+    if is_driver_message(first) or _ABSENT.match(first):
         return said, _RECORD_AGAIN, "error_message"
     if first.startswith(_LFS):
         return "a Git LFS pointer, not the file itself", "fetch the file with git lfs pull", "git_lfs_pointer"
