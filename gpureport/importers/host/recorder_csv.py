@@ -57,12 +57,9 @@ Cells = Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Field:
-    """A column that is kept: its heading and place, the metric, what a number is multiplied with.
+    """A column that is kept; `core` where it is one of several cores, `assumed` what its unit was taken for.
 
-    Attributes:
-        core: whether it is one of several cores.
-        unclear: whether it is a share whose heading does not say of what: 93 may be 93 % or 0.93 may be.
-        assumed: the unit that its heading was taken for, where it leaves that open.
+    `unclear` is a share whose heading does not say of what: 93 may be 93 % or 0.93 may be.
     """
 
     heading: str

@@ -6,7 +6,8 @@ Here is what they share: numbers of cells, rows of several devices on one line, 
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import wraps
 from itertools import groupby
 from typing import Any
 
@@ -66,10 +67,16 @@ def say_when(when: tuple[int, bool] | None) -> Record:
     return {TIME: None} if when is None else {TIME: when[0], "zone": "UTC" if when[1] else None}
 
 
-def read_records(records: Iterable[Record]) -> Iterator[Rows]:
-    """Yield records as rows, further ones of a line under the next numbers; `zone` is that of a record's time."""
-    for zone, part in groupby(_number(records), lambda record: record.pop("zone", None)):
-        yield from rows_from_records(part, zone)
+def form(records: Callable[..., Iterator[Record]]) -> Callable[..., Iterator[Rows]]:
+    """Make a form of what yields records: further ones of a line get the next numbers; `zone` is that of a time."""
+
+    @wraps(records)
+    def read(lines: Iterable[str], first: int, account: Account, **more: Any) -> Iterator[Rows]:
+        found = _number(records(lines, first, account, **more))
+        for zone, part in groupby(found, lambda record: record.pop("zone", None)):
+            yield from rows_from_records(part, zone)
+
+    return read
 
 
 def _number(records: Iterable[Record]) -> Iterator[Record]:

@@ -12,7 +12,6 @@ from typing import ClassVar
 
 from gpureport.errors import SourceError
 from gpureport.importers.account import Account
-from gpureport.importers.columns import Rows
 from gpureport.importers.decoding.pieces import head as text_head
 from gpureport.importers.decoding.pieces import head_text
 from gpureport.importers.decoding.raw_file import RawFile
@@ -20,7 +19,7 @@ from gpureport.importers.extraction import Extraction
 from gpureport.importers.headings import INDEX_COLUMNS, is_time_heading, recognise_column
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, OTHER_ENTITY, WRONG_CELLS
-from gpureport.importers.tools import Record, parse_stamp, read_records, say_when, split_cells, text_lines
+from gpureport.importers.tools import Record, form, parse_stamp, say_when, split_cells, text_lines
 from gpureport.importers.tools.dcgm_fields import EITHER, find_field, read_field
 from gpureport.importers.tools.prometheus import MOST, is_prometheus_answer, is_snapshot, read_prometheus
 from gpureport.limits import LONGEST_LINE
@@ -100,12 +99,9 @@ def _is_dmon(line: str) -> bool:
     return found is not None and any(map(find_field, (found[1] or "").split()))
 
 
-def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
+@form
+def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
     """Yield the rows of `dcgmi dmon`."""
-    return read_records(_dmon_records(lines, first, account))
-
-
-def _dmon_records(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
     tags: dict[str, int] = {}
     units: dict[str, str] = {}
     for number, line, cut in text_lines(lines, first, account):
@@ -158,16 +154,9 @@ _UNTOLD = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Table:
-    """Columns of a CSV by what they hold, each by its place.
+    """Columns of a CSV by what they hold, each by its place; `field` and `value` where each line is one reading.
 
-    Attributes:
-        header: its headings.
-        time: the time.
-        gpu: the GPU's number, where no uuid tells.
-        field: the name of the field, in a table with one reading a line; its `value` beside it.
-        fields: fields with their names, in a table with one GPU a line.
-        texts: what describes a GPU, with the names of the attributes.
-        node: the machine.
+    `fields` are places with names of fields, where each line is one GPU; `texts` those with attributes of a GPU.
     """
 
     header: list[str]
@@ -223,16 +212,13 @@ def _has_table(lines: Sequence[str]) -> bool:
     )
 
 
-def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
+@form
+def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
     """Yield the rows of a table; of one with a reading a line at its end, in the order of time.
 
     Raises:
         SourceError: when it is too long to be held in memory, or of several machines.
     """
-    return read_records(_table_records(lines, first, account))
-
-
-def _table_records(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
     table: _Table | None = None
     node, readings = "", 0
     held: dict[tuple[object, ...], Record] = {}

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from gpureport.errors import SourceError
 from gpureport.importers.account import Account
-from gpureport.importers.columns import Rows, extra_name, parse_time
+from gpureport.importers.columns import extra_name, parse_time
 from gpureport.importers.decoding.pieces import head_text
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.extraction import Extraction
@@ -19,7 +19,7 @@ from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import CUT_DOCUMENT, NOT_JSON
 from gpureport.importers.quantities import parse_number
 from gpureport.importers.source_text import sound_lines
-from gpureport.importers.tools import Record, parse_documents, read_records, say_when, take_number
+from gpureport.importers.tools import Record, form, parse_documents, say_when, take_number
 
 _MOST = 2**24
 """Characters of a document; one of 16 GPUs with a thousand processes has a tenth."""
@@ -59,16 +59,13 @@ class Gpustat:
         return Extraction(file, options, partial(read_gpustat, path=str(file.path)), name="gpustat --json")
 
 
-def read_gpustat(lines: Iterable[str], first: int, account: Account, path: str = "") -> Iterator[Rows]:
+@form
+def read_gpustat(lines: Iterable[str], first: int, account: Account, path: str = "") -> Iterator[Record]:
     """Yield the rows of documents, pretty-printed or one a line.
 
     Raises:
         SourceError: when one number is that of GPUs of several machines, and nothing tells them apart.
     """
-    return read_records(_records(lines, first, account, path))
-
-
-def _records(lines: Iterable[str], first: int, account: Account, path: str) -> Iterator[Record]:
     hosts: dict[str, str] = {}
     for held in _documents(lines, first, account):
         contents = parse_documents("\n".join(text for _, text in held)) or [None]

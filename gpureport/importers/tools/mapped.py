@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from gpureport.errors import SourceError
 from gpureport.importers.account import Account
-from gpureport.importers.columns import Rows, extra_name, parse_time
+from gpureport.importers.columns import extra_name, parse_time
 from gpureport.importers.decoding.pieces import head, head_text
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.extraction import Extraction
@@ -29,7 +29,7 @@ from gpureport.importers.protocol import column_map
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, GPU_NOT_NAMED, WRONG_CELLS
 from gpureport.importers.quantities import convert_to_base, describe_absence, parse_finite, parse_number
-from gpureport.importers.tools import Record, parse_stamp, read_records, split_cells, split_devices, text_lines
+from gpureport.importers.tools import Record, form, parse_stamp, split_cells, split_devices, text_lines
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.redaction import redact_start
 from gpureport.units import UNITS
@@ -72,16 +72,13 @@ class Mapped:
         raise SourceError(str(file.path), what, hint, text, to_stdout=True, code="no_map")
 
 
-def read_mapped(lines: Iterable[str], first: int, account: Account, told: column_map.Mapping) -> Iterator[Rows]:
+@form
+def read_mapped(lines: Iterable[str], first: int, account: Account, told: column_map.Mapping) -> Iterator[Record]:
     """Yield the rows of a table whose columns a map names.
 
     Raises:
         SourceError: when it lacks a mapped column, or no row has as many cells as its header.
     """
-    return read_records(_records(lines, first, account, told))
-
-
-def _records(lines: Iterable[str], first: int, account: Account, told: column_map.Mapping) -> Iterator[Record]:
     header: list[str] = []
     delimiter, top, fitting, widths = told.delimiter, "", False, dict[int, int]()
     for number, text, cut in text_lines(lines, first, account):

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gpureport.importers.account import Account
-from gpureport.importers.columns import Rows, extra_name, parse_time
+from gpureport.importers.columns import extra_name, parse_time
 from gpureport.importers.decoding.pieces import head_text
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.extraction import Extraction
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, WRONG_CELLS
 from gpureport.importers.quantities import convert_to_base, describe_absence, parse_number
-from gpureport.importers.tools import Record, read_records, split_cells, split_devices, text_lines
+from gpureport.importers.tools import Record, form, split_cells, split_devices, text_lines
 from gpureport.metrics import BY_NAME
 
 _HOST = {
@@ -49,15 +49,7 @@ _OVERSHOOT = 0.02
 
 @dataclass(frozen=True, slots=True)
 class _Statistic:
-    """A column that is used.
-
-    Attributes:
-        place: its place in a row.
-        gpu: index of the GPU, None for the machine.
-        source: the collector's name of the metric.
-        name: `mean` or `last`.
-        meaning: metric and unit, empty for one without a column of its own.
-    """
+    """A column: its place, the GPU (None for the machine), the collector's name, `mean` or `last`, metric and unit."""
 
     place: int
     gpu: int | None
@@ -146,12 +138,9 @@ def _find_statistics(own: dict[str, int]) -> list[_Statistic]:
     return chosen
 
 
-def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
+@form
+def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
     """Yield the rows of the machine and of each GPU."""
-    return read_records(_records(lines, first, account))
-
-
-def _records(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
     layout: _Layout | None = None
     windows = _Windows()
     for number, text, cut in text_lines(lines, first, account):

@@ -12,10 +12,10 @@ from typing import Any
 
 from gpureport.errors import SourceError
 from gpureport.importers.account import Account
-from gpureport.importers.columns import MASK, TIME, Rows, parse_time
+from gpureport.importers.columns import MASK, TIME, parse_time
 from gpureport.importers.quantities import parse_number
 from gpureport.importers.source_text import damage
-from gpureport.importers.tools import Record, parse_documents, read_records
+from gpureport.importers.tools import Record, form, parse_documents
 from gpureport.importers.tools.dcgm_fields import EITHER, determine_unit, find_field, read_field
 from gpureport.label_tags import LABEL_TAGS
 from gpureport.redaction import redact_start
@@ -49,16 +49,13 @@ def is_snapshot(text: str) -> bool:
     return _EXPOSITION.match(text.lstrip()) is not None
 
 
-def read_prometheus(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
+@form
+def read_prometheus(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
     """Yield the rows that the answers hold, in the order of time.
 
     Raises:
         SourceError: when they are too large, cut, errors, or of no metric of DCGM.
     """
-    return read_records(_records(lines, first, account))
-
-
-def _records(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
     held, size = list[str](), 0
     for line in lines:
         size += len(line)

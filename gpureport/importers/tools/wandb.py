@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from gpureport.importers.account import Account
-from gpureport.importers.columns import Rows, extra_name, parse_time
+from gpureport.importers.columns import extra_name, parse_time
 from gpureport.importers.decoding.pieces import head_text
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.extraction import Extraction
@@ -27,8 +27,8 @@ from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_
 from gpureport.importers.quantities import parse_number, parse_quantity
 from gpureport.importers.tools import (
     Record,
+    form,
     parse_documents,
-    read_records,
     split_cells,
     split_devices,
     take_number,
@@ -123,12 +123,9 @@ def _parse_name(text: str) -> tuple[int | None, str] | None:
     return (None, plain) if _OF_HOST.fullmatch(plain) else None
 
 
-def read_wandb(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
+@form
+def read_wandb(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
     """Yield the rows of the machine and of each GPU."""
-    return read_records(_records(lines, first, account))
-
-
-def _records(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
     header: list[str] = []
     cells: dict[str, Any]
     rows = 0
