@@ -32,7 +32,7 @@ from gpureport.importers.host.fields import (
     plain_lines,
 )
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, WRONG_CELLS
-from gpureport.importers.tables import Layout, make_layout, scan
+from gpureport.importers.tables import Layout, make_layout, scan, without_faults
 from gpureport.metrics import BY_NAME
 from gpureport.units import UNITS
 
@@ -49,8 +49,6 @@ _LONGEST, _LISTED = 64, 8
 """Characters of a heading that is looked at; columns that are named in a note."""
 _TOGETHER = 10_000
 """Rows that are read at once; the first ones show what a share without a unit counts in."""
-
-
 Cells = Any
 """A column of texts as an Arrow dictionary array."""
 
@@ -152,12 +150,14 @@ def read_recorder_csv(lines: Iterable[str], first: int, account: Account, around
     layout, clock, begun = find_layout(next(numbered, (0, ""))[1]), DayClock(account, around), False
     account.headers += 1
     while layout and (block := list(islice(numbered, _TOGETHER))):
-        rows = [(number, line) for number, line, cut in block if not cut and line != layout.header]
+        rows: list[tuple[int, str]] = []
         for number, line, cut in block:
             if line == layout.header:
                 account.headers += 1
             elif cut:
                 account.reject(CUT_LAST_LINE, number, line)
+            else:
+                rows.append((number, line))
         rows, columns = _split(layout, rows, account)
         if rows and not begun:
             layout, begun = _settle(layout, columns, account), True
@@ -187,9 +187,7 @@ def _settle(layout: _Layout, columns: Sequence[Cells], account: Account) -> _Lay
     What one column of shares counts in, the others do too.
     """
     shares = [each for each in layout.fields if each.metric.endswith("_ratio")]
-    unclear = {
-        each.heading for each in shares if each.unclear and _is_unclear(columns[each.place].dictionary.to_pylist())
-    }
+    unclear = {each.heading for each in shares if each.unclear and _is_unclear(columns[each.place])}
     if any(each.heading not in unclear and each.scale < 1 for each in shares):
         unclear = set()
     used = {*layout.times, *layout.extras, *(each.place for each in layout.fields)}
@@ -206,9 +204,9 @@ def _settle(layout: _Layout, columns: Sequence[Cells], account: Account) -> _Lay
     return replace(layout, fields=[each for each in layout.fields if each.heading not in unclear])
 
 
-def _is_unclear(cells: Sequence[str]) -> bool:
+def _is_unclear(cells: Cells) -> bool:
     """Return whether values are decimals and none exceeds 1."""
-    values = [value for cell in cells if (value := parse_number(cell.strip())) is not None]
+    values = [value for cell in cells.dictionary.to_pylist() if (value := parse_number(cell.strip())) is not None]
     return bool(values) and max(values) <= 1 and any(value % 1 for value in values)
 
 
@@ -221,7 +219,8 @@ def _decode(
 ) -> Rows:
     """Return rows, of which each has a line, by their columns; of several cores the busiest counts."""
     stamps = [columns[place] for place in layout.times]
-    times, good, zone = read_times(stamps[0] if len(stamps) == 1 else _join(stamps))
+    texts = map(" ".join, zip(*(each.to_pylist() for each in stamps), strict=True))
+    times, good, zone = read_times(stamps[0] if len(stamps) == 1 else list(texts))
     if not good.any():
         found = [clock.at(parse_time_of_day(text.strip().partition(".")[0])) for text in stamps[-1].to_pylist()]
         good = np.array([time is not None for time in found], dtype=np.bool_)
@@ -242,15 +241,12 @@ def _decode(
         data[extra_name(layout.names[place])] = Texts.of(cell.strip() or None for cell in columns[place].to_pylist())
     if (count := _count_cores(layout.fields)) is not None:
         data.setdefault(CORE_COUNT, np.full(len(rows), float(count)))
-    bad = np.logical_or.reduce(list(faults.values()))
-    for place in np.flatnonzero(bad).tolist():
-        account.reject(next(reason for reason, rows_with in faults.items() if rows_with[place]), *rows[place])
     lines = np.array([number for number, _ in rows], dtype=np.int64)
-    return Rows(lines, times, data, "UTC" if zone or layout.utc else None, reasons).select(~bad)
-
-
-def _join(stamps: Sequence[Cells]) -> list[str]:
-    return list(map(" ".join, zip(*(each.to_pylist() for each in stamps), strict=True)))
+    zone = "UTC" if zone or layout.utc else None
+    kept, faulty = without_faults(Rows(lines, times, data, zone, reasons), faults)
+    for place, reason in faulty:
+        account.reject(reason, *rows[place])
+    return kept
 
 
 def _read(column: _Field, text: str) -> tuple[float, str | None]:
