@@ -164,8 +164,8 @@ def is_json(lines: Sequence[str]) -> bool:
 
 _OBJECT = re.compile(r'\{\s*"timestamp"\s*:')
 _DATE = re.compile(r'"date"\s*:\s*"([^"]*)"')
-_MOST = 2.0**51
-"""KiB beyond any machine's."""
+_MOST, _TOGETHER = 2.0**51, 2**22
+"""KiB beyond any machine's, and characters that are read at once."""
 _ACTIVITIES = ("cpu-load", "cpu-load-all", "memory", "io", "queue", "disk")
 _NAMES = {
     **{"cpu": "CPU", "idle": "%idle", "iowait": "%iowait", "ldavg-1": "ldavg-1", "disk-device": "DEV"},
@@ -178,22 +178,14 @@ _NAMES = {
 
 def read_sysstat_json(lines: Iterable[str], first: int, account: Account, around: Around = None) -> Iterator[Rows]:
     """Yield the rows of JSON: an object a time, its activities by name, wherever the log ends."""
-    text = replace_half_characters("\n".join(line for _, line, _ in plain_lines(lines, first)))
-    at, number = 0, first
-    ticks, clock, utc = Ticks(account), DayClock(account, around), None
-    while at < len(text):
-        begins, content = _OBJECT.match(text, at), None
-        follower = _OBJECT.search(text, begins.end() if begins else at)
-        end = follower.start() if follower else len(text)
-        if begins:
-            with suppress(ValueError, RecursionError):
-                content, end = json.JSONDecoder().raw_decode(text, at)
-        part = text[at:end]
-        held = [(number + n, line) for n, line in enumerate(part.split("\n")) if line.strip(" \t\r,")]
-        number, at = number + part.count("\n"), end
+    ticks, clock, utc, number = Ticks(account), DayClock(account, around), None, first
+    for text, content in (each for part in _split_text(lines, first) for each in _find_objects(part)):
+        held = [(number + n, line) for n, line in enumerate(text.split("\n")) if line.strip(" \t\r,")]
+        number += text.count("\n")
         if content is None:
-            _sort_out(held, account, cut=begins is not None)
-            if begins is None and (date := _DATE.search(part)):
+            begins = _OBJECT.match(text) is not None
+            _sort_out(held, account, cut=begins)
+            if not begins and (date := _DATE.search(text)):
                 clock.date(date[1])
             continue
         time, stated = _moment(content.get("timestamp"), clock)
@@ -202,6 +194,35 @@ def read_sysstat_json(lines: Iterable[str], first: int, account: Account, around
         if reason:
             account.reject(reason, held[0][0], rows=len(held))
     yield from ticks.rows("UTC" if utc else None)
+
+
+def _split_text(lines: Iterable[str], first: int) -> Iterator[str]:
+    """Yield a log in parts of some megabytes, each but the first from the beginning of an object on."""
+    held, size = list[str](), 0
+    for _, line, _ in plain_lines(lines, first):
+        held.append(f"{line}\n")
+        size += len(line)
+        if size > _TOGETHER:
+            text, size = "".join(held), 0
+            begin = max((match.start() for match in _OBJECT.finditer(text)), default=0)
+            held = [text[begin:]]
+            if begin:
+                yield replace_half_characters(text[:begin])
+    yield replace_half_characters("".join(held))
+
+
+def _find_objects(text: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    """Yield the objects of a text, and what stands between them or is not whole, with None."""
+    at = 0
+    while at < len(text):
+        begins, content = _OBJECT.match(text, at), None
+        follower = _OBJECT.search(text, begins.end() if begins else at)
+        end = follower.start() if follower else len(text)
+        if begins:
+            with suppress(ValueError, RecursionError):
+                content, end = json.JSONDecoder().raw_decode(text, at)
+        yield text[at:end], content
+        at = end
 
 
 def _sort_out(held: Sequence[tuple[int, str]], account: Account, *, cut: bool) -> None:
