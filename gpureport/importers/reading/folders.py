@@ -120,7 +120,7 @@ def recognise_companion(path: Path) -> str | None:
     """Return what a file is that lies beside GPU logs: `host` or `training`; None for anything else."""
     if not path.is_file():
         return None
-    from gpureport.importers.logs.training import TrainingLog  # noqa: PLC0415 - most runs have none
+    from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most runs have none
 
     file = RawFile(path)
     head = read_head(file)
@@ -152,7 +152,7 @@ def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
     """
     if not paths:
         return []
-    from gpureport.importers.logs.training import WANTED, TrainingLog  # noqa: PLC0415 - most runs have none
+    from gpureport.importers.training import WANTED, TrainingLog  # noqa: PLC0415 - most runs have none
 
     found = []
     for path in map(str, paths):
@@ -199,7 +199,7 @@ def _find_beside(inputs: Sequence[Input], logs: Mapping[Path, set[Path]]) -> lis
 
 def _list_training_logs(folder: Path) -> list[Path]:
     """Return the files of a folder that are training logs by their content."""
-    from gpureport.importers.logs.training import TrainingLog  # noqa: PLC0415 - most runs have none
+    from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most runs have none
 
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
     return [path for path in files if TrainingLog().is_training_log(read_head(RawFile(path)))]

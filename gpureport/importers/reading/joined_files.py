@@ -14,7 +14,7 @@ from gpureport.recording import HOST, Source
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from gpureport.importers.logs.training import Training
+    from gpureport.importers.training import Training
 
 
 class HostFiles:
@@ -117,7 +117,7 @@ class TrainingFiles:
         Raises:
             SourceError: when a file that a person named cannot be used.
         """
-        from gpureport.importers.logs.training import TrainingLog  # noqa: PLC0415 - most runs have none
+        from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most runs have none
 
         for each, file in self._files:
             try:

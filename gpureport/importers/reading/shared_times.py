@@ -82,7 +82,7 @@ def read_host_times(given: Input, options: ReadOptions) -> Callable[[RunTimes], 
 
 def read_training_times(file: TrainingFile, options: ReadOptions) -> Callable[[RunTimes], Outcome | None]:
     """Return what tells when a training log was written; None for one without dates."""
-    from gpureport.importers.logs.training import TrainingLog  # noqa: PLC0415 - most runs have none
+    from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most runs have none
 
     try:
         read = TrainingLog().read(RawFile(file.path), options, 0, file.locator)

@@ -56,7 +56,7 @@ def _recognise_other_file(text: str) -> CodedProblem | None:
 
 def _recognise_script_output(first: str, text: str) -> CodedProblem | None:
     """Return what a table or JSON that a script wrote is."""
-    from gpureport.importers.logs.training import TrainingLog  # noqa: PLC0415 - most logs are known
+    from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most logs are known
 
     if TrainingLog().is_training_log(text.encode()):
         return "a training log, which says nothing of GPUs", _TRAINING, "training_log"
@@ -112,7 +112,7 @@ def explain_unsupported_file(source: str, name: str, head: bytes, *, beside: boo
 
 def _explain_unmapped_table(source: str, what: str, head: bytes) -> SourceError:
     """Return that a text is no known log, and which option reads it where it may be a table."""
-    from gpureport.importers.logs.mapped.map_draft import draft_map  # noqa: PLC0415 - few files need it
+    from gpureport.importers.tools.mapped import draft_map  # noqa: PLC0415 - few files need it
 
     if draft_map(head_text(head)):
         return SourceError(
