@@ -38,7 +38,7 @@ def prepare_artifact(store: Store, run: RunInfo, file: Path, *, follow_artifact_
     if isinstance(store, Server):
         return _prepare_upload(store, run, file, follow_artifact_uri=follow_artifact_uri)
     folder = _artifact_folder(store, run) / ARTIFACT_FOLDER
-    if not follow_artifact_uri and not folder.resolve().is_relative_to(store.root.resolve()):
+    if not follow_artifact_uri and not folder.resolve().is_relative_to(store.root):
         raise _build_outside_error(store.where, folder)
     return lambda: folder_copy.copy_to_folder(file, folder) + _explain_moved(run, folder.parent)
 

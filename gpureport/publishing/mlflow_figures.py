@@ -48,7 +48,7 @@ class FolderWriter:
 
     def _file(self, run: RunInfo, part: str, key: str) -> Path:
         folder = self._store.home(run) / part
-        if not (folder / key).resolve().is_relative_to(self._store.root.resolve()):
+        if not (folder / key).resolve().is_relative_to(self._store.root):
             raise SourceError(
                 str(folder / key),
                 "a link leads out of the store",

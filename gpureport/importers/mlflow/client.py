@@ -21,6 +21,7 @@ def load_mlflow(where: str, module: str = "") -> Any:
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
     try:
+        importlib.import_module("mlflow")
         return importlib.import_module(f"mlflow{module}")
     except ImportError as error:
         hint = "pip install 'gpureport[mlflow]'"
@@ -34,7 +35,7 @@ def _explain(where: str) -> Iterator[None]:
         yield
     except exceptions.MlflowException as error:
         hint = "check the address and the credentials"
-        raise SourceError(where, str(error), hint, code="request_failed") from error
+        raise SourceError(where, " ".join(str(error).split()), hint, code="request_failed") from error
 
 
 def call_client(uri: str, where: str, method: str, *arguments: object, **options: object) -> Any:

@@ -13,15 +13,12 @@ from pyarrow import csv
 
 from gpureport import columns
 from gpureport.errors import SourceError
+from gpureport.importers.mlflow import stores
 from gpureport.importers.mlflow.stores import (
-    HARDWARE_PREFIXES,
-    NAME,
-    PARENT,
     LocalStore,
     Points,
     RunInfo,
     RunLabels,
-    folder_of_uri,
     order_points,
     read_time,
     unreadable,
@@ -32,6 +29,7 @@ from gpureport.regular_files import read_regular_file
 _META, _ARTIFACTS = "meta.yaml", "artifacts"
 _RUN_ID = re.compile("[0-9a-f]{32}")
 _STATUSES = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
+_RESTORE = "restore it, or move its folder out of the store"
 _Meta: TypeAlias = dict[str, str | None]
 _ENTRY = re.compile(r"^([A-Za-z_][\w.-]*):(?=[ \t\n]|\Z)[ \t]*(.*(?:\n(?:[ \t].*)?$)*)", re.MULTILINE)
 """A name with its value, which goes on in lines that are indented or empty."""
@@ -142,9 +140,8 @@ def _list_names(folder: Path, beginnings: tuple[str, ...] = ("",)) -> list[str]:
     return sorted(found)
 
 
-def _read_meta(folder: Path, root: Path) -> _Meta | None:
-    said = _read_text(folder / _META, root)
-    return None if said is None else parse_meta(said)
+def _read_meta(folder: Path, root: Path) -> _Meta:
+    return parse_meta(_read_text(folder / _META, root) or "")
 
 
 def _find_experiments(root: Path) -> Iterator[tuple[Path, _Meta | SourceError]]:
@@ -159,11 +156,11 @@ def _find_experiments(root: Path) -> Iterator[tuple[Path, _Meta | SourceError]]:
             except SourceError as error:
                 yield path, error
                 continue
-            if said is not None and said.get("experiment_id") == path.name and "run_id" not in said:
+            if said.get("experiment_id") == path.name and "run_id" not in said:
                 yield path, said
             elif runs := _count_runs(path):
-                what = f"does not say that it is of experiment {path.name}, which seems to hold {runs} run"
-                yield path, _damaged(path, what + "s" * (runs > 1))
+                what = f"does not say that it is of experiment {path.name}, which seems to hold runs ({runs})"
+                yield path, SourceError(str(path / _META), what, _RESTORE, code="damaged_run")
 
 
 def _count_runs(path: Path) -> int:
@@ -171,10 +168,6 @@ def _count_runs(path: Path) -> int:
         runs = _list_folder(path) if path.is_dir() else ()
         return sum(_RUN_ID.fullmatch(run.name) is not None and (run / _META).is_file() for run in runs)
     return 0
-
-
-def _damaged(folder: Path, what: str) -> SourceError:
-    return SourceError(str(folder / _META), what, "restore it, or move its folder out of the store", code="damaged_run")
 
 
 def is_file_store(folder: Path) -> bool:
@@ -194,47 +187,34 @@ def keeps_artifacts(folder: Path) -> bool:
 
 
 def refuse_artifacts(folder: Path, wanted: str) -> None:
-    """Refuse the folder in which MLflow keeps the artifacts of runs that a database elsewhere lists.
-
-    Args:
-        folder: the folder.
-        wanted: what the locator should look like.
-
-    Raises:
-        SourceError: when a folder in it is that of a run.
-    """
+    """Refuse a folder in which MLflow keeps artifacts of runs that a database elsewhere lists, as `wanted` names it."""
     # one that is not there, or cannot be listed, is of nobody's concern until it is opened
     with suppress(OSError):
         runs = (run for each in folder.iterdir() if each.name.isdigit() and each.is_dir() for run in each.iterdir())
         if any(keeps_artifacts(run / _ARTIFACTS) and (run / _ARTIFACTS).is_dir() for run in runs):
+            what = "MLflow keeps the artifacts of its runs in it"
             hint = f"give the database or the server of these runs, {wanted}"
-            raise SourceError(
-                str(folder), "MLflow keeps the artifacts of its runs in it", hint, code="folder_of_artifacts"
-            )
+            raise SourceError(str(folder), what, hint, code="folder_of_artifacts")
 
 
 class Folder(LocalStore):
     """A folder `mlruns`."""
 
     kind = "file store"
+    version = ""
 
     def __init__(self, path: Path, where: str) -> None:
         super().__init__(path, where)
-        self.root = path
         self._homes: dict[str, Path] = {}
 
     def home(self, run: RunInfo) -> Path:
-        """Return the folder of a run.
-
-        Raises:
-            SourceError: when the run cannot be read.
-        """
+        """Return the folder of a run; its fault is raised where it cannot be read."""
         if run.fault is not None:
             raise run.fault
         return self._homes[run.id]
 
     def _artifact_places(self, run: RunInfo) -> Sequence[Path | None]:
-        return self.home(run) / _ARTIFACTS, folder_of_uri(run.artifact_uri)
+        return self.home(run) / _ARTIFACTS, stores.folder_of_uri(run.artifact_uri)
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return runs, the newest first; deleted ones too, and last those with a fault.
@@ -243,7 +223,7 @@ class Folder(LocalStore):
         for its runs.
         """
         known, found = {}, []
-        for folder, meta in _find_experiments(self.root):
+        for folder, meta in _find_experiments(self.path):
             if isinstance(meta, SourceError):
                 known[folder.name] = folder.name
                 found.append(RunInfo(id=folder.name, experiment_id=folder.name, fault=meta))
@@ -260,12 +240,8 @@ class Folder(LocalStore):
         return self._narrow(found, known, experiment, wanted)
 
     def run(self, run_id: str) -> RunInfo | None:
-        """Return the run of an id, deleted or not; None if there is none.
-
-        Raises:
-            SourceError: when it cannot be read.
-        """
-        for folder, meta in _find_experiments(self.root):
+        """Return the run of an id, deleted or not; None if there is none, and its fault is raised."""
+        for folder, meta in _find_experiments(self.path):
             if isinstance(meta, SourceError):
                 if (folder / run_id).is_dir():
                     raise meta
@@ -274,25 +250,25 @@ class Folder(LocalStore):
         return None
 
     def _run(self, path: Path, folder: Path, experiment: _Meta) -> RunInfo | None:
-        meta = _read_meta(path, self.root)
-        if meta is None or meta.get("run_id", meta.get("run_uuid")) != path.name:
+        meta = _read_meta(path, self.path)
+        if meta.get("run_id", meta.get("run_uuid")) != path.name:
             if _RUN_ID.fullmatch(path.name) and path.is_dir():
-                what = f"does not say that it is of run {path.name}: damaged, or of another one"
-                raise _damaged(path, f"is missing from the folder of run {path.name}" if meta is None else what)
+                what = f"does not say that it is of run {path.name}: missing, damaged, or of another one"
+                raise SourceError(str(path / _META), what, _RESTORE, code="damaged_run")
             return None
         self._homes[path.name] = path
         status = meta.get("status") or ""
         return RunInfo(
             id=path.name,
-            name=meta.get("run_name") or _read_text(path / "tags" / NAME, self.root) or "",
+            name=meta.get("run_name") or _read_text(path / "tags" / stores.NAME, self.path) or "",
             status=_STATUSES.get(status, status),
             started=read_time(meta.get("start_time")),
             ended=read_time(meta.get("end_time")),
             experiment_id=folder.name,
             artifact_uri=meta.get("artifact_uri") or "",
             deleted="deleted" in {meta.get("lifecycle_stage"), experiment.get("lifecycle_stage")},
-            parent=_read_text(path / "tags" / PARENT, self.root),
-            hardware=tuple(_list_names(path / "metrics", HARDWARE_PREFIXES)),
+            parent=_read_text(path / "tags" / stores.PARENT, self.path),
+            hardware=tuple(_list_names(path / "metrics", stores.HARDWARE_PREFIXES)),
         )
 
     def labels(self, run: RunInfo) -> RunLabels:
@@ -304,19 +280,15 @@ class Folder(LocalStore):
             if len(names) > MOST_LABELS:
                 what = f"it holds {len(names):,} {part}; at most {MOST_LABELS:,} are read"
                 raise SourceError(str(folder), what, "leave the run out", code="too_many_labels")
-            found[part] = {name: _read_text(folder / name, self.root) or "" for name in names}
+            found[part] = {name: _read_text(folder / name, self.path) or "" for name in names}
         return RunLabels(**found)
 
     def series(self, run: RunInfo, beginning: str = "") -> dict[str, Points]:
-        """Return the metrics of a run whose names begin so.
-
-        Raises:
-            SourceError: when a file cannot be read.
-        """
+        """Return the metrics of a run whose names begin so."""
         folder, found = self.home(run) / "metrics", {}
         for name in _list_names(folder, (beginning,)):
             try:
-                content = read_regular_file(folder / name, root=self.root, most=MOST_RECORD_BYTES)
+                content = read_regular_file(folder / name, root=self.path, most=MOST_RECORD_BYTES)
             except OSError as error:
                 raise unreadable(error, folder) from error
             found[name] = read_metric(content)

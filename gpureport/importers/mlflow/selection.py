@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -58,11 +59,7 @@ def is_store_scheme(scheme: str) -> bool:
 
 
 def refuse_database_server(scheme: str, store: str) -> None:
-    """Refuse a store that is a database server, by the scheme of its URL, whatever driver a `+` names.
-
-    Raises:
-        SourceError: when it is one.
-    """
+    """Refuse a store that is a database server, by the scheme of its URL, whatever driver a `+` names."""
     if scheme.partition("+")[0] in _DATABASE_SERVERS:
         what = "a database server is not opened directly: that could change its schema"
         hint = "run `mlflow server --backend-store-uri ...`, give its http URL"
@@ -70,13 +67,7 @@ def refuse_database_server(scheme: str, store: str) -> None:
 
 
 def open_store(source: str) -> tuple[Store, str | None]:
-    """Open the store that a locator names; return it with the named run, if any.
-
-    Without a store, it is the one that MLflow itself would use in this folder.
-
-    Raises:
-        SourceError: when there is no such store, or it is of a kind that cannot be read.
-    """
+    """Open the store that a locator names, or the one that MLflow would use here; return it and the named run."""
     store, run = split_locator(source)
     usual = (name for name in ("mlflow.db", "mlruns") if Path(name).exists())
     store = store or os.environ.get("MLFLOW_TRACKING_URI") or next(usual, "mlflow.db")
@@ -102,22 +93,20 @@ def open_store(source: str) -> tuple[Store, str | None]:
 
 
 def _open_path(path: Path, where: str) -> Database | Folder:
-    if path.is_dir():
-        if is_file_store(path):
-            return Folder(path, where)
-        what, code, beside = "the folder holds no runs of MLflow", "no_runs", path
-    elif not path.exists():
-        beside = next((each for each in path.parents if each.is_dir()), Path())
-        what, code = "no MLflow database or mlruns folder here", "no_mlflow_store"
-    elif is_database(path):
-        return Database(path, where)
-    else:
+    if path.is_dir() and is_file_store(path):
+        return Folder(path, where)
+    if path.exists() and not path.is_dir():
+        if is_database(path):
+            return Database(path, where)
         raise SourceError(str(path), "not an MLflow database", _GIVE, code="not_an_mlflow_database")
-    try:
-        near = [str(each) for each in sorted(beside.iterdir()) if _is_store(each)]
-    except OSError:
-        near = []
-    raise SourceError(str(path), what, f"did you mean {', '.join(near[:3])}?" if near else _GIVE, code=code)
+    near: list[str] = []
+    with suppress(OSError):
+        beside = next((each for each in (path, *path.parents) if each.is_dir()), Path())
+        near += [str(each) for each in sorted(beside.iterdir()) if _is_store(each)]
+    hint = f"did you mean {', '.join(near[:3])}?" if near else _GIVE
+    if path.is_dir():
+        raise SourceError(str(path), "the folder holds no runs of MLflow", hint, code="no_runs")
+    raise SourceError(str(path), "no MLflow database or mlruns folder here", hint, code="no_mlflow_store")
 
 
 class Mlflow:
@@ -181,9 +170,6 @@ def select_runs(store: Store, named: str | None, selection: Selection) -> tuple[
 
     Runs named one by one come in the order they are named, and leave out none. Where none is named, or many at once,
     those that cannot be read come last, however few are wanted.
-
-    Raises:
-        SourceError: when no run, or more than the one named, is meant, or one that is named cannot be read.
     """
     wanted = (*(() if named is None else (named,)), *selection.runs)
     if wanted and not selection.children and all(re.fullmatch("[0-9a-f]{32}", name) for name in wanted):

@@ -160,8 +160,9 @@ class Server:
             hint = "name a file of certificates with MLFLOW_TRACKING_SERVER_CERT_PATH"
             return SourceError(self.where, what, hint, code="untrusted_certificate")
         if isinstance(error, ssl.SSLError):
-            what, hint = f"it does not speak TLS ({error.reason or error})", self.where.replace("https:", "http:", 1)
-            return SourceError(self.where, what, f"try {hint}", code="no_tls")
+            what = f"it does not speak TLS ({error.reason or error})"
+            plain = self.where.replace("https:", "http:", 1)
+            return SourceError(self.where, what, f"try {plain}", code="no_tls")
         why = getattr(error, "strerror", None) or str(error)
         if isinstance(error, _CLOSED):
             why = "it closes the connection without an answer"
@@ -184,26 +185,26 @@ class Server:
 
     def _refusal(self, status: int, headers: Mapping[str, str], body: bytes, path: str) -> SourceError:
         """Return an error that says what an answer means that is not a success."""
-        message, hint = None, "--list shows the runs"
+        message = None
         with suppress(ValueError, RecursionError):
             if isinstance(found := json.loads(body), dict) and "error_code" in found:
                 message = redact_start(" ".join(f"{found['error_code']}: {found.get('message', '')}".split()))
-        match status:
-            case 401 | 403:
-                none = "none of MLFLOW_TRACKING_USERNAME/_PASSWORD/_TOKEN is set"
-                what = f"access refused ({status}; {f'set are {self._given}' if self._given else none})"
-                hint = "set MLFLOW_TRACKING_USERNAME and _PASSWORD, or _TOKEN"
-                return SourceError(self.where, what, hint, code="access_denied")
-            case _ if status >= 500 and status != 501:  # noqa: PLR2004 - that there is no such method is no failure
-                what = f"the server fails ({status}{f', {message}' if message else ''})"
-                return SourceError(self.where, what, "try again later", code="server_failed")
-            case 404 if message is not None:
-                return SourceError(self.where, message, hint, code="unknown_run")
-            case _ if message is not None:
-                return SourceError(self.where, message, hint, code="bad_request")
-            case _ if 300 <= status < 400 and (target := headers.get("Location")):  # noqa: PLR2004 - HTTP's own
-                what, hint = f"it sends to another address ({status})", f"give {target.partition('/api/')[0]}"
-                return SourceError(self.where, what, hint, code="redirected")
+        if status in {401, 403}:
+            given = (
+                f"set are {self._given}" if self._given else "none of MLFLOW_TRACKING_USERNAME/_PASSWORD/_TOKEN is set"
+            )
+            what = f"access refused ({status}; {given})"
+            hint = "set MLFLOW_TRACKING_USERNAME and _PASSWORD, or _TOKEN"
+            return SourceError(self.where, what, hint, code="access_denied")
+        if status >= 500 and status != 501:  # noqa: PLR2004 - that there is no such method is no failure
+            what = f"the server fails ({status}{f', {message}' if message else ''})"
+            return SourceError(self.where, what, "try again later", code="server_failed")
+        if message is not None:
+            code = "unknown_run" if status == 404 else "bad_request"  # noqa: PLR2004 - HTTP's own
+            return SourceError(self.where, message, "--list shows the runs", code=code)
+        if 300 <= status < 400 and (target := headers.get("Location")):  # noqa: PLR2004 - as above
+            what = f"it sends to another address ({status})"
+            return SourceError(self.where, what, f"give {target.partition('/api/')[0]}", code="redirected")
         return self._not_mlflow(f"{status} on {path}")
 
     @contextmanager
@@ -242,11 +243,8 @@ class Server:
         """Return runs, the newest first; deleted ones too, unless a filter in MLflow's language is given."""
         found: list[RunInfo] = []
         with self._expect_fields():
-            known = self._experiments
-            ids = [key for key, each in known.items() if experiment in {None, key, each.get("name")}]
-            if experiment is not None and not ids:
-                names = (str(each.get("name")) for each in known.values())
-                raise stores.no_such_experiment(self.where, experiment, names)
+            names = {key: str(each.get("name")) for key, each in self._experiments.items()}
+            ids = stores.find_experiments(self.where, names, experiment)
             asked = {"filter": wanted or "", "run_view_type": "ACTIVE_ONLY" if wanted else "ALL", "max_results": _RUNS}
             try:
                 for start in range(0, len(ids), _TOGETHER):

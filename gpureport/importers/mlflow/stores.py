@@ -4,7 +4,7 @@ Times are milliseconds of UTC, as in MLflow.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -18,7 +18,7 @@ from gpureport.columns import FloatArray, IntArray
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.trackers.read_only_sqlite import is_database, open_read_only
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND, MOST_LABELS, MOST_VALUE_BYTES
-from gpureport.regular_files import lies_within
+from gpureport.regular_files import UnsafeFileError, lies_within
 
 HARDWARE_PREFIXES = ("system/", "monitoring/", "runtime/")
 """What hardware series begin with: MLflow's own, and those of runs that came from Neptune."""
@@ -90,17 +90,20 @@ def read_time(said: object) -> int | None:
 
 def unreadable(error: OSError, path: Path) -> SourceError:
     """Return an error that names the path that the system names, else this one."""
-    hint = getattr(error, "hint", "check its permissions, or copy it")
+    hint = error.hint if isinstance(error, UnsafeFileError) else "check its permissions, or copy it"
     return SourceError(str(error.filename or path), error.strerror or "cannot be read", hint, code="cannot_read")
 
 
-def no_such_experiment(where: str, experiment: str, names: Iterable[str]) -> SourceError:
-    """Return an error that names experiments of a similar name, else the first ones."""
-    known = sorted(set(names))
-    close = get_close_matches(experiment, known, n=5, cutoff=0.5) or known[:5]
-    return SourceError(
-        where, f"no experiment {experiment!r}", f"it has {', '.join(close) or 'none'}", code="no_such_experiment"
-    )
+def find_experiments(where: str, known: Mapping[str, str], experiment: str | None) -> list[str]:
+    """Return the ids of the experiments of a name or id, given the names by id; all when None."""
+    found = [key for key, name in known.items() if experiment in {None, key, name}]
+    if experiment is not None and not found:
+        names = sorted(set(known.values()))
+        close = ", ".join(get_close_matches(experiment, names, n=5, cutoff=0.5) or names[:5])
+        raise SourceError(
+            where, f"no experiment {experiment!r}", f"it has {close or 'none'}", code="no_such_experiment"
+        )
+    return found
 
 
 def folder_of_uri(uri: str, beside: Path | None = None) -> Path | None:
@@ -129,11 +132,6 @@ class LocalStore:
         self.path = path
         self.where = where
 
-    @property
-    def version(self) -> str:
-        """What wrote it, in words; empty where that is not known."""
-        return ""
-
     def _narrow(
         self, runs: list[RunInfo], known: Mapping[str, str], experiment: str | None, wanted: str | None
     ) -> list[RunInfo]:
@@ -141,10 +139,13 @@ class LocalStore:
         if wanted is not None:
             hint = f"name runs with --run or --experiment, or start one: mlflow server --backend-store-uri {self.where}"
             raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
-        ids = {key for key, name in known.items() if experiment in {None, key, name}}
-        if experiment is not None and not ids:
-            raise no_such_experiment(self.where, experiment, known.values())
+        ids = find_experiments(self.where, known, experiment)
         return [run for run in runs if experiment is None or run.experiment_id in ids]
+
+    @property
+    def root(self) -> Path:
+        """Its folder, links followed."""
+        return self.path.resolve() if self.path.is_dir() else self.path.resolve().parent
 
     def _artifact_places(self, run: RunInfo) -> Sequence[Path | None]:
         raise NotImplementedError
@@ -194,21 +195,10 @@ _SOUND = """
     typeof(key) = 'text' and typeof(timestamp) = 'integer' and typeof(step) = 'integer'
     and typeof(value) in ('real', 'integer') and typeof(is_nan) = 'integer'
 """
-_POINTS = f"select key, timestamp, value, is_nan, step from metrics where run_uuid = ? and {_SOUND}"  # noqa: S608 - made of constants
-_TORN = f"select key, count(*) from metrics where run_uuid = ? and not ({_SOUND}) group by key"  # noqa: S608 - as above
-_PROBLEMS = {
-    "SQLITE_BUSY": ("the database is locked by a writer", "try again", "database_locked"),
-    "SQLITE_LOCKED": ("the database is locked by a writer", "try again", "database_locked"),
-    "SQLITE_READONLY_ROLLBACK": (
-        "it was copied while being written",
-        "copy it again with {name}-journal after the writer ends, or copy it with `sqlite3 {name} .backup`",
-        "copied_while_written",
-    ),
-    "SQLITE_INTERRUPT": ("its queries take far longer than its size explains", "leave it out", "queries_too_slow"),
-    "SQLITE_TOOBIG": (f"a value is larger than {MOST_VALUE_BYTES:,} bytes", "leave the run out", "value_too_large"),
-    "SQLITE_CANTOPEN": ("the database cannot be opened", "check its permissions, or copy it", "cannot_read"),
-}
-"""What is wrong, what to do about it and its code, by SQLite's name of an error."""
+_OF_RUN = "from metrics where run_uuid = :run and (:beginning = '' or key glob :beginning || '*')"
+_POINTS = f"select key, timestamp, value, is_nan, step {_OF_RUN} and {_SOUND}"
+_TORN = f"select key, count(*) {_OF_RUN} and not ({_SOUND}) group by key"
+_SERVER = "give the mlflow.db of a tracking server"
 
 
 def holds_runs(path: Path) -> bool:
@@ -223,25 +213,41 @@ def holds_runs(path: Path) -> bool:
 @contextmanager
 def _open_database(path: Path) -> Iterator[sqlite3.Connection]:
     """Give a connection that can only read to a database that holds MLflow's tables."""
-    hint = "give the mlflow.db of a tracking server"
     try:
         with open_read_only(path) as connection:
             tables = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
             if lacking := _TABLES - tables:
-                what = f"not an MLflow database (no table {min(lacking)})"
-                raise SourceError(str(path), what, hint, code="other_schema")
+                said = f"not an MLflow database (no table {min(lacking)})"
+                raise SourceError(str(path), said, _SERVER, code="other_schema")
             yield connection
     except sqlite3.Error as error:
-        name = getattr(error, "sqlite_errorname", "")
-        other = (f"not an MLflow database ({error})", hint, "not_an_mlflow_database")
-        what, hint, code = _PROBLEMS.get("SQLITE_BUSY" if name.startswith("SQLITE_BUSY") else name, other)
-        raise SourceError(str(path), what, hint.format(name=path.name), code=code) from error
+        raise _explain(str(path), error) from error
     except UnicodeDecodeError as error:
         # SQLite repeats a damaged schema in its own words, and Python takes them for text
         what = f"not an MLflow database ({error.reason} in its schema)"
-        raise SourceError(str(path), what, hint, code="not_an_mlflow_database") from error
+        raise SourceError(str(path), what, _SERVER, code="not_an_mlflow_database") from error
     except OSError as error:
         raise unreadable(error, path) from error
+
+
+def _explain(where: str, error: sqlite3.Error) -> SourceError:
+    match getattr(error, "sqlite_errorname", "").split("_")[1:]:
+        case ["BUSY", *_] | ["LOCKED"]:
+            return SourceError(where, "the database is locked by a writer", "try again", code="database_locked")
+        case ["READONLY", "ROLLBACK"]:
+            hint = "copy it again with its -journal after the writer ends, or copy it with the .backup of sqlite3"
+            return SourceError(where, "it was copied while being written", hint, code="copied_while_written")
+        case ["INTERRUPT"]:
+            what = "its queries take far longer than its size explains"
+            return SourceError(where, what, "leave it out", code="queries_too_slow")
+        case ["TOOBIG"]:
+            large = f"a value is larger than {MOST_VALUE_BYTES:,} bytes"
+            return SourceError(where, large, "leave the run out", code="value_too_large")
+        case ["CANTOPEN"]:
+            check = "check its permissions, or copy it"
+            return SourceError(where, "the database cannot be opened", check, code="cannot_read")
+        case _:
+            return SourceError(where, f"not an MLflow database ({error})", _SERVER, code="not_an_mlflow_database")
 
 
 class Database(LocalStore):
@@ -256,11 +262,6 @@ class Database(LocalStore):
             for (revision,) in connection.execute("select version_num from alembic_version"):
                 return f"schema {revision}"
         return ""
-
-    @property
-    def root(self) -> Path:
-        """The folder it lies in."""
-        return self.path.resolve().parent
 
     def home(self, run: RunInfo) -> Path:
         """Return the folder of a run where the database lies in the folder it was made in."""
@@ -303,23 +304,23 @@ class Database(LocalStore):
         They are read in one pass, since older schemas have no index on both run and key.
         """
         keys: dict[str, int] = {}
+        asked = {"run": run.id, "beginning": beginning}
         with _open_database(self.path) as connection:
             rows = (
                 (keys.setdefault(key, len(keys)), time, value, nan, step)
-                for key, time, value, nan, step in connection.execute(_POINTS, (run.id,))
+                for key, time, value, nan, step in connection.execute(_POINTS, asked)
             )
             points = np.fromiter(rows, dtype=_POINT)
-            torn = {str(key): count for key, count in connection.execute(_TORN, (run.id,))}
+            torn = {str(key): count for key, count in connection.execute(_TORN, asked)}
         for key in torn:
             keys.setdefault(key, len(keys))
         order = np.argsort(points["key"], kind="stable")
         bounds = np.searchsorted(points["key"][order], np.arange(len(keys) + 1))
         found = {}
         for key, code in sorted(keys.items()):
-            if key.startswith(beginning):
-                own = points[order[bounds[code] : bounds[code + 1]]]
-                values = np.where(own["nan"] != 0, np.nan, own["value"])
-                found[key] = order_points(own["time"].copy(), values, own["step"].copy(), torn.get(key, 0))
+            own = points[order[bounds[code] : bounds[code + 1]]]
+            values = np.where(own["nan"] != 0, np.nan, own["value"])
+            found[key] = order_points(own["time"].copy(), values, own["step"].copy(), torn.get(key, 0))
         return found
 
 

@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpureport import columns
-from gpureport.publishing import publish
+from tests.cli.program import Program
 from tests.genuine import TRACKERS, needs_trackers
 from tests.importers.trackers.mlflow import real
 from tests.importers.trackers.mlflow.conftest import Recorded
 from tests.importers.trackers.mlflow.test_safety import state
-from tests.importers.trackers.tracked import codes, recording, recordings, refused
+from tests.importers.trackers.tracked import codes, column, recording, recordings, refused, times
 
 pytestmark = pytest.mark.tracker
 _CYCLE = 80_000_000_000
@@ -81,7 +80,9 @@ def test_a_server_is_read_through_its_own_client_to_the_same_rows(server: str, r
 
 @pytest.mark.usefixtures("signed")
 @pytest.mark.filterwarnings("ignore")  # as above
-def test_a_report_comes_back_from_a_server(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_comes_back_from_a_server(
+    gpureport: Program, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client = importlib.import_module("mlflow").MlflowClient(server)
     (known,) = recordings(f"mlflow:{server}#nested")
     run_id = known.run.sources[0].locator.rpartition("#")[2]
@@ -89,7 +90,7 @@ def test_a_report_comes_back_from_a_server(server: str, tmp_path: Path, monkeypa
         report = tmp_path / name
         report.write_bytes(os.urandom(50_000))
         # through the client, then without it
-        publish([report], f"mlflow:{server}#{run_id}")
+        assert gpureport("publish", name, "--to", f"mlflow:{server}#{run_id}").code == 0
         monkeypatch.delenv("MLFLOW_TRACKING_AUTH", raising=False)
         copy = client.download_artifacts(run_id, f"gpureport/{name}", str(tmp_path / "copies"))
         assert Path(copy).read_bytes() == report.read_bytes()
@@ -98,17 +99,17 @@ def test_a_report_comes_back_from_a_server(server: str, tmp_path: Path, monkeypa
 
 @pytest.mark.filterwarnings("ignore")  # as above
 def test_a_log_that_is_kept_on_a_server_is_read_instead(
-    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gpureport: Program, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = recording(f"mlflow:{server}#every second")
-    times = columns.integers(before.rows_of("gpu:1").column("timestamp"))
+    stamps = times(before, "gpu:1")
     lines = ["timestamp, index, name, utilization.gpu [%], temperature.gpu"]
-    for second in range(int(times[0] // 1_000_000) - 5, int(times[-1] // 1_000_000) + 5):
+    for second in range(stamps[0] // 1_000_000 - 5, stamps[-1] // 1_000_000 + 5):
         stamp = datetime.fromtimestamp(second, timezone(timedelta(hours=2)))
         lines.append(f"{stamp:%Y/%m/%d %H:%M:%S}.000, 1, NVIDIA H100, 50 %, 61")
     log = tmp_path / "gpu.csv"
     log.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    publish([log], f"mlflow:{server}#every second")
+    assert gpureport("publish", "gpu.csv", "--to", f"mlflow:{server}#every second").code == 0
     after = recording(f"mlflow:{server}#every second")
     monkeypatch.setenv("MLFLOW_TRACKING_AUTH", "a plugin")
     assert recording(f"mlflow:{server}#every second").series.equals(after.series)
@@ -120,16 +121,15 @@ def test_a_log_that_is_kept_on_a_server_is_read_instead(
 @pytest.mark.parametrize(("name", "samples"), [("every second", 1), ("every five seconds", 1), ("mean of four", 4)])
 def test_values_stand_where_they_were_read(recorded: Recorded, name: str, samples: int) -> None:
     found = recording(recorded.database, runs=(name,))
-    rows = found.rows_of("gpu:0")
-    times = columns.integers(rows.column("timestamp")) / 1e3
-    clock = columns.floats(rows.column("gpu_memory_used_bytes")) / 1e6
-    window = float(np.median(np.diff(times)))
+    read = np.array(times(found, "gpu:0")) / 1e3
+    clock = np.array(column(found, "gpu:0", "gpu_memory_used_bytes")) / 1e6
+    window = float(np.median(np.diff(read)))
     first = clock - (samples - 1) / 2 * window / samples
     cycle = _CYCLE / 1e6
-    early = (times - first + cycle / 2) % cycle - cycle / 2
-    assert len(times) >= 5
+    early = (read - first + cycle / 2) % cycle - cycle / 2
+    assert len(read) >= 5
     assert float(np.median(np.abs(early))) <= 150
-    late = (times + window - first + cycle / 2) % cycle - cycle / 2
+    late = (read + window - first + cycle / 2) % cycle - cycle / 2
     assert float(np.median(np.abs(late))) > 900
 
 
@@ -139,11 +139,11 @@ def test_what_was_measured_is_what_is_read(recorded: Recorded) -> None:
     second = found.run.gpus[1]
     assert second.memory_total_bytes == pytest.approx(80 * 2**30, rel=2e-3)
     assert second.power_limit_watts == pytest.approx(400, rel=2e-3)
-    times, used = (found.rows_of("gpu:1").column(name) for name in ("timestamp", "gpu_utilization_ratio"))
-    busy = (columns.integers(times) // 10_000_000) % 2 == 1
+    at, used = np.array(times(found, "gpu:1")), np.array(column(found, "gpu:1", "gpu_utilization_ratio"))
+    busy = (at // 10_000_000) % 2 == 1
     # a second beside each change may belong to either side, and a loaded machine samples late now and then
-    inner = np.abs((columns.integers(times) / 1e6 + 5) % 10 - 5) > 1
-    assert float(((columns.floats(used) > 0.5)[inner] == busy[inner]).mean()) >= 0.9
+    inner = np.abs((at / 1e6 + 5) % 10 - 5) > 1
+    assert float(((used > 0.5)[inner] == busy[inner]).mean()) >= 0.9
 
 
 @needs_trackers
