@@ -8,12 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gpureport.importers.neptune import hardware
+from gpureport.importers.neptune.names import NameMap, find_namespaces
 from gpureport.importers.trackers.mlflow.run_store import MetricSeries
-from gpureport.importers.trackers.neptune_hardware import device_rows
-from gpureport.importers.trackers.neptune_hardware.name_map import NameMap
-from gpureport.importers.trackers.neptune_hardware.namespaces import find_namespaces
-from gpureport.importers.trackers.neptune_hardware.point_series import Series
-from gpureport.importers.trackers.neptune_hardware.process_samples import sample_process
 from gpureport.recording import Device, Stage
 
 if TYPE_CHECKING:
@@ -64,17 +61,17 @@ def read_neptune_devices(
     if not spaces:
         return None
     keys = frozenset(path for space in spaces for path in space.leaves)
-    points = {key: Series(series[key].times * 1000, series[key].values, series[key].steps) for key in keys}
-    samples = [sample_process(space, points, scalars.get(f"{space.path}/hostname", "")) for space in spaces]
-    every = device_rows.arrange_by_device(rows for sample in samples for rows in sample.blocks)
-    kept, left_out = device_rows.select_gpus(every, gpus)
+    points = {key: hardware.Series(series[key].times * 1000, series[key].values, series[key].steps) for key in keys}
+    samples = [hardware.sample_process(space, points, scalars.get(f"{space.path}/hostname", "")) for space in spaces]
+    every = hardware.arrange_by_device(rows for sample in samples for rows in sample.blocks)
+    kept, left_out = hardware.select_gpus(every, gpus)
     return NeptuneDevices(
         devices=tuple(
             Device(id=kept.id(key), index=key[1], node=key[0] if kept.several and key[0] else None)
             for key in kept.blocks
         ),
-        tables=device_rows.build_tables(kept),
-        stages=device_rows.list_stages(kept),
+        tables=hardware.build_tables(kept),
+        stages=hardware.list_stages(kept),
         keys=keys,
         zeros=sum(int(rows.imputed.sum()) for found in kept.blocks.values() for rows in found),
         repeated=sum(sample.repeated for sample in samples),
