@@ -5,11 +5,12 @@ Files are known by their columns, and which run a row is of by its cells: before
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -43,8 +44,7 @@ _SHOWN, _NAMED = 120, 5
 Key = tuple[str, str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Part:
+class _Part(NamedTuple):
     """A file of an export: the run and number that its name says, if any, and whether the exporter had finished it."""
 
     path: Path
@@ -55,12 +55,10 @@ class _Part:
 
 @dataclass(slots=True)
 class _Rows:
-    """Where rows of a run lie: row groups with points and with single values by file, and what cannot be read."""
+    """Where rows of a run lie: the row groups of each file, and whether they hold single values; and faults."""
 
     points: Counter[str] = field(default_factory=Counter)
-    timed: dict[Path, list[int]] = field(default_factory=lambda: defaultdict(list))
-    single: dict[Path, list[int]] = field(default_factory=lambda: defaultdict(list))
-    files: dict[Path, None] = field(default_factory=dict)
+    groups: dict[Path, dict[int, bool]] = field(default_factory=lambda: defaultdict(dict))
     faults: list[SourceError] = field(default_factory=list)
 
 
@@ -126,13 +124,12 @@ def _list_parts(source: Path) -> list[_Part]:
 
 def _find_unsafe(path: Path, source: Path) -> SourceError | None:
     """Return why a file of an export is not opened: it is none, or a link out of the export; None if it can be."""
-    try:
-        check_regular_file(path, root=source if source.is_dir() else path.parent)
-    except UnsafeFileError as error:
-        return SourceError(str(path), str(error.strerror), error.hint, code="not_a_regular_file")
-    except OSError:
-        # opening it says what is wrong
-        return None
+    # opening it says what else is wrong
+    with suppress(OSError):
+        try:
+            check_regular_file(path, root=source if source.is_dir() else path.parent)
+        except UnsafeFileError as error:
+            return SourceError(str(path), str(error.strerror), error.hint, code="not_a_regular_file")
     return None
 
 
@@ -155,7 +152,7 @@ def _refuse_copies(rows: Mapping[Key, _Rows]) -> None:
     """Add a fault to the runs that lie in several folders: one for all that lie in the same, which names them."""
     copies: dict[tuple[str, ...], list[Key]] = defaultdict(list)
     for key in sorted(rows):
-        folders = tuple(sorted({str(path.parent) for path in rows[key].files}))
+        folders = tuple(sorted({str(path.parent) for path in rows[key].groups}))
         copies[folders].append(key)
     for folders, keys in copies.items():
         if len(folders) > 1:
@@ -217,7 +214,7 @@ def _damaged_error(path: Path, error: Exception) -> SourceError:
     return SourceError(str(path), what, hint, code="damaged_export")
 
 
-def _read_groups(path: Path, names: Collection[str], numbers: Sequence[int] | None = None) -> Iterator["pa.Table"]:
+def _read_groups(path: Path, names: Collection[str], numbers: Iterable[int] | None = None) -> Iterator["pa.Table"]:
     """Yield those of the columns that a file has, row group by row group.
 
     The statistics of columns are left alone: where they contradict the schema, asking for them ends the process.
@@ -257,13 +254,10 @@ def _survey(path: Path, rows: dict[Key, _Rows]) -> set[Key]:
         present, counts = np.unique(run * max(len(attributes), 1) + attribute, return_counts=True)
         for place, count in zip(present.tolist(), counts.tolist(), strict=True):
             key, (name, kind) = keys[place // len(attributes)], attributes[place % len(attributes)]
-            held = rows[key]
-            held.files[path] = None
-            groups = held.timed if kind == _SERIES else held.single
+            groups = rows[key].groups[path]
+            groups[number] = groups.get(number, False) or kind not in _NO_SINGLE_VALUES
             if kind == _SERIES:
-                held.points[name] += count
-            if kind not in _NO_SINGLE_VALUES - {_SERIES} and number not in groups[path][-1:]:
-                groups[path].append(number)
+                rows[key].points[name] += count
             found.add(key)
     return found
 
@@ -273,7 +267,7 @@ def _make_run(key: Key, rows: _Rows) -> StoredRun:
     moments: dict[str, int] = {}
     tags: tuple[str, ...] = ()
     try:
-        for row in _single_values(key, rows.single):
+        for row in _single_values(key, rows):
             kind, path = row["attribute_type"], row["attribute_path"]
             value = row.get(_VALUES.get(kind, ""))
             if value is not None:
@@ -297,16 +291,16 @@ def _make_run(key: Key, rows: _Rows) -> StoredRun:
     )
 
 
-def _single_values(key: Key, groups: Mapping[Path, Sequence[int]]) -> Iterator[Mapping[str, Any]]:
+def _single_values(key: Key, rows: _Rows) -> Iterator[Mapping[str, Any]]:
     wanted = {*_KINDS, *_VALUES.values(), _MOMENT, _TAGS}
-    for path, numbers in groups.items():
-        for table in _read_groups(path, wanted, numbers):
+    for path, groups in rows.groups.items():
+        for table in _read_groups(path, wanted, [number for number, holds in groups.items() if holds]):
             attributes, code = _pairs(table, *_KINDS[2:])
             single = np.array([kind not in _NO_SINGLE_VALUES for _, kind in attributes])[code] & _rows_of(table, key)
             try:
                 # row by row in stretches: pyarrow's own selection takes long to be loaded
-                rows = np.flatnonzero(single)
-                for some in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
+                chosen = np.flatnonzero(single)
+                for some in np.split(chosen, np.flatnonzero(np.diff(chosen) > 1) + 1):
                     yield from table.slice(int(some[0]) if len(some) else 0, len(some)).to_pylist()
             except _DAMAGE as error:
                 raise _damaged_error(path, error) from error
@@ -323,7 +317,7 @@ def _read_content(
 ) -> Content:
     parts: dict[str, list[Series]] = defaultdict(list)
     timeless = 0
-    for path, numbers in rows.timed.items():
+    for path, numbers in rows.groups.items():
         for table in _read_groups(path, [*_KINDS, "step", "timestamp", "float_value"], numbers):
             attributes, code = _pairs(table, *_KINDS[2:])
             own = np.array([kind == _SERIES for _, kind in attributes])[code] & _rows_of(table, key)
@@ -351,8 +345,8 @@ def _read_content(
         project=key[0],
         exported=key[1],
         rejected=(Rejected(reason=NO_TIME, rows=timeless, first_line=None),) if timeless else (),
-        state=" ".join(f"{path.name}:{path.stat().st_size}" for path in rows.files),
-        size=sum(path.stat().st_size for path in rows.files),
+        state=" ".join(f"{path.name}:{path.stat().st_size}" for path in rows.groups),
+        size=sum(path.stat().st_size for path in rows.groups),
     )
 
 

@@ -7,7 +7,7 @@ these names there.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -59,16 +59,9 @@ def make_series(points: Sequence[tuple[int, float, int]]) -> Series:
 
 @dataclass(slots=True, kw_only=True)
 class DeviceRows:
-    """Rows of one device as one process recorded them.
+    """Rows of one device as one process recorded them, in base units by metric, NaN where not recorded.
 
-    Attributes:
-        space: namespace of the process.
-        node: name of its machine; empty if unknown.
-        gpu: number of the GPU; None for the host.
-        times: time of each row in microseconds, rising.
-        values: value of each row by metric, in base units, NaN where not recorded.
-        imputed: rows that hold a zero that was put back.
-        points: number of points of each row.
+    `gpu` is None for the host, `imputed` marks a zero that was put back, `points` counts those that a row is made of.
     """
 
     space: Namespace
@@ -81,18 +74,10 @@ class DeviceRows:
 
     def taken(self, rows: BoolArray) -> "DeviceRows":
         """Return some of the rows."""
+        values = {name: each[rows] for name, each in self.values.items()}
         return replace(
-            self,
-            times=self.times[rows],
-            values={name: values[rows] for name, values in self.values.items()},
-            imputed=self.imputed[rows],
-            points=self.points[rows],
+            self, times=self.times[rows], values=values, imputed=self.imputed[rows], points=self.points[rows]
         )
-
-    @property
-    def interval(self) -> float:
-        """Microseconds from one sample to the next; 0 for a single one."""
-        return float(np.median(np.diff(self.times))) if len(self.times) > 1 else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,16 +85,14 @@ class ProcessSamples:
     """The samples of one process.
 
     Attributes:
-        space: its namespace.
         node: name of its machine; empty if unknown.
-        blocks: rows of each device.
         repeated: points at a time that their series already has.
         crowded: points of extra ticks after a fork.
         nan: values that are not numbers, by metric.
         zeros: zeros that were put back, of so many `restorable` values.
         never: GPUs whose utilization was never reported although their memory was.
         unrestored: GPUs whose zeros cannot be put back, since their memory was not recorded.
-        spread: largest distance of points of one tick, in microseconds; 0 up to a millisecond.
+        spread: largest distance of points of one tick, in microseconds; 0 where they share their times.
     """
 
     space: Namespace
@@ -126,101 +109,93 @@ class ProcessSamples:
 
 
 def sample_process(space: Namespace, series: Mapping[str, Series], node: str) -> ProcessSamples:
-    """Return what one process recorded.
-
-    Args:
-        space: its namespace.
-        series: series of the run, by path.
-        node: name of its machine, empty where not known.
-    """
-    found = {path: series[path] for path in space.leaves if path in series and len(series[path].times)}
-    ticks, spread = _find_ticks(found, space.leaves)
-    values: dict[str, FloatArray] = {}
-    nan: Counter[str] = Counter()
-    repeated = 0
-    for path, each in found.items():
-        order = np.argsort(each.times, kind="stable")
+    """Return what one process recorded: the series of its namespace, among those of the run, on common ticks."""
+    paths = [path for path in space.leaves if path in series and len(series[path].times)]
+    meanings = [space.leaves[path] for path in paths]
+    ticks, spread = _find_ticks([series[path].times for path in paths], [each.metric for each in meanings])
+    values, logged, nan = np.full((len(paths), len(ticks)), np.nan), 0, Counter[str]()
+    for row, meaning, path in zip(values, meanings, paths, strict=True):
+        order = np.argsort(series[path].times, kind="stable")
+        read = series[path].values[order]
         # no measurement reaches MOST; of two points at one tick the last counts
-        read = np.where(np.abs(each.values) < MOST, each.values, np.nan)[order]
-        values[path] = np.full(len(ticks), np.nan)
-        values[path][np.searchsorted(ticks, each.times[order], side="right") - 1] = read
-        unread = int(np.isnan(read).sum())
-        nan.update({space.leaves[path].metric: unread} if unread else {})
-        repeated += len(read) - unread - _known(values[path])
-    imputed = _restore_zeros(ticks, values) if space.client else {}
-    kept = _mark_monitored(ticks) if space.client else np.ones(len(ticks), dtype=np.bool_)
-    crowded = sum(_known(each[~kept]) for each in values.values()) - sum(
-        int(each[~kept].sum()) for each in imputed.values()
-    )
-    values = {path: each[kept] for path, each in values.items()}
-    imputed = {path: each[kept] for path, each in imputed.items()}
-    used, held = (
-        {space.leaves[path].gpu or 0 for path in values if space.leaves[path].metric == metric}
-        for metric in (UTILIZATION, MEMORY)
-    )
+        read = np.where(np.abs(read) < MOST, read, np.nan)
+        row[np.searchsorted(ticks, series[path].times[order], side="right") - 1] = read
+        nan[meaning.metric] += int(np.isnan(read).sum())
+        logged += len(read)
+    known = ~np.isnan(values)
+    repeated = logged - nan.total() - int(known.sum())
+    dropped, kept = np.zeros_like(known), np.ones(len(ticks), dtype=np.bool_)
+    if space.client:
+        dropped, kept = _find_dropped_zeros(paths, known, ticks), _mark_monitored(ticks)
+    values[dropped] = 0.0
+    crowded = int(known[:, ~kept].sum())
+    ticks, values, known, dropped = ticks[kept], values[:, kept], known[:, kept], dropped[:, kept]
+    blocks = []
+    for gpu in sorted({each.gpu for each in meanings}, key=lambda each: (each is None, each or 0)):
+        own = [row for row, each in enumerate(meanings) if each.gpu == gpu]
+        block = DeviceRows(
+            space=space,
+            node=node,
+            gpu=gpu,
+            times=ticks,
+            values={meanings[row].metric: _to_base(meanings[row], ticks, values[row]) for row in own},
+            imputed=dropped[own].any(axis=0),
+            points=known[own].sum(axis=0),
+        )
+        blocks.append(block.taken((known | dropped)[own].any(axis=0)))
+    used, held = ({each.gpu or 0 for each in meanings if each.metric == metric} for metric in (UTILIZATION, MEMORY))
     return ProcessSamples(
         space=space,
         node=node,
-        blocks=tuple(_rows_by_device(space, node, ticks[kept], values, imputed)),
+        blocks=tuple(blocks),
         repeated=repeated,
         crowded=crowded,
-        nan=nan,
-        zeros=sum(int(each.sum()) for each in imputed.values()),
-        restorable=sum(_known(values[path]) for path in imputed),
+        nan=+nan,
+        zeros=int(dropped.sum()),
+        restorable=int((known | dropped)[dropped.any(axis=1)].sum()),
         never=tuple(sorted(held - used)) if space.client else (),
         unrestored=tuple(sorted(used - held)) if space.client else (),
         spread=spread,
     )
 
 
-def _known(values: FloatArray) -> int:
-    return len(values) - int(np.isnan(values).sum())
-
-
-def _find_ticks(found: Mapping[str, Series], meanings: Mapping[str, Meaning]) -> tuple[IntArray, int]:
+def _find_ticks(found: Sequence[IntArray], metrics: Sequence[str]) -> tuple[IntArray, int]:
     """Return the ticks of a process, and the largest distance of points of one tick where they do not share times."""
     if not found:
         return np.zeros(0, dtype=np.int64), 0
-    times = np.unique(np.concatenate([each.times for each in found.values()]))
+    times = np.unique(np.concatenate(found))
     memory = {MEMORY, "host_memory_used_bytes"}
-    steady = [each.times for path, each in found.items() if meanings[path].metric in memory]
-    steady = steady or [each.times for each in found.values()]
+    steady = [each for each, metric in zip(found, metrics, strict=True) if metric in memory] or found
     whole, most = np.unique(np.concatenate(steady)), max(map(len, steady)) * (1 + _APART)
     width, shared = _SAME_TICK, len(whole) <= most or int((np.diff(whole) > _SAME_TICK).sum()) + 1 <= most
     if not shared:
-        longest = np.sort(max(steady, key=len))
-        pace = float(np.median(np.diff(longest))) if len(longest) > 1 else 0.0
-        width = max(round(min(pace * _SHARE, _WIDEST)), _SAME_TICK)
-    ticks = times[np.concatenate([[True], np.diff(times) > width])]
+        width = max(round(min(_pace(np.sort(max(steady, key=len))) * _SHARE, _WIDEST)), _SAME_TICK)
+    ticks = times[np.diff(times, prepend=times[0] - width - 1) > width]
     return ticks, 0 if shared else int((times - ticks[np.searchsorted(ticks, times, side="right") - 1]).max())
 
 
-def _restore_zeros(ticks: IntArray, values: Mapping[str, FloatArray]) -> dict[str, BoolArray]:
-    """Put back the zeros that the client dropped; return where, by series."""
-    imputed = {}
-    for path, read in values.items():
+def _pace(times: IntArray) -> float:
+    """Return the microseconds from one sample to the next; 0 for a single one."""
+    return float(np.median(np.diff(times))) if len(times) > 1 else 0.0
+
+
+def _find_dropped_zeros(paths: Sequence[str], known: BoolArray, ticks: IntArray) -> BoolArray:
+    """Return the values, a row for each series and a column for each tick, that were 0 and not reported for it."""
+    dropped = np.zeros_like(known)
+    for row, path in enumerate(paths):
         namespace, _, leaf = path.rpartition("/")
+        # the first reading of the CPU in a process covers no time and is not reported
+        memory = f"{namespace}/{leaf.replace('gpu', 'gpu_memory', 1)}"
         if leaf == "cpu":
-            # the first reading of a process covers no time and is dropped
-            seen = ~_mark_starts(ticks)
-        elif (
-            leaf.split("_")[0] == "gpu" and (memory := f"{namespace}/{leaf.replace('gpu', 'gpu_memory', 1)}") in values
-        ):
-            seen = ~np.isnan(values[memory])
-        else:
-            continue
-        places = np.isnan(read) & seen
-        if places.any():
-            read[places] = 0.0
-            imputed[path] = places
-    return imputed
+            dropped[row] = ~known[row] & ~_mark_starts(ticks)
+        elif leaf.startswith("gpu") and memory in paths:
+            dropped[row] = ~known[row] & known[paths.index(memory)]
+    return dropped
 
 
 def _mark_starts(times: IntArray) -> BoolArray:
     """Return the first tick, and those after a gap, in which no process recorded."""
-    steps = np.diff(times, prepend=times[:1])
-    limit = gap_seconds(float(np.median(steps[1:])) / 1e6) * 1e6 if len(times) > 1 else 0.0
-    starts: BoolArray = steps > limit
+    starts: BoolArray = np.diff(times, prepend=times[:1]) > gap_seconds(_pace(times) / 1e6) * 1e6
     starts[:1] = True
     return starts
 
@@ -238,27 +213,6 @@ def _mark_monitored(ticks: IntArray) -> BoolArray:
     return kept
 
 
-def _rows_by_device(
-    space: Namespace, node: str, times: IntArray, values: Mapping[str, FloatArray], imputed: Mapping[str, BoolArray]
-) -> Iterator[DeviceRows]:
-    for gpu in sorted({space.leaves[path].gpu for path in values}, key=lambda each: (each is None, each or 0)):
-        paths = [path for path in values if space.leaves[path].gpu == gpu]
-        known = np.sum([~np.isnan(values[path]) for path in paths], axis=0)
-        filled = np.sum(
-            [imputed[path] for path in paths if path in imputed] or [np.zeros(len(times), dtype=np.bool_)], axis=0
-        )
-        whole = DeviceRows(
-            space=space,
-            node=node,
-            gpu=gpu,
-            times=times,
-            values={space.leaves[path].metric: _to_base(space.leaves[path], times, values[path]) for path in paths},
-            imputed=filled > 0,
-            points=known - filled.astype(np.int64),
-        )
-        yield whole.taken(known > 0)
-
-
 def _to_base(meaning: Meaning, times: IntArray, values: FloatArray) -> FloatArray:
     """Return values in the base unit; counts since the tick before become rates."""
     converted = values * meaning.factor
@@ -273,10 +227,9 @@ DeviceKey = tuple[str, int | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsByDevice:
-    """Rows of a run by device.
+    """Rows of a run by node and GPU (None for the host); those of one device do not overlap.
 
     Attributes:
-        blocks: rows by node and GPU (None for the host); those of one device do not overlap.
         copies: number of points that another process recorded as well.
         copied: namespaces whose rows were all left out as copies.
         numbered: number of GPUs without a number that were numbered by their processes.
@@ -357,11 +310,11 @@ def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
     for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.space.path)):
         copies = _mark_within(block.times, spans, 0)
         if 2 * int(copies.sum()) > len(copies):
-            copies = _mark_within(block.times, spans, round(block.interval * _EDGE))
+            copies = _mark_within(block.times, spans, round(_pace(block.times) * _EDGE))
         own = block.taken(~copies)
         if len(own.times):
             kept.append(own)
-            holes = np.flatnonzero(np.diff(own.times) > gap_seconds(own.interval / 1e6) * 1e6)
+            holes = np.flatnonzero(np.diff(own.times) > gap_seconds(_pace(own.times) / 1e6) * 1e6)
             starts, ends = own.times[[0, *(holes + 1)]], own.times[[*holes, -1]]
             spans += zip(starts.tolist(), ends.tolist(), strict=True)
     return sorted(kept, key=lambda each: int(each.times[0]))

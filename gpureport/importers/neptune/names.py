@@ -1,7 +1,7 @@
 """What hardware series of Neptune mean: the names of its client's monitor, of its recipe, and those a person chose."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,15 +28,16 @@ class Meaning(NamedTuple):
     primes: bool = False
 
 
-_GAUGE = re.compile(r"(?P<what>cpu|memory|gpu|gpu_memory|gpu_power)(?:_(?P<index>\d{1,9}))?")
 _GAUGES = {
     "cpu": Meaning("cpu_utilization_ratio", 0.01),
     # the client says GB and counts 2**30 bytes
     "memory": Meaning("host_memory_used_bytes", GIB),
-    "gpu": Meaning(UTILIZATION, 0.01),
-    "gpu_memory": Meaning(MEMORY, GIB),
-    "gpu_power": Meaning(POWER, 1.0),
+    "gpu": Meaning(UTILIZATION, 0.01, gpu=0),
+    "gpu_memory": Meaning(MEMORY, GIB, gpu=0),
+    "gpu_power": Meaning(POWER, 1.0, gpu=0),
 }
+"""Series of the client's monitor; those of a GPU end in its number where the process saw several."""
+_GAUGE = re.compile(rf"(?P<space>.*)/(?P<name>{'|'.join(_GAUGES)})(?:_(?P<gpu>\d{{1,9}}))?")
 _RECIPE = {
     "cpu/percent": Meaning("cpu_utilization_ratio", 0.01, primes=True),
     "memory/virtual_used_GiB": Meaning("host_memory_used_bytes", GIB),
@@ -45,51 +46,43 @@ _RECIPE = {
     "disk/write_MiB": Meaning("host_disk_write_bytes_per_second", MIB, counts=True),
     "network/recv_MiB": Meaning("host_network_receive_bytes_per_second", MIB, counts=True),
     "network/sent_MiB": Meaning("host_network_transmit_bytes_per_second", MIB, counts=True),
+    "gpu_utilization_percent": Meaning(UTILIZATION, 0.01, gpu=0),
+    "memory_used_MiB": Meaning(MEMORY, MIB, gpu=0),
+    "memory_total_MiB": Meaning("gpu_memory_total_bytes", MIB, gpu=0),
+    "power_usage_watts": Meaning(POWER, 1.0, gpu=0),
+    "temperature_celsius": Meaning("gpu_temperature_celsius", 1.0, gpu=0),
 }
-"""Series of the recipe below its `monitoring/`."""
-_RECIPE_OF_GPU = {
-    "gpu_utilization_percent": Meaning(UTILIZATION, 0.01),
-    "memory_used_MiB": Meaning(MEMORY, MIB),
-    "memory_total_MiB": Meaning("gpu_memory_total_bytes", MIB),
-    "power_usage_watts": Meaning(POWER, 1.0),
-    "temperature_celsius": Meaning("gpu_temperature_celsius", 1.0),
-}
-"""Those below `gpu/<i>/`.
+"""Series of the recipe below its `monitoring/`, those of a GPU without `gpu/<i>/`.
 
 Its memory_utilized_percent is the share that is full, not nvidia-smi's utilization.memory.
 """
+_BELOW = re.compile(r"(?P<space>.+?)/monitoring/(?:gpu/(?P<gpu>\d{1,9})/)?(?P<name>.+)")
 _DERIVED = ("memory_free_MiB", "memory_utilized_percent")
-_RECIPE_GPU = re.compile(r"gpu/(\d{1,9})/([^/]+)")
-_RECIPE_SERIES = re.compile(r"(?P<namespace>.+?)/monitoring/(?:gpu/\d+/[^/]+|cpu/percent)")
-_RECIPE_GROUPS = ("cpu/", "memory/", "disk/", "network/", "process/", "gpu/")
-_RECIPE_DEFAULT = re.compile(r"(?:runtime|system)(?:/\d+)?")
+_UNNAMED = re.compile(r"(?:runtime|system)(?:/\d+)?")
 """Namespaces the recipe takes when nobody chose one; the number is that of a node."""
-_CLIENT_PREFIX = re.compile(r"(?:monitoring|runtime)(?:/|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace:
-    """Hardware series of one process.
+    """Hardware series of one process: the meaning of each known one by path, and the others.
 
     Attributes:
         path: what their paths begin with.
         stage: name of the process; None if its namespace has none.
-        leaves: meaning of each known series, by path.
-        others: paths of its series without a metric here.
         client: whether the client's own monitor wrote them, which drops zeros.
         below: what every path begins with that the recipe wrote; empty for others.
     """
 
     path: str
-    stage: str | None
-    leaves: Mapping[str, Meaning]
-    others: tuple[str, ...] = ()
+    stage: str | None = None
+    leaves: dict[str, Meaning] = field(default_factory=dict)
+    others: list[str] = field(default_factory=list)
     client: bool = False
     below: str = ""
 
     def holds(self, path: str) -> bool:
         """Return whether a series is one of its own."""
-        return path in self.leaves or path in self.others or (bool(self.below) and path.startswith(self.below))
+        return path in self.leaves or path in self.others or (self.below != "" and path.startswith(self.below))
 
     @property
     def gpus(self) -> set[int]:
@@ -116,61 +109,41 @@ class NameMap:
 
 
 def find_namespaces(series: Iterable[str], scalars: Iterable[str], chosen: NameMap) -> list[Namespace]:
-    """Return the namespaces of a run, by path, from the paths of its series and of its single values."""
-    paths = sorted(series)
-    given = {path: chosen.series[path] for path in paths if path in chosen.series}
-    paths = [path for path in paths if path not in given]
-    known = {*scalars, *(f"{namespace}/hostname" for namespace in chosen.namespaces)}
-    spaces = [*_client_namespaces(paths, known), *_recipe_namespaces(paths)]
-    spaces.append(Namespace(path="--map", stage=None, leaves=given))
+    """Return the namespaces of a run, by path, from the paths of its series and of its single values.
+
+    One of the client's begins as its own do, or describes a process: `train/memory` alone makes none.
+    """
+    own = Namespace(path="--map")
+    found: dict[tuple[str, bool], Namespace] = {}
+    for path in sorted(series):
+        gauge, below = _GAUGE.fullmatch(path), _BELOW.fullmatch(path)
+        if path in chosen.series:
+            own.leaves[path] = chosen.series[path]
+        elif match := gauge or below:
+            name, client = match["space"], gauge is not None
+            stage = None if not client and _UNNAMED.fullmatch(name) else _name_stage(name)
+            new = Namespace(path=name, stage=stage, client=client, below="" if client else f"{name}/monitoring/")
+            space = found.setdefault((name, client), new)
+            meaning, gpu = (_GAUGES if client else _RECIPE).get(match["name"]), match["gpu"]
+            if meaning is not None and meaning.gpu is None and gpu is None:
+                space.leaves[path] = meaning
+            elif meaning is not None and meaning.gpu is not None and (client or gpu):
+                space.leaves[path] = meaning._replace(gpu=int(gpu or 0))
+            elif client or not path.endswith(_DERIVED):
+                space.others.append(path)
+    described = {path.rpartition("/")[0] for path in scalars if path.endswith(("/hostname", "/pid", "/tid"))}
+    spaces = [own]
+    for (name, client), space in found.items():
+        monitors = {f"{name}/cpu", f"{name}/memory"} & {*space.leaves}
+        known = name.split("/")[0] in {"monitoring", "runtime"} or name in {*described, *chosen.namespaces}
+        if not client or (monitors and known):
+            spaces.append(space)
     return sorted((space for space in spaces if space.leaves), key=lambda space: space.path)
 
 
-def _client_namespaces(paths: Iterable[str], scalars: Collection[str]) -> Iterator[Namespace]:
-    """Yield namespaces that begin as the client's own do or describe a process: `train/memory` alone makes none."""
-    found: dict[str, dict[str, Meaning | None]] = {}
-    for path in paths:
-        namespace, _, leaf = path.rpartition("/")
-        if match := _GAUGE.fullmatch(leaf):
-            meaning, index = _GAUGES[match["what"]], match["index"]
-            on_gpu = match["what"].startswith("gpu")
-            known = meaning._replace(gpu=int(index or 0)) if on_gpu else None if index else meaning
-            found.setdefault(namespace, {})[path] = known
-    for namespace, gauges in found.items():
-        own = namespace.split("/")[0] in {"monitoring", "runtime"}
-        described = any(f"{namespace}/{name}" in scalars for name in ("hostname", "pid", "tid"))
-        if (own or described) and {f"{namespace}/cpu", f"{namespace}/memory"} & gauges.keys():
-            yield Namespace(
-                path=namespace,
-                stage=_stage_name(namespace),
-                leaves={path: meaning for path, meaning in gauges.items() if meaning is not None},
-                others=tuple(path for path, meaning in gauges.items() if meaning is None),
-                client=True,
-            )
-
-
-def _recipe_namespaces(paths: Sequence[str]) -> Iterator[Namespace]:
-    for namespace in dict.fromkeys(match["namespace"] for path in paths if (match := _RECIPE_SERIES.fullmatch(path))):
-        below = f"{namespace}/monitoring/"
-        leaves, others = {}, []
-        for path in paths:
-            leaf = path.removeprefix(below)
-            if leaf == path or not leaf.startswith(_RECIPE_GROUPS):
-                continue
-            of_gpu = _RECIPE_GPU.fullmatch(leaf)
-            if of_gpu is None and leaf in _RECIPE:
-                leaves[path] = _RECIPE[leaf]
-            elif of_gpu is not None and of_gpu[2] in _RECIPE_OF_GPU:
-                leaves[path] = _RECIPE_OF_GPU[of_gpu[2]]._replace(gpu=int(of_gpu[1]))
-            elif not leaf.endswith(_DERIVED):
-                others.append(path)
-        stage = None if _RECIPE_DEFAULT.fullmatch(namespace) else _stage_name(namespace)
-        yield Namespace(path=namespace, stage=stage, leaves=leaves, others=tuple(others), below=below)
-
-
-def _stage_name(namespace: str) -> str | None:
+def _name_stage(namespace: str) -> str | None:
     """Return the name of the process of a namespace; `process-<hash>` for a generated one."""
-    name = _CLIENT_PREFIX.sub("", namespace, count=1).strip("/")
+    name = re.sub(r"^(?:monitoring|runtime)(?:/|$)", "", namespace).strip("/")
     return f"process-{name}" if re.fullmatch(r"[0-9a-f]{8}", name) else name or None
 
 

@@ -27,6 +27,16 @@ from gpureport.recording import Device
 _UNSAMPLED_INTERVALS = 3
 """Intervals without samples at the end of a run that are worth a note (pragmatic)."""
 _MOST_NAMED = 4
+_TOTAL = "gpu_memory_total_bytes"
+_COPIED = "recorded the same devices at the same time as others and were left out"
+_NUMBERED = "saw one GPU each, without its number: they are numbered as they began"
+_BARE = "a process saw a single GPU, and which one it was is not recorded: it is called gpu:0"
+_RESERVED = (
+    "GPU memory in use holds what the driver reserves (NVML's first interface), "
+    "a few hundred MiB that nvidia-smi leaves out"
+)
+_LARGEST = "memory of each GPU is taken to be that of the largest one of its machine, which is all that is recorded"
+_ENDED = "before the run did: nothing is known of that time, its stderr may say why"
 _INTEGRATIONS = "source_code/integrations/"
 """Where Neptune's integrations put their version; their names tell the framework."""
 
@@ -39,6 +49,12 @@ class _Place:
     spaces: Sequence[Namespace]
     samples: Sequence[ProcessSamples]
     back: Sequence[int]
+
+    @property
+    def other_points(self) -> int:
+        """Number of points of hardware series without a metric here."""
+        others = [path for each in self.samples for path in each.space.others]
+        return sum(len(self.content.series[path].times) for path in others)
 
     def training(self) -> Iterator[TrainingMetric]:
         """Yield every series of numbers that is no hardware series; a fractional step counts as not recorded."""
@@ -75,16 +91,15 @@ def record_run(  # noqa: PLR0913, PLR0917 - what a recording depends on
     metrics = [metric for place in places for metric in place.training()]
     training = build_training_table(metrics, span if selection.stage else None)
     work = measure_work(metrics, selection.throughput, span)
-    devices = tuple(_describe_device(places, rows, key, selection.gpu_memory_total) for key in rows.blocks)
-    notes = (
-        *(note for place in places for note in place.content.notes),
-        *_note_values(samples),
-        *_note_devices(rows, [sample.space for sample in samples]),
-        *_note_other_series(places),
-        *_note_early_end(places, metrics, span[1], interval or 0.0),
-        *_note_memory(places, rows, devices, selection.gpu_memory_total),
-        *describe_training([metric.name for metric in metrics], work, selection.throughput),
-    )
+    given = selection.gpu_memory_total
+    devices = tuple(_describe_device(places, rows, key, given) for key in rows.blocks)
+    logged = [int(metric.times.max()) for metric in metrics if len(metric.times)]
+    unseen = max([*logged, *(place.content.last or 0 for place in places)]) - span[1]
+    notes = [note for place in places for note in place.content.notes]
+    notes += _notes(places, rows, devices, given)
+    if unseen > _UNSAMPLED_INTERVALS * (interval or 0.0) * 1e6 and unseen > 0:
+        notes.append(f"hardware monitoring ended {unseen / 1e6:.0f} s {_ENDED}")
+    notes += describe_training([metric.name for metric in metrics], work, selection.throughput)
     return Tracked(
         name=name,
         span=span,
@@ -92,7 +107,7 @@ def record_run(  # noqa: PLR0913, PLR0917 - what a recording depends on
         series=series,
         training=training,
         work=None if work is None else work[0],
-        quality=add_timing(_account(places, rows, unselected, len(training), notes), clocks),
+        quality=add_timing(_account(places, rows, unselected, len(training), tuple(notes)), clocks),
         interval=interval,
         stages=hardware.list_stages(rows),
         params=tuple(_collect_params(places).items()),
@@ -169,11 +184,7 @@ def _describe_device(places: Sequence[_Place], rows: RowsByDevice, key: DeviceKe
     shown = node if rows.several and node else None
     if gpu is None:
         return Device(id=rows.id(key), node=shown)
-    totals = [
-        block.values["gpu_memory_total_bytes"] for block in rows.blocks[key] if "gpu_memory_total_bytes" in block.values
-    ]
-    recorded = round(float(totals[0][0])) if totals else None
-    highest = _find_highest(places, node, MEMORY)
+    recorded = [float(block.values[_TOTAL][0]) for block in rows.blocks[key] if _TOTAL in block.values]
     # only the recipe records the model
     names = dict.fromkeys(f"{block.space.path}/details/gpu/{gpu}/name" for block in rows.blocks[key])
     models = (place.content.scalars.get(path) for place in places for path in names)
@@ -182,99 +193,60 @@ def _describe_device(places: Sequence[_Place], rows: RowsByDevice, key: DeviceKe
         index=gpu,
         node=shown,
         model=next((model for model in models if isinstance(model, str)), None),
-        memory_total_bytes=given or recorded or (round(highest * GIB) if highest else None),
+        memory_total_bytes=given or round([*recorded, _find_highest(places, node, MEMORY) * GIB][0]) or None,
         power_limit_watts=_find_highest(places, node, POWER) or None,
     )
 
 
-def _find_highest(places: Sequence[_Place], node: str, metric: str) -> float | None:
-    """Return the maximum that the client stated for a gauge: that of the largest GPU of the machine."""
+def _find_highest(places: Sequence[_Place], node: str, metric: str) -> float:
+    """Return the maximum that the client stated for a gauge, that of the largest GPU of the machine; 0 if none."""
     found = [
-        place.content.highest[path]
+        place.content.highest.get(path, 0.0)
         for place in places
         for sample in place.samples
-        if sample.node == node
         for path, meaning in sample.space.leaves.items()
-        if meaning.metric == metric and path in place.content.highest
+        if sample.node == node and meaning.metric == metric
     ]
-    return max(found, default=None)
+    return max(found, default=0.0)
 
 
-def _note_values(samples: Sequence[ProcessSamples]) -> Iterator[str]:
+def _notes(places: Sequence[_Place], rows: RowsByDevice, devices: Sequence[Device], given: int | None) -> list[str]:
+    """Return what a reader must know of the devices and their series."""
+    samples = [sample for place in places for sample in place.samples]
     zeros, of = sum(each.zeros for each in samples), sum(each.restorable for each in samples)
-    if zeros:
-        yield f"Neptune's client drops zeros: {zeros} of {of} values of utilization were 0 and are put back"
-    if never := sorted({gpu for each in samples for gpu in each.never}):
-        yield f"utilization of {_format_gpus(never)} was never reported: it is unknown, always 0 or not supported"
-    if unrestored := sorted({gpu for each in samples for gpu in each.unrestored}):
-        gpus = _format_gpus(unrestored)
-        yield f"memory of {gpus} was not recorded, so zeros cannot be put back and idle time is missing"
-    if spread := max(each.spread for each in samples):
-        yield f"points of one sample lie up to {spread / 1000:.0f} ms apart and were joined"
-
-
-def _format_gpus(numbers: Iterable[int]) -> str:
-    return ", ".join(f"gpu:{number}" for number in numbers)
-
-
-def _note_devices(rows: RowsByDevice, spaces: Sequence[Namespace]) -> Iterator[str]:
-    if rows.copied:
-        yield (
-            f"{len(rows.copied)} processes recorded the same devices at the same time as others and were left out: "
-            f"{list_first(rows.copied, _MOST_NAMED)}"
-        )
-    if rows.numbered > 1:
-        yield f"{rows.numbered} processes saw one GPU each, without its number: they are numbered as they began"
-    elif any(space.bare for space in spaces):
-        yield "a process saw a single GPU, and which one it was is not recorded: it is called gpu:0"
-    recorded = {meaning.metric for space in spaces if space.gpus for meaning in space.leaves.values()}
-    if recorded and POWER not in recorded:
-        yield "GPU power was not recorded: Neptune's client does so since 1.11.0"
-    if MEMORY in recorded:
-        yield (
-            "GPU memory in use holds what the driver reserves (NVML's first interface), "
-            "a few hundred MiB that nvidia-smi leaves out"
-        )
-
-
-def _note_other_series(places: Sequence[_Place]) -> Iterator[str]:
-    others = [path for place in places for sample in place.samples for path in sample.space.others]
-    if others:
-        points = _count_other_points(places)
-        yield f"{points} points of {len(others)} series have no metric here: {list_first(others, _MOST_NAMED)}"
-
-
-def _count_other_points(places: Sequence[_Place]) -> int:
-    return sum(
-        len(place.content.series[path].times)
-        for place in places
-        for sample in place.samples
-        for path in sample.space.others
+    never, unrestored = (
+        ", ".join(f"gpu:{gpu}" for gpu in sorted({gpu for gpus in found for gpu in gpus}))
+        for found in ([each.never for each in samples], [each.unrestored for each in samples])
     )
-
-
-def _note_early_end(
-    places: Sequence[_Place], metrics: Sequence[TrainingMetric], end: int, interval: float
-) -> Iterator[str]:
-    logged = [int(metric.times.max()) for metric in metrics if len(metric.times)]
-    last = max([*logged, *(place.content.last or end for place in places)])
-    if last > end + _UNSAMPLED_INTERVALS * interval * 1e6:
-        yield (
-            f"hardware monitoring ended {(last - end) / 1e6:.0f} s before the run did: nothing is known of that time, "
-            "its stderr may say why"
-        )
-
-
-def _note_memory(
-    places: Sequence[_Place], rows: RowsByDevice, devices: Sequence[Device], given: int | None
-) -> Iterator[str]:
+    spread = max(each.spread for each in samples)
+    metrics = {meaning.metric for each in samples if each.space.gpus for meaning in each.space.leaves.values()}
+    others = [path for each in samples for path in each.space.others]
     gpus = [device for device in devices if device.index is not None]
-    if given is not None and gpus:
-        yield "memory of each GPU is what --gpu-memory-total says"
-    elif given is None and any(_find_highest(places, node, MEMORY) for node, gpu in rows.blocks if gpu is not None):
-        yield "memory of each GPU is taken to be that of the largest one of its machine, which is all that is recorded"
-    elif any(device.memory_total_bytes is None for device in gpus):
-        yield "memory of the GPUs is not recorded: --gpu-memory-total GIB says it"
+    largest = given is None and any(_find_highest(places, node, MEMORY) for node, gpu in rows.blocks if gpu is not None)
+    unknown = any(device.memory_total_bytes is None for device in gpus)
+    said = (
+        (zeros, f"Neptune's client drops zeros: {zeros} of {of} values of utilization were 0 and are put back"),
+        (never, f"utilization of {never} was never reported: it is unknown, always 0 or not supported"),
+        (unrestored, f"memory of {unrestored} was not recorded, so zeros cannot be put back and idle time is missing"),
+        (spread, f"points of one sample lie up to {spread / 1000:.0f} ms apart and were joined"),
+        (rows.copied, f"{len(rows.copied)} processes {_COPIED}: {list_first(rows.copied, _MOST_NAMED)}"),
+        (rows.numbered > 1, f"{rows.numbered} processes {_NUMBERED}"),
+        (rows.numbered <= 1 and any(each.space.bare for each in samples), _BARE),
+        (metrics and POWER not in metrics, "GPU power was not recorded: Neptune's client does so since 1.11.0"),
+        (MEMORY in metrics, _RESERVED),
+        (
+            others,
+            f"{sum(each.other_points for each in places)} points of {len(others)} series have no metric here: "
+            f"{list_first(others, _MOST_NAMED)}",
+        ),
+        (given and gpus, "memory of each GPU is what --gpu-memory-total says"),
+        (largest, _LARGEST),
+        (
+            given is None and not largest and unknown,
+            "memory of the GPUs is not recorded: --gpu-memory-total GIB says it",
+        ),
+    )
+    return [text for holds, text in said if holds]
 
 
 def _account(
@@ -299,7 +271,7 @@ def _account(
     }
     rejected = [entry for place in places for entry in place.content.rejected]
     rejected += [Rejected(reason=why, rows=count, first_line=None) for why, count in counted.items() if count]
-    noise = absent.total() + _count_other_points(places)
+    noise = absent.total() + sum(each.other_points for each in places)
     first = rows.id(next(iter(rows.blocks)))
     return Quality(
         lines=points + trained + noise + sum(entry.rows for entry in rejected),

@@ -61,62 +61,64 @@ def _read(connection: sqlite3.Connection, path: Path) -> StoredRun:
     version, project, run_id = map(str, about)
     scalars: dict[str, Scalar] = {}
     points: dict[str, list[tuple[int, float, int]]] = defaultdict(list)
-    operations, experiment, created, last = 0, "", None, None
-    for kind, message in connection.execute(_QUERY):
-        operations += 1
+    count, experiment, created, last = 0, "", None, None
+    for count, (kind, message) in enumerate(connection.execute(_QUERY), 1):  # noqa: B007 - how many there are
         if not isinstance(message, bytes):
             raise TypeError("an operation is no message")
         parts = _fields(message)
         if kind == _CREATE:
-            created = _moment(_last(parts, 3)) if 3 in parts else created  # noqa: PLR2004 - number of a field
-            experiment = _last(parts, 5).decode(errors="replace") or experiment
+            created = _moment(_last(parts, 3))
+            experiment = _last(parts, 5).decode(errors="replace")
         elif kind == _SNAPSHOT:
-            moment = _moment(_last(parts, 2))
-            whole = _fields(_last(parts, 1))
-            step = _signed(whole, 1) * STEP_UNITS + _signed(whole, 2) if 1 in parts else STEP_NOT_RECORDED
+            moment, step = _moment(_last(parts, 2)), STEP_NOT_RECORDED
+            if 1 in parts:
+                whole = _fields(_last(parts, 1))
+                step = _whole(whole, 1) * STEP_UNITS + _whole(whole, 2)
             if not FIRST_MICROSECOND <= moment < LAST_MICROSECOND or not STEP_NOT_RECORDED <= step < -STEP_NOT_RECORDED:
                 raise ValueError("an operation has a time that is no date, or a step that is no count")
             last = max(last or 0, moment)
-            scalars |= dict(_entries(parts, 4))
-            for name, value in _entries(parts, 8):
+            # 4 is what is assigned, 8 what is appended
+            scalars |= _entries(parts, 4)
+            for name, value in _entries(parts, 8).items():
                 if isinstance(value, int | float) and not isinstance(value, bool):
                     points[name].append((moment, float(value), step))
-    new = () if version in _VERSIONS else (f"the database is of version {version}, newer than is known",)
     content = Content(
         series={name: make_series(found) for name, found in points.items()},
         scalars=scalars,
         project=project,
         last=last,
-        notes=new,
-        state=f"{operations}",
+        notes=() if version in _VERSIONS else (f"the database is of version {version}, newer than is known",),
+        state=f"{count}",
         size=path.stat().st_size,
     )
     run = merge_contents([content], f"{project} {run_id}", run_id)
     return replace(run, title=experiment, kept="local", made=created)
 
 
-def _entries(parts: Fields, number: int) -> "list[tuple[str, Scalar]]":
-    """Return paths and values; those of another kind, such as files and histograms, are left out."""
-    found: list[tuple[str, Scalar]] = []
+def _entries(parts: Fields, number: int) -> dict[str, Scalar]:
+    """Return values by path; those of another kind, such as files and histograms, are left out."""
+    found: dict[str, Scalar] = {}
     for each in parts.get(number, ()):
         entry = _fields(each if isinstance(each, bytes) else b"")
-        value = _fields(_last(entry, 2))
-        # a double, a whole number, whether, a text
-        if isinstance(double := value.get(1, [0])[-1], float):
-            found.append((_last(entry, 1).decode(errors="replace"), double))
-        elif 3 in value:  # noqa: PLR2004 - number of a field
-            found.append((_last(entry, 1).decode(errors="replace"), _signed(value, 3)))
-        elif 5 in value:  # noqa: PLR2004 - as above
-            found.append((_last(entry, 1).decode(errors="replace"), bool(value[5][-1])))
-        elif 6 in value:  # noqa: PLR2004 - as above
-            found.append((_last(entry, 1).decode(errors="replace"), _last(value, 6).decode(errors="replace")))
+        path, value = _last(entry, 1).decode(errors="replace"), _fields(_last(entry, 2))
+        match value:
+            case {1: [*_, float(double)]}:
+                found[path] = double
+            case {3: _}:
+                found[path] = _whole(value, 3)
+            case {5: [*_, flag]}:
+                found[path] = bool(flag)
+            case {6: [*_, bytes(text)]}:
+                found[path] = text.decode(errors="replace")
+            case _:
+                pass
     return found
 
 
 def _moment(message: bytes) -> int:
     """Return a time in microseconds: 1 its seconds, 2 nanoseconds."""
     parts = _fields(message)
-    return _signed(parts, 1) * 1_000_000 + _signed(parts, 2) // 1000
+    return _whole(parts, 1) * 1_000_000 + _whole(parts, 2) // 1000
 
 
 def _last(parts: Fields, number: int) -> bytes:
@@ -124,7 +126,7 @@ def _last(parts: Fields, number: int) -> bytes:
     return value if isinstance(value, bytes) else b""
 
 
-def _signed(parts: Fields, number: int) -> int:
+def _whole(parts: Fields, number: int) -> int:
     """Return a whole number of 64 bits with a sign; 0 where it is not there."""
     value = parts.get(number, [0])[-1]
     whole = 0 if isinstance(value, bytes) else int(value)

@@ -143,8 +143,9 @@ def test_a_project_is_listed(gpureport: Program) -> None:
     ]
 
 
-def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "neptune", None)
+def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['neptune'] = None")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     error = refused(STORE)
     assert (error.code, "gpureport[neptune]" in error.hint) == ("not_installed", True)
 
