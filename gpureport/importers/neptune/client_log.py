@@ -8,6 +8,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -49,7 +50,7 @@ def find_local_runs(source: Path) -> list[StoredRun]:
     """Return the runs whose logs lie in a folder or below; other things the client keeps, such as models, are none."""
     root = source if source.is_dir() else source.parent
     walked = walk_folder(root) if source.is_dir() else [(root, [], os.listdir(root))]
-    by_id: dict[str, list[_Folder]] = defaultdict(list)
+    by_id: dict[str, list[_Process]] = defaultdict(list)
     for folder in sorted(place for place, _, names in walked if any(map(_LOG.fullmatch, names))):
         found = _describe(folder, root)
         if found.kind == "run":
@@ -57,19 +58,39 @@ def find_local_runs(source: Path) -> list[StoredRun]:
     return [_make_run(run_id, found) for run_id, found in by_id.items()]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Folder:
-    """A folder that one process wrote: what it holds, of which run, how it was recorded, and when it was made."""
+@dataclass(slots=True, kw_only=True)
+class _Process:
+    """What one process recorded in a folder of its own: what its operations come to, in the order they were given.
 
-    path: Path
+    Attributes:
+        kind, id, mode: of what it is a part, and whether it was uploaded at once.
+        made: when that was made; None where nothing says so.
+        points: time, value and step.
+        last: time of the last operation.
+        newest: number of the last operation.
+        torn: number of a last line that is cut.
+        copies: lines that were written twice.
+    """
+
+    folder: Path
     root: Path
     kind: str
     id: str
     mode: str
-    created: int | None
+    made: int | None
+    scalars: dict[str, Scalar] = field(default_factory=dict)
+    moments: dict[str, int] = field(default_factory=dict)
+    points: dict[str, list[tuple[int, float, int]]] = field(default_factory=dict)
+    highest: dict[str, float] = field(default_factory=dict)
+    tags: set[str] = field(default_factory=set)
+    last: int | None = None
+    newest: int = 0
+    bytes: int = 0
+    torn: int | None = None
+    copies: int = 0
 
 
-def _describe(folder: Path, root: Path) -> _Folder:
+def _describe(folder: Path, root: Path) -> _Process:
     """Return what the client wrote of a folder when it made it, else what its name says."""
     try:
         about = parse_json(read_regular_file(folder / "metadata.json", root=root))
@@ -78,127 +99,113 @@ def _describe(folder: Path, root: Path) -> _Folder:
     said = {name: value for name, value in about.items() if isinstance(value, str)} if isinstance(about, dict) else {}
     # older clients made a folder for each process below that of the run, and no description when there were only runs
     named = (folder.parent if folder.name.startswith("exec-") else folder).name.split("__")
-    try:
-        made = datetime.fromisoformat(said.get("createdAt", ""))
-        created = None if made.tzinfo is None else max((made - EPOCH) // timedelta(microseconds=1), FIRST_MICROSECOND)
-    except ValueError:
-        created = None
-    return _Folder(
-        path=folder,
+    made = None
+    with suppress(ValueError):
+        stamp = datetime.fromisoformat(said.get("createdAt", ""))
+        made = None if stamp.tzinfo is None else max((stamp - EPOCH) // timedelta(microseconds=1), FIRST_MICROSECOND)
+    return _Process(
+        folder=folder,
         root=root,
         kind=said.get("containerType", "").lower() or (named[0] if len(named) > 1 else "run"),
         id=said.get("containerId") or named[min(1, len(named) - 1)],
         mode=said.get("mode") or ("async" if "async" in folder.parts else "offline"),
-        created=created,
+        made=made,
     )
 
 
-def _make_run(run_id: str, folders: list[_Folder]) -> StoredRun:
+def _make_run(run_id: str, processes: list[_Process]) -> StoredRun:
     try:
-        logs = [_read_logs(folder) for folder in folders]
+        contents = [_read(process) for process in processes]
     except SourceError as error:
         return StoredRun(key=f"local {run_id}", id=run_id, fault=error)
-    made = [log.first if each.created is None else each.created for each, log in zip(folders, logs, strict=True)]
-    contents = [_make_content(folder, log) for folder, log in zip(folders, logs, strict=True)]
-    run = merge_contents(contents, f"local {run_id}", run_id)
-    return replace(run, kept=folders[0].mode, made=min((each for each in made if each is not None), default=None))
+    made = min((each.made for each in processes if each.made is not None), default=None)
+    return replace(merge_contents(contents, f"local {run_id}", run_id), kept=processes[0].mode, made=made)
 
 
-@dataclass(slots=True)
-class _Log:
-    """What the operations of a process come to, in the order they were given.
-
-    `points` are time, value and step; `highest` the stated maximum of a series; `first` and `last` the times of
-    operations; `newest` the number of the last one; `torn` the number of a last line that is cut.
-    """
-
-    scalars: dict[str, Scalar] = field(default_factory=dict)
-    moments: dict[str, int] = field(default_factory=dict)
-    points: dict[str, list[tuple[int, float, int]]] = field(default_factory=dict)
-    highest: dict[str, float] = field(default_factory=dict)
-    tags: set[str] = field(default_factory=set)
-    first: int | None = None
-    last: int | None = None
-    newest: int = 0
-    bytes: int = 0
-    torn: int | None = None
-    copies: int = 0
-    oldest_file: int = 0
-
-
-def _read_logs(folder: _Folder) -> _Log:
-    """Apply the operations of all logs of a folder.
+def _read(process: _Process) -> Content:
+    """Apply the operations of all logs of a process.
 
     Raises:
         SourceError: when one cannot be read, or a line before the last is no operation.
     """
-    log = _Log()
     # a forked process writes what was buffered a second time
     recent: dict[bytes, None] = {}
-    numbered = sorted((int(match[1]), path) for path in folder.path.iterdir() if (match := _LOG.fullmatch(path.name)))
-    log.oldest_file = numbered[0][0]
+    found = [(int(match[1]), path) for path in process.folder.iterdir() if (match := _LOG.fullmatch(path.name))]
+    numbered = sorted(found)
     for _, path in numbered:
         try:
-            data = read_regular_file(path, root=folder.root, most=MOST_RECORD_BYTES)
+            data = read_regular_file(path, root=process.root, most=MOST_RECORD_BYTES)
         except OSError as error:
             hint = error.hint if isinstance(error, UnsafeFileError) else "check its permissions"
             raise SourceError(str(path), error.strerror or "cannot be read", hint, code="cannot_read") from error
-        log.bytes += len(data)
+        process.bytes += len(data)
         lines = data.rstrip(b"\r\n\0 ").split(b"\n")
         for number, line in enumerate(lines, 1):
             if line in recent:
-                log.copies += 1
+                process.copies += 1
             elif line.strip():
                 if len(recent) >= _REMEMBERED:
                     del recent[next(iter(recent))]
                 recent[line] = None
                 try:
-                    _read_line(log, line)
+                    _read_line(process, line)
                 except _NOT_AN_OPERATION as error:
                     # a killed process leaves half a line, and only at the end
                     if number < len(lines):
                         what = f"line {number} is no operation of Neptune's client"
                         raise SourceError(str(path), what, "copy the folder again", code="damaged_run") from error
-                    log.torn = number
-    return log
+                    process.torn = number
+    torn = process.torn
+    return Content(
+        series={path: make_series(points) for path, points in process.points.items() if points},
+        scalars=process.scalars,
+        moments=process.moments,
+        tags=tuple(sorted(process.tags)),
+        highest=process.highest,
+        last=process.last,
+        rejected=(Rejected(reason=CUT_LAST_LINE, rows=1, first_line=torn),) if torn else (),
+        notes=tuple(_notes(process, numbered[0][0])),
+        state=f"{process.newest} {process.bytes}",
+        size=process.bytes,
+    )
 
 
-def _read_line(log: _Log, line: bytes) -> None:
+def _read_line(process: _Process, line: bytes) -> None:
     entry = parse_json(line)
     operation = entry["obj"]
-    _apply(log, operation["type"], "/".join(operation.get("path", ())), operation)
+    _apply(process, operation["type"], "/".join(operation.get("path", ())), operation)
     version, at = int(entry["version"]), entry.get("at")
     if not 0 <= version < _MOST_COUNT:
         raise ValueError("a version is no count")
-    log.newest = max(log.newest, version)
+    process.newest = max(process.newest, version)
     if isinstance(at, int | float) and _is_dated(at):
         moment = round(at * _SECOND)
-        log.first = moment if log.first is None else log.first
-        log.last = max(log.last or 0, moment)
+        process.made = moment if process.made is None else process.made
+        process.last = max(process.last or 0, moment)
 
 
-def _apply(log: _Log, kind: str, path: str, operation: Mapping[str, Any]) -> None:
+def _apply(process: _Process, kind: str, path: str, operation: Mapping[str, Any]) -> None:
     if kind == "LogFloats":
         points = [_point(each) for each in operation["values"]]
-        log.points.setdefault(path, []).extend(points)
+        process.points.setdefault(path, []).extend(points)
     elif kind in {"AssignFloat", "AssignInt", "AssignBool", "AssignString"}:
         if not isinstance(operation["value"], str | int | float):
             raise TypeError("a value is neither a text nor a number")
-        log.scalars[path] = operation["value"]
+        process.scalars[path] = operation["value"]
     elif kind == "AssignDatetime" and _is_dated(operation["value"] / 1000):
-        log.moments[path] = int(operation["value"]) * 1000
+        process.moments[path] = int(operation["value"]) * 1000
     elif kind == "ConfigFloatSeries" and operation.get("max") is not None:
-        log.highest[path] = float(operation["max"])
+        process.highest[path] = float(operation["max"])
     elif kind == "ClearFloatLog":
-        log.points.pop(path, None)
+        process.points.pop(path, None)
     elif kind == "DeleteAttribute":
-        held: tuple[dict[str, Any], ...] = (log.points, log.scalars, log.moments, log.highest)
+        held: tuple[dict[str, Any], ...] = (process.points, process.scalars, process.moments, process.highest)
         for each in held:
             each.pop(path, None)
     elif path == "sys/tags" and kind == "AddStrings":
-        log.tags |= set(map(str, operation["values"]))
+        process.tags |= set(map(str, operation["values"]))
     elif path == "sys/tags" and kind == "RemoveStrings":
-        log.tags -= set(map(str, operation["values"]))
+        process.tags -= set(map(str, operation["values"]))
 
 
 def _is_dated(seconds: float) -> bool:
@@ -218,33 +225,17 @@ def _point(logged: Mapping[str, Any]) -> tuple[int, float, int]:
     return round(time * _SECOND), value, STEP_NOT_RECORDED if step is None else round(step * STEP_UNITS)
 
 
-def _make_content(folder: _Folder, log: _Log) -> Content:
-    torn = log.torn
-    return Content(
-        series={path: make_series(points) for path, points in log.points.items() if points},
-        scalars=log.scalars,
-        moments=log.moments,
-        tags=tuple(sorted(log.tags)),
-        highest=log.highest,
-        last=log.last,
-        rejected=(Rejected(reason=CUT_LAST_LINE, rows=1, first_line=torn),) if torn else (),
-        notes=tuple(_notes(folder, log)),
-        state=f"{log.newest} {log.bytes}",
-        size=log.bytes,
-    )
-
-
-def _notes(folder: _Folder, log: _Log) -> Iterator[str]:
-    if log.oldest_file > 1:
-        yield f"the log begins with operation {log.oldest_file}: what was before it was uploaded and deleted"
-    if log.copies:
-        yield f"{log.copies} operations that forked processes wrote again count once"
-    if log.torn:
+def _notes(process: _Process, oldest: int) -> Iterator[str]:
+    if oldest > 1:
+        yield f"the log begins with operation {oldest}: what was before it was uploaded and deleted"
+    if process.copies:
+        yield f"{process.copies} operations that forked processes wrote again count once"
+    if process.torn:
         yield "the last line of the log is cut, its operation is lost"
     try:
-        put = int(read_regular_file(folder.path / "last_put_version", root=folder.root).decode().strip() or "0")
+        put = int(read_regular_file(process.folder / "last_put_version", root=process.root).decode().strip() or "0")
     except (OSError, ValueError):
         return
-    if put > log.newest:
-        lost = f"{put - log.newest} operations were lost"
-        yield f"{lost} when the process was killed: {put} were given, {log.newest} are in the log"
+    if put > process.newest:
+        lost = f"{put - process.newest} operations were lost"
+        yield f"{lost} when the process was killed: {put} were given, {process.newest} are in the log"

@@ -18,13 +18,11 @@ from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
 from gpureport.regular_files import UnsafeFileError, check_regular_file, walk_folder
 
 _NAME = "run_operations.sqlite3"
-_VERSIONS = {"v3", "v4", "v5"}
 _HINT = "copy the folder again while nothing writes to it, with the file that ends in -wal"
 _QUERY = "select operation_type, operation from run_operations order by sequence_id"
-_SNAPSHOT, _CREATE = 0, 1
+_DOUBLE = struct.Struct("<d")
 
-Field = int | float | bytes
-Fields = dict[int, list[Field]]
+Fields = dict[int, list[int | bytes]]
 
 
 def is_scale_database(path: Path) -> bool:
@@ -62,18 +60,15 @@ def _read(connection: sqlite3.Connection, path: Path) -> StoredRun:
     scalars: dict[str, Scalar] = {}
     points: dict[str, list[tuple[int, float, int]]] = defaultdict(list)
     count, experiment, created, last = 0, "", None, None
+    # an operation of kind 1 makes the run, one of kind 0 is a snapshot of values
     for count, (kind, message) in enumerate(connection.execute(_QUERY), 1):  # noqa: B007 - how many there are
-        if not isinstance(message, bytes):
-            raise TypeError("an operation is no message")
         parts = _fields(message)
-        if kind == _CREATE:
+        if kind == 1:
             created = _moment(_last(parts, 3))
             experiment = _last(parts, 5).decode(errors="replace")
-        elif kind == _SNAPSHOT:
-            moment, step = _moment(_last(parts, 2)), STEP_NOT_RECORDED
-            if 1 in parts:
-                whole = _fields(_last(parts, 1))
-                step = _whole(whole, 1) * STEP_UNITS + _whole(whole, 2)
+        elif kind == 0:
+            moment, whole = _moment(_last(parts, 2)), _fields(_last(parts, 1))
+            step = _whole(whole, 1) * STEP_UNITS + _whole(whole, 2) if 1 in parts else STEP_NOT_RECORDED
             if not FIRST_MICROSECOND <= moment < LAST_MICROSECOND or not STEP_NOT_RECORDED <= step < -STEP_NOT_RECORDED:
                 raise ValueError("an operation has a time that is no date, or a step that is no count")
             last = max(last or 0, moment)
@@ -87,7 +82,7 @@ def _read(connection: sqlite3.Connection, path: Path) -> StoredRun:
         scalars=scalars,
         project=project,
         last=last,
-        notes=() if version in _VERSIONS else (f"the database is of version {version}, newer than is known",),
+        notes=() if version in {"v3", "v4", "v5"} else (f"the database is of version {version}, newer than is known",),
         state=f"{count}",
         size=path.stat().st_size,
     )
@@ -101,17 +96,14 @@ def _entries(parts: Fields, number: int) -> dict[str, Scalar]:
     for each in parts.get(number, ()):
         entry = _fields(each if isinstance(each, bytes) else b"")
         path, value = _last(entry, 1).decode(errors="replace"), _fields(_last(entry, 2))
-        match value:
-            case {1: [*_, float(double)]}:
-                found[path] = double
-            case {3: _}:
-                found[path] = _whole(value, 3)
-            case {5: [*_, flag]}:
-                found[path] = bool(flag)
-            case {6: [*_, bytes(text)]}:
-                found[path] = text.decode(errors="replace")
-            case _:
-                pass
+        if len(double := _last(value, 1)) == _DOUBLE.size:
+            found[path] = _DOUBLE.unpack(double)[0]
+        elif value.get(3):
+            found[path] = _whole(value, 3)
+        elif flags := value.get(5):
+            found[path] = bool(flags[-1])
+        elif value.get(6):
+            found[path] = _last(value, 6).decode(errors="replace")
     return found
 
 
@@ -129,36 +121,23 @@ def _last(parts: Fields, number: int) -> bytes:
 def _whole(parts: Fields, number: int) -> int:
     """Return a whole number of 64 bits with a sign; 0 where it is not there."""
     value = parts.get(number, [0])[-1]
-    whole = 0 if isinstance(value, bytes) else int(value)
+    whole = 0 if isinstance(value, bytes) else value
     return whole - (1 << 64) if whole >= 1 << 63 else whole
 
 
 def _fields(data: bytes) -> Fields:
-    """Return the values of each field of a protobuf message, by its number.
-
-    Raises:
-        ValueError: when the data is no message.
-    """
+    """Return the values of each field of a protobuf message, by its number; ValueError when the data is no message."""
     found: Fields = defaultdict(list)
     at = 0
     while at < len(data):
         tag, at = _number(data, at)
-        value: Field
-        match tag & 7:
-            case 0:
-                value, at = _number(data, at)
-            case 1 | 5 as kind:
-                form = "<d" if kind == 1 else "<f"
-                size = struct.calcsize(form)
-                value, at = struct.unpack(form, data[at : at + size].ljust(size, b"?"))[0], at + size
-            case 2:
-                length, at = _number(data, at)
-                value, at = data[at : at + length], at + length
-            case kind:
-                raise ValueError(f"a field is of kind {kind}")
-        if at > len(data):
-            raise ValueError("a field is cut")
-        found[tag >> 3].append(value)
+        kind, size = tag & 7, {1: 8, 5: 4}.get(tag & 7, 0)
+        if not size:
+            size, at = _number(data, at)
+        found[tag >> 3].append(data[at : at + size] if kind else size)
+        at += size if kind else 0
+        if kind not in {0, 1, 2, 5} or at > len(data):
+            raise ValueError("a field is cut, or of no kind that is known")
     return found
 
 
