@@ -6,7 +6,6 @@ Files are known by their columns, and which run a row is of by its cells: before
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,6 +20,7 @@ from gpureport.data_quality import Rejected
 from gpureport.errors import SourceError
 from gpureport.importers.neptune.hardware import STEP_NOT_RECORDED, Series
 from gpureport.importers.neptune.stored import Content, Scalar, StoredRun
+from gpureport.importers.note_text import list_first
 from gpureport.importers.protocol.reject_reasons import NO_TIME
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
 from gpureport.redaction import redact_start
@@ -37,6 +37,8 @@ _REGISTRY = {"models", "model_versions"}
 """Folders of the model registry, which holds no runs."""
 _DAMAGE = (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError, ValueError)
 """What reading a damaged file raises: names of columns need not be text, nor times have a date."""
+_AGAIN = "export the run again, or leave the file out"
+_MAGIC = b"PAR1"
 _MICROSECONDS = {"s": 1_000_000, "ms": 1000, "us": 1}
 _SHOWN, _NAMED = 120, 5
 """Letters of why a file cannot be read, and runs, that a message shows at most."""
@@ -67,13 +69,11 @@ def is_export_file(path: Path) -> bool:
     if not path.name.endswith((".parquet", ".parquet.tmp")):
         return False
     try:
+        with path.open("rb") as file:
+            if file.read(len(_MAGIC)) not in {_MAGIC, b""}:
+                return False
         return set(parquet.read_schema(path).names) >= set(_KINDS[:3])
     except _DAMAGE:
-        pass
-    try:
-        with path.open("rb") as file:
-            return _PART.fullmatch(path.name) is not None and file.read(4) in {b"PAR1", b""}
-    except OSError:
         return _PART.fullmatch(path.name) is not None
 
 
@@ -83,9 +83,13 @@ def find_exported_runs(source: Path) -> list[StoredRun]:
     rows: dict[Key, _Rows] = defaultdict(_Rows)
     broken = []
     for part in _list_parts(source):
-        if (unsafe := _find_unsafe(part.path, source)) is not None:
-            broken.append(_broken(Path(part.run).name or part.path.name, unsafe))
-        elif is_export_file(part.path):
+        try:
+            check_regular_file(part.path, root=source if source.is_dir() else source.parent)
+        except UnsafeFileError as error:
+            fault = SourceError(str(part.path), str(error.strerror), error.hint, code="not_a_regular_file")
+            broken.append(_broken(Path(part.run).name or part.path.name, fault))
+            continue
+        if is_export_file(part.path):
             named[part.run or str(part.path)].append(part)
     for stem, parts in named.items():
         faults = list(_missing_parts(parts))
@@ -122,17 +126,6 @@ def _list_parts(source: Path) -> list[_Part]:
     return sorted(parts, key=lambda part: (part.run, part.number or 0, str(part.path)))
 
 
-def _find_unsafe(path: Path, source: Path) -> SourceError | None:
-    """Return why a file of an export is not opened: it is none, or a link out of the export; None if it can be."""
-    # opening it says what else is wrong
-    with suppress(OSError):
-        try:
-            check_regular_file(path, root=source if source.is_dir() else path.parent)
-        except UnsafeFileError as error:
-            return SourceError(str(path), str(error.strerror), error.hint, code="not_a_regular_file")
-    return None
-
-
 def _missing_parts(parts: Sequence[_Part]) -> Iterator[SourceError]:
     """Yield what is missing of a run: the exporter names parts when a run is done, the first part last."""
     numbered = [part for part in parts if part.number is not None]
@@ -156,8 +149,8 @@ def _refuse_copies(rows: Mapping[Key, _Rows]) -> None:
         copies[folders].append(key)
     for folders, keys in copies.items():
         if len(folders) > 1:
-            names = [run for _, run in keys[:_NAMED]] + ([f"{len(keys) - _NAMED} more"] if len(keys) > _NAMED else [])
-            what = f"it holds runs that are in {', '.join(folders[:-1])} as well: {', '.join(names)}"
+            names = list_first([run for _, run in keys], _NAMED)
+            what = f"it holds runs that are in {', '.join(folders[:-1])} as well: {names}"
             fault = SourceError(folders[-1], what, "give one of the folders", code="run_in_two_folders")
             for key in keys:
                 rows[key].faults.append(fault)
@@ -199,9 +192,6 @@ def _open(path: Path) -> parquet.ParquetFile:
             what, hint = f"its column {name} is of type {schema.field(name).type}", _AGAIN
             raise SourceError(str(path), what, hint, code="wrong_column_type")
     return file
-
-
-_AGAIN = "export the run again, or leave the file out"
 
 
 def _lack_error(path: Path, name: str) -> SourceError:

@@ -1,6 +1,6 @@
 """Neptune as a tracker: its stores, and which of their runs are meant."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -68,7 +68,7 @@ class Neptune:
         wanted = _select_runs(held, source, selection, chosen, named=named)
         groups = [[each] for each in wanted] if selection.group is None else [wanted]
         return SelectedRuns(
-            runs=tuple(_Run(store, group, selection, chosen) for group in groups),
+            runs=tuple(_make_run(store, group, selection, chosen) for group in groups),
             skipped=() if named or selection.runs else tuple(_list_skipped(held, wanted, selection, chosen)),
             grouped=() if selection.group is None else tuple(each.id for each in wanted),
         )
@@ -89,44 +89,35 @@ def _list_files(source: Path) -> Iterator[Path]:
         yield from (path for path in (place / name for name in sorted(names)) if path.is_file())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
     """A run that is meant, or several local recordings that are one."""
 
-    store: str
-    held: Sequence[StoredRun]
-    selection: Selection
-    chosen: NameMap
+    key: str
+    locator: str
+    fault: SourceError | None
+    read: Callable[[ReadOptions], Tracked]
 
-    @property
-    def key(self) -> str:
-        """What identifies it: its own keys, and what selects rows of it."""
-        keys = " ".join(sorted(each.key for each in self.held))
-        return "\n".join(filter(None, [self.selection.group, keys, self.selection.stage, str(self.chosen)]))
 
-    @property
-    def locator(self) -> str:
-        """How a person can name it."""
-        store = self.store if self.store.startswith(_PREFIX) else f"{_PREFIX}{self.store}"
-        return f"{store}#{self.selection.group or self.held[0].id}"
+def _make_run(store: str, held: Sequence[StoredRun], selection: Selection, chosen: NameMap) -> _Run:
+    group = selection.group
+    keys = " ".join(sorted(each.key for each in held))
+    locator = f"{_PREFIX}{store.removeprefix(_PREFIX)}#{group or held[0].id}"
 
-    @property
-    def fault(self) -> SourceError | None:
-        """Why it cannot be read; nothing where it was asked for, since its fault is an error then."""
-        return None if self.selection.group is not None or self.selection.runs else self.held[0].fault
-
-    def read(self, options: ReadOptions) -> Tracked:
-        """Read it.
-
-        Raises:
-            SourceError: when it cannot be read, or holds no hardware series.
-        """
-        for each in self.held:
+    def read(options: ReadOptions) -> Tracked:
+        for each in held:
             if each.fault is not None:
                 raise each.fault
-        contents = [content for each in self.held for content in each.read()]
-        name = self.selection.group or self.held[0].name
-        return record_run(contents, name, self.locator, self.selection, self.chosen, options)
+        contents = [content for each in held for content in each.read()]
+        return record_run(contents, group or held[0].name, locator, selection, chosen, options)
+
+    return _Run(
+        key="\n".join(filter(None, [group, keys, selection.stage, str(chosen)])),
+        locator=locator,
+        # the fault of a run that was asked for is an error, raised where it is read
+        fault=None if group is not None or selection.runs else held[0].fault,
+        read=read,
+    )
 
 
 def _list_run(held: StoredRun, chosen: NameMap) -> ListedRun:
