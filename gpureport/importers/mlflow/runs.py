@@ -20,16 +20,13 @@ from gpureport.importers.mlflow.series import (
     read_devices,
 )
 from gpureport.importers.mlflow.stores import HARDWARE_PREFIXES, Points, RunInfo
+from gpureport.importers.neptune import hardware
+from gpureport.importers.neptune.names import NameMap, find_namespaces
 from gpureport.importers.note_text import list_first
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TORN, TWICE_AT_ONCE
 from gpureport.importers.protocol.tracker import Attachment, Selection, Tracked
 from gpureport.importers.trackers.device_tables import add_timing, read_clocks, usual_interval
-from gpureport.importers.trackers.neptune_hardware import device_rows
-from gpureport.importers.trackers.neptune_hardware.name_map import NameMap
-from gpureport.importers.trackers.neptune_hardware.namespaces import find_namespaces
-from gpureport.importers.trackers.neptune_hardware.point_series import Series
-from gpureport.importers.trackers.neptune_hardware.process_samples import sample_process
 from gpureport.importers.trackers.training_metrics import (
     TrainingMetric,
     build_training_table,
@@ -176,16 +173,16 @@ def _add_neptune(
     if not spaces:
         return
     found.moved = frozenset(path for space in spaces for path in space.leaves)
-    series = {key: Series(points[key].times * 1000, points[key].values, points[key].steps) for key in found.moved}
-    samples = [sample_process(space, series, params.get(f"{space.path}/hostname", "")) for space in spaces]
-    every = device_rows.arrange_by_device(rows for sample in samples for rows in sample.blocks)
-    kept, left_out = device_rows.select_gpus(every, gpus)
+    series = {key: hardware.Series(points[key].times * 1000, points[key].values, points[key].steps) for key in found.moved}
+    samples = [hardware.sample_process(space, series, params.get(f"{space.path}/hostname", "")) for space in spaces]
+    every = hardware.arrange_by_device(rows for sample in samples for rows in sample.blocks)
+    kept, left_out = hardware.select_gpus(every, gpus)
     for key in kept.blocks:
         if (device := kept.id(key)) not in found.tables:
             node = key[0] if kept.several and key[0] else None
             found.devices.append(Device(id=device, index=key[1], node=node))
-    found.tables = device_rows.build_tables(kept) | found.tables
-    found.stages = device_rows.list_stages(kept)
+    found.tables = hardware.build_tables(kept) | found.tables
+    found.stages = hardware.list_stages(kept)
     found.zeros = sum(int(rows.imputed.sum()) for blocks in kept.blocks.values() for rows in blocks)
     found.rejected[NOT_SELECTED] += left_out
     found.rejected[TWICE_AT_ONCE] += sum(sample.repeated for sample in samples)
