@@ -124,7 +124,7 @@ def _labels(labels: Mapping[str, Any]) -> importers.Labels:
         work = Work(amount=float(amount), unit=str(unit))
     table = labels.get("table")
     if table is not None:
-        from gpureport.importers.labelling.label_table import LabelTable  # noqa: PLC0415 - most runs have none
+        from gpureport.importers.labels import LabelTable  # noqa: PLC0415 - most runs have none
 
         table = LabelTable(Path(table))
     return importers.Labels(

@@ -6,7 +6,7 @@ Neither is a source: the run's id is that of its logs, and of the zone that plac
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -48,12 +48,16 @@ def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> RunFacts:
     recorded = _read_recordings(inputs, options)
     # what came through a pipe lies in a folder of nobody
     logs = [each.path for each in inputs if not each.beside and Path(each.locator) == each.path]
-    files = {log: list(_find_label_files(log)) for log in logs}
-    if not any(files.values()):
+    if not any(
+        (log.parent / record_folder.LABEL_FILE).is_file()
+        or log.with_suffix(".json").is_file()
+        or log.with_name(f"{log.name}.json").is_file()
+        for log in logs
+    ):
         return recorded
-    from gpureport.importers.labelling.label_file import read_label_files  # noqa: PLC0415 - most logs have none
+    from gpureport.importers.labels import read_label_files  # noqa: PLC0415 - most logs have none
 
-    labels, notes = zip(*(read_label_files(log, found) for log, found in files.items()), strict=True)
+    labels, notes = zip(*(read_label_files(log) for log in logs), strict=True)
     return RunFacts(
         options=recorded.options,
         labels=Labels(
@@ -65,12 +69,6 @@ def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> RunFacts:
         notes=tuple(dict.fromkeys((*recorded.notes, *(note for each in notes for note in each)))),
         unfinished=recorded.unfinished,
     )
-
-
-def _find_label_files(log: Path) -> Iterator[Path]:
-    """Yield the files beside a log that may hold its labels, each before the one that wins over it."""
-    places = (log.parent / record_folder.LABEL_FILE, log.with_suffix(".json"), log.with_name(f"{log.name}.json"))
-    yield from (path for path in dict.fromkeys(places) if path != log and path.is_file())
 
 
 def _agreed(values: Iterable[str | None]) -> str | None:
