@@ -51,19 +51,16 @@ _UTC = {"UTC", "Etc/UTC", "GMT", "Z"}
 """Zones that logs are kept in whatever the clock of their machine shows."""
 
 
-def read_label_files(log: Path) -> tuple[Labels, list[str]]:
-    """Return what the files of labels beside a log say, and what to note of those that are none.
+def read_label_files(log: Path, files: Iterable[Path]) -> tuple[Labels, list[str]]:
+    """Return what files of labels beside a log say, and what to note of those that are none; the later ones win.
 
-    `labels.json` speaks for every log of a folder, and yields to `gpu.json` and `gpu.csv.json`. A file holds an object
-    with name, step, params and tags, each of which may be missing; under the last name, as under the first, any other
-    content is noted.
+    A file holds an object with name, step, params and tags, each of which may be missing. Any other content is noted
+    of a file whose name says that it was meant.
     """
     labels, notes = Labels(), []
-    for path in dict.fromkeys((log.parent / LABEL_FILE, log.with_suffix(".json"), log.with_name(f"{log.name}.json"))):
-        if path == log or not path.is_file():
-            continue
+    for path in filter(Path.is_file, files):
         content: Any = None
-        fault = f"not an object with {', '.join(sorted(_LABELS))}, and nothing else"
+        fault = "not an object with name, step, params and tags, and nothing else"
         try:
             if path.stat().st_size > _MOST_BYTES:
                 fault = "too large"
@@ -249,7 +246,7 @@ class Doubt(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelMatch:
-    """The row of a run and its tags, or why it has none, with the rows that fit equally well where there are several."""
+    """The row of a run and its tags, or why it has none, and the rows that fit equally well where several do."""
 
     row: LabelRow | None = None
     doubt: Doubt | None = None

@@ -121,7 +121,7 @@ def _is_gpu_log(path: Path) -> bool:
     """Return whether a file is a log of GPUs by the beginning of its content."""
     from gpureport.importers.decoding.raw_file import RawFile  # noqa: PLC0415 - loads numpy
     from gpureport.importers.protocol.registry import IMPORTERS  # noqa: PLC0415 - as above
-    from gpureport.importers.reading.sources import read_head  # noqa: PLC0415 - as above
+    from gpureport.importers.sources import read_head  # noqa: PLC0415 - as above
 
     try:
         head = read_head(RawFile(path))

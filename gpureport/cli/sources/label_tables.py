@@ -9,8 +9,8 @@ from gpureport.cli.messages.verbosity import print_details, print_note
 from gpureport.cli.options.label_options import LabelOptions
 
 if TYPE_CHECKING:
-    from gpureport.importers import Labels
     from gpureport.importers.labels import LabelMatch, LabelTable
+    from gpureport.importers.protocol.importer import Labels
 
 _SHOWN = 3
 _ZONES = "give --tz, or print the table with SLURM_TIME_FORMAT=%FT%T%z"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from hashlib import sha256
 from math import isfinite
 from typing import TYPE_CHECKING
@@ -15,15 +16,17 @@ from gpureport.columns import BoolArray
 from gpureport.data_quality import LogGap, Quality, Rejected
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.protocol.reject_reasons import OTHER_JOB, OUTSIDE
+from gpureport.importers.reading import Reading
 from gpureport.importers.timebase import zones
-from gpureport.recording import Recording, Run, Source, Stage
+from gpureport.importers.tracked import TrackedReading
+from gpureport.recording import Recording, Run, Source
 from gpureport.series_table import arrange_series
 from gpureport.training_names import choose_throughput
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.importer import Labels
-    from gpureport.importers.reading.run_reading import Reading
-    from gpureport.importers.reading.tracked_reading import TrackedReading
+    from gpureport.importers.reading import Reading
+    from gpureport.importers.tracked import TrackedReading
 
 _SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)([dhms])")
@@ -52,28 +55,26 @@ class Window:
         Raises:
             SettingsError: when a bound is no time, or the end is not after the start.
         """
-        start = run.started if self.start is None else _parse_moment("--from", self.start, run)
-        end = run.ended + 1 if self.end is None else _parse_moment("--to", self.end, run)
+        start = run.started if self.start is None else _parse_moment("--from", self.start.strip(), run)
+        end = run.ended + 1 if self.end is None else _parse_moment("--to", self.end.strip(), run)
         if self.start and self.end and end <= start:
-            raise SettingsError(
-                "--to", "the end is not after the start", "give a later end or an earlier start", code="empty_window"
-            )
+            hint = "give a later end or an earlier start"
+            raise SettingsError("--to", "the end is not after the start", hint, code="empty_window")
         return start, end
 
 
 def _parse_moment(option: str, text: str, run: Run) -> int:
     """Return a moment in the time base of a run, in microseconds."""
-    seconds = _parse_elapsed(text.strip())
+    seconds = _parse_elapsed(text)
     if seconds is not None and isfinite(seconds * 1e6):
         return run.started + round(seconds * 1e6)
     try:
-        moment = datetime.fromisoformat(text.strip())
+        moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise SettingsError(option, f"{text!r} is no time", _HINT, code="not_a_time") from error
     if moment.tzinfo is not None and run.timezone is None:
-        raise SettingsError(
-            option, f"{text!r} names a zone and the run has none", "leave it out, or give --tz", code="zone_not_known"
-        )
+        what = f"{text!r} names a zone and the run has none"
+        raise SettingsError(option, what, "leave it out, or give --tz", code="zone_not_known")
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC if run.timezone is None else zones.load_zone(run.timezone))
     return round(moment.timestamp() * 1e6)
@@ -83,8 +84,7 @@ def _parse_elapsed(text: str) -> float | None:
     """Return a time since the start in seconds, None when a text is none."""
     if _ELAPSED.fullmatch(text):
         return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
-    clock = _CLOCK.fullmatch(text)
-    if clock:
+    if clock := _CLOCK.fullmatch(text):
         hours, minutes, seconds = clock.groups()
         return int(hours or 0) * 3_600 + int(minutes) * 60 + float(seconds)
     try:
@@ -102,36 +102,33 @@ def cut_recording(recording: Recording, window: Window) -> Recording:
         SettingsError: when a bound is no time.
         SourceError: when no row of a GPU is in it.
     """
-    run = recording.run
+    run, training = recording.run, recording.training
     start, end = window.bounds(run)
     inside = _is_inside(recording.series, start, end)
     series = recording.series.filter(columns.to_arrow(inside, pa.bool_()))
     times = columns.integers(series.column("timestamp"))
     if not len(times):
-        raise SourceError(
-            run.name,
-            "nothing was recorded between --from and --to",
-            "choose another part of the run",
-            code="nothing_in_window",
-        )
+        what, hint = "nothing was recorded between --from and --to", "choose another part of the run"
+        raise SourceError(run.name, what, hint, code="nothing_in_window")
+    counts_work = choose_throughput(map(str, training.column("name").unique().to_pylist()), None) is not None
+    outside = Rejected(reason=OUTSIDE if window.job is None else OTHER_JOB, rows=int((~inside).sum()), first_line=None)
     return Recording(
         run=replace(
             run,
             name=run.name if window.job is None else f"{run.name} #{window.job}",
-            work=None if _counts_work(recording.training) else run.work,
+            work=None if counts_work else run.work,
             started=int(times.min()),
             ended=int(times.max()),
-            stages=tuple(_clip_stages(run, start, end)),
-            quality=_cut_account(run, (start, end), int((~inside).sum()), OUTSIDE if window.job is None else OTHER_JOB),
+            stages=tuple(
+                replace(stage, start=max(stage.start, start), end=min(stage.end, end))
+                for stage in run.stages
+                if stage.start < end and stage.end >= start
+            ),
+            quality=_cut_account(run, start, end, outside),
         ),
         series=arrange_series([series]),
-        training=recording.training.filter(columns.to_arrow(_is_inside(recording.training, start, end), pa.bool_())),
+        training=training.filter(columns.to_arrow(_is_inside(training, start, end), pa.bool_())),
     )
-
-
-def _counts_work(training: "pa.Table") -> bool:
-    names = (str(name) for name in training.column("name").unique().to_pylist())
-    return choose_throughput(names, None) is not None
 
 
 def _is_inside(table: "pa.Table", start: int, end: int) -> BoolArray:
@@ -140,15 +137,9 @@ def _is_inside(table: "pa.Table", start: int, end: int) -> BoolArray:
     return inside
 
 
-def _clip_stages(run: Run, start: int, end: int) -> Iterator[Stage]:
-    for stage in run.stages:
-        if stage.start < end and stage.end >= start:
-            yield replace(stage, start=max(stage.start, start), end=min(stage.end, end))
-
-
-def _cut_account(run: Run, span: tuple[int, int], rows: int, reason: str) -> Quality:
+def _cut_account(run: Run, start: int, end: int, outside: Rejected) -> Quality:
     """Return the account of a part: rows outside are counted, gaps and events outside are dropped."""
-    quality, (start, end) = run.quality, span
+    quality = run.quality
     gaps = tuple(
         LogGap(device=gap.device, start=max(gap.start, start), end=min(gap.end, end))
         for gap in quality.gaps
@@ -158,8 +149,8 @@ def _cut_account(run: Run, span: tuple[int, int], rows: int, reason: str) -> Qua
     missing = sum(gap.end - gap.start for gap in gaps)
     return replace(
         quality,
-        rows_kept=quality.rows_kept - rows,
-        rejected=(*quality.rejected, Rejected(reason=reason, rows=rows, first_line=None)) if rows else quality.rejected,
+        rows_kept=quality.rows_kept - outside.rows,
+        rejected=(*quality.rejected, outside) if outside.rows else quality.rejected,
         gaps=gaps,
         clock_steps=tuple(step for step in quality.clock_steps if start <= step.at < end),
         log_events=tuple(event for event in quality.log_events if event.at is None or start <= event.at < end),
@@ -180,21 +171,20 @@ class CutReading:
             window: the part.
             whole: all of the run, where it was read already.
         """
-        self._reading = reading
-        self._window = window
-        self._whole = whole
-        self._cut: Recording | None = None
+        self._reading, self._window, self._whole = reading, window, whole
         self.labels: Labels = reading.labels
         self.file_labels: Labels = reading.file_labels
 
+    @cached_property
+    def _part(self) -> Recording:
+        whole = self._whole or self._reading.recording()
+        cut = cut_recording(replace(whole, run=replace(whole.run, id=self.run_id)), self._window)
+        run = replace(cut.run, work=self.labels.find_work(cut.run.quality) or cut.run.work)
+        return replace(cut, run=self.labels.look_up(run))
+
     def recording(self) -> Recording:
         """Read the part into memory."""
-        if self._cut is None:
-            whole = self._whole or self._reading.recording()
-            cut = cut_recording(replace(whole, run=replace(whole.run, id=self.run_id)), self._window)
-            run = replace(cut.run, work=self.labels.find_work(cut.run.quality) or cut.run.work)
-            self._cut = replace(cut, run=self.labels.look_up(run))
-        return self._cut
+        return self._part
 
     @property
     def locator(self) -> str:
@@ -229,19 +219,17 @@ class CutReading:
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield a table of each device."""
-        recording = self.recording()
-        for device in recording.run.devices:
-            table = recording.rows_of(device.id)
-            if len(table):
+        for device in self._part.run.devices:
+            if len(table := self._part.rows_of(device.id)):
                 yield table
 
     def run(self) -> Run:
         """Return what is known about the part."""
-        return self.recording().run
+        return self._part.run
 
     def training(self) -> "pa.Table":
         """Return its training metrics."""
-        return self.recording().training
+        return self._part.training
 
     def columns(self) -> tuple[tuple[str, str], ...]:
         """Return headings of its tables, and the metric or attribute that each became."""
