@@ -44,7 +44,7 @@ def parse_folder(target: str) -> Place:
 
 def _refuse_run(target: str) -> None:
     if "#" in target:
-        from gpureport.importers import names_run  # noqa: PLC0415 - loads numpy and pyarrow
+        from gpureport.importers.sources import names_run  # noqa: PLC0415 - loads numpy and pyarrow
 
         if names_run(target):
             raise _build_neptune_error(target)

@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport.columns import BoolArray, FloatArray, IntArray, floats
+from gpureport.importers.columns import extra_name
 from gpureport.importers.mlflow.stores import Points
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TWICE_AT_ONCE
 from gpureport.importers.trackers.device_tables import build_device_table
-from gpureport.importers.values.cells import extra_name
 from gpureport.recording import HOST, Device, Stage
 
 PREFIX = "system/"

@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
+from gpureport.importers.clock import fold_sizes, load_zone, to_utc
 from gpureport.importers.neptune.hardware import Series
 from gpureport.importers.neptune.stored import Content
-from gpureport.importers.timebase import zones
 
 _HOUR = 3_600_000_000
 _QUARTER = _HOUR // 4
@@ -43,7 +43,7 @@ def correct_local_times(
         processes: paths of the hardware series of each process.
         tz: zone of the machine that exported.
     """
-    zone, made = zones.load_zone(tz) if tz else None, content.moments.get("sys/creation_time")
+    zone, made = load_zone(tz) if tz else None, content.moments.get("sys/creation_time")
     # the series of each process with the most points has its ticks
     longest = [max((content.series[path] for path in paths), key=lambda each: len(each.times)) for paths in processes]
     ticks = [_find_ticks(_by_step(series).times, zone, made) for series in longest if len(series.times)]
@@ -82,11 +82,11 @@ def _find_ticks(walls: IntArray, zone: ZoneInfo | None, made: int | None) -> _Ti
     back = np.flatnonzero((np.abs(steps + _HOUR - pace) <= _LAG * max(pace, 1)) & (steps < 0)) + 1
     if zone is None:
         return _Ticks(walls, walls + _HOUR * np.searchsorted(back, np.arange(len(walls)), side="right"), back)
-    twice = zones.fold_size(walls, zone) > 0
-    right = zones.to_utc(walls, zone, twice & _after(back, len(walls)))
+    twice = fold_sizes(walls, zone) > 0
+    right = to_utc(walls, zone, second=twice & _after(back, len(walls)))
     if made is not None and len(back) == 0 and twice[0] and abs(right[0] + _HOUR - made) < abs(right[0] - made):
         # it began in the second of two equal hours
-        right = zones.to_utc(walls, zone, np.logical_and.accumulate(twice))
+        right = to_utc(walls, zone, second=np.logical_and.accumulate(twice))
     return _Ticks(walls, right, back)
 
 
@@ -106,7 +106,7 @@ def _correct(times: IntArray, ticks: Sequence[_Ticks], zone: ZoneInfo | None) ->
     later = np.searchsorted(known, times, side="right") - 1
     rows = np.where(again, later, np.minimum(np.searchsorted(known, times), len(known) - 1))
     if zone is not None:
-        alone = zones.to_utc(times, zone, again & (zones.fold_size(times, zone) > 0))
+        alone = to_utc(times, zone, second=again & (fold_sizes(times, zone) > 0))
     else:
         sure = min(int(each.walls[: each.back[0]].max()) for each in ticks if len(each.back))
         alone = times + np.where(again | (times > sure), _HOUR, 0)
