@@ -18,7 +18,7 @@ from pyarrow import parquet
 from gpureport.errors import PlaceError, StoreError
 from gpureport.places import Place
 from gpureport.places.mapping import map_places
-from gpureport.redaction.own_secrets import OwnSecrets, get_own_secrets
+from gpureport.redaction import OwnSecrets, get_own_secrets
 from gpureport.store import atomic_writes
 from gpureport.store.indexed_run import IndexedRun, summarise_stored_run
 from gpureport.store.run_files import RUN_FILE, FileStamp, list_run_files, read_stored_run
