@@ -10,7 +10,7 @@ from gpureport import importers
 from gpureport.importers.protocol.column_map import read_column_map as read_map
 from gpureport.importers.protocol.tracker import Tracker
 from gpureport.places import RemotePath, is_bucket_url, parse_place
-from gpureport.places.fetching import fetch
+from gpureport.places.transfer import fetch
 from gpureport.recording import Recording, Work
 
 Paths = str | Path | Sequence[str | Path]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gpureport.errors import StoreError
 from gpureport.places import Place, RemotePath, part_files
-from gpureport.places.sending import replace_folder
+from gpureport.places.transfer import replace_folder
 from gpureport.regular_files import TooLargeFileError, UnsafeFileError, code_system_error
 from gpureport.store import folder_swap
 

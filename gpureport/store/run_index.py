@@ -16,8 +16,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport.errors import PlaceError, StoreError
-from gpureport.places import Place
-from gpureport.places.mapping import map_places
+from gpureport.places import Place, map_places
 from gpureport.redaction import OwnSecrets, get_own_secrets
 from gpureport.store import atomic_writes
 from gpureport.store.indexed_run import IndexedRun, summarise_stored_run
