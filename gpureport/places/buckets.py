@@ -123,15 +123,11 @@ class RemotePath:
                         return
                 raise
 
-    def unlink(self, *, missing_ok: bool = False) -> None:
-        """Remove an object; `FileNotFoundError` where there is none and it may not be missing."""
-        with suppress(FileNotFoundError) if missing_ok else nullcontext(), self.reach() as client:
-            client.delete_file(self.path)
-
-    def remove_folder(self) -> None:
-        """Remove a folder with all that lies in it, where there is one."""
-        with suppress(FileNotFoundError), self.reach() as client:
-            client.delete_dir(self.path)
+    def remove(self, last: str) -> None:
+        """Remove a folder with all that lies in it, where there is one: first the file that readers look for."""
+        for name in (last, ""):
+            with suppress(FileNotFoundError), self.reach() as client:
+                client.delete_file(f"{self.path}/{name}") if name else client.delete_dir(self.path)
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
         """Do nothing: a folder is there once something lies in it."""
