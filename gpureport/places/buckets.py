@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from fnmatch import fnmatchcase
@@ -94,6 +94,10 @@ class RemotePath:
         with self.reach() as client, client.open_input_file(self.path) as stream:
             return stream.read()
 
+    def read_text(self, encoding: str = "utf-8") -> str:
+        """Return the content of an object as text."""
+        return self.read_bytes().decode(encoding)
+
     def open(self, mode: str) -> BytesIO:
         """Return the content of an object as a file; the mode is `rb`."""
         del mode
@@ -123,11 +127,17 @@ class RemotePath:
                         return
                 raise
 
-    def remove(self, last: str) -> None:
+    def unlink(self, *, missing_ok: bool = True) -> None:
+        """Remove an object; nothing where there is none."""
+        del missing_ok
+        with suppress(FileNotFoundError), self.reach() as client:
+            client.delete_file(self.path)
+
+    def remove_folder(self, last: str) -> None:
         """Remove a folder with all that lies in it, where there is one: first the file that readers look for."""
-        for name in (last, ""):
-            with suppress(FileNotFoundError), self.reach() as client:
-                client.delete_file(f"{self.path}/{name}") if name else client.delete_dir(self.path)
+        (self / last).unlink()
+        with suppress(FileNotFoundError), self.reach() as client:
+            client.delete_dir(self.path)
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
         """Do nothing: a folder is there once something lies in it."""

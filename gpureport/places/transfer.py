@@ -94,8 +94,7 @@ def replace_folder(folder: Path, target: RemotePath, last: str) -> None:
 
     Without renaming, the order makes up for it: whoever reads finds no mixture of two contents.
     """
-    (target / last).unlink(missing_ok=True)
-    target.remove_folder()
+    target.remove_folder(last)
     _send_files(folder, target, last)
 
 

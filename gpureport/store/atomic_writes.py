@@ -120,8 +120,7 @@ def remove_folder(folder: Place, last: str) -> None:
         last: name of the file without which readers see no folder.
     """
     if isinstance(folder, RemotePath):
-        (folder / last).unlink(missing_ok=True)
-        folder.remove_folder()
+        folder.remove_folder(last)
         return
     gone = temporary_path(folder.parent, folder.name)
     folder.rename(gone)
