@@ -34,7 +34,7 @@ class Values:
         """Return the values of some rows."""
         if rows.dtype == np.bool_:
             return Values(self.data[rows], self.valid[rows], self.texts)
-        valid = columns.all_valid(len(rows)) if self.valid.all() else self.valid.take(rows)
+        valid = columns.repeat_value(np.True_, len(rows)) if self.valid.all() else self.valid.take(rows)
         data = self.data[: len(rows)] if columns.is_constant(self.data) else self.data.take(rows)
         return Values(data, valid, self.texts)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpureport.columns import BoolArray, all_valid, read_codes, strings_to_arrow, take_codes
+from gpureport.columns import BoolArray, read_codes, repeat_value, strings_to_arrow
 from gpureport.importers.values.numbers import Number, read_all
 from gpureport.redaction import redact_text
 
@@ -114,7 +114,7 @@ class Decoded:
     def values(self, dtype: str) -> npt.NDArray[Any]:
         """Return one value a row."""
         if self.plain is None:
-            return take_codes(np.array(self.distinct, dtype=dtype), self.codes)
+            return np.array(self.distinct, dtype=dtype).take(self.codes)
         values = self.plain.astype(dtype)
         coded = np.flatnonzero(self.codes >= 0)
         if len(coded):
@@ -123,7 +123,7 @@ class Decoded:
 
     def valid(self) -> BoolArray:
         """Return where a row holds a value."""
-        return all_valid(len(self.codes)) if self.present.all() else self._expand(self.present, plain=True)
+        return repeat_value(np.True_, len(self.codes)) if self.present.all() else self._expand(self.present, plain=True)
 
     def wrong(self) -> BoolArray:
         """Return where the text of a row is not what the column holds."""
