@@ -4,12 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-<<<<<<< HEAD
 from gpureport import gpus
-from gpureport.analysis.rules import phrases
-=======
-from gpureport import columns, gpus
->>>>>>> main
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.clock_event_time import CountedTime, counter_name, measure_counted_time
