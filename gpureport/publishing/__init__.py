@@ -7,7 +7,7 @@ from pathlib import Path
 from gpureport.errors import SourceError
 from gpureport.importers.mlflow.folder import refuse_artifacts
 from gpureport.places import Place, RemotePath
-from gpureport.places.fetching import fetch
+from gpureport.places.transfer import fetch
 from gpureport.publishing import folder_copy, folder_targets, mlflow_targets
 
 
