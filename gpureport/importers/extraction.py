@@ -42,6 +42,8 @@ _SEVERAL_WRITERS = (
     "Several writers wrote to the log at once. The rows were put in the order of time; the log does not show whether "
     "they are of the same GPUs, so checks that depend on that are skipped. Give every process a file of its own."
 )
+_UNEVEN = 2
+"""Times a device has less than an even share of the rows, at least, for its own to be copied."""
 _YEAR = 366 * 86_400_000_000
 """Microseconds: stamps below have no date."""
 
@@ -230,20 +232,25 @@ class Extraction:
 
     def _tables(self, rows: Rows, times: IntArray, devices: IntArray) -> Iterator["pa.Table"]:
         """Yield one table a device."""
-        series = {name: values for name, values in rows.data.items() if name not in ATTRIBUTES}
-        order = np.argsort(devices.astype(np.int16), kind="stable")
         places = present(devices)
-        bounds = np.searchsorted(devices[order], [*places, devices.max(initial=0) + 1])
-        for place, start, end in zip(places, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            own = order[start:end] if end - start < len(devices) else slice(None)
-            arrays = {
-                "device": category(self._ids[place], end - start),
-                "timestamp": to_arrow(times[own], pa.timestamp("us")),
-                "imputed": to_arrow(repeat_value(value=np.False_, length=end - start), pa.bool_()),
-            }
-            for name, values in series.items():
-                arrays |= to_arrays(name, values[own])
-            yield pa.Table.from_arrays(list(arrays.values()), names=list(arrays))
+        # a stable sort of small integers counts them instead of comparing
+        order = np.argsort(devices.astype(np.int16), kind="stable")
+        alone = len(places) == 1 and bool((devices >= 0).all())
+        arrays = {
+            "timestamp": to_arrow(times if alone else times[order], pa.timestamp("us")),
+            "imputed": to_arrow(repeat_value(value=np.False_, length=len(times)), pa.bool_()),
+        }
+        for name, values in rows.data.items():
+            if name not in ATTRIBUTES:
+                arrays |= to_arrays(name, values if alone else values[order])
+        whole = pa.Table.from_arrays(list(arrays.values()), names=list(arrays))
+        bounds = np.searchsorted(devices[order], [*places, devices.max(initial=0) + 1]).tolist()
+        for place, start, end in zip(places, bounds[:-1], bounds[1:], strict=True):
+            own = whole.slice(start, end - start)
+            if (end - start) * len(places) * _UNEVEN < len(times):
+                # it would keep the memory of all rows while it waits to be written
+                own = own.take(to_arrow(np.arange(end - start), pa.int64()))
+            yield own.add_column(0, "device", category(self._ids[place], end - start))
 
     def _nothing(self) -> CodedProblem:
         """Return why no row is left, and what to do."""
