@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from gpureport.errors import SourceError
-from gpureport.importers.mlflow.server import Answer, Server, make_temporary_folder
+from gpureport.importers.mlflow.server import Answer, Server
 from gpureport.importers.mlflow.stores import RunInfo
 
 _QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
@@ -61,7 +61,5 @@ class SignedServer(Server):
             answer = send(service._get_store(self.uri).get_host_creds(), path, method, **said)
         return answer.status_code, answer.headers, answer.content
 
-    def fetch_artifact(self, run: RunInfo, name: str) -> Path:
-        """Return a local file with the content of an artifact, removed when the program ends."""
-        folder = str(make_temporary_folder())
-        return Path(call_client(self.uri, self.where, "download_artifacts", run.id, name, folder))
+    def _copy(self, run: RunInfo, name: str, folder: Path) -> Path:
+        return Path(call_client(self.uri, self.where, "download_artifacts", run.id, name, str(folder)))

@@ -13,14 +13,15 @@ from pyarrow import csv
 
 from gpureport import columns
 from gpureport.errors import SourceError
-from gpureport.importers.mlflow import stores
 from gpureport.importers.mlflow.stores import (
+    HARDWARE_PREFIXES,
     LocalStore,
     Points,
     RunInfo,
     RunLabels,
+    folder_of_uri,
     order_points,
-    read_time,
+    read_info,
     unreadable,
 )
 from gpureport.limits import DEEPEST_FOLDER, MOST_FILES, MOST_LABELS, MOST_RECORD_BYTES
@@ -28,7 +29,7 @@ from gpureport.regular_files import read_regular_file
 
 _META, _ARTIFACTS = "meta.yaml", "artifacts"
 _RUN_ID = re.compile("[0-9a-f]{32}")
-_STATUSES = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
+
 _RESTORE = "restore it, or move its folder out of the store"
 _Meta: TypeAlias = dict[str, str | None]
 _ENTRY = re.compile(r"^([A-Za-z_][\w.-]*):(?=[ \t\n]|\Z)[ \t]*(.*(?:\n(?:[ \t].*)?$)*)", re.MULTILINE)
@@ -214,7 +215,7 @@ class Folder(LocalStore):
         return self._homes[run.id]
 
     def _artifact_places(self, run: RunInfo) -> Sequence[Path | None]:
-        return self.home(run) / _ARTIFACTS, stores.folder_of_uri(run.artifact_uri)
+        return self.home(run) / _ARTIFACTS, folder_of_uri(run.artifact_uri)
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return runs, the newest first; deleted ones too, and last those with a fault.
@@ -257,19 +258,11 @@ class Folder(LocalStore):
                 raise SourceError(str(path / _META), what, _RESTORE, code="damaged_run")
             return None
         self._homes[path.name] = path
-        status = meta.get("status") or ""
-        return RunInfo(
-            id=path.name,
-            name=meta.get("run_name") or _read_text(path / "tags" / stores.NAME, self.path) or "",
-            status=_STATUSES.get(status, status),
-            started=read_time(meta.get("start_time")),
-            ended=read_time(meta.get("end_time")),
-            experiment_id=folder.name,
-            artifact_uri=meta.get("artifact_uri") or "",
-            deleted="deleted" in {meta.get("lifecycle_stage"), experiment.get("lifecycle_stage")},
-            parent=_read_text(path / "tags" / stores.PARENT, self.path),
-            hardware=tuple(_list_names(path / "metrics", stores.HARDWARE_PREFIXES)),
-        )
+        names = ("mlflow.runName", "mlflow.parentRunId")
+        tags = {name: text for name in names if (text := _read_text(path / "tags" / name, self.path)) is not None}
+        metrics = _list_names(path / "metrics", HARDWARE_PREFIXES)
+        said = meta | {"run_id": path.name, "experiment_id": folder.name}
+        return read_info(said, tags, metrics, deleted=experiment.get("lifecycle_stage") == "deleted")
 
     def labels(self, run: RunInfo) -> RunLabels:
         """Return params and tags of a run."""

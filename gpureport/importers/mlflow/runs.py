@@ -149,9 +149,8 @@ class MlflowRun:
     def _attachments(self) -> tuple[tuple[Attachment, ...], list[str]]:
         """Return the logs among its artifacts, or a note why there are none."""
         try:
-            names = self.store.artifacts(self.info, ARTIFACT_FOLDER)
-            logs = [name for name in names if name.lower().endswith(_LOG_SUFFIXES)]
-            return tuple(Attachment(name=log, path=self.store.fetch_artifact(self.info, log)) for log in logs), []
+            logs = self.store.artifacts(self.info, ARTIFACT_FOLDER, _LOG_SUFFIXES)
+            return tuple(Attachment(name=name, path=path) for name, path in logs.items()), []
         except SourceError as error:
             return (), [f"Artifacts of the run could not be looked through: {error.what}."]
 

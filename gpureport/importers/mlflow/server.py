@@ -27,8 +27,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 import numpy as np
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.mlflow import stores
-from gpureport.importers.mlflow.stores import Points, RunInfo, RunLabels
+from gpureport.importers.mlflow.stores import Points, RunInfo, RunLabels, find_experiments, order_points, read_info
 from gpureport.json_text import parse_json
 from gpureport.limits import MOST_ANSWER_BYTES, MOST_PAGES
 from gpureport.redaction import redact_start
@@ -244,7 +243,7 @@ class Server:
         found: list[RunInfo] = []
         with self._expect_fields():
             names = {key: str(each.get("name")) for key, each in self._experiments.items()}
-            ids = stores.find_experiments(self.where, names, experiment)
+            ids = find_experiments(self.where, names, experiment)
             asked = {"filter": wanted or "", "run_view_type": "ACTIVE_ONLY" if wanted else "ALL", "max_results": _RUNS}
             try:
                 for start in range(0, len(ids), _TOGETHER):
@@ -271,19 +270,8 @@ class Server:
     def _info(self, run: dict[str, Any]) -> RunInfo:
         info, data = run["info"], run.get("data", {})
         experiment = self._experiments.get(str(info["experiment_id"]), {})
-        tags = _read_pairs(data, "tags")
-        return RunInfo(
-            id=info["run_id"],
-            name=info.get("run_name") or tags.get(stores.NAME, ""),
-            status=info.get("status", ""),
-            started=stores.read_time(info.get("start_time")),
-            ended=stores.read_time(info.get("end_time")),
-            experiment_id=str(info["experiment_id"]),
-            artifact_uri=info.get("artifact_uri") or "",
-            deleted="deleted" in {info.get("lifecycle_stage"), experiment.get("lifecycle_stage")},
-            parent=tags.get(stores.PARENT),
-            hardware=tuple(key for key in _read_pairs(data, "metrics") if key.startswith(stores.HARDWARE_PREFIXES)),
-        )
+        deleted = experiment.get("lifecycle_stage") == "deleted"
+        return read_info(info, _read_pairs(data, "tags"), _read_pairs(data, "metrics"), deleted=deleted)
 
     def _data(self, run: RunInfo) -> dict[str, Any]:
         data: dict[str, Any] = self.ask("runs/get", {"run_id": run.id})["run"].get("data", {})
@@ -313,17 +301,18 @@ class Server:
             for page in self._pages("points", "metrics/get-history", asked, post=False)
         ]
         times, values, steps = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return stores.order_points(times, values, steps)
+        return order_points(times, values, steps)
 
-    def artifacts(self, run: RunInfo, folder: str) -> list[str]:
-        """Return the names of the files in a folder of a run's artifacts, sorted."""
+    def artifacts(self, run: RunInfo, folder: str, endings: tuple[str, ...]) -> dict[str, Path]:
+        """Return copies of the files in a folder of a run's artifacts whose names end so, by their paths there."""
         with self._expect_fields():
             found = self.ask("artifacts/list", {"run_id": run.id, "path": folder}).get("files", ())
-            return sorted(each["path"] for each in found if not each.get("is_dir"))
+            files = (each["path"] for each in found if not each.get("is_dir"))
+            names = sorted(name for name in files if name.lower().endswith(endings))
+        return {name: self._copy(run, name, _make_temporary_folder()) for name in names}
 
-    def fetch_artifact(self, run: RunInfo, name: str) -> Path:
-        """Return a local file with the content of an artifact, removed when the program ends."""
-        path = make_temporary_folder() / Path(name).name
+    def _copy(self, run: RunInfo, name: str, folder: Path) -> Path:
+        path = folder / Path(name).name
         path.write_bytes(self.request("GET", f"/get-artifact?run_uuid={quote(run.id)}&path={quote(name)}"))
         return path
 
@@ -386,7 +375,7 @@ def _hang_up(connection: http.client.HTTPConnection, late: threading.Event) -> N
         connection.sock.shutdown(socket.SHUT_RDWR)
 
 
-def make_temporary_folder() -> Path:
+def _make_temporary_folder() -> Path:
     """Return a new folder that is removed when the program ends."""
     folder = Path(tempfile.mkdtemp(prefix="gpureport-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -4,12 +4,12 @@ Times are milliseconds of UTC, as in MLflow.
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -22,7 +22,7 @@ from gpureport.regular_files import UnsafeFileError, lies_within
 
 HARDWARE_PREFIXES = ("system/", "monitoring/", "runtime/")
 """What hardware series begin with: MLflow's own, and those of runs that came from Neptune."""
-PARENT, NAME = "mlflow.parentRunId", "mlflow.runName"
+_STATUSES = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
 _STORED_INFINITY = 1.7976931348623157e308
 
 
@@ -86,6 +86,33 @@ def read_time(said: object) -> int | None:
     except ValueError:
         return None
     return time if time > 0 and FIRST_MICROSECOND <= time * 1000 < LAST_MICROSECOND else None
+
+
+def read_info(said: Mapping[str, Any], tags: Mapping[str, str], metrics: Iterable[str], *, deleted: bool) -> RunInfo:
+    """Return a run by what its store says of it under the names that MLflow has in its files and answers.
+
+    `metrics` holds the names of its metrics, `deleted` whether its experiment was deleted.
+    """
+    status = read_text(said.get("status"))
+    return RunInfo(
+        id=read_text(said["run_id"]),
+        name=read_text(said.get("run_name")) or tags.get("mlflow.runName", ""),
+        status=_STATUSES.get(status, status),
+        started=read_time(said.get("start_time")),
+        ended=read_time(said.get("end_time")),
+        experiment_id=read_text(said["experiment_id"]),
+        artifact_uri=read_text(said.get("artifact_uri")),
+        deleted=deleted or said.get("lifecycle_stage") == "deleted",
+        parent=tags.get("mlflow.parentRunId"),
+        hardware=tuple(sorted(key for key in metrics if key.startswith(HARDWARE_PREFIXES))),
+    )
+
+
+def read_text(value: object) -> str:
+    """Return a value of any type as text; nothing for null."""
+    if value is None:
+        return ""
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def unreadable(error: OSError, path: Path) -> SourceError:
@@ -159,24 +186,22 @@ class LocalStore:
                     return place
         return None
 
-    def artifacts(self, run: RunInfo, folder: str) -> list[str]:
-        """Return the names of the files in a folder of a run's artifacts, sorted."""
+    def artifacts(self, run: RunInfo, folder: str, endings: tuple[str, ...]) -> dict[str, Path]:
+        """Return the files in a folder of a run's artifacts whose names end so, by their paths among the artifacts."""
         root = self.artifact_folder(run)
-        if root is None or not (root / folder).is_dir():
-            return []
-        files = (each for each in (root / folder).iterdir() if each.is_file() and lies_within(each, root))
-        return sorted(f"{folder}/{each.name}" for each in files)
-
-    def fetch_artifact(self, run: RunInfo, name: str) -> Path:
-        """Return the file of an artifact, given its path among the artifacts."""
-        return (self.artifact_folder(run) or self.path) / name
+        files = sorted((root / folder).iterdir()) if root is not None and (root / folder).is_dir() else []
+        return {
+            f"{folder}/{each.name}": each
+            for each in files
+            if each.name.lower().endswith(endings) and each.is_file() and root is not None and lies_within(each, root)
+        }
 
 
 _TABLES = {"experiments", "runs", "metrics", "latest_metrics", "params", "tags"}
 _POINT = np.dtype([("key", "i4"), ("time", "i8"), ("value", "f8"), ("nan", "i1"), ("step", "i8")])
 _RUNS = """
-    select r.run_uuid, coalesce(nullif(r.name, ''), n.value, ''), r.status, r.start_time, r.end_time, r.experiment_id,
-           r.artifact_uri, r.lifecycle_stage = 'deleted' or e.lifecycle_stage = 'deleted', t.value
+    select r.run_uuid run_id, coalesce(nullif(r.name, ''), n.value) run_name, r.status, r.start_time, r.end_time,
+           r.experiment_id, r.artifact_uri, r.lifecycle_stage, e.lifecycle_stage = 'deleted' deleted, t.value parent
     from runs r join experiments e using (experiment_id)
     left join tags t on t.run_uuid = r.run_uuid and t.key = 'mlflow.parentRunId'
     left join tags n on n.run_uuid = r.run_uuid and n.key = 'mlflow.runName'
@@ -275,7 +300,7 @@ class Database(LocalStore):
         with _open_database(self.path) as connection:
             found = _query_runs(connection)
             known = {
-                _text(key): _text(name)
+                read_text(key): read_text(name)
                 for key, name in connection.execute("select experiment_id, name from experiments")
             }
         return self._narrow(found, known, experiment, wanted)
@@ -295,7 +320,7 @@ class Database(LocalStore):
                 if len(rows) > MOST_LABELS:
                     what = f"run {run.id} has more than {MOST_LABELS:,} {table}"
                     raise SourceError(str(self.path), what, "leave the run out", code="too_many_labels")
-                found[table] = {_text(key): _text(value) for key, value in rows}
+                found[table] = {read_text(key): read_text(value) for key, value in rows}
         return RunLabels(**found)
 
     def series(self, run: RunInfo, beginning: str = "") -> dict[str, Points]:
@@ -327,28 +352,12 @@ class Database(LocalStore):
 def _query_runs(connection: sqlite3.Connection, run_id: str | None = None) -> list[RunInfo]:
     hardware: dict[str, list[str]] = {}
     for holder, key in connection.execute(_HARDWARE, {"run": run_id}):
-        hardware.setdefault(_text(holder), []).append(_text(key))
-    return [
-        RunInfo(
-            id=_text(own),
-            name=_text(name),
-            status=_text(status),
-            started=read_time(started) if isinstance(started, int) else None,
-            ended=read_time(ended) if isinstance(ended, int) else None,
-            experiment_id=_text(experiment_id),
-            artifact_uri=_text(artifacts),
-            deleted=bool(deleted),
-            parent=None if parent is None else _text(parent),
-            hardware=tuple(hardware.get(_text(own), ())),
-        )
-        for own, name, status, started, ended, experiment_id, artifacts, deleted, parent in connection.execute(
-            _RUNS, {"run": run_id}
-        )
-    ]
-
-
-def _text(value: object) -> str:
-    """Return a value of any type as text; nothing for null."""
-    if value is None:
-        return ""
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+        hardware.setdefault(read_text(holder), []).append(read_text(key))
+    rows, found = connection.execute(_RUNS, {"run": run_id}), []
+    names = [name for name, *_ in rows.description]
+    for row in rows:
+        said = dict(zip(names, row, strict=True))
+        tags = {} if said["parent"] is None else {"mlflow.parentRunId": read_text(said["parent"])}
+        metrics = hardware.get(read_text(said["run_id"]), ())
+        found.append(read_info(said, tags, metrics, deleted=bool(said["deleted"])))
+    return found
