@@ -4,10 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
-from zlib import crc32
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport import columns
@@ -17,7 +15,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.machines import find_nodes, match_devices, merge_devices, name_device
 from gpureport.importers.protocol.importer import Outcome
 from gpureport.importers.protocol.reject_reasons import NO_MAIN_ROW, SECOND_HOST, TWICE
-from gpureport.importers.surveys import KEYS, Log, Span, Tables, check_time_bases, find_nearest, shared_time
+from gpureport.importers.surveys import KEYS, Log, Span, Tables, check_time_bases, find_nearest, hash_rows, shared_time
 from gpureport.label_tags import merge_pairs
 from gpureport.metrics import BY_NAME, MetricKind, Scope
 from gpureport.recording import HOST, Device
@@ -94,27 +92,10 @@ def _find_repeated(tables: Sequence[pa.Table]) -> list[BoolArray]:
     for place, (table, (start, end)) in enumerate(zip(tables, spans, strict=True)):
         is_asked = any(start <= earlier[1] for earlier in spans[:place])
         is_kept = any(later[0] <= end for later in spans[place + 1 :])
-        keys = _hash_rows(table) if is_asked or is_kept else known
+        keys = hash_rows(table) if is_asked or is_kept else known
         found.append(np.isin(keys, known) if is_asked else np.zeros(len(table), dtype=np.bool_))
         known = np.concatenate([known, keys]) if is_kept else known
     return found
-
-
-def _hash_rows(table: pa.Table) -> npt.NDArray[np.uint64]:
-    """Return a number for each row: its time and every value it holds; columns it holds nothing in do not matter."""
-    keys = columns.integers(table.column("timestamp")).view(np.uint64)
-    for name in sorted(set(table.column_names) - KEYS):
-        column: Any = table.column(name)
-        if pa.types.is_dictionary(column.type):
-            column = column.combine_chunks()
-            texts = np.array([crc32(text.encode()) for text in column.dictionary.to_pylist()] or [0], dtype=np.uint64)
-            bits = texts[columns.integers(column.indices)]
-        else:
-            # 0.0 and -0.0 are one value
-            bits = (columns.floats(column) + 0.0).view(np.uint64)
-        mixed = (keys ^ (bits + np.uint64(crc32(name.encode())))) * np.uint64(0xBF58476D1CE4E5B9)
-        keys = np.where(columns.valid(column), mixed ^ (mixed >> np.uint64(29)), keys)
-    return keys
 
 
 def _rename_account(log: Log, names: dict[str, str], twice: int) -> Quality:

@@ -5,12 +5,15 @@ from copy import copy
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.columns import FloatArray, IntArray
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.raw_file import FileState, RawFile
 from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
@@ -57,6 +60,7 @@ class Log:
         """
         self.given, self.file, self._options = given, file or RawFile(given.path), options
         self.size = 0
+        self._readings: dict[str, Readings] = {}
         try:
             extraction = given.importer.extract(self.file, options)
             self._tables: Tables | None = read_devices(extraction.batches())
@@ -83,6 +87,12 @@ class Log:
         if self.size > room[0]:
             self._tables, self.size = None, 0
         room[0] -= self.size
+
+    def readings(self, device: str) -> "Readings":
+        """Return what it reads of one GPU, by which it is told from others."""
+        if device not in self._readings:
+            self._readings = {name: Readings.of(table) for name, table in self.tables.items()}
+        return self._readings[device]
 
     @property
     def span(self) -> Span:
@@ -265,6 +275,40 @@ _BOARDS = 0.01
 """Share of the mean power up to which two recorders of one GPU differ; boards of a model differ by several per cent."""
 
 
+class Readings(NamedTuple):
+    """What a log reads of one GPU, by which it is told from others: times, a number a row, values, and mean steps."""
+
+    times: IntArray
+    keys: npt.NDArray[np.uint64]
+    values: dict[str, FloatArray]
+    steps: dict[str, float]
+
+    @classmethod
+    def of(cls, table: pa.Table) -> "Readings":
+        """Return the readings of the rows of a GPU."""
+        values = {name: columns.floats(table.column(name)) for name in _STEPS if name in table.column_names}
+        steps = {name: np.abs(np.diff(own[~np.isnan(own)])) for name, own in values.items()}
+        means = {name: float(own.mean()) if len(own) else 0.0 for name, own in steps.items()}
+        return cls(columns.integers(table.column("timestamp")), hash_rows(table), values, means)
+
+
+def hash_rows(table: pa.Table) -> npt.NDArray[np.uint64]:
+    """Return a number for each row: its time and every value it holds; columns it holds nothing in do not matter."""
+    keys = columns.integers(table.column("timestamp")).view(np.uint64)
+    for name in sorted(set(table.column_names) - KEYS):
+        column: Any = table.column(name)
+        if pa.types.is_dictionary(column.type):
+            column = column.combine_chunks()
+            texts = np.array([crc32(text.encode()) for text in column.dictionary.to_pylist()] or [0], dtype=np.uint64)
+            bits = texts[columns.integers(column.indices)]
+        else:
+            # 0.0 and -0.0 are one value
+            bits = (columns.floats(column) + 0.0).view(np.uint64)
+        mixed = (keys ^ (bits + np.uint64(crc32(name.encode())))) * np.uint64(0xBF58476D1CE4E5B9)
+        keys = np.where(columns.valid(column), mixed ^ (mixed >> np.uint64(29)), keys)
+    return keys
+
+
 def compare_readings(one: Log, other: Log, pairs: Iterable[tuple[str, str]], *, copies: bool = True) -> bool | None:
     """Return whether two logs of the same time read the same GPUs, None where nothing tells.
 
@@ -278,57 +322,55 @@ def compare_readings(one: Log, other: Log, pairs: Iterable[tuple[str, str]], *, 
         copies: whether rows that stand in both tell.
     """
     pace = round(max(one.interval, other.interval) * 1e6)
-    mine, theirs = one.tables, other.tables
-    found = []
+    found = set()
     for here, there in pairs:
-        found.append(_compare_device(mine[here], theirs[there], pace, copies=copies))
-        if found[-1] is False:
+        told = _compare_device(one.readings(here), other.readings(there), pace, copies=copies)
+        if told is False:
             return False
+        found.add(told)
     return True if True in found else None
 
 
-def _compare_device(one: pa.Table, other: pa.Table, pace: int, *, copies: bool) -> bool | None:
-    stamps, times = (columns.integers(table.column("timestamp")) for table in (one, other))
-    inside = (times >= stamps[0]) & (times <= stamps[-1])
-    place, far = find_nearest(times[inside], stamps)
-    if not len(place):
-        return None
-    every = {
-        name: (columns.floats(one.column(name)), columns.floats(other.column(name))[inside])
-        for name in one.column_names
-        if name not in KEYS and name in other.column_names and not pa.types.is_dictionary(one.schema.field(name).type)
-    }
-    same = far == 0
-    for own, others in every.values():
-        read = own[place]
-        same &= (read == others) | (np.isnan(read) & np.isnan(others))
-    shorter = min(len(place), int(((stamps >= times[0]) & (stamps <= times[-1])).sum()))
-    equal = int(same.sum())
-    if copies and equal >= _EQUAL * shorter and equal and int((far == 0).sum()) - equal <= 1 + _OTHER * equal:
-        return True
-    verdicts = {
-        _compare_metric(name, *every[name], place, far <= pace) for name in _STEPS if every.get(name) is not None
-    }
-    return False if False in verdicts else True if True in verdicts else None
+def _compare_device(one: Readings, other: Readings, pace: int, *, copies: bool) -> bool | None:
+    inside = (other.times >= one.times[0]) & (other.times <= one.times[-1])
+    place, far = find_nearest(other.times[inside], one.times)
+    if copies:
+        shorter = min(len(place), int(((one.times >= other.times[0]) & (one.times <= other.times[-1])).sum()))
+        equal = int((one.keys[place] == other.keys[inside]).sum())
+        if equal and equal >= _EQUAL * shorter and int((far == 0).sum()) - equal <= 1 + _OTHER * equal:
+            return True
+    near = far <= pace
+    found = set()
+    for name, step in _STEPS.items():
+        if name in one.values and name in other.values:
+            mine, theirs = one.values[name][place][near], other.values[name][inside][near]
+            known = ~np.isnan(mine - theirs)
+            most = 2 * max(one.steps[name], other.steps[name]) + step
+            found.add(_compare_metric(name, mine[known], theirs[known], most))
+            if False in found:
+                return False
+    return True if True in found else None
 
 
-def _compare_metric(name: str, own: FloatArray, others: FloatArray, place: IntArray, near: BoolArray) -> bool | None:
-    """Return what the readings of one metric tell; never that a GPU is the same where boards at work look alike."""
-    known = near & ~np.isnan(own[place] - others)
-    if known.sum() < _PAIRS:
+def _compare_metric(name: str, mine: FloatArray, theirs: FloatArray, most: float) -> bool | None:
+    """Return what readings of nearly the same moments tell; never that a GPU is the same where boards look alike.
+
+    Args:
+        name: the metric.
+        mine: readings of one log.
+        theirs: readings of the other.
+        most: how far they may lie apart on average.
+    """
+    if len(mine) < _PAIRS:
         return None
-    mine, theirs, step = own[place][known], others[known], _STEPS[name]
     apart = float(np.abs(mine - theirs).mean())
-    successive = max(_mean_step(own), _mean_step(others))
-    if apart > 2 * successive + step:
+    if apart > most:
         return False
+    if name not in _TELLING:
+        return None
+    step = _STEPS[name]
     error = 3 * float((mine - theirs).std()) / len(mine) ** 0.5
     if name == "gpu_power_watts" and abs(float((mine - theirs).mean())) > error + step + _BOARDS * float(mine.mean()):
         return False
     any_two = float(np.abs(np.random.default_rng(0).permutation(mine) - theirs).mean())
-    return True if name in _TELLING and any_two > step and apart <= any_two / 2 else None
-
-
-def _mean_step(values: FloatArray) -> float:
-    steps = np.abs(np.diff(values[~np.isnan(values)]))
-    return float(steps.mean()) if len(steps) else 0.0
+    return True if any_two > step and apart <= any_two / 2 else None
