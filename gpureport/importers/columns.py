@@ -319,7 +319,8 @@ def read_times(cells: Cells) -> tuple[IntArray, BoolArray, str | None]:
         times, good, zone = read_times(cells.dictionary)
         return times[codes], good[codes], zone
     texts: Any = pc.utf8_trim_whitespace(cells if isinstance(cells, pa.Array) else strings_to_arrow(list(cells)))
-    slashes, lengths = pc.min_max(pc.count_substring(texts, "/")).as_py(), pc.min_max(pc.binary_length(texts)).as_py()
+    slashes: Any = pc.min_max(pc.count_substring(texts, "/")).as_py()
+    lengths: Any = pc.min_max(pc.binary_length(texts)).as_py()
     alike = slashes["min"] == slashes["max"] and slashes["min"] in {0, 2}
     if alike and lengths["min"] >= _SECONDS:
         try:
