@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 from gpureport.errors import SettingsError
 from gpureport.settings.toml_files import read_toml
@@ -13,10 +13,12 @@ FILE = "gpureport.toml"
 SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "report", "rules", "secrets", "training")
 """Sections that exist. Any other is refused, since a mistyped `[[polcy]]` would silently check nothing."""
 
+Value = TypeVar("Value")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One table of the settings file.
+    """One table of the settings file. What reads a value raises `SettingsError` where it is of another kind.
 
     Attributes:
         file: the file, for messages.
@@ -31,52 +33,39 @@ class Section:
     lines: dict[str, int] = field(default_factory=dict)
 
     def number(self, key: str, default: float | None = None) -> float | None:
-        """Return a number, the default when the key is absent.
-
-        Raises:
-            SettingsError: when it is not a number.
-        """
-        value = self.values.get(key, default)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise self.wrong(
-                key, f"{key} must be a number, not {value!r}", "write it without quotes", code="not_a_number"
-            )
-        return value
+        """Return a number, the default when the key is absent."""
+        return self._read(key, int | float, default, "a number", "write it without quotes", "not_a_number")
 
     def amount(self, key: str) -> float | None:
-        """Return a number from 0 on, None when the key is absent.
-
-        Raises:
-            SettingsError: when it is none.
-        """
+        """Return a number from 0 on, None when the key is absent."""
         value = self.number(key)
         if value is not None and not 0 <= value < float("inf"):
-            raise self.wrong(
-                key, f"{key} must be 0 or more, not {value:g}", "write a number from 0 on", code="below_zero"
-            )
+            what = f"{key} must be 0 or more, not {value:g}"
+            raise self.wrong(key, what, "write a number from 0 on", code="below_zero")
         return value
 
     def text(self, key: str) -> str:
-        """Return a text, empty when the key is absent.
-
-        Raises:
-            SettingsError: when it is none, or an empty one.
-        """
-        value = self.values.get(key)
-        if value is not None and (not isinstance(value, str) or not value.strip()):
-            raise self.wrong(key, f"{key} must be a text, not {value!r}", "write it between quotes", code="not_a_text")
-        return value or ""
+        """Return a text that is not blank, empty when the key is absent."""
+        return self._read(key, str, "", "a text", "write it between quotes", "not_a_text")
 
     def switch(self, key: str) -> bool | None:
-        """Return true or false, None when the key is absent.
+        """Return true or false, None when the key is absent."""
+        return self._read(key, bool, None, "true or false", "write it without quotes", "not_true_or_false")
 
-        Raises:
-            SettingsError: when it is neither.
-        """
-        value = self.values.get(key)
-        if value is not None and not isinstance(value, bool):
-            what = f"{key} must be true or false, not {value!r}"
-            raise self.wrong(key, what, "write it without quotes", code="not_true_or_false")
+    def _read(self, key: str, kind: Any, default: Value, *words: str) -> Value:
+        """Return the value of a key as one of a kind; `words` name the kind, say how to write it, and are the code."""
+        if key not in self.values:
+            return default
+        import msgspec  # noqa: PLC0415 - most commands read no value of a file
+
+        kind = Annotated[str, msgspec.Meta(pattern=r"\S")] if kind is str else kind
+        given = self.values[key]
+        try:
+            # a call in Python may give a number of NumPy
+            value: Value = msgspec.convert(given.item() if hasattr(given, "item") else given, kind)
+        except msgspec.ValidationError as error:
+            named, hint, code = words
+            raise self.wrong(key, f"{key} must be {named}, not {given!r}", hint, code=code) from error
         return value
 
     def at(self, key: str) -> str:
@@ -84,11 +73,7 @@ class Section:
         return f"{self.file}:{self.lines.get(key, 1)}" if self.lines else self.file
 
     def only(self, known: set[str]) -> None:
-        """Refuse keys that are not known.
-
-        Raises:
-            SettingsError: naming the first such key.
-        """
+        """Refuse keys that are not known."""
         for key in self.values.keys() - known:
             hint = f"known are {', '.join(sorted(known))}"
             raise self.wrong(key, f"unknown key {key!r} in [{self.name}]", hint, code="unknown_key")
@@ -117,7 +102,7 @@ class Settings:
             values = values.get(part, {})
             if not isinstance(values, dict):
                 raise SettingsError(self.file, f"{name} must be a table", f"write [{name}]", code="not_a_table")
-        return Section(file=self.file, name=name, values=values, lines=_lines(self.text, name))
+        return self._place_lines(name, values)
 
     def unknown_sections(self) -> list[str]:
         """Return the names at the top that nobody reads."""
@@ -125,7 +110,10 @@ class Settings:
 
     def refuse_section(self, name: str) -> SettingsError:
         """Return an error that names the line of a section nobody reads."""
-        where = f"{self.file}:{_opening(self.text, name)}" if self.text else self.file
+        opened = (line.partition("=")[0].strip("[ \t").replace("]", ".") for line in self.text.splitlines())
+        found = (number for number, line in enumerate(opened, 1) if line.partition(".")[0].strip(" \"'") == name)
+        # 1 where it is written otherwise
+        where = f"{self.file}:{next(found, 1)}" if self.text else self.file
         hint = f"known are {', '.join(SECTIONS)}"
         return SettingsError(where, f"unknown section [{name}]", hint, code="unknown_section")
 
@@ -140,10 +128,13 @@ class Settings:
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             hint = f"write [[{name}]]"
             raise SettingsError(self.file, f"{name} must be an array of tables", hint, code="not_a_table")
-        return tuple(
-            Section(file=self.file, name=name, values=entry, lines=_lines(self.text, name, place))
-            for place, entry in enumerate(entries)
-        )
+        return tuple(self._place_lines(name, entry, place) for place, entry in enumerate(entries))
+
+    def _place_lines(self, name: str, values: dict[str, Any], place: int = 0) -> Section:
+        """Return a table with the line of each key; of an array of tables the one at `place`."""
+        tables = _index_lines(self.text).get(name, [])
+        lines = tables[place] if place < len(tables) else {}
+        return Section(file=self.file, name=name, values=values, lines=lines)
 
 
 def read_settings(path: Path | None) -> Settings:
@@ -177,19 +168,6 @@ def check_sections(settings: Settings) -> Settings:
     for name in settings.unknown_sections():
         raise settings.refuse_section(name)
     return settings
-
-
-def _opening(text: str, name: str) -> int:
-    """Return the line that first opens a section or names a key at the top, 1 where it is written otherwise."""
-    opened = (line.partition("=")[0].strip("[ \t").replace("]", ".") for line in text.splitlines())
-    found = (number for number, line in enumerate(opened, 1) if line.partition(".")[0].strip(" \"'") == name)
-    return next(found, 1)
-
-
-def _lines(text: str, section: str, place: int = 0) -> dict[str, int]:
-    """Return the line of each key in one table; of an array of tables in the one at `place`."""
-    tables = _index_lines(text).get(section, [])
-    return tables[place] if place < len(tables) else {}
 
 
 @lru_cache(1)
