@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any
 
 from gpureport.errors import SettingsError
 from gpureport.settings.toml_files import read_toml
@@ -12,8 +12,6 @@ FILE = "gpureport.toml"
 
 SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "report", "rules", "secrets", "training")
 """Sections that exist. Any other is refused, since a mistyped `[[polcy]]` would silently check nothing."""
-
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +32,11 @@ class Section:
 
     def number(self, key: str, default: float | None = None) -> float | None:
         """Return a number, the default when the key is absent."""
-        return self._read(key, int | float, default, "a number", "write it without quotes", "not_a_number")
+        value: Any = self.values.get(key, default)
+        if not _is_kind(value, int | float):
+            what = f"{key} must be a number, not {value!r}"
+            raise self.wrong(key, what, "write it without quotes", code="not_a_number")
+        return value  # type: ignore[no-any-return]  # it was checked
 
     def amount(self, key: str) -> float | None:
         """Return a number from 0 on, None when the key is absent."""
@@ -46,27 +48,18 @@ class Section:
 
     def text(self, key: str) -> str:
         """Return a text that is not blank, empty when the key is absent."""
-        return self._read(key, str, "", "a text", "write it between quotes", "not_a_text")
+        value: Any = self.values.get(key)
+        if not _is_kind(value, str) or (value is not None and not value.strip()):
+            raise self.wrong(key, f"{key} must be a text, not {value!r}", "write it between quotes", code="not_a_text")
+        return value or ""
 
     def switch(self, key: str) -> bool | None:
         """Return true or false, None when the key is absent."""
-        return self._read(key, bool, None, "true or false", "write it without quotes", "not_true_or_false")
-
-    def _read(self, key: str, kind: Any, default: Value, *words: str) -> Value:
-        """Return the value of a key as one of a kind; `words` name the kind, say how to write it, and are the code."""
-        if key not in self.values:
-            return default
-        import msgspec  # noqa: PLC0415 - most commands read no value of a file
-
-        kind = Annotated[str, msgspec.Meta(pattern=r"\S")] if kind is str else kind
-        given = self.values[key]
-        try:
-            # a call in Python may give a number of NumPy
-            value: Value = msgspec.convert(given.item() if hasattr(given, "item") else given, kind)
-        except msgspec.ValidationError as error:
-            named, hint, code = words
-            raise self.wrong(key, f"{key} must be {named}, not {given!r}", hint, code=code) from error
-        return value
+        value: Any = self.values.get(key)
+        if not _is_kind(value, bool):
+            what = f"{key} must be true or false, not {value!r}"
+            raise self.wrong(key, what, "write it without quotes", code="not_true_or_false")
+        return value  # type: ignore[no-any-return]  # as above
 
     def at(self, key: str) -> str:
         """Return the place of a key, as `gpureport.toml:4`; the file alone where its lines are not known."""
@@ -92,11 +85,7 @@ class Settings:
     text: str = ""
 
     def section(self, name: str) -> Section:
-        """Return a table by its dotted name, empty when it is absent.
-
-        Raises:
-            SettingsError: when the name holds no table.
-        """
+        """Return a table by its dotted name, empty when it is absent; `SettingsError` where the name holds none."""
         values: Any = self.content
         for part in name.split("."):
             values = values.get(part, {})
@@ -118,11 +107,7 @@ class Settings:
         return SettingsError(where, f"unknown section [{name}]", hint, code="unknown_section")
 
     def sections(self, name: str) -> tuple[Section, ...]:
-        """Return every table of an array of tables (`[[name]]`) by its dotted name, none when it is absent.
-
-        Raises:
-            SettingsError: when the name holds no array of tables.
-        """
+        """Return every table of an array (`[[name]]`) by its dotted name; `SettingsError` where the name holds none."""
         parent, _, last = name.rpartition(".")
         entries = (self.section(parent).values if parent else self.content).get(last, [])
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -183,3 +168,17 @@ def _index_lines(text: str) -> dict[str, list[dict[str, int]]]:
         elif "=" in stripped:
             current[stripped.partition("=")[0].strip().strip('"')] = number
     return found
+
+
+def _is_kind(value: Any, kind: Any) -> bool:
+    """Return whether a value is of a kind, as msgspec tells kinds apart; none is of any."""
+    if value is None:
+        return True
+    import msgspec  # noqa: PLC0415 - most commands read no value of a file
+
+    try:
+        # a call in Python may give a number of NumPy
+        msgspec.convert(value.item() if hasattr(value, "item") else value, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
