@@ -26,6 +26,7 @@ _NO_LOGIN = (
 )
 _DENIED = "ACCESS_DENIED|AccessDenied|PERMISSION_DENIED|AuthorizationFailure|HTTP status 403"
 _REDIRECT = "PERMANENT_REDIRECT|AuthorizationHeaderMalformed|HTTP status 301"
+_LOST = "NETWORK_CONNECTION|curlCode|CURL error|resolve host|new connection|UNAVAILABLE"
 _REGION = dict.fromkeys(_LOGIN, "set AWS_REGION to the region of the bucket")
 _CASES = (
     (
@@ -38,12 +39,7 @@ _CASES = (
     ("access_denied", _DENIED, "access is denied", _LOGIN),
     ("other_region", _REDIRECT, "the bucket is in another region", _REGION),
     ("no_answer", "Timeout was reached", "it does not answer", _NETWORK),
-    (
-        "no_connection",
-        "NETWORK_CONNECTION|curlCode|CURL error|resolve host|new connection|UNAVAILABLE",
-        "the connection failed",
-        _NETWORK,
-    ),
+    ("no_connection", _LOST, "the connection failed", _NETWORK),
 )
 _REASON = re.compile(r"curlCode: \d+, ([^;]+)|CURL error \[\d+\]=([\w ]+?)(?= error_info|$)")
 _LONGEST = 160
