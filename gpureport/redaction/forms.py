@@ -32,9 +32,6 @@ FORMS = (
 A letter or digit before makes it another word: `disk-usage-monitor`.
 """
 _FORMS = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(pattern for *_, pattern in FORMS)})", re.DOTALL)
-_SCHEME = re.compile(r"\b(Bearer|Basic)(\s+)(\S+)", re.IGNORECASE)
-_SHORTEST_CREDENTIAL = 16
-"""Letters from which a word after `Bearer` or `Basic` is no word of a sentence."""
 _LONGEST_USER = 1200
 """Letters of a user and a password of a URL."""
 _USER_OF_URL = re.compile(rf"://(?:[^\s/:]{{0,{_LONGEST_USER}}}+:\S{{0,{_LONGEST_USER}}}|[^\s/]{{0,{_LONGEST_USER}}})@")
@@ -77,16 +74,6 @@ def hide_random(text: str) -> str:
         return HIDDEN if is_mixed or (found[1] and not found[1].isdigit()) else found[0]
 
     return _RANDOM.sub(hide, text)
-
-
-def hide_schemes(text: str, *, keep_words: bool) -> str:
-    """Return headers without the credential after `Bearer` or `Basic`; on request `basic training` stays."""
-
-    def hide(found: re.Match[str]) -> str:
-        is_word = found[3].isalpha() and len(found[3]) < _SHORTEST_CREDENTIAL
-        return found[0] if keep_words and is_word else f"{found[1]}{found[2]}{HIDDEN}"
-
-    return _SCHEME.sub(hide, text)
 
 
 def hide_users(text: str) -> str:

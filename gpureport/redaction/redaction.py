@@ -12,7 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from gpureport.redaction import names
-from gpureport.redaction.forms import hide_forms, hide_random, hide_schemes, hide_users
+from gpureport.redaction.forms import hide_forms, hide_random, hide_users
 from gpureport.redaction.names import HIDDEN, is_secret, may_be_secret
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ _HEADED = re.compile(
 )
 _RATE = re.compile(rf"(?:{_COUNTS})[ \t]|[A-Za-z]+/", re.IGNORECASE)
 """What before a name says that it is counted, or something by it: `seen token`, `FLOPs per token`, `ms/token`."""
+_SCHEMED = re.compile(r"\b(Bearer|Basic)\s+", re.IGNORECASE)
+_SHORTEST_CREDENTIAL = 16
+"""Letters from which a word after `Bearer` or `Basic` is no word of a sentence, as in `basic training`."""
+_WORD = re.compile(r"\S+")
 _OPTIONED = re.compile(r"(?<![\w.\-])--([A-Za-z][\w.\-]*+)[ \t]{1,4}(?!-)")
 _QUOTED = r"\"(?:[^\"\\]|\\.?)*+(?:\"|$)|'(?:[^'\\]|\\.?)*+(?:'|$)|\\{1,4}\"[^\"]*(?:\"|$)|\\{1,4}'[^']*(?:'|$)"
 _VALUE = re.compile(rf"{_QUOTED}|[^\s,;&\"']+", re.DOTALL)
@@ -76,7 +80,7 @@ def redact_text(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _redact(text: str, _version: int) -> str:
-    text = hide_users(hide_schemes(text, keep_words=True))
+    text = hide_users(_hide_after(_SCHEMED, text, _is_credential, _WORD))
     if ":" in text:
         text = _hide_after(_KEYED, _hide_after(_KEYED, text, may_be_secret, _SCALAR), is_secret, _ANY)
     text = _hide_after(_ASSIGNED, text, is_secret) if "=" in text else text
@@ -131,6 +135,10 @@ def _hide_after(
     return "".join([*parts, text[end:]]) if parts else text
 
 
+def _is_credential(_: str, word: str) -> bool:
+    return len(word) >= _SHORTEST_CREDENTIAL or not word.isalpha()
+
+
 def _is_headed_secret(name: str, value: str) -> bool:
     """Return whether what follows `name:` is a secret.
 
@@ -182,7 +190,8 @@ def _hide_in_word(word: str, name: str = "") -> str:
         name, sign, value = assigned.groups()
         if may_be_secret(name, value):
             return f"{name}{sign}{HIDDEN}"
-    word = _hide_after(_KEYED, hide_users(hide_schemes(word, keep_words=False)), may_be_secret, _ANY)
+    word = hide_users(_hide_after(_SCHEMED, word, lambda _, value: bool(value), _WORD))
+    word = _hide_after(_KEYED, word, may_be_secret, _ANY)
     if re.search(r"\s", word):
         # a script, whose blanks stay
         pieces = list(_SHELL_WORD.finditer(word))
