@@ -11,9 +11,8 @@ from functools import lru_cache, partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from gpureport.redaction import names
-from gpureport.redaction.forms import hide_forms, hide_random, hide_users
-from gpureport.redaction.names import HIDDEN, is_secret, may_be_secret
+from gpureport.redaction import signs
+from gpureport.redaction.signs import HIDDEN, hide_forms, hide_random, hide_users, is_secret, may_be_secret
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,7 +74,7 @@ def redact_text(text: str) -> str:
     Checksums and ids, which only look random, stay.
     """
     redact = _redact if len(text) <= _LONGEST_KEPT else _redact.__wrapped__
-    return redact(text, names.version)
+    return redact(text, signs.version)
 
 
 @lru_cache(maxsize=8192)
@@ -106,9 +105,9 @@ def redact_value(name: str, value: str) -> str:
     if is_secret(name, value):
         return HIDDEN
     if _NUMBER.fullmatch(value):
-        return names.hide_own(value)
+        return signs.hide_own(value)
     text = redact_text(value)
-    return text if names.read_name(name)[2] else hide_random(text)
+    return text if signs.read_name(name)[2] else hide_random(text)
 
 
 def _hide_after(
@@ -150,12 +149,12 @@ def _is_headed_secret(name: str, value: str) -> bool:
     before = name.removesuffix(last)
     if not is_secret(last, value):
         return False
-    if names.read_name(last)[0] == names.PLAIN or last.lower() in _WHOLE_LINE:
+    if signs.read_name(last)[0] == signs.PLAIN or last.lower() in _WHOLE_LINE:
         return True
     has_digit, is_rate = any(map(str.isdigit, value)), _RATE.match(before)
     if last.lower() == "key":
         # sentences and messages say so of anything that is looked up: `missing key: gpu_0`
-        is_long = len(value) >= _SHORTEST or names.read_name(name)[0] == names.PLAIN
+        is_long = len(value) >= _SHORTEST or signs.read_name(name)[0] == signs.PLAIN
         opens = bool(before) and not is_rate and is_long
         return hide_random(value) != value or (opens and has_digit and not _COUNT.fullmatch(value))
     is_word = len(value) <= _LONGEST_WORD and not has_digit
@@ -202,7 +201,7 @@ def _hide_in_word(word: str, name: str = "") -> str:
             end = piece.end()
         word = "".join([*parts, word[end:]])
     word = hide_forms(_hide_after(_ASSIGNED, word, may_be_secret))
-    return word if names.read_name(name)[2] else hide_random(word)
+    return word if signs.read_name(name)[2] else hide_random(word)
 
 
 def _unquote(piece: str) -> str:
