@@ -32,8 +32,6 @@ _HEADED = re.compile(
 _RATE = re.compile(rf"(?:{_COUNTS})[ \t]|[A-Za-z]+/", re.IGNORECASE)
 """What before a name says that it is counted, or something by it: `seen token`, `FLOPs per token`, `ms/token`."""
 _SCHEMED = re.compile(r"\b(Bearer|Basic)\s+", re.IGNORECASE)
-_SHORTEST_CREDENTIAL = 16
-"""Letters from which a word after `Bearer` or `Basic` is no word of a sentence, as in `basic training`."""
 _WORD = re.compile(r"\S+")
 _OPTIONED = re.compile(r"(?<![\w.\-])--([A-Za-z][\w.\-]*+)[ \t]{1,4}(?!-)")
 _QUOTED = r"\"(?:[^\"\\]|\\.?)*+(?:\"|$)|'(?:[^'\\]|\\.?)*+(?:'|$)|\\{1,4}\"[^\"]*(?:\"|$)|\\{1,4}'[^']*(?:'|$)"
@@ -135,7 +133,8 @@ def _hide_after(
 
 
 def _is_credential(_: str, word: str) -> bool:
-    return len(word) >= _SHORTEST_CREDENTIAL or not word.isalpha()
+    """Return whether what follows `Bearer` or `Basic` is no word of a sentence, as in `basic training`."""
+    return len(word) >= len("0123456789abcdef") or not word.isalpha()
 
 
 def _is_headed_secret(name: str, value: str) -> bool:

@@ -26,9 +26,8 @@ MODEL_WORDS = (
 CHECKSUM_WORDS = "checksum commit digest fingerprint hash id md5 ref revision sha uuid"
 """Parts of a name whose value may look random without being a secret."""
 _ANYWHERE, _ENDINGS = re.compile(ANYWHERE.replace(" ", "|")), tuple(ENDINGS.split())
-_OTHER, _WORDS, _MODEL, _CHECKSUM = (
-    frozenset(words.split()) for words in (OTHER_ENDINGS, WORDS, MODEL_WORDS, CHECKSUM_WORDS)
-)
+_OTHER, _WORDS = frozenset(OTHER_ENDINGS.split()), frozenset(WORDS.split())
+_MODEL, _CHECKSUM = frozenset(MODEL_WORDS.split()), frozenset(CHECKSUM_WORDS.split())
 PLAIN, _LIKELY, _POSSIBLE, _NONE = 3, 2, 1, 0
 """Signs of a name: its value is a secret without doubt, whatever it looks like, unless it looks like a setting."""
 _SETTING = re.compile(r"[-+]?\d{0,9}\.?\d{0,9}(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
@@ -42,12 +41,9 @@ _LETTER = r"[^\s\"'<>,;&()|]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnSecrets:
-    """What a person adds; no regular expressions, whose time may grow without bounds.
+    """Names whose values are secrets, whatever their case, and beginnings of secrets; `*` stands for any letters.
 
-    Attributes:
-        names: names whose values are secrets, whatever their case; `*` stands for any letters.
-        patterns: beginnings of secrets, with their case; `*` stands for any letters but blanks, quotes and
-            `,;&()<>|`. The rest of the word is part of the secret.
+    They are no regular expressions, whose time may grow without bounds.
     """
 
     names: tuple[str, ...] = ()
@@ -79,9 +75,9 @@ def hide_own(text: str) -> str:
 
 @lru_cache(256)
 def _compile(pattern: str) -> re.Pattern[str]:
-    """Return an expression that finds the rest of a word from where a pattern may begin; with a group where it does.
+    """Return an expression for the rest of a word from where a pattern may begin, with a group where it does.
 
-    Where the pieces of a pattern do not follow the first place of the first, they follow no later one of the word.
+    Where the pieces do not follow the first place of the first one, they follow no later one of the word.
     """
     first, *rest = map(re.escape, pattern.split(STAR))
     start = rf"(?<![^\W_]){first}" if first else f"(?<!{_LETTER})(?={_LETTER})"
@@ -143,15 +139,11 @@ FORMS = (
     ("Azure", "sig=…, AccountKey=…", r"sig=[\w%+/=\-]{16,}|AccountKey=[\w+/=]{16,}"),
     ("private keys", "-----BEGIN … PRIVATE KEY-----, and all that follows", r"-----BEGIN[^-]*PRIVATE KEY-----.*"),
 )
-"""How tokens begin: whose they are, how they look for people, and as an expression.
-
-A letter or digit before makes it another word: `disk-usage-monitor`.
-"""
+"""How tokens begin: whose they are, how they look for people, and as an expression; no letter stands before."""
 _FORMS = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(pattern for *_, pattern in FORMS)})", re.DOTALL)
 _LONGEST_USER = 1200
-"""Letters of a user and a password of a URL."""
 _USER_OF_URL = re.compile(rf"://(?:[^\s/:]{{0,{_LONGEST_USER}}}+:\S{{0,{_LONGEST_USER}}}|[^\s/]{{0,{_LONGEST_USER}}})@")
-"""A password may hold slashes and `@`, as people forget to escape them."""
+"""A password may hold slashes and `@`, as people forget to escape them; user and password may be so long."""
 _NAMED_HOST = re.compile(r"(?<![^\s\"',;(/])[^\s\"',;(/@]*+@[^\s\"',;(/]*+")
 _HOST = re.compile(r"(?!sha\d+:)(?:[A-Za-z\[]|\d+\.\d+\.)")
 """How the name or address of a machine begins, unlike what follows `@` in `recall:mean@10` and `image:tag@sha256:…`."""
