@@ -319,9 +319,8 @@ def read_times(cells: Cells) -> tuple[IntArray, BoolArray, str | None]:
         times, good, zone = read_times(cells.dictionary)
         return times[codes], good[codes], zone
     texts: Any = pc.utf8_trim_whitespace(cells if isinstance(cells, pa.Array) else strings_to_arrow(list(cells)))
-    slashes, lengths = pc.min_max(pc.count_substring(texts, "/")).as_py(), pc.min_max(pc.binary_length(texts)).as_py()
-    alike = slashes["min"] == slashes["max"] and slashes["min"] in {0, 2}
-    if alike and lengths["min"] >= _SECONDS:
+    (fewest, most), (shortest, _) = map(_extremes, (pc.count_substring(texts, "/"), pc.binary_length(texts)))
+    if fewest == most and fewest in {0, 2} and shortest >= _SECONDS:
         try:
             # the stamp of nvidia-smi is an ISO time but for its slashes; Arrow reads a column of them at once
             times = integers(pc.replace_substring(texts, "/", "-").cast(pa.timestamp("us")))
@@ -335,6 +334,11 @@ def read_times(cells: Cells) -> tuple[IntArray, BoolArray, str | None]:
     good = np.array([moment is not None and moment[1] == utc for moment in moments], dtype=np.bool_)
     times = np.array([moment[0] if moment else 0 for moment in moments], dtype=np.int64)
     return times, good, "UTC" if utc else None
+
+
+def _extremes(numbers: Any) -> tuple[int, int]:
+    found: Any = pc.min_max(numbers)
+    return found["min"].as_py() or 0, found["max"].as_py() or 0
 
 
 _FORMATS = ("%a %b %d %H:%M:%S %Y", "%a %b %d %H:%M:%S %Z %Y")

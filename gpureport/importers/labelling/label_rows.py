@@ -12,9 +12,9 @@ from pathlib import Path
 
 from gpureport import label_tags
 from gpureport.errors import SettingsError
-from gpureport.importers.decoding import compression, encoding
-from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.labelling.node_lists import expand_node_list
+from gpureport.importers.source_file import RawFile, decompressed_blocks
+from gpureport.importers.source_text import decode_utf8
 from gpureport.importers.values.timestamps import Moment, parse_timestamp
 from gpureport.redaction import redact_text
 from gpureport.regular_files import UnsafeFileError, read_small_text
@@ -104,10 +104,8 @@ def _read_text(path: Path) -> str:
     file = RawFile(path)
     try:
         # of a pipe the size is not known
-        blocks = (
-            compression.decompressed_blocks(file, _BLOCK) if path.is_file() else iter([read_small_text(path).encode()])
-        )
-        text = b"".join(encoding.utf8(blocks)).decode(errors="replace").removeprefix("\ufeff")
+        blocks = decompressed_blocks(file, _BLOCK) if path.is_file() else iter([read_small_text(path).encode()])
+        text = b"".join(decode_utf8(blocks)).decode(errors="replace").removeprefix("\ufeff")
     except UnsafeFileError as error:
         raise SettingsError(str(path), str(error.strerror), error.hint, code="not_a_regular_file") from error
     except OSError as error:

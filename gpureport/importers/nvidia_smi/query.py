@@ -13,7 +13,6 @@ from gpureport.columns import BoolArray
 from gpureport.errors import CodedProblem, SettingsError, SourceError
 from gpureport.importers.account import Account
 from gpureport.importers.columns import CUT, TIME, Rows, Texts, absence
-from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.note_text import format_columns_option, format_count
 from gpureport.importers.nvidia_smi.fields import read_heading
 from gpureport.importers.nvidia_smi.headers import (
@@ -35,7 +34,7 @@ from gpureport.importers.protocol.reject_reasons import (
     UNUSABLE_HEADER,
     WRONG_TICK,
 )
-from gpureport.importers.source_text import Text
+from gpureport.importers.source_text import Piece, Text
 from gpureport.importers.tables import Layout, scan
 from gpureport.metrics import BY_NAME
 from gpureport.recording_advice import RECORDS_ONE

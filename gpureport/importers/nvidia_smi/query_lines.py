@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 from gpureport.columns import BoolArray, IntArray, read_codes
 from gpureport.importers.account import NOISE, Account, is_driver_message
 from gpureport.importers.columns import CUT, TIME, Column, Rows, decode
-from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.nvidia_smi.headers import replaces
 from gpureport.importers.protocol.reject_reasons import (
     BEFORE_HEADER,
@@ -29,6 +28,7 @@ from gpureport.importers.protocol.reject_reasons import (
     TORN,
     WRONG_CELLS,
 )
+from gpureport.importers.source_text import Piece
 from gpureport.importers.tables import Layout, scan, without_faults
 
 STAMP = re.compile(r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8}[ T])\d\d:\d\d:\d\d(?:[.,]\d{1,6})?")
