@@ -21,6 +21,7 @@ from gpureport.importers.gpu_devices import NOT_NAMED, NOT_SELECTED, Gpus
 from gpureport.importers.protocol import reject_reasons
 from gpureport.importers.row_order import Order, find_wrong_dates, put_in_order
 from gpureport.importers.source_text import Text
+from gpureport.limits import LONGEST_LINE
 from gpureport.recording import HOST, Device
 from gpureport.recording_advice import RECORDS_ONE
 
@@ -50,7 +51,7 @@ _YEAR = 366 * 86_400_000_000
 class Extraction:
     """One log of GPUs, or of the machine, being read by a form."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a file, a form, and what may be said of them
         self,
         file: "RawFile",
         options: "ReadOptions",
@@ -58,6 +59,7 @@ class Extraction:
         *,
         name: str = "",
         explain: Callable[[Account], CodedProblem | None] | None = None,
+        longest: int = LONGEST_LINE,
     ) -> None:
         """Prepare to read; nothing is read yet.
 
@@ -67,8 +69,10 @@ class Extraction:
             form: reads its lines.
             name: what a person calls the form; one of several says so in the account.
             explain: says why no row is left, and what to do; None for what is said of any log.
+            longest: bytes of a line at most; a longer one is shortened.
         """
         self._file, self._options, self._form, self._explain = file, options, form, explain
+        self._longest = longest
         self._account = Account(forms={name: 0} if name else {})
         self._gpus = Gpus(options.gpus)
         self._identities: Counter[Identity] = Counter()
@@ -101,7 +105,7 @@ class Extraction:
         """Yield the rows of the log, with the stamp of each and the place of its device; negative for one left out."""
         if self._options.interval:
             self._stamped = self._is_mostly_stamped()
-        for rows in self._form(Text(self._file), 1, self._account):
+        for rows in self._form(Text(self._file, longest=self._longest), 1, self._account):
             if len(rows):
                 self._account.rows += len(rows)
                 yield self._assign(rows)
@@ -109,7 +113,7 @@ class Extraction:
     def _is_mostly_stamped(self) -> bool:
         """Return whether most rows at the beginning have a time, so that no other is counted."""
         counted = {True: 0, False: 0}
-        for rows in self._form(Text(self._file.again(), blocks=1), 1, Account()):
+        for rows in self._form(Text(self._file.again(), longest=self._longest, blocks=1), 1, Account()):
             counted[rows.times is not None] += len(rows)
         return counted[True] > counted[False]
 
@@ -197,7 +201,7 @@ class Extraction:
 
     def _survey(self) -> Order:
         """Return the place in time of every row, after a second look at the whole log."""
-        again = Extraction(self._file.again(), self._options, self._form)
+        again = Extraction(self._file.again(), self._options, self._form, longest=self._longest)
         parts = [
             (rows.lines[devices >= 0], stamps[devices >= 0], devices[devices >= 0], _hash(rows)[devices >= 0])
             for rows, stamps, devices in again._parts()

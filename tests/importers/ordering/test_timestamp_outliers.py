@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gpureport.importers.ordering.row_placement import RowPlacement
 
 import gpureport
-from gpureport.importers.ordering.row_placement import RowPlacement
 from gpureport.testing import Recording, Rejected
 from tests.support.logs import HEADER, row
 
@@ -25,7 +25,7 @@ def read_text(folder: Path, text: str) -> Recording:
 @pytest.mark.parametrize("gpus", [1, 2])
 def test_one_wrong_date_costs_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int, gpus: int) -> None:
     """First or last of the log or of a piece: the row is rejected and no other row is moved."""
-    monkeypatch.setattr("gpureport.importers.decoding.pieces.pieces.__defaults__", (3000,))
+    monkeypatch.setattr("gpureport.importers.source_text.pieces.__defaults__", (3000,))
     rows = [row(second, gpu) for second in range(300) for gpu in range(gpus)]
     rows[at] = rows[at].replace("2026", "2036")
     quality = read_text(tmp_path, "\n".join([HEADER, *rows, ""])).run.quality
