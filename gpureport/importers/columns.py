@@ -353,7 +353,7 @@ _MINUTES, _SECONDS = len("2026/03/14 09:26"), len("2026/03/14 09:26:53")
 def parse_time(text: str) -> tuple[int, bool] | None:
     """Return a time in microseconds and whether it is UTC: of ISO, nvidia-smi, asctime, a spreadsheet, or a count."""
     text = text.strip()
-    if text[:8].isdecimal() and re.fullmatch(r"\d+(?:\.\d+)?", text, re.ASCII):
+    if text[:8].isdecimal() and re.fullmatch(r"\d{8,19}(?:\.\d{1,9})?", text, re.ASCII):
         factor = next((factor for least, factor in _EPOCHS if float(text) >= least), None)
         moment_at = None if factor is None else round(float(text) * factor)
         return None if moment_at is None or not moment_at < LAST_MICROSECOND else (moment_at, True)
