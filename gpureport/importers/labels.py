@@ -19,9 +19,9 @@ from gpureport import label_tags
 from gpureport.errors import SettingsError
 from gpureport.importers.clock import load_zone, local_span
 from gpureport.importers.columns import parse_time
-from gpureport.importers.decoding import compression, encoding
-from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Labels
+from gpureport.importers.source_file import RawFile, decompressed_blocks
+from gpureport.importers.source_text import decode_utf8
 from gpureport.json_text import parse_json
 from gpureport.label_tags import find_label, override_pairs
 from gpureport.record_folder import LABEL_FILE
@@ -170,9 +170,9 @@ def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
     try:
         # of a pipe the size is not known
         blocks = (
-            compression.decompressed_blocks(file, 2**20) if path.is_file() else iter([read_small_text(path).encode()])
+            decompressed_blocks(file, 2**20) if path.is_file() else iter([read_small_text(path).encode()])
         )
-        text = b"".join(encoding.utf8(blocks)).decode(errors="replace").removeprefix("\ufeff")
+        text = b"".join(decode_utf8(blocks)).decode(errors="replace").removeprefix("\ufeff")
     except UnsafeFileError as error:
         raise SettingsError(str(path), str(error.strerror), error.hint, code="not_a_regular_file") from error
     except OSError as error:

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from gpureport.data_quality import merge_quality
 from gpureport.errors import SourceError
-from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Input, Labels, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.named_models import name_gpu_models
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
@@ -22,6 +21,7 @@ from gpureport.importers.run_facts import (
     name_copies_by_url,
     read_run_files,
 )
+from gpureport.importers.source_file import RawFile
 from gpureport.importers.sources import identify
 from gpureport.importers.surveys import Log, Tables, check_time_bases, format_span, take_survey
 from gpureport.label_tags import merge_pairs, override_pairs

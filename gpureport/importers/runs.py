@@ -313,7 +313,7 @@ def assign_training_logs(
     """
     if len(runs) == 1:
         return [list(files)]
-    from gpureport.importers.decoding.raw_file import RawFile  # noqa: PLC0415 - most runs have none
+    from gpureport.importers.source_file import RawFile  # noqa: PLC0415 - most runs have none
     from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - as above
 
     found: list[list[TrainingFile]] = [[] for _ in runs]

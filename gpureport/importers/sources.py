@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, NamedTuple, Union
 from gpureport import record_folder
 from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers.account import is_driver_message
-from gpureport.importers.decoding import compression
-from gpureport.importers.decoding.pieces import head as read_text_head
-from gpureport.importers.decoding.pieces import head_text, is_plain_text
-from gpureport.importers.decoding.raw_file import FileState, RawFile
+from gpureport.importers.first_lines import thinned
 from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
-from gpureport.importers.text.distinct_lines import thinned
+from gpureport.importers.source_file import FileState, RawFile, archive_kind
+from gpureport.importers.source_text import head as read_text_head
+from gpureport.importers.source_text import head_text, is_plain_text
 from gpureport.limits import DEEPEST_FOLDER, MOST_PIPE_BYTES
 from gpureport.places import is_bucket_url
 from gpureport.recording_advice import RECORDS_ONE
@@ -159,7 +158,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
         what = "the file holds nothing but blank lines or NUL bytes" if head else "the file is empty"
         raise SourceError(source, what, RECORDS_ONE, code="empty_file")
     found = next((each for each in importers if each.kind == kind), None) if kind else _recognise(file, head, importers)
-    packed = None if kind or is_plain_text(file.first_bytes()) else compression.archive_kind(file)
+    packed = None if kind or is_plain_text(file.first_bytes()) else archive_kind(file)
     if packed:
         hint = "unpack it and give the files in it, or leave it out"
         raise SourceError(source, packed, hint, code="archive_of_files")
@@ -210,7 +209,7 @@ def _classify_content(path: Path, _: FileState) -> Reader | None:
     head = read_head(file)
     found = _recognise(file, head, IMPORTERS) or _recognise(file, head, HOST_IMPORTERS)
     if found is not None:
-        return found if compression.archive_kind(file) is None else None
+        return found if archive_kind(file) is None else None
     from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most files are logs of hardware
 
     return TrainingLog() if TrainingLog().is_training_log(head) else None
@@ -351,7 +350,7 @@ def _explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPr
         beside: whether a host log is wanted, not one of GPUs.
         is_other: whether it is a log of the other kind.
     """
-    from gpureport.importers.text import line_prefixes  # noqa: PLC0415 - most files are known
+    from gpureport.importers import first_lines  # noqa: PLC0415 - most files are known
 
     if is_other and beside:
         hint = f"give it as a source; with --host, {_WANTED_BESIDE}"
@@ -368,9 +367,9 @@ def _explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPr
     if not shown and name.startswith("nvstats"):
         what = "unsupported: a log that nvidia-smi daemon keeps in a form of its own"
         return what, f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt", "daemon_log"
-    if before := line_prefixes.find_line_prefix(text):
+    if before := first_lines.find_line_prefix(text):
         what = f"another program put {before!r} before what nvidia-smi wrote"
-        return what, line_prefixes.HINT, "prefixed_lines"
+        return what, first_lines.HINT, "prefixed_lines"
     if beside:
         what = f"not a recognised host log (first line: {shown})" if shown else "not a text log"
         return what, _WANTED_BESIDE, "not_a_host_log"

@@ -15,8 +15,8 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.columns import FloatArray, IntArray
 from gpureport.errors import SourceError
-from gpureport.importers.decoding.raw_file import FileState, RawFile
 from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
+from gpureport.importers.source_file import FileState, RawFile
 from gpureport.metrics import Scope
 from gpureport.record_folder import RUN_FILE, name_log
 from gpureport.recording import Device

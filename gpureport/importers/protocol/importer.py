@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from gpureport.data_quality import Quality
 from gpureport.importers.clock import load_zone, local_span
-from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.named_models import name_gpu_models
+from gpureport.importers.source_file import RawFile
 from gpureport.recording import HOST, Device, Run, Work
 
 if TYPE_CHECKING:

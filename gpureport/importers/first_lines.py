@@ -1,4 +1,9 @@
-"""Less of a long text to recognise a log by: lines that say the same are no other evidence however often they come."""
+"""What the first lines of a file tell of it: less of a long text to recognise a log by, and a prefix before every line.
+
+Lines that say the same are no other evidence however often they come.
+"""
+
+import re
 
 import numpy as np
 
@@ -42,3 +47,15 @@ def _first(kinds: IntArray) -> IntArray:
     first = np.searchsorted(kinds[order], kinds[order])
     wanted = (np.arange(len(kinds)) - first < _OF_A_KIND) & (kinds[order] < _KINDS)
     return np.sort(order[wanted])
+
+
+_HEADER = re.compile(r"(\S.{0,79}?[^,;\s]\s+)timestamp, ?[a-z]")
+"""The first columns of a query after a prefix; a prefix is short, ends in a blank, and is no column."""
+
+HINT = "take that away (of several tasks keep one), such as with sed -E 's/^.*(timestamp,|20[0-9]{2}\\/)/\\1/'"
+
+
+def find_line_prefix(line: str) -> str:
+    """Return the prefix before the columns of a query in the first line of a log, empty where there is none."""
+    found = _HEADER.match(line.lstrip("\ufeff"))
+    return found[1] if found else ""
