@@ -174,10 +174,9 @@ class Ticks:
         self._open: tuple[Hashable, int, int] | None = None
         self._said: list[Said] = []
         self._lengths: dict[tuple[Hashable, str], set[int]] = {}
-        self._newest: dict[Hashable, int] = {}
-        self._again: Counter[tuple[Hashable, int]] = Counter()
+        self._met: Counter[tuple[Hashable, int]] = Counter()
         self._places: dict[tuple[int, int], int] = {}
-        """Rows by their time, and how often it was met before."""
+        """Rows by their time, and how often a table had it so far."""
         self._numbers = array("q")
         self._columns: dict[str, array[float]] = {}
         self._spare: dict[str, array[float]] = {}
@@ -241,10 +240,8 @@ class Ticks:
                 if of == CORES:
                     values[CORE_COUNT] = len(listed)
             lengths.add(len(listed))
-        if at <= self._newest.setdefault(table, at - 1):
-            self._again[table, at] += 1
-        self._newest[table] = max(self._newest[table], at)
-        key = at, self._again[table, at] if self._again else 0
+        self._met[table, at] += 1
+        key = at, self._met[table, at]
         if key not in self._places:
             # a time that the tables before lack
             self._late |= at < self._last[1] and table != self._last[0]
