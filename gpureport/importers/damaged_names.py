@@ -56,10 +56,17 @@ def _number(rows: Rows, places: IntArray) -> tuple[IntArray, list[Identity]]:
     """Return for some rows a number of the identity of each, and the identities."""
     columns = [rows.data[name] for name in NAMES if name in rows.data]
     texts = [column for column in columns if isinstance(column, Texts)]
-    keys = np.zeros(len(places), dtype=np.int64)
+    keys, size = np.zeros(len(places), dtype=np.int64), 1
     for column in texts:
-        keys = np.unique(keys * (len(column.texts) + 1) + column.codes[places] + 1, return_inverse=True)[1]
-    _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
+        keys, size = keys * (len(column.texts) + 1) + column.codes[places] + 1, size * (len(column.texts) + 1)
+        if size > _MOST * _MOST:
+            keys = np.unique(keys, return_inverse=True)[1]
+            size = int(keys.max(initial=0)) + 1
+    met = np.flatnonzero(np.bincount(keys, minlength=1))
+    table = np.zeros(size, dtype=np.int64)
+    table[met] = np.arange(len(met))
+    codes, first = table[keys], np.zeros(len(met), dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(places))[::-1]
     rows_of = places[first].tolist()
     named = [
         tuple(column.texts[column.codes[row]] if column.codes[row] >= 0 else None for column in texts)

@@ -19,6 +19,7 @@ from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, LOST, Rows, Texts,
 from gpureport.importers.damaged_names import Identity, find_damaged_names
 from gpureport.importers.gpu_devices import NOT_NAMED, NOT_SELECTED, Gpus
 from gpureport.importers.protocol import reject_reasons
+from gpureport.importers.row_order import Order, find_wrong_dates, put_in_order
 from gpureport.importers.source_text import Text
 from gpureport.limits import LONGEST_LINE
 from gpureport.recording import HOST, Device
@@ -37,6 +38,12 @@ counts each line that is no row.
 NAME_GPUS = "record a column that names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
 INTERVAL = "say with --interval how many seconds apart it was recorded"
 _UNUSED_INTERVAL = "The log has time stamps: --interval was not used."
+_SEVERAL_WRITERS = (
+    "Several writers wrote to the log at once. The rows were put in the order of time; the log does not show whether "
+    "they are of the same GPUs, so checks that depend on that are skipped. Give every process a file of its own."
+)
+_UNEVEN = 2
+"""Times a device has less than an even share of the rows, at least, for its own to be copied."""
 _YEAR = 366 * 86_400_000_000
 """Microseconds: stamps below have no date."""
 
@@ -72,7 +79,7 @@ class Extraction:
         self._zone = clock.load_zone(options.tz) if options.tz else None
         self._clocks: dict[str, Clock] = {}
         self._newest: dict[int, int] = {}
-        self._order: clock.Order | None = None
+        self._order: Order | None = None
         self._doubled: dict[str, clock.DoubledHour] = {}
         self._counted: dict[int, int] = {}
         """Rows of each device so far, where their times are counted."""
@@ -130,7 +137,7 @@ class Extraction:
         codes[host & dated] = 0
         if rows.times is None and dated:
             stamps = self._count_times(codes)
-        wrong = clock.find_wrong_dates(stamps, codes)
+        wrong = find_wrong_dates(stamps, codes)
         self._account.drop(reject_reasons.OUT_OF_SEQUENCE, rows.lines[wrong])
         codes[wrong] = NOT_NAMED
         if rows.times is None or rows.zone:
@@ -192,7 +199,7 @@ class Extraction:
             self._newest[device] = int(own[-1])
         return fell
 
-    def _survey(self) -> clock.Order:
+    def _survey(self) -> Order:
         """Return the place in time of every row, after a second look at the whole log."""
         again = Extraction(self._file.again(), self._options, self._form, longest=self._longest)
         parts = [
@@ -200,7 +207,7 @@ class Extraction:
             for rows, stamps, devices in again._parts()
         ]
         lines, stamps, devices, hashes = map(np.concatenate, zip(*parts, strict=True))
-        order = clock.put_in_order(lines, stamps, devices, hashes, self._zone)
+        order = put_in_order(lines, stamps, devices, hashes, self._zone)
         self._clocks, devices = {}, devices[np.argsort(lines, kind="stable")]
         for device in present(devices[~order.copies]):
             own = Clock(again._ids[device])
@@ -225,20 +232,25 @@ class Extraction:
 
     def _tables(self, rows: Rows, times: IntArray, devices: IntArray) -> Iterator["pa.Table"]:
         """Yield one table a device."""
-        series = {name: values for name, values in rows.data.items() if name not in ATTRIBUTES}
-        order = np.argsort(devices.astype(np.int16), kind="stable")
         places = present(devices)
-        bounds = np.searchsorted(devices[order], [*places, devices.max(initial=0) + 1])
-        for place, start, end in zip(places, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            own = order[start:end] if end - start < len(devices) else slice(None)
-            arrays = {
-                "device": category(self._ids[place], end - start),
-                "timestamp": to_arrow(times[own], pa.timestamp("us")),
-                "imputed": to_arrow(repeat_value(value=np.False_, length=end - start), pa.bool_()),
-            }
-            for name, values in series.items():
-                arrays |= to_arrays(name, values[own])
-            yield pa.Table.from_arrays(list(arrays.values()), names=list(arrays))
+        # a stable sort of small integers counts them instead of comparing
+        order = np.argsort(devices.astype(np.int16), kind="stable")
+        alone = len(places) == 1 and bool((devices >= 0).all())
+        arrays = {
+            "timestamp": to_arrow(times if alone else times[order], pa.timestamp("us")),
+            "imputed": to_arrow(repeat_value(value=np.False_, length=len(times)), pa.bool_()),
+        }
+        for name, values in rows.data.items():
+            if name not in ATTRIBUTES:
+                arrays |= to_arrays(name, values if alone else values[order])
+        whole = pa.Table.from_arrays(list(arrays.values()), names=list(arrays))
+        bounds = np.searchsorted(devices[order], [*places, devices.max(initial=0) + 1]).tolist()
+        for place, start, end in zip(places, bounds[:-1], bounds[1:], strict=True):
+            own = whole.slice(start, end - start)
+            if (end - start) * len(places) * _UNEVEN < len(times):
+                # it would keep the memory of all rows while it waits to be written
+                own = own.take(to_arrow(np.arange(end - start), pa.int64()))
+            yield own.add_column(0, "device", category(self._ids[place], end - start))
 
     def _nothing(self) -> CodedProblem:
         """Return why no row is left, and what to do."""
@@ -289,8 +301,9 @@ class Extraction:
         if self._untimed > self._account.rows and not self._options.interval:
             # a few rows with a time beside many without may not be what the log is about
             unused = [f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead."]
-        mixed = [self._account.mixed_note] if self._is_mixed() else []
         order = self._order.notes if self._order else []
+        writers = self._order is not None and self._order.shuffled and not self._gpus.sure
+        mixed = [_SEVERAL_WRITERS if writers else self._account.mixed_note] if self._is_mixed() else []
         doubled = sum(each.rows for each in self._doubled.values()) if self._order is None else 0
         if doubled and self._zone is not None:
             order = [clock.note_doubled_hour(doubled, self._zone)]
@@ -298,6 +311,8 @@ class Extraction:
 
     def _is_mixed(self) -> bool:
         """Return whether rows are of several GPUs that nothing tells apart."""
+        if self._order is not None and self._order.shuffled and not self._gpus.sure:
+            return True
         if self._gpus.named or not self._account.mixed_note:
             return False
         return self._account.mixed or any(each.bunched() for each in self._clocks.values())

@@ -1,6 +1,6 @@
 """Which GPU a row is of: by uuid, PCI address, serial number, index or model; and what the rows say of each GPU."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,6 +29,14 @@ _EXTREMES = {
     **dict.fromkeys(_LIMITS, min),
 }
 """Sizes and limits of a GPU, and which of their values is kept."""
+
+
+_DIFFERENT_MEMORY = 1.1
+"""Ratio from which the memory of two GPUs differs (pragmatic: drivers and ECC take up to a sixteenth of one)."""
+_FEWEST = 8
+"""Rows that show a further board (pragmatic: fewer are damaged cells)."""
+_Board = tuple[str, float]
+"""What distinguishes a board: the model of the table that its name fits, and its memory; empty and 0 where unknown."""
 
 
 @dataclass(slots=True, eq=False)
@@ -82,6 +90,7 @@ class Gpus:
     _by_index: dict[int, Gpu] = field(default_factory=dict)
     _ambiguous: set[str] = field(default_factory=set)
     _by_order: bool = False
+    _boards_at: dict[str, list[_Board]] = field(default_factory=dict)
 
     @property
     def indices(self) -> list[int]:
@@ -92,6 +101,12 @@ class Gpus:
     def ids(self) -> list[str]:
         """Ids of the GPUs, in the order in which they were met."""
         return [f"gpu:{gpu.index}" for gpu in self._found]
+
+    @property
+    def sure(self) -> bool:
+        """Whether each GPU is named by what no other GPU has; two machines of a kind share PCI addresses."""
+        names = {"uuid", "serial"} - self._ambiguous
+        return all(names & gpu.names.keys() for gpu in self._found)
 
     def _is_kept(self, gpu: Gpu) -> bool:
         return not self.keep or gpu.index in self.keep
@@ -110,8 +125,13 @@ class Gpus:
             open_rows = np.flatnonzero(where & (codes == NOT_NAMED) & (texts.codes >= 0))
             order = open_rows[np.argsort(texts.codes[open_rows], kind="stable")]
             ends = np.flatnonzero(np.diff(texts.codes[order])) + 1
-            for own in np.split(order, ends) if len(order) else ():
-                codes[own] = self._place(key, texts.texts[texts.codes[own[0]]], own, rows)
+            named = [(texts.texts[texts.codes[own[0]]], own) for own in (np.split(order, ends) if len(order) else ())]
+            if key == "index":
+                named = [part for name, own in named for part in self._boards(name, own, rows)]
+                # a further board takes an index that no first one has
+                named.sort(key=lambda part: part[0].partition("/")[2])
+            for name, own in named:
+                codes[own] = self._place(key, name, own, rows)
         unnamed = np.flatnonzero(where & (codes == NOT_NAMED))
         if len(unnamed) and len(self._found) <= 1:
             codes[unnamed] = self._place("", "", unnamed, rows)
@@ -119,6 +139,24 @@ class Gpus:
         if left_out:
             codes[np.isin(codes, left_out)] = NOT_SELECTED
         return codes
+
+    def _boards(self, index: str, own: IntArray, rows: Rows) -> Iterator[tuple[str, IntArray]]:
+        """Yield the rows of each board at an index with a name for it: the index, and a number from the second on.
+
+        Two machines may write one log, or one board be put in place of another.
+        """
+        known = self._boards_at.setdefault(index, [])
+        places = np.zeros(len(own), dtype=np.int64)
+        for board, where in _boards_of(rows, own):
+            found = next((place for place, each in enumerate(known) if not _differ(each, board)), None)
+            if found is None and (not known or where.sum() >= _FEWEST):
+                found = len(known)
+                known.append(board)
+            elif found is not None:
+                known[found] = known[found][0] or board[0], known[found][1] or board[1]
+            places[where] = found or 0
+        for place in present(places):
+            yield f"{index}/{place}" if place else index, own[places == place]
 
     def _keys(self, rows: Rows, times: IntArray) -> list[str]:
         """Return the columns that name GPUs, the surest first; one that names two at once is left out for good."""
@@ -194,7 +232,13 @@ class Gpus:
             for gpu in self._found
             if self._is_kept(gpu) and len(gpu.models) > 1 and not gpu.names.keys() & set(_SURE)
         ]
-        return [_BY_ORDER, *renamed] if self._by_order else renamed
+        shared = [
+            f"Index {index} stands for {len(boards)} different GPUs, by name or memory, as where two machines write "
+            "one log: each counts as a GPU of its own. Record the uuid to be sure."
+            for index, boards in self._boards_at.items()
+            if len(boards) > 1
+        ]
+        return [*([_BY_ORDER] if self._by_order else []), *shared, *renamed]
 
 
 def _texts(values: Values) -> Texts:
@@ -210,6 +254,25 @@ def _first_text(rows: Rows, name: str, own: IntArray) -> str | None:
     codes = texts.codes[own]
     place = int(np.argmax(codes >= 0))
     return str(texts.texts[codes[place]]) if codes[place] >= 0 else None
+
+
+def _boards_of(rows: Rows, own: IntArray) -> list[tuple[_Board, BoolArray]]:
+    """Return each board that some rows name, with the rows, in the order in which they come."""
+    names, totals = rows.data.get("model"), rows.data.get("gpu_memory_total_bytes")
+    models = names.codes[own] if isinstance(names, Texts) else np.full(len(own), -1)
+    sizes = np.zeros(len(own)) if totals is None or isinstance(totals, Texts) else np.nan_to_num(totals[own])
+    found = []
+    for code in np.unique(models).tolist():
+        known = gpus.find_gpu(names.texts[code]) if isinstance(names, Texts) and code >= 0 else None
+        for size in np.unique(sizes[models == code]).tolist():
+            found.append(((known.model if known else "", size), (models == code) & (sizes == size)))
+    return sorted(found, key=lambda part: int(np.argmax(part[1])))
+
+
+def _differ(one: _Board, other: _Board) -> bool:
+    """Return whether two boards cannot be one GPU."""
+    least, most = sorted((one[1], other[1]))
+    return bool(one[0] and other[0] and one[0] != other[0]) or (least > 0 and most > _DIFFERENT_MEMORY * least)
 
 
 def _names_two_gpus(rows: Rows, name: str, times: IntArray) -> bool:

@@ -74,7 +74,10 @@ def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]
         odd.append((row.number or 1) - 1)
         return "skip"
 
-    kinds: dict[str, pa.DataType] = {str(place): _CODED for place in range(len(layout.columns))}
+    # stamps hardly repeat
+    kinds: dict[str, pa.DataType] = {
+        str(place): pa.string() if column.target == TIME else _CODED for place, column in enumerate(layout.columns)
+    }
     buffer: Any = pa.BufferReader(data or b"\n")
     table = csv.read_csv(
         buffer,
@@ -85,7 +88,7 @@ def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]
         csv.ConvertOptions(column_types=kinds, strings_can_be_null=False),
     )
     columns: Any = table.combine_chunks().columns
-    return [column.chunk(0) if column.num_chunks else pa.array([], _CODED) for column in columns], odd
+    return [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in columns], odd
 
 
 def read_rows(layout: Layout, lines: Sequence[str], numbers: IntArray) -> tuple[Rows, dict[str, BoolArray]]:
