@@ -1,15 +1,19 @@
 """What the columns of sysstat, vmstat and top mean, and how the tables of a log become one row a time."""
 
 import re
+from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import accumulate
+from math import nan
+from typing import Any
+
+import numpy as np
 
 from gpureport.importers.account import Account
-from gpureport.importers.columns import HOST_ROW, TIME, Rows, rows_from_records
+from gpureport.importers.columns import HOST_ROW, Rows, Values
 from gpureport.importers.protocol.reject_reasons import MALFORMED, NO_TIME, WRONG_CELLS
 
 KIB, LARGEST = 1024, 2.0**62
@@ -31,7 +35,8 @@ _LISTED = 8
 
 Around = tuple[int, int] | None
 """First and last local time of the log that one lies beside, which dates a log without dates."""
-Cells = Mapping[str, str]
+Cells = Mapping[str, Any]
+"""A row by the names of its columns: texts, or the numbers of JSON."""
 Said = tuple[str, dict[str, float]]
 """What one line says: what it is one of several of, empty where it speaks of the whole machine; and metrics."""
 
@@ -63,16 +68,20 @@ def parse_size(text: str) -> float | None:
 
 
 def _read(cells: Cells, name: str, parse: Callable[[str], float | None] = parse_number) -> float:
-    value = parse(cells[name])
-    if value is None or value < 0:
+    value = cells[name]
+    if isinstance(value, str):
+        value = parse(value)
+    elif parse is parse_size and type(value) in {int, float}:
+        value *= KIB
+    if type(value) not in {int, float} or not 0 <= value < LARGEST:
         raise MalformedError(f"{MALFORMED} {name}")
-    return value
+    return float(value)
 
 
 def _cpu(cells: Cells) -> Said:
     """Return the load of one core, or of all; a core that waits for a disk is not busy, one that is stolen from is."""
     waiting = _read(cells, "%iowait") / 100 if "%iowait" in cells else None
-    busy, core = 1 - _read(cells, "%idle") / 100 - (waiting or 0), cells["CPU"]
+    busy, core = 1 - _read(cells, "%idle") / 100 - (waiting or 0), str(cells["CPU"])
     if busy < -_ROUNDING or not (core in {"all", "-1"} or core.isdigit()):
         raise MalformedError(f"{MALFORMED} %idle")
     busy = max(busy, 0.0)
@@ -112,7 +121,7 @@ def _one_disk(cells: Cells) -> Said:
         moved = disk(_read(cells, "rkB/s", parse_size), _read(cells, "wkB/s", parse_size))
     else:
         moved = disk(_read(cells, "rd_sec/s") * _SECTOR, _read(cells, "wr_sec/s") * _SECTOR)
-    return DISKS, {} if _STACKED.match(cells["DEV"]) else moved
+    return DISKS, {} if _STACKED.match(str(cells["DEV"])) else moved
 
 
 def _process(cells: Cells) -> Said:
@@ -166,7 +175,12 @@ class Ticks:
         self._said: list[Said] = []
         self._lengths: dict[tuple[Hashable, str], set[int]] = {}
         self._met: Counter[tuple[Hashable, int]] = Counter()
-        self._rows: dict[tuple[int, int], tuple[int, dict[str, float], dict[str, float]]] = {}
+        self._places: dict[tuple[int, int], int] = {}
+        """Rows by their time, and how often a table had it so far."""
+        self._numbers = array("q")
+        self._columns: dict[str, array[float]] = {}
+        self._spare: dict[str, array[float]] = {}
+        """Columns that count where nothing better is known."""
         self._last: tuple[Hashable, int] = ("", 0)
         self._late = False
         self._lines = 0
@@ -228,13 +242,17 @@ class Ticks:
             lengths.add(len(listed))
         self._met[table, at] += 1
         key = at, self._met[table, at]
-        if key not in self._rows:
+        if key not in self._places:
             # a time that the tables before lack
             self._late |= at < self._last[1] and table != self._last[0]
             self._last = table, at
-        _, known, others = self._rows.setdefault(key, (number, {}, {}))
-        known |= values
-        others |= spare | others
+            self._numbers.append(number)
+        place = self._places.setdefault(key, len(self._places))
+        for columns, said_of in ((self._columns, values), (self._spare, spare)):
+            for name, value in said_of.items():
+                column = columns.setdefault(name, array("d"))
+                column.extend([nan] * (place + 1 - len(column)))
+                column[place] = value
 
     def rows(self, zone: str | None = None) -> Iterator[Rows]:
         """Yield the rows, once no line is left; `zone` is the one that their stamps state."""
@@ -243,14 +261,19 @@ class Ticks:
             self._account.note(
                 f"Tables that hold no metric were passed over; their columns begin with {', '.join(passed)}."
             )
-        self._account.continued += self._lines - len(self._rows)
-        found = sorted(self._rows.items(), key=lambda item: item[0][0]) if self._late else self._rows.items()
-        numbers = accumulate(sorted(n for n, _, _ in self._rows.values()), lambda before, n: max(before + 1, n))
-        records = (
-            {"line": number, TIME: at, HOST_ROW: True, **spare, **said}
-            for number, ((at, _), (_, said, spare)) in zip(numbers, found, strict=True)
-        )
-        yield from rows_from_records(records, zone)
+        count = len(self._places)
+        self._account.continued += self._lines - count
+        times, steps = np.array([at for at, _ in self._places], dtype=np.int64), np.arange(count)
+        order = np.argsort(times, kind="stable") if self._late else steps
+        data: dict[str, Values] = {HOST_ROW: np.ones(count)}
+        for name in self._columns | self._spare:
+            held, spare = (
+                np.append(each.get(name, ()), [nan] * count)[:count] for each in (self._columns, self._spare)
+            )
+            data[name] = np.where(np.isnan(held), spare, held)[order]
+        # lines that rise, each once
+        numbers = np.maximum.accumulate(np.sort(self._numbers) - steps) + steps
+        yield Rows(numbers, times[order], data, zone)
 
 
 DAY = 86_400_000_000

@@ -164,8 +164,8 @@ def is_json(lines: Sequence[str]) -> bool:
 
 _OBJECT = re.compile(r'\{\s*"timestamp"\s*:')
 _DATE = re.compile(r'"date"\s*:\s*"([^"]*)"')
-_MOST, _TOGETHER = 2.0**51, 2**22
-"""KiB beyond any machine's, and characters that are read at once."""
+_TOGETHER = 2**22
+"""Characters that are read at once."""
 _ACTIVITIES = ("cpu-load", "cpu-load-all", "memory", "io", "queue", "disk")
 _NAMES = {
     **{"cpu": "CPU", "idle": "%idle", "iowait": "%iowait", "ldavg-1": "ldavg-1", "disk-device": "DEV"},
@@ -264,9 +264,9 @@ def _take_object(ticks: Ticks, content: dict[str, Any], at: int | None, held: Se
     return ""
 
 
-def _cells(part: object) -> dict[str, str]:
+def _cells(part: object) -> dict[str, Any]:
     """Return the figures of an activity by the names of the tables."""
-    parts = [part, *part.values()] if isinstance(part, dict) else []
-    named = {name: value for each in parts if isinstance(each, dict) for name, value in each.items() if name in _NAMES}
-    plain = {name for name, value in named.items() if isinstance(value, int | float) and 0 <= value < _MOST}
-    return {_NAMES[name]: f"{value:.9f}" if name in plain else str(value) for name, value in named.items()}
+    if not isinstance(part, dict):
+        return {}
+    parts = [part, *(part[name] for name in ("io-reads", "io-writes") if isinstance(part.get(name), dict))]
+    return {_NAMES[name]: value for each in parts for name, value in each.items() if name in _NAMES}
