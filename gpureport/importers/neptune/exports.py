@@ -258,14 +258,14 @@ def _make_run(key: Key, rows: _Rows) -> StoredRun:
     tags: tuple[str, ...] = ()
     try:
         for row in _single_values(key, rows):
-            kind, path = row["attribute_type"], row["attribute_path"]
+            kind, path = row["attribute_type"], row["attribute_path"] or ""
             value = row.get(_VALUES.get(kind, ""))
             if value is not None:
                 scalars[path] = value
             elif kind == "datetime" and row.get(_MOMENT) is not None:
                 moments[path] = (row[_MOMENT] - EPOCH) // timedelta(microseconds=1)
             elif kind == "string_set" and path == "sys/tags":
-                tags = tuple(sorted(row.get(_TAGS) or ()))
+                tags = tuple(sorted(filter(None, row.get(_TAGS) or ())))
     except SourceError as error:
         rows.faults.append(error)
     project, run_id = key
