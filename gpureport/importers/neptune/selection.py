@@ -154,8 +154,8 @@ def _open_store(source: str, selection: Selection) -> tuple[str, list[StoredRun]
         found = find_live_runs(source, selection.filter)
         return source.partition("#")[0], found, len(found) == 1
     if selection.filter is not None:
-        what, hint = "files of Neptune have no filter of their own", "name runs with --run, * is any"
-        raise SettingsError("--filter", what, hint, code="filter_needs_server")
+        what = "files of Neptune have no filter of their own"
+        raise SettingsError("--filter", what, "name runs with --run, * is any", code="filter_needs_server")
     whole = source.removeprefix(_PREFIX)
     store, _, run = whole.rpartition("#")
     if not store or Path(whole).exists():
@@ -194,8 +194,9 @@ def _select_runs(
     if not named and not selection.runs:
         bare = [each for each in found if _is_bare(each, chosen)]
         if selection.require_hardware and bare:
-            what, hint = "the run holds no hardware series", "leave out --require-hardware"
-            raise SourceError(f"{source}#{bare[0].id}", what, hint, code="no_hardware_series")
+            what = "the run holds no hardware series"
+            where = f"{source}#{bare[0].id}"
+            raise SourceError(where, what, "leave out --require-hardware", code="no_hardware_series")
         if found and len(bare) == len(found):
             what = f"none of its {len(found)} runs holds hardware series"
             raise SourceError(source, what, "--list shows what they hold", code="no_hardware_series")
