@@ -12,7 +12,7 @@ from gpureport import columns
 from gpureport.columns import BoolArray, IntArray
 from gpureport.data_quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds, merge_quality
 from gpureport.errors import SourceError
-from gpureport.importers.machines import find_nodes, match_devices, merge_devices, name_device
+from gpureport.importers.grouping import find_nodes, match_devices, merge_devices, name_device
 from gpureport.importers.protocol.importer import Outcome
 from gpureport.importers.protocol.reject_reasons import NO_MAIN_ROW, SECOND_HOST, TWICE
 from gpureport.importers.surveys import KEYS, Log, Span, Tables, check_time_bases, find_nearest, hash_rows, shared_time
