@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport import columns, gpus
-from gpureport.analysis.rules import phrases
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.clock_event_time import CountedTime, counter_name, measure_counted_time
@@ -51,14 +50,6 @@ def read_counted_time(series: DeviceSeries) -> CountedTime | None:
     if counted is None or (counted.total_seconds <= 0 and (series.values("clock_event_sw_power_cap") > 0).any()):
         return None
     return counted
-
-
-def describe_counted_gaps(capped: CappedTime) -> str:
-    """Return which part of what the driver counted no sample shows, as a sentence; empty without such."""
-    if capped.counted is None or capped.counted.gap_seconds <= 0:
-        return ""
-    gaps, counted = phrases.duration(capped.counted.gap_seconds), phrases.duration(capped.counted.total_seconds)
-    return f" The driver counted {counted}, {gaps} of it in gaps of the log."
 
 
 def build_counter_evidence(counted: CountedTime) -> Evidence:

@@ -14,7 +14,6 @@ from gpureport.analysis.detectors.throttling.power_limit_figures import (
     build_clock_evidence,
     build_counter_evidence,
     compute_clock_ratio,
-    describe_counted_gaps,
     find_default_limit,
     is_masked_by_diagnostics,
     read_counted_time,
@@ -181,7 +180,7 @@ class PowerLimits(Rule):
             summary=(
                 f"{phrases.gpu_name(device)} ran at its power limit {_describe_share(capped.share)}{clock}"
                 f"{'' if is_slow or is_lowered else ': normal under load'}."
-                f"{describe_counted_gaps(capped)}{_describe_merging(capped)}"
+                f"{_describe_merging(capped)}"
             ),
             recommendation=_CHOSEN if is_lowered else _SLOW if is_slow else _NORMAL,
         )
