@@ -42,7 +42,8 @@ def join_logs(logs: Sequence[Log], tz: str | None) -> tuple[Tables, Outcome, lis
     span = min(outcome.span[0] for outcome in gpu_logs), max(outcome.span[1] for outcome in gpu_logs)
     for log in logs:
         if shared_time(log.span, span) < 0:
-            what, hint = "it covers another time than the GPU logs", "check its clock, give --tz, or leave it out"
+            what = "it covers another time than the GPU logs"
+            hint = "check its clock, give --tz, or leave it out"
             raise SourceError(log.given.locator, what, hint, code="no_shared_time")
     spans = [{device: _span(table) for device, table in log.tables.items()} for log in logs]
     nodes, notes = find_nodes(logs, spans)
