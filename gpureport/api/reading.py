@@ -10,7 +10,7 @@ from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.reading import Reading, find_runs
 from gpureport.importers.sources import find_tracker, identify_training_logs
 from gpureport.places import RemotePath, is_bucket_url, parse_place
-from gpureport.places.fetching import fetch
+from gpureport.places.transfer import fetch
 from gpureport.recording import Recording, Work
 
 if TYPE_CHECKING:

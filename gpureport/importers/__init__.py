@@ -3,5 +3,5 @@
 `sources` says which files are logs, `runs` which logs are one run, by what `surveys` learn of them and `grouping` makes
 of it. `reading` reads a run: its only log as it comes, several as `joining` puts them together. `run_facts` and
 `labels` hold what is known beside the rows, `time_window` reads a part of a run, `tracked` a run of a tracker.
-`protocol` is what an importer and a tracker are; to follow one log, start at `logs/nvidia_smi/query/extraction.py`.
+`protocol` is what an importer and a tracker are; to follow one log, start at `extraction.py` and `nvidia_smi/query.py`.
 """

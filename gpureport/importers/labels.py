@@ -17,11 +17,11 @@ from typing import Any
 
 from gpureport import label_tags
 from gpureport.errors import SettingsError
+from gpureport.importers.clock import load_zone, local_span
+from gpureport.importers.columns import parse_time
 from gpureport.importers.decoding import compression, encoding
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Labels
-from gpureport.importers.timebase import zones
-from gpureport.importers.values.timestamps import Moment, parse_timestamp
 from gpureport.json_text import parse_json
 from gpureport.label_tags import find_label, override_pairs
 from gpureport.record_folder import LABEL_FILE
@@ -124,8 +124,8 @@ class LabelRow:
     run: str = ""
     jobs: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
-    start: Moment | None = None
-    end: Moment | None = None
+    start: tuple[int, bool] | None = None
+    end: tuple[int, bool] | None = None
     tags: Pairs = ()
 
 
@@ -216,8 +216,8 @@ def _make_row(line: int, cells: Iterable[tuple[str, str]]) -> LabelRow:
         # a part of a heterogeneous job may be called by the number of the whole
         jobs=tuple(filter(None, dict.fromkeys((job, job.partition("+")[0], values.get(_RAW_JOB, ""))))),
         nodes=expand_node_list(tags.get("node", "")),
-        start=parse_timestamp(first(_START)),
-        end=parse_timestamp(first(_END)),
+        start=parse_time(first(_START)),
+        end=parse_time(first(_END)),
         tags=tuple(tags.items()),
     )
 
@@ -333,10 +333,10 @@ class _RunTraces:
         span, zone = (self._run.started, self._run.ended), self._run.timezone
         if row.start is None or self._run.quality.synthetic_time:
             return None
-        if row.start.utc == (zone is not None):
+        if row.start[1] == (zone is not None):
             return span
         # trackers and Prometheus keep times in UTC, which says nothing of the machine
-        return None if zone is None or zone in _UTC else zones.local_span(span, zones.load_zone(zone))
+        return None if zone is None or zone in _UTC else local_span(span, load_zone(zone))
 
     def fit_time(self, row: LabelRow) -> bool:
         """Return whether the middle of the run lies within a job; False where their times cannot be compared."""
@@ -344,7 +344,7 @@ class _RunTraces:
         if span is None or row.start is None:
             return False
         middle = (span[0] + span[1]) // 2
-        return row.start.micros <= middle and (row.end is None or middle <= row.end.micros)
+        return row.start[0] <= middle and (row.end is None or middle <= row.end[0])
 
     def fit_node(self, row: LabelRow) -> bool:
         """Return whether a job ran on a machine of the run."""

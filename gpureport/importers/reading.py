@@ -32,7 +32,7 @@ from gpureport.regular_files import is_folder
 from gpureport.series_table import collect_series, empty_training
 
 if TYPE_CHECKING:
-    from gpureport.importers.logs.training import Training
+    from gpureport.importers.training import Training
 
 IMPORTER_VERSION = "13"
 """Raised whenever the same source would be read differently."""
@@ -308,7 +308,7 @@ class Reading:
 
     def _read_training(self) -> None:
         """Read what the training loop wrote; a file found beside the log is left out where it cannot be read."""
-        from gpureport.importers.logs.training import TrainingLog  # noqa: PLC0415 - most runs have none
+        from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most runs have none
 
         base, self._training = self._outcomes[0], []
         for each, file in self._trained:

@@ -12,8 +12,8 @@ from pathlib import Path
 from gpureport import record_folder
 from gpureport.errors import SettingsError
 from gpureport.fetched_copies import name_by_url
+from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol.importer import Input, Labels, ReadOptions
-from gpureport.importers.timebase import zones
 from gpureport.label_tags import merge_pairs, override_pairs, read_environment_labels
 from gpureport.record_folder import COMPRESSED_SUFFIXES, RUN_FILE, RecordedRun, read_run_file
 from gpureport.recording import Run, Source
@@ -192,7 +192,7 @@ def _choose_zone(named: Sequence[str]) -> tuple[str | None, str]:
     if not zone:
         return None, ""
     try:
-        zones.load_zone(zone)
+        load_zone(zone)
     except SettingsError:
         return None, f"{RUN_FILE} names the zone {named[0]}, which is not known here; give --tz."
     return zone, note

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Union
 
 from gpureport import record_folder
 from gpureport.errors import CodedProblem, SourceError
+from gpureport.importers.account import is_driver_message
 from gpureport.importers.decoding import compression
 from gpureport.importers.decoding.pieces import head as read_text_head
 from gpureport.importers.decoding.pieces import head_text, is_plain_text
@@ -31,8 +32,8 @@ from gpureport.redaction import redact_start
 from gpureport.regular_files import UnsafeFileError, is_folder, open_pipe, path_exists
 
 if TYPE_CHECKING:
-    from gpureport.importers.logs.training import TrainingLog
     from gpureport.importers.protocol.tracker import Tracker
+    from gpureport.importers.training import TrainingLog
 
 _BINARY = 0.01
 """A file with more than this share of undecodable characters is not treated as text."""
@@ -211,7 +212,7 @@ def _classify_content(path: Path, _: FileState) -> Reader | None:
     found = _recognise(file, head, IMPORTERS) or _recognise(file, head, HOST_IMPORTERS)
     if found is not None:
         return found if compression.archive_kind(file) is None else None
-    from gpureport.importers.logs.training import TrainingLog  # noqa: PLC0415 - most files are logs of hardware
+    from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most files are logs of hardware
 
     return TrainingLog() if TrainingLog().is_training_log(head) else None
 
@@ -310,7 +311,7 @@ def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
     """
     found = []
     for path in map(str, paths):
-        from gpureport.importers.logs.training import WANTED, TrainingLog  # noqa: PLC0415 - most runs have none
+        from gpureport.importers.training import WANTED, TrainingLog  # noqa: PLC0415 - most runs have none
 
         if path != "-" and not path_exists(path):
             raise SourceError(path, "no such file", "check the path", code="no_such_file")
@@ -379,14 +380,13 @@ def _explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPr
 
 def _explain_text(text: str) -> CodedProblem | None:
     """Return what a text is that is known and no log of GPUs."""
-    from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect  # noqa: PLC0415 - as above
-    from gpureport.importers.logs.training import TrainingLog  # noqa: PLC0415 - as above
+    from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - as above
 
     first = text.lstrip("\ufeff \t\r\n").partition("\n")[0].strip()
     said = f"an error message, not a log ({redact_start(first, 120)})"
     if re.match(r'Field "[^"]*" is not a valid field to query', first):
         return said, _FIELD_HINT, "error_message"
-    if QueryGpuDialect().classify(first) == "event" or _ABSENT.match(first):
+    if is_driver_message(first) or _ABSENT.match(first):
         return said, _RECORD_AGAIN, "error_message"
     if first.startswith("version https://git-lfs.github.com/"):
         return "a Git LFS pointer, not the file itself", "fetch the file with git lfs pull", "git_lfs_pointer"
@@ -403,8 +403,8 @@ def _explain_text(text: str) -> CodedProblem | None:
 
 def _explain_table(text: str, shown: str) -> CodedProblem:
     """Return that a text is no known log, and which option reads it where it may be a table."""
-    from gpureport.importers.logs.mapped.map_draft import draft_map  # noqa: PLC0415 - few files need it
     from gpureport.importers.note_text import format_columns_option  # noqa: PLC0415 - as above
+    from gpureport.importers.tools.mapped import draft_map  # noqa: PLC0415 - few files need it
 
     what = f"not a recognised GPU log (first line: {shown})"
     if draft_map(text):

@@ -15,9 +15,9 @@ from gpureport import columns
 from gpureport.columns import BoolArray
 from gpureport.data_quality import LogGap, Quality, Rejected
 from gpureport.errors import SettingsError, SourceError
+from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol.reject_reasons import OTHER_JOB, OUTSIDE
 from gpureport.importers.reading import Reading
-from gpureport.importers.timebase import zones
 from gpureport.importers.tracked import TrackedReading
 from gpureport.recording import Recording, Run, Source
 from gpureport.series_table import arrange_series
@@ -76,7 +76,7 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
         what = f"{text!r} names a zone and the run has none"
         raise SettingsError(option, what, "leave it out, or give --tz", code="zone_not_known")
     if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC if run.timezone is None else zones.load_zone(run.timezone))
+        moment = moment.replace(tzinfo=UTC if run.timezone is None else load_zone(run.timezone))
     return round(moment.timestamp() * 1e6)
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.data_quality import Rejected
 from gpureport.errors import SourceError
+from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
 from gpureport.importers.protocol.reject_reasons import BESIDE_A_LOG, CHOSEN
@@ -19,7 +20,6 @@ from gpureport.importers.reading import Reading
 from gpureport.importers.run_facts import format_identity_options, name_copies_by_url
 from gpureport.importers.sources import identify
 from gpureport.importers.surveys import KEYS, shared_time
-from gpureport.importers.timebase import zones
 from gpureport.importers.trackers.device_tables import add_timing, read_clocks
 from gpureport.recording import Device, Recording, Run, Source
 from gpureport.series_table import arrange_series
@@ -208,7 +208,7 @@ class TrackedReading:
             SettingsError: when there is no zone of the name given.
         """
         if options.tz:
-            zones.load_zone(options.tz)
+            load_zone(options.tz)
         self._kind, self._of, self._options, self._strict = kind, run, options, strict
         self.labels, self.file_labels = labels, Labels()
 

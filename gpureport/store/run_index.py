@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from gpureport.errors import StoreError
-from gpureport.places import Place
-from gpureport.places.mapping import map_places
+from gpureport.places import Place, map_places
 from gpureport.store.indexed_run import IndexedRun, summarise_stored_run
 from gpureport.store.run_files import RUN_FILE, list_run_folders, read_stored_run
 

@@ -10,10 +10,9 @@ import pyarrow as pa
 
 from gpureport.errors import StoreError
 from gpureport.limits import MOST_SETTINGS_BYTES
-from gpureport.places import Place
-from gpureport.places.mapping import map_places
+from gpureport.places import Place, map_places
 from gpureport.recording import Recording, Run
-from gpureport.redaction.tables import redact_column, redact_extra_columns
+from gpureport.redaction import redact_column, redact_extra_columns
 from gpureport.regular_files import UnsafeFileError, code_system_error
 from gpureport.series_rows import RowsInMemory, SeriesRows
 from gpureport.store import atomic_writes, run_index, run_json, series_file, series_reader

@@ -156,7 +156,7 @@ class DeviceSeries:
     def known_rows(self, metric: str) -> BoolArray:
         """Return which rows hold a value of the metric; read-only."""
         if self.is_complete(metric):
-            return columns.all_valid(len(self))
+            return columns.repeat_value(np.True_, len(self))
         return self.memoize(("known", metric), lambda: ~np.isnan(self.values(metric)))
 
     def find_known_rows(self, metric: str) -> IntArray | slice:

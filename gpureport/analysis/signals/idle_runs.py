@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport import columns, gpus
+from gpureport import gpus
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, STRAY_KERNEL, UTILISATION, UTILISATION_WINDOW
 from gpureport.analysis.series import rest_to_work_power
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -200,7 +200,7 @@ def find_idle_runs(series: DeviceSeries, limits: Limits, window: Interval) -> tu
     if len(first) == 0:
         return ()
     active = known.values[np.flatnonzero(known.values > limits.still)]
-    level = columns.median(active) / 2 if len(active) else _ACTIVE
+    level = float(np.median(active)) / 2 if len(active) else _ACTIVE
     covered = (series.refresh_period(UTILISATION) or 0.0) / series.interval
     doubt = _build_doubt(series, known, first, stop, limits) if covered < 1 else None
     reach = 2 * max(series.interval, UTILISATION_WINDOW)

@@ -4,7 +4,7 @@ from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gpureport.errors import SettingsError
 from gpureport.limits import MOST_GPUS
@@ -12,12 +12,12 @@ from gpureport.metrics import BY_NAME, Scope
 from gpureport.settings.toml_files import read_toml
 from gpureport.units import UNITS
 
+T = TypeVar("T")
 ISO = "iso"
 EPOCHS = {"epoch_s": "s", "epoch_ms": "ms", "epoch_us": "us", "epoch_ns": "ns"}
 """Formats of a time counted since 1970, and the unit it counts in."""
-CLEAR = {"", "W", "Cel", "J"}
-"""Base units that tables are written in unless they say otherwise."""
-_DEFAULTS = {"": "", "W": "W", "Cel": "C", "J": "J"}
+CLEAR = {"": "", "W": "W", "Cel": "C", "J": "J"}
+"""Base units that tables are written in unless they say otherwise, and what these are called."""
 _EXAMPLE = 'such as [columns."GPU0 Power"] with metric = "gpu_power_watts", unit = "W", device = "gpu:0"'
 
 
@@ -76,119 +76,74 @@ def read_column_map(path: Path) -> Mapping:
     Raises:
         SettingsError: when it is missing, no TOML, or says what cannot be.
     """
-    return _Map(str(path)).mapping(read_toml(path, "see docs/how-to/read-logs.md").content)
-
-
-@dataclass(frozen=True, slots=True)
-class _Map:
-    """Checks a map; `path` is what errors name."""
-
-    path: str
-
-    def mapping(self, content: AnyMapping[str, Any]) -> Mapping:
-        """Return the map that TOML holds."""
-        self._refuse_unknown_keys("the map", content, {"time", "device", "columns", "delimiter"})
-        time, device = self._table(content, "time"), self._table(content, "device")
-        self._refuse_unknown_keys("[time]", time, {"column", "format", "zone"})
-        self._refuse_unknown_keys("[device]", device, {"column"})
-        columns = self._table(content, "columns")
-        if not columns:
-            raise SettingsError(self.path, "it maps no column", _EXAMPLE, code="nothing_mapped")
-        by_row = bool(self._text(device, "column"))
-        found = tuple(self._column(heading, said, by_row=by_row) for heading, said in columns.items())
-        self._refuse_repeated_metric(found)
-        return Mapping(
-            columns=found,
-            time=self._text(time, "column"),
-            format=self._format(self._text(time, "format") or ISO),
-            zone=self._text(time, "zone") or None,
-            device=self._text(device, "column"),
-            delimiter=self._text(content, "delimiter"),
+    where, content = str(path), read_toml(path, "see docs/how-to/read-logs.md").content
+    _check_keys(where, "the map", content, "columns delimiter device time")
+    time, device, columns = (_get(where, content, name, dict) for name in ("time", "device", "columns"))
+    _check_keys(where, "[time]", time, "column format zone")
+    _check_keys(where, "[device]", device, "column")
+    if not columns:
+        raise SettingsError(where, "it maps no column", _EXAMPLE, code="nothing_mapped")
+    pattern, named = _get(where, time, "format", str) or ISO, _get(where, device, "column", str)
+    if pattern != ISO and pattern not in EPOCHS and "%" not in pattern:
+        hint = f"{', '.join([ISO, *EPOCHS])}, or such as %m-%d-%Y %H:%M:%S"
+        raise SettingsError(where, f"no format {pattern!r} of a time", hint, code="unknown_time_format")
+    found = tuple(_read_column(where, heading, said, by_row=bool(named)) for heading, said in columns.items())
+    filled = [(each.metric, each.gpu) for each in found]
+    if twice := next((each for each in filled if filled.count(each) > 1), None):
+        of = "the machine" if BY_NAME[twice[0]].scope is Scope.HOST else f"gpu:{twice[1]}"
+        raise SettingsError(
+            where, f"two columns hold {twice[0]} of {of}", "map one of them", code="metric_in_two_columns"
         )
+    return Mapping(
+        columns=found,
+        time=_get(where, time, "column", str),
+        format=pattern,
+        zone=_get(where, time, "zone", str) or None,
+        device=named,
+        delimiter=_get(where, content, "delimiter", str),
+    )
 
-    def _column(self, heading: str, said: object, *, by_row: bool) -> MappedColumn:
-        if not isinstance(said, dict):
-            raise SettingsError(self.path, f"[columns] {heading!r} is no table", _EXAMPLE, code="not_a_table")
-        self._refuse_unknown_keys(f"[columns.{heading!r}]", said, {"metric", "unit", "device"})
-        name = self._text(said, "metric")
-        metric = BY_NAME.get(name)
-        if metric is None:
-            close = get_close_matches(name, list(BY_NAME), n=1)
-            hint = f"did you mean {close[0]!r}?" if close else "gpureport explain lists what there is"
-            raise SettingsError(self.path, f"no metric {name!r} (column {heading!r})", hint, code="unknown_metric")
-        device = self._text(said, "device")
-        return MappedColumn(
-            heading=heading,
-            metric=name,
-            unit=self._unit(heading, self._text(said, "unit"), metric.unit),
-            gpu=None if metric.scope is Scope.HOST else self._gpu(heading, device, by_row=by_row),
+
+def _read_column(where: str, heading: str, said: Any, *, by_row: bool) -> MappedColumn:
+    if not isinstance(said, dict):
+        raise SettingsError(where, f"[columns] {heading!r} is no table", _EXAMPLE, code="not_a_table")
+    _check_keys(where, f"[columns.{heading!r}]", said, "device metric unit")
+    name, stated, device = (_get(where, said, key, str) for key in ("metric", "unit", "device"))
+    metric = BY_NAME.get(name)
+    if metric is None:
+        close = get_close_matches(name, list(BY_NAME), n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "gpureport explain lists what there is"
+        raise SettingsError(where, f"no metric {name!r} (column {heading!r})", hint, code="unknown_metric")
+    unit = stated or CLEAR.get(metric.unit, "")
+    if unit not in UNITS or UNITS[unit].base != metric.unit:
+        fitting = ", ".join(each for each, known in UNITS.items() if known.base == metric.unit and each)
+        what = (
+            f"{stated!r} is no unit of its metric (column {heading!r})" if stated else f"no unit (column {heading!r})"
         )
+        hint = f"units are {fitting}" if fitting else "leave the unit out"
+        raise SettingsError(where, what, hint, code="wrong_unit")
+    index = device.removeprefix("gpu:")
+    numbered = device.startswith("gpu:") and index.isascii() and index.isdigit() and int(index) < MOST_GPUS
+    if metric.scope is not Scope.HOST and not numbered and (device or not by_row):
+        hint = 'say device = "gpu:0", or name the column with its number in [device]'
+        raise SettingsError(where, f"which GPU is column {heading!r} of?", hint, code="no_gpu_named")
+    gpu = int(index) if numbered and metric.scope is not Scope.HOST else None
+    return MappedColumn(heading=heading, metric=name, unit=unit, gpu=gpu)
 
-    def _unit(self, heading: str, unit: str, base: str) -> str:
-        if not unit and base in CLEAR:
-            return _DEFAULTS[base]
-        if unit not in UNITS or UNITS[unit].base != base:
-            fitting = ", ".join(name for name, each in UNITS.items() if each.base == base and name)
-            what = (
-                f"{unit!r} is no unit of its metric (column {heading!r})" if unit else f"no unit (column {heading!r})"
-            )
-            raise SettingsError(
-                self.path, what, f"units are {fitting}" if fitting else "leave the unit out", code="wrong_unit"
-            )
-        return unit
 
-    def _gpu(self, heading: str, device: str, *, by_row: bool) -> int | None:
-        index = device.removeprefix("gpu:")
-        if device.startswith("gpu:") and index.isascii() and index.isdigit() and int(index) < MOST_GPUS:
-            return int(index)
-        if device or not by_row:
-            what = f"which GPU is column {heading!r} of?"
-            raise SettingsError(
-                self.path,
-                what,
-                'say device = "gpu:0", or name the column with its number in [device]',
-                code="no_gpu_named",
-            )
-        return None
-
-    def _format(self, text: str) -> str:
-        if text != ISO and text not in EPOCHS and "%" not in text:
-            known = ", ".join([ISO, *EPOCHS])
-            raise SettingsError(
-                self.path,
-                f"no format {text!r} of a time",
-                f"{known}, or such as %m-%d-%Y %H:%M:%S",
-                code="unknown_time_format",
-            )
-        return text
-
-    def _refuse_repeated_metric(self, columns: tuple[MappedColumn, ...]) -> None:
-        filled = [(each.metric, each.gpu) for each in columns]
-        twice = next((each for each in columns if filled.count((each.metric, each.gpu)) > 1), None)
-        if twice is not None:
-            of = "the machine" if BY_NAME[twice.metric].scope is Scope.HOST else f"gpu:{twice.gpu}"
-            raise SettingsError(
-                self.path, f"two columns hold {twice.metric} of {of}", "map one of them", code="metric_in_two_columns"
-            )
-
-    def _table(self, content: AnyMapping[str, Any], name: str) -> AnyMapping[str, Any]:
-        found = content.get(name, {})
-        if not isinstance(found, dict):
-            raise SettingsError(self.path, f"{name} is no table", _EXAMPLE, code="not_a_table")
+def _get(where: str, content: AnyMapping[str, Any], name: str, kind: type[T]) -> T:
+    """Return what a key says, nothing where it is missing."""
+    found = content.get(name, kind())
+    if isinstance(found, kind):
         return found
+    if kind is str:
+        raise SettingsError(where, f"{name} is no text", f'write {name} = "..."', code="not_a_text")
+    raise SettingsError(where, f"{name} is no table", _EXAMPLE, code="not_a_table")
 
-    def _text(self, content: AnyMapping[str, Any], name: str) -> str:
-        found = content.get(name, "")
-        if not isinstance(found, str):
-            raise SettingsError(self.path, f"{name} is no text", f'write {name} = "..."', code="not_a_text")
-        return found
 
-    def _refuse_unknown_keys(self, where: str, content: AnyMapping[str, Any], names: set[str]) -> None:
-        unknown = next((name for name in content if name not in names), None)
-        if unknown is not None:
-            raise SettingsError(
-                self.path,
-                f"unknown key {unknown!r} in {where}",
-                f"keys are {', '.join(sorted(names))}",
-                code="unknown_key",
-            )
+def _check_keys(where: str, part: str, content: AnyMapping[str, Any], names: str) -> None:
+    known = names.split()
+    if unknown := next((name for name in content if name not in known), None):
+        raise SettingsError(
+            where, f"unknown key {unknown!r} in {part}", f"keys are {', '.join(known)}", code="unknown_key"
+        )

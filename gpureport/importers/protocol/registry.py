@@ -51,19 +51,19 @@ def _load(name: str) -> object:
 
 
 IMPORTERS: "Registry[Importer]" = Registry(
-    "logs.nvidia_smi:NvidiaSmi",
-    "logs.gpustat:Gpustat",
-    "logs.nvitop:Nvitop",
-    "logs.dcgm:Dcgm",
-    "logs.wandb:Wandb",
-    "logs.mapped:Mapped",
+    "nvidia_smi:NvidiaSmi",
+    "tools.gpustat:Gpustat",
+    "tools.nvitop:Nvitop",
+    "tools.dcgm:Dcgm",
+    "tools.wandb:Wandb",
+    "tools.mapped:Mapped",
 )
 """Importers of logs that make a run, in the order in which they are asked."""
-HOST_IMPORTERS: "Registry[Importer]" = Registry("logs.host:HostLog")
+HOST_IMPORTERS: "Registry[Importer]" = Registry("host:HostLog")
 """Importers of files that lie beside a log and are joined to it by time."""
-TRAINING_IMPORTERS: "Registry[DescribedSource]" = Registry("logs.training:TrainingLog")
+TRAINING_IMPORTERS: "Registry[DescribedSource]" = Registry("training:TrainingLog")
 """Importers of what a training loop wrote of its metrics."""
-TRACKERS: "Registry[Tracker]" = Registry("trackers.mlflow:Mlflow", "trackers.neptune:Neptune")
+TRACKERS: "Registry[Tracker]" = Registry("mlflow:Mlflow", "neptune:Neptune")
 """Readers of experiment trackers; one of them is asked before a source is taken for a log."""
 LOCATORS = tuple(f"{kind}:" for kind in TRACKERS.kinds)
 """What the locator of a tracker's store begins with."""

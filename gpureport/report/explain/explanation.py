@@ -7,9 +7,8 @@ from gpureport.analysis.engine.selection import kinds_by_name
 from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.analysis.rules.rule import Rule
 from gpureport.errors import SettingsError
-from gpureport.importers.devices.gpu_identity import ATTRIBUTES
-from gpureport.importers.logs.nvidia_smi.query.fields import ALIASES, canonicalize, find_target
-from gpureport.importers.logs.nvidia_smi.query.headings import find_query_field
+from gpureport.importers.nvidia_smi.fields import ALIASES, canonicalize, find_query_field, find_target
+from gpureport.importers.nvidia_smi.fields import ATTRIBUTE_FIELDS as ATTRIBUTES
 from gpureport.metrics import METRICS, Metric
 from gpureport.report.explain import (
     explained_classes,

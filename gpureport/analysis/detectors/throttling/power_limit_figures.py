@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport import columns, gpus
+from gpureport import gpus
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.clock_event_time import CountedTime, counter_name, measure_counted_time
@@ -65,7 +65,7 @@ def build_counter_evidence(counted: CountedTime) -> Evidence:
 def compute_clock_ratio(signals: ClockSignals, rows: BoolArray) -> float:
     """Return the median clock over rows, of the highest; NaN when either is not known."""
     clock = signals.clock[rows & ~np.isnan(signals.clock)]
-    return columns.median(clock) / signals.clock_max if len(clock) else float("nan")
+    return float(np.median(clock)) / signals.clock_max if len(clock) else float("nan")
 
 
 def build_clock_evidence(ratio: float, limit: Threshold | None) -> Evidence:

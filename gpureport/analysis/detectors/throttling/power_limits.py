@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport import columns
 from gpureport.analysis.detectors.throttling.power_limit_figures import (
     PAUSES,
     CappedTime,
@@ -193,7 +192,7 @@ class PowerLimits(Rule):
             metrics = ["gpu_power_limit_watts", "gpu_power_limit_default_watts"]
             yield missing_metrics.unjudged("power_limited", device, reason, metrics, code="unknown_power_limit")
             return
-        limit = columns.median(limits)
+        limit = float(np.median(limits))
         if limit >= self.lowered.value * default.watts:
             return
         power = signals.power[signals.busy & ~np.isnan(signals.power)]

@@ -1,0 +1,203 @@
+"""What became of every line of a log: rows, lines that are none, why, and what a reader must know."""
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpureport.columns import IntArray
+from gpureport.data_quality import AbsentCells, LogEvent, Quality, Rejected, RejectedLine
+from gpureport.importers.protocol.reject_reasons import NOT_OF_FORM
+from gpureport.redaction import redact_start
+
+_EXAMPLES, _LONGEST = 5, 200
+"""Rejected lines of each reason that are kept, and characters of each."""
+_MOST_EVENTS = 200
+_MESSAGE = re.compile(
+    "No devices were found|Unable to determine the (?:device handle|number of GPUs)"
+    "|NVIDIA-SMI (?:has failed|couldn't find)"
+    "|Failed to (?:initialize NVML|create log file)|NVML library version|Problem with GPU|GPU is lost|.*NVRM: Xid \\("
+)
+"""How the messages begin that the nvidia-smi program writes between rows (strings of its 535 and 550 binaries)."""
+_CLOCK = r"\d\d:\d\d:\d\d"
+_DATE = rf"[A-Z][a-z]{{2}} (?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK}|\d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK})"
+NOISE = re.compile(
+    rf"[-=+*#_ ]{{3,}}|#TYPE [\w.+]+|\d{{4}}[-/]\d\d[-/]\d\d[ T]{_CLOCK}(?:\.\d+)?"
+    rf"|{_DATE}(?: [AP]M)?(?: [A-Z]{{2,5}}| [+-]\d{{2,4}})?(?: \d{{4}})?"
+)
+"""Rulers and dates, among them those of `date`: `Mon Apr 20 03:14:15 PM UTC 2026`, `Mon 20 Apr 2026 15:14:15 CEST`."""
+_FIGURES = re.compile(r"\d ?MiB\b|\d%? +\|")
+"""What only rows hold: memory, and cells between bars."""
+_NUMBERS = re.compile(r"(?:(?:-|[-+]?\d[\d.:/-]*|%|W|MHz|C)(?:[\s,;|]+|$)){2,}")
+"""A line of nothing but numbers."""
+_KINDS = (
+    (re.compile(r"Unable to determine the device handle.*(?:is lost|Unknown Error)|.*GPU is lost"), "gpu_lost"),
+    (re.compile(r"NVIDIA-SMI has failed|NVIDIA-SMI couldn't find|Failed to initialize NVML"), "driver_restart"),
+    (re.compile(r"No devices were found|Unable to determine the number of GPUs"), "no_devices"),
+)
+LOST_WORDS = frozenset({"GPU is lost", "GPU requires reset"})
+"""What stands in place of a value where a GPU answers no more."""
+
+
+def is_driver_message(text: str) -> bool:
+    """Return whether a line is a message of the driver."""
+    return _MESSAGE.match(text) is not None
+
+
+@dataclass(slots=True)
+class Account:
+    """The lines of one log: rows, headers, noise, messages of the driver, rejected ones, and those that continue a row.
+
+    A form counts each line once. Rows count as they are yielded; what is said of them here are the other lines.
+
+    Attributes:
+        rows: rows that are kept.
+        headers: header lines.
+        noise: lines that carry no data.
+        messages: messages of the driver.
+        continued: lines that say more of a row that another line is counted for.
+        absent: cells without a value, by column as the log names it and reason.
+        notes: what a reader must know, one sentence each.
+        tags: what the log says of the whole run, by the names of `label_tags`.
+        columns: headings, and the metric or attribute that each became.
+        averaged: whether it is known that its power readings are averages over a second.
+        mixed: whether rows of several GPUs come at a time, and nothing tells of which each is.
+        mixed_note: what is said then, where rows without a name are looked at for that; empty where they are not.
+        forms: what a person calls each of its forms, and the rows it gave.
+    """
+
+    rows: int = 0
+    headers: int = 0
+    noise: int = 0
+    messages: int = 0
+    continued: int = 0
+    absent: Counter[tuple[str, str]] = field(default_factory=Counter)
+    notes: dict[str, None] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    columns: dict[tuple[str, str], None] = field(default_factory=dict)
+    averaged: bool = False
+    forms: dict[str, int] = field(default_factory=dict)
+    mixed: bool = False
+    mixed_note: str = ""
+    rejected: dict[str, list[int]] = field(default_factory=dict)
+    """By reason: how many, and the first line."""
+    examples: dict[str, list[RejectedLine]] = field(default_factory=dict)
+    _waiting: deque[tuple[int, str]] = field(default_factory=deque)
+    _events: dict[tuple[str, str | None], LogEvent] = field(default_factory=dict)
+    _last: int | None = None
+
+    @property
+    def lines(self) -> int:
+        """Lines that are not empty; one that holds several rows counts once a row."""
+        rejected = sum(rows for rows, _ in self.rejected.values())
+        return self.rows + rejected + self.headers + self.noise + self.messages + self.continued
+
+    def note(self, *notes: str) -> None:
+        """Keep what a reader must know; said once."""
+        self.notes |= dict.fromkeys(notes)
+
+    def reject(self, reason: str, number: int, text: str = "", rows: int = 1) -> None:
+        """Count lines that cannot be used; `number` is the first of them, `text` what it says."""
+        entry = self.rejected.setdefault(reason, [0, number])
+        entry[0] += rows
+        entry[1] = min(entry[1], number)
+        examples = self.examples.setdefault(reason, [])
+        if text and len(examples) < _EXAMPLES:
+            examples.append(RejectedLine(line=number, text=redact_start(text.strip(), _LONGEST)))
+
+    def drop(self, reason: str, numbers: IntArray) -> None:
+        """Count rows that were yielded but stay out of the series, by their lines."""
+        if len(numbers):
+            self.rows -= len(numbers)
+            self.reject(reason, int(numbers.min()), rows=len(numbers))
+
+    def reject_rows(self, reason: str, numbers: IntArray) -> None:
+        """Count rows that are not yielded, by their lines."""
+        if len(numbers):
+            self.reject(reason, int(numbers.min()), rows=len(numbers))
+
+    def message(self, number: int, text: str) -> None:
+        """Count a message of the driver: it has the time of the row before it."""
+        self.messages += 1
+        self._waiting.append((number, redact_start(text.strip(), _LONGEST)))
+
+    def sort_out(self, number: int, text: str, reason: str) -> None:
+        """Count a line that is no row: a message of the driver, noise, or one that is rejected."""
+        text = text.strip()
+        if is_driver_message(text):
+            self.message(number, text)
+        elif NOISE.fullmatch(text):
+            self.noise += 1
+        else:
+            self.reject(reason, number, text)
+
+    def stray(self, number: int, text: str) -> None:
+        """Count a line between blocks: one that holds figures is a damaged row, prose is noise."""
+        if is_driver_message(text):
+            self.message(number, text)
+        elif _FIGURES.search(text) or _NUMBERS.fullmatch(text):
+            self.reject(NOT_OF_FORM, number, text)
+        else:
+            self.noise += 1
+
+    def date_messages(self, numbers: IntArray, times: IntArray) -> None:
+        """Give the messages above the last of some rows the time of the row before each.
+
+        Args:
+            numbers: lines of rows that are kept, rising.
+            times: their times, in microseconds.
+        """
+        if not len(numbers):
+            return
+        while self._waiting and self._waiting[0][0] < numbers[-1]:
+            number, text = self._waiting.popleft()
+            row = int(np.searchsorted(numbers, number)) - 1
+            at = int(times[row]) if row >= 0 else int(times[0]) if self._last is None else self._last
+            self._keep(LogEvent(kind=_kind(text), at=at, line=number, device=None, text=text))
+        self._last = int(times[-1])
+
+    def lose(self, device: str, text: str, number: int, time: int) -> None:
+        """Keep that a GPU answers no more; a GPU is lost once."""
+        self._keep(LogEvent(kind="gpu_lost", at=time, line=number, device=device, text=f"[{text}]"))
+
+    def _keep(self, event: LogEvent) -> None:
+        """Keep an event that is the first of its text, or one of the first in all.
+
+        A message that is repeated with no row between is one event.
+        """
+        key = event.text, event.device
+        last = next(reversed(self._events.values()), None)
+        again = last is not None and (last.text, last.at) == (event.text, event.at)
+        if key in self._events:
+            if again or event.device is not None or len(self._events) >= _MOST_EVENTS:
+                return
+            key = event.text, str(event.line)
+        if len(self._events) < _MOST_EVENTS:
+            self._events[key] = event
+
+    def quality(self, notes: Iterable[str] = ()) -> Quality:
+        """Return the account, after the last row; the timing of the devices is not in it."""
+        for number, text in self._waiting:
+            self._keep(LogEvent(kind=_kind(text), at=self._last, line=number, device=None, text=text))
+        self._waiting.clear()
+        return Quality(
+            lines=self.lines,
+            rows_kept=self.rows,
+            rejected=tuple(
+                Rejected(reason=reason, rows=rows, first_line=at, examples=tuple(self.examples.get(reason, ())))
+                for reason, (rows, at) in sorted(self.rejected.items())
+            ),
+            headers=self.headers,
+            noise=self.noise,
+            events=self.messages,
+            continued=self.continued,
+            absent_cells=tuple(AbsentCells(column=c, reason=r, cells=n) for (c, r), n in sorted(self.absent.items())),
+            log_events=tuple(sorted(self._events.values(), key=lambda event: event.line)),
+            notes=(*self.notes, *notes),
+        )
+
+
+def _kind(message: str) -> str:
+    return next((name for pattern, name in _KINDS if pattern.match(message)), "driver_message")

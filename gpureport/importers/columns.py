@@ -1,0 +1,436 @@
+"""Columns of a log: what one fills, how its cells become values in base units, and `Rows`.
+
+`Rows` is the one type between the text of a log and its table.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from itertools import groupby, islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpureport.columns import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    categories,
+    floats,
+    integers,
+    nan_to_null,
+    read_codes,
+    strings_to_arrow,
+    to_arrow,
+)
+from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
+from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
+from gpureport.redaction import redact_text
+from gpureport.series_table import METRIC_TYPES
+from gpureport.units import MOST, UNITS, parse_quantity
+
+TIME, MASK, HOST_ROW, LOST = "timestamp", "clock_events", "host", "lost"
+"""Names in `Rows.data` and in records that are no metric: the time, NVML's mask of clock events, whether a row is the
+machine's, and what a row says of a GPU that answers no more."""
+NAMES = ("uuid", "bus_id", "serial", "index", "model")
+"""What names a GPU, the surest first."""
+ATTRIBUTES = (*NAMES, "driver", "mig")
+"""What describes a GPU instead of being a series."""
+_BARE = {"N/A", "-", "ERR!", "nan", ""}
+CUT = "cut"
+"""The reason of a cell that may have lost a part; `[cut]` is its text."""
+_FLAGS = {"Active": True, "Not Active": False, "Yes": True, "No": False}
+_SOURCE_UNITS = {"1": "%", "By": "MiB", "W": "W", "Hz": "MHz", "Cel": "C", "s": "us", "J": "mJ", "By/s": "MB/s"}
+"""Unit that nvidia-smi counts a base unit in, where neither heading nor cell says."""
+
+
+def absence(text: str) -> str | None:
+    """Return why a cell holds no value, None when it does; any `[bracketed]` text is such a reason."""
+    if text.startswith("[") and text.endswith("]"):
+        return text[1:-1]
+    return (text or "empty") if text in _BARE else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """What one column of a log fills, and how its cells are read.
+
+    Attributes:
+        target: metric, or a name of ATTRIBUTES, `timestamp`, `clock_events` or `extra_…`.
+        source: name the log gives it.
+        read: reads a stripped cell; None when the column cannot hold it.
+        unit: unit of numbers without one; empty where the column holds no numbers with units.
+        stated: unit that its heading states.
+        heading: the heading as written.
+        translated: whether a person wrote it, and `source` is what it was taken for.
+        decimal: character before the decimals of a number.
+        known: what texts of it meant: those of a log come again and again.
+    """
+
+    target: str
+    source: str
+    read: Callable[[str], Any] = field(default=str, compare=False)
+    unit: str = ""
+    stated: str = ""
+    heading: str = field(default="", compare=False)
+    translated: bool = field(default=False, compare=False)
+    decimal: str = "."
+    known: dict[str, tuple[Any, str | None]] = field(default_factory=dict, compare=False)
+
+
+def extra_name(source: str) -> str:
+    """Return the name of the column that keeps what has no place of its own."""
+    return "extra_" + "".join(character if character.isalnum() else "_" for character in redact_text(source))
+
+
+def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **more: Any) -> Column:
+    """Return the column that fills a metric or an attribute; without a target, an extra column of text.
+
+    Args:
+        target: what it fills, empty for an extra column.
+        source: name the log gives it.
+        unit: unit its heading states; the one nvidia-smi counts in when it states none.
+        decimal: character before the decimals of a number.
+        more: `heading` and `translated` of the column.
+    """
+    metric = BY_NAME.get(target)
+    if not target:
+        return Column(target=extra_name(source), source=source, stated=unit, **more)
+    if metric is None or metric.dtype == "bool" or metric.unit == "":
+        most = int(np.iinfo(metric.dtype).max) if metric and "int" in metric.dtype else 0
+        special = {MASK: _mask, "index": _index, "mig": _switch, "gpu_performance_state": _performance_state}
+        other = str if metric is None else _FLAGS.get if metric.dtype == "bool" else partial(_count, most=most)
+        return Column(target=target, source=source, read=special.get(target, other), stated=unit, **more)
+    assumed = unit or ("Hz" if target == "gpu_encoder_frame_rate_hertz" else _SOURCE_UNITS[metric.unit])
+    read = partial(_number, target=target, unit=assumed, decimal=decimal)
+    return Column(target=target, source=source, read=read, unit=assumed, stated=unit, decimal=decimal, **more)
+
+
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?![\d.])")
+"""A whole number with a dot before every three digits."""
+
+
+def _is_part(target: str) -> bool:
+    return BY_NAME[target].unit == "1" and not BY_NAME[target].may_exceed_one
+
+
+def _number(text: str, *, target: str, unit: str, decimal: str) -> float | None:
+    metric = BY_NAME[target]
+    if decimal == ",":
+        grouped = _GROUPED.match(text)
+        # dots part thousands where a comma follows, or others, or the quantity is written without decimals
+        if grouped and (metric.dtype == "int64" or metric.unit == "Hz" or "," in text or grouped[0].count(".") > 1):
+            text = grouped[0].replace(".", "") + text[grouped.end() :]
+        text = text.replace(",", ".")
+    value = parse_quantity(text, unit, metric.unit)
+    if value is None or (value > 1 and _is_part(target)):
+        return None
+    return round(value) if metric.dtype == "int64" else value
+
+
+def _count(text: str, *, most: int) -> int | None:
+    plain = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+    return int(text) if plain and int(text) <= most else None
+
+
+def _index(text: str) -> str | None:
+    return text if text.isascii() and text.isdigit() and len(text) <= 4 else None  # noqa: PLR2004 - 0 to 9999
+
+
+def _mask(text: str) -> int | None:
+    return int(text, 16) if re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}", text) else None
+
+
+def _performance_state(text: str) -> int | None:
+    return int(text[1:]) if re.fullmatch(r"P(?:1[0-5]|[0-9])", text) else None
+
+
+def _switch(text: str) -> str | None:
+    return text if text in {"Enabled", "Disabled"} else None
+
+
+@dataclass(slots=True)
+class Texts:
+    """A column that is no number: a code for each row, and what each code stands for; -1 stands for no value."""
+
+    codes: npt.NDArray[np.int32]
+    texts: list[Any]
+
+    @classmethod
+    def of(cls, found: Iterable[Hashable | None]) -> "Texts":
+        """Return a column by its texts."""
+        places: dict[Hashable, int] = {}
+        codes = [-1 if text is None else places.setdefault(text, len(places)) for text in found]
+        return cls(np.array(codes, dtype=np.int32), list(places))
+
+    def __getitem__(self, rows: npt.NDArray[Any] | slice) -> "Texts":
+        """Return some rows."""
+        return Texts(self.codes[rows], self.texts)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def used(self) -> list[Any]:
+        """Return the texts that occur."""
+        return [self.texts[code] for code in np.flatnonzero(np.bincount(self.codes + 1)[1:]).tolist()]
+
+
+Values = FloatArray | Texts
+Cells = Any
+"""Texts of a column: an Arrow dictionary array, or a list."""
+
+
+@dataclass(slots=True)
+class Rows:
+    """Rows of a log.
+
+    Attributes:
+        lines: line of each, rising; a running number of the rows where a line holds several.
+        times: time of each as written, or in UTC where `zone` is stated, in microseconds; None where they have none.
+        data: columns by target: numbers in base units, NaN for none; `Texts` of ATTRIBUTES, extras, MASK and LOST.
+        zone: zone that the stamps state, so that they are UTC; None where they state none.
+        reasons: why cells of a column hold no value, by the column's name in the log.
+    """
+
+    lines: IntArray
+    times: IntArray | None
+    data: dict[str, Values]
+    zone: str | None = None
+    reasons: dict[str, Texts] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def select(self, rows: BoolArray | IntArray) -> "Rows":
+        """Return some of the rows."""
+        return Rows(
+            self.lines[rows],
+            None if self.times is None else self.times[rows],
+            {name: values[rows] for name, values in self.data.items()},
+            self.zone,
+            {name: texts[rows] for name, texts in self.reasons.items()},
+        )
+
+    def count_absent(self) -> Counter[tuple[str, str]]:
+        """Return how many cells hold no value, by column and reason."""
+        found: Counter[tuple[str, str]] = Counter()
+        for column, texts in self.reasons.items():
+            for code, cells in enumerate(np.bincount(texts.codes + 1).tolist()[1:]):
+                found[column, texts.texts[code]] += cells
+        return +found
+
+
+def decode(columns: Sequence[Column], cells: Sequence[Cells], lines: IntArray) -> tuple[Rows, dict[str, BoolArray]]:
+    """Return rows by their cells, and for each fault the rows that have it; the other rows are to be selected.
+
+    Args:
+        columns: what the cells hold.
+        cells: the texts of each column: an Arrow dictionary array, or a list.
+        lines: line of each row.
+    """
+    rows, faults = Rows(lines, None, {}), dict[str, BoolArray]()
+    # what is wrong with a time is said where nothing else is
+    for column, texts in sorted(zip(columns, cells, strict=True), key=lambda pair: pair[0].target == TIME):
+        if column.target == TIME:
+            rows.times, valid, rows.zone = read_times(texts)
+            wrong = ~valid
+        else:
+            rows.data[column.target], reasons, wrong = _decode_column(column, texts)
+            if reasons is not None:
+                rows.reasons[column.source] = reasons
+        if wrong.any():
+            faults[f"malformed {column.source}"] = wrong
+    return rows, faults
+
+
+_REMEMBERED, _MANY = 200_000, 200
+"""Texts that a column remembers, and so many in a block that Arrow reads them faster."""
+
+
+def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, BoolArray]:
+    """Return the values of a column, why cells hold none, and which it cannot hold; each distinct text is read once."""
+    distinct: Any
+    if isinstance(cells, pa.DictionaryArray):
+        codes, distinct, coded = read_codes(cells.indices), cells.dictionary.to_pylist(), cells.dictionary
+    else:
+        found = Texts.of(cells)
+        codes, distinct, coded = found.codes, found.texts, None
+    none = np.zeros(len(codes), dtype=np.bool_)
+    if column.unit and column.decimal == "." and len(distinct) > _MANY:
+        numbers = _read_numbers(column, strings_to_arrow(distinct) if coded is None else coded)
+        if numbers is not None:
+            why = [absence(distinct[place].strip()) for place in np.flatnonzero(np.isnan(numbers)).tolist()]
+            places = np.full(len(distinct), -1, dtype=np.int32)
+            places[np.isnan(numbers)] = np.arange(len(why), dtype=np.int32)
+            return numbers[codes], Texts(places[codes], why) if why else None, none
+    known = column.known
+    if len(known) > _REMEMBERED:
+        known.clear()
+    for text in distinct:
+        if text not in known:
+            stripped = text.strip()
+            why_not = absence(stripped)
+            known[text] = None if why_not is not None else column.read(stripped), why_not
+    values, whys = zip(*(known[text] for text in distinct), strict=True) if distinct else ((), ())
+    reasons = Texts.of(whys)
+    bad = np.array([value is None for value in values], dtype=np.bool_) & (reasons.codes < 0)
+    wrong = bad[codes] if bad.any() else none
+    why_none = reasons[codes] if reasons.texts else None
+    if column.target in BY_NAME and column.target != MASK:
+        return np.array(values, dtype=np.float64)[codes], why_none, wrong
+    own = Texts.of(values)
+    return own[codes], why_none, wrong
+
+
+def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
+    """Return numbers of one unit at once, NaN for `[reasons]`, None where units differ or a text is no such number."""
+    metric, none = BY_NAME[column.target], pa.nulls(1, pa.string())[0]
+    texts = pc.utf8_trim_whitespace(cells)
+    texts = pc.if_else(pc.starts_with(texts, "["), none, texts)
+    first = next((text for text in texts[:1000].to_pylist() if text), "")
+    suffix = first[len(first.rstrip("%°CABDEFGHIJKLMNOPQRSTUVWXYZabcdfghijklmnopqrstuvwxyz/ ")) :]
+    unit = UNITS.get(suffix.strip() or column.unit)
+    if unit is None or unit.base != metric.unit:
+        return None
+    if suffix:
+        if not pc.all(pc.ends_with(texts, suffix)).as_py():
+            return None
+        texts = pc.utf8_slice_codeunits(texts, 0, -len(suffix))
+    if not pc.all(pc.match_substring_regex(texts, r"^[+-]?[0-9]+(?:\.[0-9]+)?$")).as_py():
+        return None
+    numbers: Any = pc.cast(texts, pa.float64())
+    values: FloatArray = floats(numbers) * unit.numerator / unit.denominator
+    low, high = (-MOST if metric.unit == "Cel" else 0), (1 if _is_part(column.target) else np.nextafter(MOST, 0))
+    if not (((values >= low) & (values <= high)) | np.isnan(values)).all():
+        return None
+    return np.rint(values) if metric.dtype == "int64" else values
+
+
+def read_times(cells: Cells) -> tuple[IntArray, BoolArray, str | None]:
+    """Return times in microseconds, which of them are any, and the zone they state: `UTC`, or None for local times."""
+    if isinstance(cells, pa.DictionaryArray):
+        codes = read_codes(cells.indices)
+        times, good, zone = read_times(cells.dictionary)
+        return times[codes], good[codes], zone
+    texts: Any = pc.utf8_trim_whitespace(cells if isinstance(cells, pa.Array) else strings_to_arrow(list(cells)))
+    slashes: Any = pc.min_max(pc.count_substring(texts, "/")).as_py()
+    lengths: Any = pc.min_max(pc.binary_length(texts)).as_py()
+    alike = slashes["min"] == slashes["max"] and slashes["min"] in {0, 2}
+    if alike and lengths["min"] >= _SECONDS:
+        try:
+            # the stamp of nvidia-smi is an ISO time but for its slashes; Arrow reads a column of them at once
+            times = integers(pc.replace_substring(texts, "/", "-").cast(pa.timestamp("us")))
+        except pa.ArrowInvalid:
+            pass
+        else:
+            return times, (times >= FIRST_MICROSECOND) & (times < LAST_MICROSECOND), None
+    moments = [parse_time(str(text)) for text in texts.to_pylist()]
+    known = [moment for moment in moments if moment is not None]
+    utc = 2 * sum(moment[1] for moment in known) > len(known)
+    good = np.array([moment is not None and moment[1] == utc for moment in moments], dtype=np.bool_)
+    times = np.array([moment[0] if moment else 0 for moment in moments], dtype=np.int64)
+    return times, good, "UTC" if utc else None
+
+
+_FORMATS = ("%a %b %d %H:%M:%S %Y", "%a %b %d %H:%M:%S %Z %Y")
+_DAY_FIRST = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4}),? (\d{1,2})(:\d\d(?::\d\d(?:[.,]\d{1,6})?)?)", re.ASCII)
+"""What spreadsheets write: `14.03.2026 09:26:53,123` and `14/03/2026 9:26`."""
+_LEAP = re.compile(r"(:\d\d):60")
+_EPOCHS = ((1e17, 1e-3), (1e14, 1), (1e11, 1e3), (1e8, 1e6))
+"""From which count since 1970 it is one of nano-, micro-, milliseconds or seconds, and how many microseconds each."""
+_MINUTES, _SECONDS = len("2026/03/14 09:26"), len("2026/03/14 09:26:53")
+
+
+def parse_time(text: str) -> tuple[int, bool] | None:
+    """Return a time in microseconds and whether it is UTC: of ISO, nvidia-smi, asctime, a spreadsheet, or a count."""
+    text = text.strip()
+    if text[:8].isdecimal() and re.fullmatch(r"\d+(?:\.\d+)?", text, re.ASCII):
+        factor = next((factor for least, factor in _EPOCHS if float(text) >= least), None)
+        moment_at = None if factor is None else round(float(text) * factor)
+        return None if moment_at is None or not moment_at < LAST_MICROSECOND else (moment_at, True)
+    moment, leap = None, _LEAP.search(text) is not None
+    if (first := _DAY_FIRST.fullmatch(text)) is not None:
+        text = f"{first[4]}-{first[3]:0>2}-{first[1]:0>2} {first[5]:0>2}{first[6]}"
+    elif text[:8].isdecimal() and text[8:9] in {" ", "T"}:
+        text = f"{text[:4]}-{text[4:6]}-{text[6:]}"
+    try:
+        text = _LEAP.sub(r"\1:59", text)
+        iso = f"{text[:10].replace('/', '-')}{text[10:].replace(',', '.')}" if text[4:5] in {"/", "-"} else text
+        is_date = text[4:5] == text[7:8] and text[-1:].isalnum() and text.isascii() and len(text) >= _MINUTES
+        moment = datetime.fromisoformat(iso) if is_date else None
+    except ValueError:
+        for form in _FORMATS:
+            try:
+                moment = datetime.strptime(text, form)
+                break
+            except ValueError:
+                continue
+    if moment is None:
+        return None
+    utc = moment.tzinfo is not None
+    delta = (moment if utc else moment.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
+    # a leap second is taken for the next minute
+    at = delta.days * 86_400_000_000 + (delta.seconds + leap) * 1_000_000 + delta.microseconds
+    return (at, utc) if FIRST_MICROSECOND <= at < LAST_MICROSECOND else None
+
+
+_TOGETHER = 20_000
+"""Records that become rows at once: some megabytes, and enough for arrays to be fast."""
+
+
+def rows_from_records(records: Iterable[Mapping[str, Any]], zone: str | None = None) -> Iterator[Rows]:
+    """Yield records as rows, in their order, those with a time apart from those without.
+
+    Args:
+        records: what a form reads line by line: `{"line": 1, "timestamp": microseconds or None, "index": "0",
+            "gpu_power_watts": 250.0}`: the line that it is counted for, its time, the names of ATTRIBUTES as text,
+            metrics in base units; None, or no entry, for no value. `"host": True` is a row of the machine.
+        zone: zone that the times state, None where they are local ones.
+    """
+    remaining = iter(records)
+    while part := list(islice(remaining, _TOGETHER)):
+        for stamped, run in groupby(part, key=lambda record: record.get(TIME) is not None):
+            yield _rows(list(run), zone, stamped=stamped)
+
+
+def _rows(records: Sequence[Mapping[str, Any]], zone: str | None, *, stamped: bool) -> Rows:
+    data: dict[str, Values] = {}
+    for name in dict.fromkeys(name for record in records for name in record):
+        cells = [record.get(name) for record in records]
+        if name in BY_NAME or name == HOST_ROW:
+            data[name] = np.array(cells, dtype=np.float64)
+        elif name not in {"line", TIME}:
+            data[name] = Texts.of(cells)
+    times = np.array([record[TIME] for record in records], dtype=np.int64) if stamped else None
+    return Rows(np.array([record["line"] for record in records], dtype=np.int64), times, data, zone)
+
+
+def to_arrays(name: str, values: Values) -> dict[str, "pa.Array[Any]"]:
+    """Return a column as Arrow arrays: of the mask of clock events one a reason, and its bits without a name."""
+    if not isinstance(values, Texts):
+        return {name: _to_arrow(name, values)}
+    if name != MASK:
+        return {
+            name: categories(
+                values.codes.astype(np.int64), [str(text) for text in values.texts] or [""], values.codes >= 0
+            )
+        }
+    bits, valid = np.array([*values.texts, 0], dtype=np.uint64)[values.codes], values.codes >= 0
+    found = {f"clock_event_{reason}": (bits & np.uint64(bit)) != 0 for reason, bit in CLOCK_EVENT_BITS.items()}
+    unknown = bits & ~np.uint64(sum(CLOCK_EVENT_BITS.values()))
+    arrays = {each: to_arrow(flags, METRIC_TYPES[each], valid) for each, flags in found.items()}
+    return arrays | {"clock_event_unknown_bits": to_arrow(unknown, pa.uint64(), valid)}
+
+
+def _to_arrow(name: str, values: FloatArray) -> "pa.Array[Any]":
+    kind = METRIC_TYPES[name]
+    if pa.types.is_integer(kind):
+        # a sum of counters may be larger than a counter can be: no reading
+        values = np.where(np.abs(values) <= float(np.iinfo(BY_NAME[name].dtype).max), values, np.nan)
+    return nan_to_null(values, kind)

@@ -1,0 +1,338 @@
+"""One log being read: the rows of its form get a device each and their place in time, and become tables."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpureport.columns import BoolArray, IntArray, category, present, repeat_value, to_arrow
+from gpureport.errors import CodedProblem, SourceError
+from gpureport.importers import clock
+from gpureport.importers.account import LOST_WORDS, Account
+from gpureport.importers.clock import Clock
+from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, LOST, Rows, Texts, Values, to_arrays
+from gpureport.importers.damaged_names import Identity, find_damaged_names
+from gpureport.importers.gpu_devices import NOT_NAMED, NOT_SELECTED, Gpus
+from gpureport.importers.protocol import reject_reasons
+from gpureport.importers.row_order import Order, find_wrong_dates, put_in_order
+from gpureport.importers.source_text import Text
+from gpureport.limits import LONGEST_LINE
+from gpureport.recording import HOST, Device
+from gpureport.recording_advice import RECORDS_ONE
+
+if TYPE_CHECKING:
+    from gpureport.importers.decoding.raw_file import RawFile
+    from gpureport.importers.protocol.importer import Outcome, ReadOptions
+
+Form = Callable[[Iterable[str], int, Account], Iterator[Rows]]
+"""One way to write down what GPUs, or the machine they sit in, did.
+
+It is called with the lines of a log, as an open file yields them, the number of the first, and the account in which it
+counts each line that is no row.
+"""
+NAME_GPUS = "record a column that names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
+INTERVAL = "say with --interval how many seconds apart it was recorded"
+_UNUSED_INTERVAL = "The log has time stamps: --interval was not used."
+_SEVERAL_WRITERS = (
+    "Several writers wrote to the log at once. The rows were put in the order of time; the log does not show whether "
+    "they are of the same GPUs, so checks that depend on that are skipped. Give every process a file of its own."
+)
+_UNEVEN = 2
+"""Times a device has less than an even share of the rows, at least, for its own to be copied."""
+_YEAR = 366 * 86_400_000_000
+"""Microseconds: stamps below have no date."""
+
+
+class Extraction:
+    """One log of GPUs, or of the machine, being read by a form."""
+
+    def __init__(  # noqa: PLR0913 - a file, a form, and what may be said of them
+        self,
+        file: "RawFile",
+        options: "ReadOptions",
+        form: Form,
+        *,
+        name: str = "",
+        explain: Callable[[Account], CodedProblem | None] | None = None,
+        longest: int = LONGEST_LINE,
+    ) -> None:
+        """Prepare to read; nothing is read yet.
+
+        Args:
+            file: the log.
+            options: how to select and place rows.
+            form: reads its lines.
+            name: what a person calls the form; one of several says so in the account.
+            explain: says why no row is left, and what to do; None for what is said of any log.
+            longest: bytes of a line at most; a longer one is shortened.
+        """
+        self._file, self._options, self._form, self._explain = file, options, form, explain
+        self._longest = longest
+        self._account = Account(forms={name: 0} if name else {})
+        self._gpus = Gpus(options.gpus)
+        self._identities: Counter[Identity] = Counter()
+        self._zone = clock.load_zone(options.tz) if options.tz else None
+        self._clocks: dict[str, Clock] = {}
+        self._newest: dict[int, int] = {}
+        self._order: Order | None = None
+        self._doubled: dict[str, clock.DoubledHour] = {}
+        self._counted: dict[int, int] = {}
+        """Rows of each device so far, where their times are counted."""
+        self._stamped: bool | None = None
+        self._stated: tuple[str | None, bool] | None = None
+        self._untimed = 0
+
+    def batches(self) -> Iterator["pa.Table"]:
+        """Yield tables of one device each.
+
+        Raises:
+            SourceError: when no row can be used.
+        """
+        for rows, stamps, devices in self._parts():
+            times = self._place(rows, stamps, devices)
+            self._happened(rows, times, devices)
+            yield from self._tables(rows, times, devices)
+        if self._account.rows == 0:
+            what, hint, code = (self._explain and self._explain(self._account)) or self._nothing()
+            raise SourceError(str(self._file.path), what, hint, code=code)
+
+    def _parts(self) -> Iterator[tuple[Rows, IntArray, IntArray]]:
+        """Yield the rows of the log, with the stamp of each and the place of its device; negative for one left out."""
+        if self._options.interval:
+            self._stamped = self._is_mostly_stamped()
+        for rows in self._form(Text(self._file, longest=self._longest), 1, self._account):
+            if len(rows):
+                self._account.rows += len(rows)
+                yield self._assign(rows)
+
+    def _is_mostly_stamped(self) -> bool:
+        """Return whether most rows at the beginning have a time, so that no other is counted."""
+        counted = {True: 0, False: 0}
+        for rows in self._form(Text(self._file.again(), longest=self._longest, blocks=1), 1, Account()):
+            counted[rows.times is not None] += len(rows)
+        return counted[True] > counted[False]
+
+    def _assign(self, rows: Rows) -> tuple[Rows, IntArray, IntArray]:
+        stamps = np.zeros(len(rows), dtype=np.int64) if rows.times is None else rows.times
+        dated = self._is_dated(rows)
+        hosts = rows.data.pop(HOST_ROW, None)
+        host = np.zeros(len(rows), dtype=np.bool_) if hosts is None else np.asarray(hosts) == 1
+        where = ~host if dated else host & ~host
+        damaged = find_damaged_names(rows, stamps, where, self._identities)
+        codes = self._gpus.assign(rows, stamps, where & ~damaged)
+        if dated:
+            self._account.drop(reject_reasons.GPU_DAMAGED, rows.lines[damaged])
+            self._account.drop(reject_reasons.GPU_NOT_NAMED, rows.lines[(codes == NOT_NAMED) & ~host & ~damaged])
+            self._account.drop(reject_reasons.NOT_SELECTED, rows.lines[codes == NOT_SELECTED])
+        else:
+            self._account.drop(reject_reasons.NO_TIME, rows.lines)
+            self._untimed += len(rows)
+        # the machine has the first place, so that a GPU keeps its own when another one is met
+        codes[codes >= 0] += 1
+        codes[host & dated] = 0
+        if rows.times is None and dated:
+            stamps = self._count_times(codes)
+        wrong = find_wrong_dates(stamps, codes)
+        self._account.drop(reject_reasons.OUT_OF_SEQUENCE, rows.lines[wrong])
+        codes[wrong] = NOT_NAMED
+        if rows.times is None or rows.zone:
+            # counted times are no local ones, and UTC is not local either
+            self._zone = None
+        return rows, stamps, codes
+
+    def _is_dated(self, rows: Rows) -> bool:
+        """Return whether rows can be placed in time as those before them are."""
+        timed = rows.times is not None
+        if rows.times is not None:
+            stated = rows.zone, int(rows.times.max()) > _YEAR
+            self._stated = self._stated or stated
+            timed = stated == self._stated
+        if self._stamped is None and (timed or self._options.interval):
+            self._stamped = timed
+        return self._stamped == timed and (timed or rows.times is None)
+
+    def _count_times(self, devices: IntArray) -> IntArray:
+        """Return times of rows without stamps, of which the n-th of a device is n intervals after the first."""
+        times = np.zeros(len(devices), dtype=np.int64)
+        for device in present(devices):
+            own, before = np.flatnonzero(devices == device), self._counted.get(device, 0)
+            times[own] = np.rint((before + np.arange(len(own))) * (self._options.interval or 0.0) * 1e6).astype(
+                np.int64
+            )
+            self._counted[device] = before + len(own)
+        return times
+
+    @property
+    def _ids(self) -> list[str]:
+        return [HOST, *self._gpus.ids]
+
+    def _place(self, rows: Rows, stamps: IntArray, devices: IntArray) -> IntArray:
+        """Return the time of each row; rows that repeat earlier ones of a log appended to itself lose their device."""
+        if self._order is None and self._falls(stamps, devices):
+            self._order = self._survey()
+        if self._order is not None:
+            places = self._order.places(rows.lines)
+            copies = self._order.copies[places] & (devices >= 0)
+            self._account.drop(reject_reasons.DUPLICATE, rows.lines[copies])
+            devices[copies] = NOT_NAMED
+            return self._order.times[places]
+        times = stamps if self._zone is None else clock.to_utc(stamps, self._zone)
+        times = times.copy()
+        for device in present(devices):
+            own, name = np.flatnonzero(devices == device), self._ids[device]
+            if self._zone is not None:
+                self._doubled.setdefault(name, clock.DoubledHour(self._zone)).take(stamps[own])
+            times[own] = self._clocks.setdefault(name, Clock(name)).accept(times[own])
+        return times
+
+    def _falls(self, stamps: IntArray, devices: IntArray) -> bool:
+        """Return whether the stamp of any device is below the one before it."""
+        fell = False
+        for device in present(devices):
+            own = stamps[devices == device]
+            fell |= bool(own[0] < self._newest.get(device, own[0]) or (own[1:] < own[:-1]).any())
+            self._newest[device] = int(own[-1])
+        return fell
+
+    def _survey(self) -> Order:
+        """Return the place in time of every row, after a second look at the whole log."""
+        again = Extraction(self._file.again(), self._options, self._form, longest=self._longest)
+        parts = [
+            (rows.lines[devices >= 0], stamps[devices >= 0], devices[devices >= 0], _hash(rows)[devices >= 0])
+            for rows, stamps, devices in again._parts()
+        ]
+        lines, stamps, devices, hashes = map(np.concatenate, zip(*parts, strict=True))
+        order = put_in_order(lines, stamps, devices, hashes, self._zone)
+        self._clocks, devices = {}, devices[np.argsort(lines, kind="stable")]
+        for device in present(devices[~order.copies]):
+            own = Clock(again._ids[device])
+            own.accept(np.sort(order.times[(devices == device) & ~order.copies]))
+            own.steps = order.clock_steps(device, own.device)
+            self._clocks[own.device] = own
+        return order
+
+    def _happened(self, rows: Rows, times: IntArray, devices: IntArray) -> None:
+        """Keep what the log says happened up to the last of some rows."""
+        kept = devices >= 0
+        self._account.absent += rows.select(kept).count_absent() if rows.reasons else {}
+        self._account.date_messages(rows.lines[kept], times[kept])
+        lost = rows.data.pop(LOST, None)
+        for texts in (*rows.reasons.values(), *([lost] if isinstance(lost, Texts) else [])):
+            for code, text in enumerate(texts.texts):
+                if text in LOST_WORDS or texts is lost:
+                    where = np.flatnonzero(kept & (texts.codes == code))
+                    for device in present(devices[where]):
+                        row = where[np.argmax(devices[where] == device)]
+                        self._account.lose(self._ids[device], text, int(rows.lines[row]), int(times[row]))
+
+    def _tables(self, rows: Rows, times: IntArray, devices: IntArray) -> Iterator["pa.Table"]:
+        """Yield one table a device."""
+        places = present(devices)
+        # a stable sort of small integers counts them instead of comparing
+        order = np.argsort(devices.astype(np.int16), kind="stable")
+        alone = len(places) == 1 and bool((devices >= 0).all())
+        arrays = {
+            "timestamp": to_arrow(times if alone else times[order], pa.timestamp("us")),
+            "imputed": to_arrow(repeat_value(value=np.False_, length=len(times)), pa.bool_()),
+        }
+        for name, values in rows.data.items():
+            if name not in ATTRIBUTES:
+                arrays |= to_arrays(name, values if alone else values[order])
+        whole = pa.Table.from_arrays(list(arrays.values()), names=list(arrays))
+        bounds = np.searchsorted(devices[order], [*places, devices.max(initial=0) + 1]).tolist()
+        for place, start, end in zip(places, bounds[:-1], bounds[1:], strict=True):
+            own = whole.slice(start, end - start)
+            if (end - start) * len(places) * _UNEVEN < len(times):
+                # it would keep the memory of all rows while it waits to be written
+                own = own.take(to_arrow(np.arange(end - start), pa.int64()))
+            yield own.add_column(0, "device", category(self._ids[place], end - start))
+
+    def _nothing(self) -> CodedProblem:
+        """Return why no row is left, and what to do."""
+        rejected = self._account.rejected
+        if reject_reasons.NO_TIME in rejected:
+            return f"its rows ({', '.join(self._account.forms)}) have no time", INTERVAL, "no_timestamps"
+        if set(rejected) == {reject_reasons.NOT_SELECTED}:
+            known = ", ".join(map(str, self._gpus.indices))
+            return "it holds none of the GPUs selected", f"--gpus can name {known}", "gpus_not_held"
+        if set(rejected) == {reject_reasons.GPU_NOT_NAMED}:
+            return "no row names its GPU", NAME_GPUS, "no_gpu_named"
+        reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in rejected.items())
+        what = f"none of its {self._account.lines} lines holds a value of a GPU" + (f" ({reasons})" if reasons else "")
+        return what, RECORDS_ONE, "no_usable_row"
+
+    def outcome(self) -> "Outcome":
+        """Return what is known after the last batch."""
+        from gpureport.importers.protocol.importer import Outcome  # noqa: PLC0415 - which imports what reads sources
+
+        clocks = list(self._clocks.values())
+        gaps = tuple(gap for each in clocks for gap in each.gaps())
+        quality = replace(
+            self._account.quality(self._notes()),
+            gaps=gaps,
+            duplicates=sum(each.duplicates for each in clocks),
+            clock_steps=tuple(step for each in clocks for step in each.steps),
+            coverage_ratio=clock.coverage_ratio(clocks, gaps),
+        )
+        if not self._stamped:
+            quality = replace(quality, synthetic_time=True, coverage_ratio=None, gaps=())
+        known = {each.device for each in clocks}
+        devices = self._gpus.devices(averaged=self._account.averaged)
+        if self._is_mixed():
+            devices = tuple(replace(each, mixed=True) for each in devices)
+        return Outcome(
+            devices=(*(each for each in devices if each.id in known), *((Device(id=HOST),) if HOST in known else ())),
+            quality=quality,
+            span=(min(each.first or 0 for each in clocks), max(each.last or 0 for each in clocks)),
+            intervals={each.device: each.interval for each in clocks if each.interval is not None},
+            columns=tuple(self._account.columns),
+            timezone=self._stated[0] if self._stated and self._stamped else None,
+            tags=tuple(self._account.tags.items()),
+        )
+
+    def _notes(self) -> Sequence[str]:
+        """Return what a reader must know of times and devices."""
+        unused = [_UNUSED_INTERVAL] if self._stamped and self._options.interval else []
+        if self._untimed > self._account.rows and not self._options.interval:
+            # a few rows with a time beside many without may not be what the log is about
+            unused = [f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead."]
+        order = self._order.notes if self._order else []
+        writers = self._order is not None and self._order.shuffled and not self._gpus.sure
+        mixed = [_SEVERAL_WRITERS if writers else self._account.mixed_note] if self._is_mixed() else []
+        doubled = sum(each.rows for each in self._doubled.values()) if self._order is None else 0
+        if doubled and self._zone is not None:
+            order = [clock.note_doubled_hour(doubled, self._zone)]
+        return [*self._gpus.notes(), *mixed, *order, *unused]
+
+    def _is_mixed(self) -> bool:
+        """Return whether rows are of several GPUs that nothing tells apart."""
+        if self._order is not None and self._order.shuffled and not self._gpus.sure:
+            return True
+        if self._gpus.named or not self._account.mixed_note:
+            return False
+        return self._account.mixed or any(each.bunched() for each in self._clocks.values())
+
+
+def _hash(rows: Rows) -> npt.NDArray[np.uint64]:
+    """Return a number for each row that stands for every value it holds, in whatever order its columns stand."""
+    hashes = np.zeros(len(rows), dtype=np.uint64)
+    for name, values in rows.data.items():
+        salt = np.uint64(crc32(name.encode()) | 1)
+        bits, valid = _bits(values)
+        # each column is mixed by itself, so that the order of columns does not matter
+        mixed = (bits ^ (bits >> np.uint64(29)) ^ salt) * np.uint64(0xBF58476D1CE4E5B9) * salt
+        hashes += np.where(valid, mixed ^ (mixed >> np.uint64(32)), np.uint64(0))
+    return hashes
+
+
+def _bits(values: Values) -> tuple[npt.NDArray[np.uint64], BoolArray]:
+    if isinstance(values, Texts):
+        known = np.array([*(crc32(str(text).encode()) for text in values.texts), 0], dtype=np.uint64)
+        return known[values.codes], values.codes >= 0
+    # 0.0 and -0.0 are one value
+    return (values + 0.0).view(np.uint64), ~np.isnan(values)

@@ -1,0 +1,233 @@
+"""What the headings mean that people and scripts write over columns: one table for every source.
+
+The words of a heading are lower case, parted at capitals, digits and signs, each in one spelling: `GPU Mem_Used(MB)`
+and `gpuMemoryUsed [mb]` are both `gpu memory used mb`. A row of the table names a metric, the words its heading must
+hold and those it may hold, in any order; a unit that fits the metric is always allowed. Names that only one tool uses,
+such as the fields of DCGM or of nvidia-smi, stay with the importer of that tool.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gpureport.metrics import BY_NAME
+from gpureport.units import UNITS
+
+
+def _by_word(words: Mapping[str, str]) -> dict[str, str]:
+    return {word: meaning for meaning, spellings in words.items() for word in spellings.split()}
+
+
+UNIT_WORDS = _by_word(
+    {
+        "B": "bytes b",
+        "KiB": "kb kib",
+        "MiB": "mb mib",
+        "GiB": "gb gib",
+        "TiB": "tb tib",
+        "%": "percent",
+        "1": "ratio",
+        "W": "w watts",
+        "mW": "mw milliwatts",
+        "kW": "kw",
+        "C": "c celsius",
+        "Hz": "hz",
+        "kHz": "khz",
+        "MHz": "mhz",
+        "GHz": "ghz",
+    }
+)
+"""Words that state a unit. What monitoring scripts call MB are the MiB that drivers and psutil count."""
+DECIMAL_WORDS = frozenset({"kb", "mb", "gb", "tb"})
+"""Words of units that are powers of 1000 by their name, and powers of 1024 in practice."""
+_SPELLINGS = _by_word(
+    {
+        "gpu": "cuda",
+        "gpu memory": "vram hbm fb",
+        "memory": "mem",
+        "host memory": "ram",
+        "host": "virtual",
+        "system": "sys",
+        "index": "idx",
+        "device id": "deviceid",
+        "name": "model",
+        "utilization": "util utilisation",
+        "io wait": "iowait",
+        "load average": "loadavg",
+        "average": "avg mean",
+        "total": "overall",
+        "available": "avail",
+        "temperature": "temp",
+        "clock": "clk clocks freq frequency",
+        "power": "pwr",
+        "limit": "cap",
+        "write": "written",
+        "network": "net",
+        "receive": "recv received rx",
+        "transmit": "sent transmitted tx",
+        "process": "proc pid python train",
+        "percent": "% pct perc percentage",
+        "ratio": "frac fraction",
+        "c": "degc",
+        "watts": "watt",
+        "hz": "hertz",
+        "bytes": "byte",
+        "second": "s sec ps seconds",
+        "date time": "datetime",
+        "unix time": "unixtime",
+        "timestamp ms": "timestampms",
+        "timestamp us": "timestampus",
+        "timestamp ns": "timestampns",
+    }
+) | {"deg": ""}
+"""Words of the table and their other spellings."""
+_WORD = re.compile(r"gpu|[a-z]+?(?=gpu)|[a-z]+|\d+|%", re.ASCII)
+_CAPITAL = re.compile(r"(?<=[a-z]{2})(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+"""Where a capital begins a word: `powerWatts` and `GPUTemp`, but not `MiB`, `mW` or `kHz`."""
+_LONGEST = 100
+"""Letters of a heading at most."""
+
+
+@lru_cache(4096)
+def heading_words(heading: str) -> tuple[str, ...]:
+    """Return the words of a heading in the spelling of the table; none for a text too long to be one."""
+    parts = _WORD.findall(_CAPITAL.sub(" ", heading).lower()) if len(heading) <= _LONGEST else []
+    return tuple(word for part in parts for word in _SPELLINGS.get(part, part).split())
+
+
+def stated_unit_word(words: frozenset[str], base: str) -> str:
+    """Return the word that states a unit of this base, empty where none does; bytes count bytes a second too."""
+    wanted = base.removesuffix("/s")
+    return next((word for word in UNIT_WORDS if word in words and UNITS[UNIT_WORDS[word]].base == wanted), "")
+
+
+INDEX, MODEL, CORE = "index", "model", "core"
+"""What a column may hold besides metrics: the number of a GPU, its model, and the load of one of several cores."""
+CORE_LOADS = frozenset({CORE, "process_cpu_cores", "job_cpu_cores"})
+"""Loads that a heading may state in per cent of a core."""
+_LOAD = "percent usage utilization used total average"
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A metric, the words its heading must hold, and those it may hold."""
+
+    target: str
+    words: frozenset[str]
+    optional: frozenset[str]
+
+    @property
+    def base(self) -> str:
+        """Base unit that a heading may state; a load of cores is stated as a share."""
+        if self.target in CORE_LOADS:
+            return "1"
+        return BY_NAME[self.target].unit if self.target in BY_NAME else ""
+
+
+def _rows(*rows: tuple[str, str] | tuple[str, str, str]) -> tuple[_Row, ...]:
+    return tuple(
+        _Row(target, frozenset(words.split()), frozenset("".join(optional).split()))
+        for target, words, *optional in rows
+    )
+
+
+GPU_COLUMNS = _rows(
+    ("gpu_power_limit_requested_watts", "power limit", "gpu"),
+    ("gpu_power_watts", "power", "gpu draw"),
+    ("gpu_memory_temperature_celsius", "memory temperature", "gpu"),
+    ("gpu_temperature_celsius", "temperature", "gpu"),
+    ("gpu_memory_clock_hertz", "memory clock", "gpu"),
+    ("gpu_sm_clock_hertz", "sm clock", "gpu"),
+    ("gpu_sm_clock_hertz", "gpu clock"),
+    ("gpu_memory_total_bytes", "memory total", "gpu"),
+    ("gpu_memory_free_bytes", "memory free", "gpu"),
+    ("gpu_memory_controller_ratio", "memory utilization", "gpu"),
+    ("gpu_memory_used_bytes", "memory used", "gpu"),
+    ("gpu_fan_ratio", "fan", "gpu speed"),
+    ("gpu_utilization_ratio", "gpu utilization"),
+    (MODEL, "gpu name"),
+    (INDEX, "gpu", "index id"),
+    (INDEX, "device id"),
+)
+"""Columns over which a heading says all: no other quantity of a GPU is called so."""
+INDEX_COLUMNS = _rows((INDEX, "gpu", "index id"), (INDEX, "index"), (INDEX, "device", "index id"), (INDEX, "card"))
+"""Columns with the number of a GPU, where the table is known to be one of GPUs or the cells are looked at."""
+_SIZED = ("cpu_power_watts", "host_memory_used_bytes", "host_memory_total_bytes", "process_memory_used_bytes")
+HOST_COLUMNS = _rows(
+    ("cpu_iowait_ratio", "io wait", "cpu"),
+    ("host_memory_total_bytes", "memory total", "host"),
+    ("host_memory_used_ratio", "memory percent", f"ratio host {_LOAD}"),
+    ("host_memory_used_ratio", "memory ratio", f"host {_LOAD}"),
+    ("host_memory_used_ratio", "memory usage", "host used utilization"),
+    ("host_memory_used_ratio", "memory utilization", "host used"),
+    ("process_memory_used_bytes", "process memory", "used rss host"),
+    ("process_memory_used_bytes", "process rss", "used"),
+    ("host_memory_used_bytes", "memory", "used usage host"),
+    ("host_load_average", "load 1", "average m min"),
+    ("host_load_average", "host load average"),
+    *(
+        (f"host_disk_{way}_bytes_per_second", f"{device} {way} second", "per host")
+        for way in ("read", "write")
+        for device in ("disk", "io")
+    ),
+    *((f"host_network_{way}_bytes_per_second", f"network {way} second", "per host") for way in ("receive", "transmit")),
+    ("process_cpu_cores", "process cpu", f"cores {_LOAD}"),
+    ("job_cpu_cores", "job cpu", f"cores {_LOAD}"),
+    ("cpu_power_watts", "cpu power"),
+    ("cpu_logical_cores", "cpu count", "core logical"),
+    ("cpu_busiest_core_ratio", "cpu max", "core"),
+    ("cpu_busiest_core_ratio", "cpu busiest core"),
+    (CORE, "cpu #", f"core {_LOAD}"),
+    (CORE, "core #", _LOAD),
+    ("cpu_utilization_ratio", "cpu load percent", _LOAD),
+    ("cpu_utilization_ratio", "cpu", _LOAD),
+)
+"""Columns of a machine; `#` stands for any number."""
+_TIME_WORDS = frozenset({"timestamp", "time", "date", "unix", "epoch", "ts", "utc"})
+_TIME_UNITS = frozenset(["second", "ms", "us", "ns", "local", "wall", "stamp"])
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnName:
+    """What a heading says of its column.
+
+    Attributes:
+        target: metric, or INDEX, MODEL or CORE.
+        unit: unit that the heading states, empty where it states none.
+        unit_word: the word that states it.
+    """
+
+    target: str
+    unit: str = ""
+    unit_word: str = ""
+
+
+def recognise_column(heading: str, columns: tuple[_Row, ...]) -> ColumnName | None:
+    """Return what a heading says of its column where the table knows all its words, else None.
+
+    Args:
+        heading: a heading as written.
+        columns: GPU_COLUMNS, INDEX_COLUMNS or HOST_COLUMNS.
+    """
+    words = heading_words(heading)
+    readings = [words, words[1:]] if words[:1] in {("host",), ("system",)} and columns is HOST_COLUMNS else [words]
+    return next((found for each in readings for found in _matches(frozenset(each), columns)), None)
+
+
+def _matches(words: frozenset[str], columns: tuple[_Row, ...]) -> Iterator[ColumnName]:
+    numbered = frozenset("#" if word.isdigit() else word for word in words)
+    for row in columns:
+        have = numbered if "#" in row.words else words
+        unit_word = stated_unit_word(words, row.base)
+        left = have - row.words - row.optional - {unit_word}
+        # numbers of these mean nothing without a unit
+        needs_unit = row.target in _SIZED or row.target.endswith("bytes_per_second")
+        if row.words <= have and not left and (unit_word or not needs_unit):
+            yield ColumnName(row.target, UNIT_WORDS.get(unit_word, ""), unit_word)
+
+
+def is_time_heading(heading: str) -> bool:
+    """Return whether a heading names a time and nothing else."""
+    words = frozenset(heading_words(heading))
+    return bool(words & _TIME_WORDS) and words <= _TIME_WORDS | _TIME_UNITS

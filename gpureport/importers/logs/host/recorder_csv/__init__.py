@@ -1,1 +1,0 @@
-"""CSV files of recorders that people write themselves, a few lines of psutil among them."""

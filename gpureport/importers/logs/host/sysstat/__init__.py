@@ -1,1 +1,0 @@
-"""What sar, sadf, mpstat and pidstat write."""

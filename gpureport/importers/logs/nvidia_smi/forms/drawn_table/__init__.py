@@ -1,1 +1,0 @@
-"""The table that plain `nvidia-smi` draws."""

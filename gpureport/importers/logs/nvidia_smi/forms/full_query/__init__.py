@@ -1,1 +1,0 @@
-"""`nvidia-smi -q`, as text and as XML."""

@@ -1,1 +1,0 @@
-"""What nvidia-smi's monitors and lists of processes write: dmon, pmon, stats, compute apps."""

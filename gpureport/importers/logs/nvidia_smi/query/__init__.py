@@ -1,1 +1,0 @@
-"""CSV of `nvidia-smi --query-gpu`, the usual log: its headers, rows, messages and damage."""

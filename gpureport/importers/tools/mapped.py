@@ -1,0 +1,244 @@
+"""Reads a table with headings that only its writer knows: a map names the metric that each column holds.
+
+Numbers are read as wrapper scripts write them: `+27.0°C`, `38 °C`, `1,024`, `2117MB`. Where no map is given, one to
+start from says what the header proves of its columns.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import ClassVar
+
+from gpureport.errors import SourceError
+from gpureport.importers.account import Account
+from gpureport.importers.columns import extra_name, parse_time
+from gpureport.importers.decoding.pieces import head, head_text
+from gpureport.importers.decoding.raw_file import RawFile
+from gpureport.importers.extraction import Extraction
+from gpureport.importers.headings import (
+    GPU_COLUMNS,
+    HOST_COLUMNS,
+    INDEX_COLUMNS,
+    ColumnName,
+    is_time_heading,
+    recognise_column,
+)
+from gpureport.importers.protocol import column_map
+from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
+from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, GPU_NOT_NAMED, WRONG_CELLS
+from gpureport.importers.quantities import convert_to_base, describe_absence, parse_finite, parse_number
+from gpureport.importers.tools import Record, form, parse_stamp, split_cells, split_devices, text_lines
+from gpureport.metrics import BY_NAME, Scope
+from gpureport.redaction import redact_start
+from gpureport.units import UNITS
+
+_DELIMITERS = (",", ";", "\t", "|")
+_WHERE = "the table"
+_LISTED, _MOST_COLUMNS = 30, 200
+_QUANTITY = re.compile(
+    r"([+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(%|°?[A-Za-z]+(?:/s)?)?",
+    re.ASCII,
+)
+_SPELLINGS = {"celsius": "C", "watt": "W", "watts": "W", "mb": "MB", "mib": "MiB", "gb": "GiB", "GB": "GiB", "w": "W"}
+"""Units in other spellings; GB are those of a card, of 1024³ bytes, as MB are."""
+
+
+class Mapped:
+    """The importer of tables with a map; it recognises nothing by itself."""
+
+    kind: ClassVar[str] = "mapped"
+    title: ClassVar[str] = "table with a map"
+    recognised_by: ClassVar[str] = "Only by `--map`, which says what its columns are."
+    sample: ClassVar[str] = "mapped/wrapper.csv"
+
+    def identify(self, head: bytes) -> bool:
+        """Return False: only a person can say that a table has a map."""
+        del head
+        return False
+
+    def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
+        """Begin to read a table.
+
+        Raises:
+            SourceError: when no map was given; with a draft of one where the header proves what a column holds.
+        """
+        if options.map is not None:
+            return Extraction(file, options, partial(read_mapped, told=options.map), name=self.title)
+        text = draft_map(head_text(head(file.again(), HEAD_BYTES)))
+        hint = ("save standard output as map.toml, complete it, then " if text else "") + "give --map map.toml"
+        what = "no map says what its columns are"
+        raise SourceError(str(file.path), what, hint, text, to_stdout=True, code="no_map")
+
+
+@form
+def read_mapped(lines: Iterable[str], first: int, account: Account, told: column_map.Mapping) -> Iterator[Record]:
+    """Yield the rows of a table whose columns a map names.
+
+    Raises:
+        SourceError: when it lacks a mapped column, or no row has as many cells as its header.
+    """
+    header: list[str] = []
+    delimiter, top, fitting, widths = told.delimiter, "", False, dict[int, int]()
+    for number, text, cut in text_lines(lines, first, account):
+        top = top or text
+        row = split_cells(text, delimiter or ",")
+        if found := _find_header(text, told, delimiter):
+            delimiter, header = found
+            account.headers += 1
+        elif not header or cut:
+            account.reject(CUT_LAST_LINE if header else BEFORE_HEADER, number, text)
+        elif len(row) != len(header) and not (len(row) == len(header) + 1 and not row[-1]):
+            widths[len(row)] = widths.get(len(row), 0) + 1
+            account.reject(WRONG_CELLS, number, text)
+        else:
+            fitting, said = True, dict(zip(header, row, strict=False))
+            numbers = {name: _use_point(cell) for name, cell in said.items()} if delimiter == ";" else said
+            named = _find_index(said.get(told.device, ""))
+            if told.device and named is None:
+                account.reject(GPU_NOT_NAMED, number, text)
+                continue
+            when = _find_time(numbers[told.time], told.format) if told.time else None
+            yield from split_devices(number, when, _read(told, said, numbers, named, account))
+    if not header:
+        missing = [each for each in told.headings if each not in top] or told.headings
+        what = f"no line names the columns of the map ({', '.join(missing)})"
+        raise SourceError(_WHERE, what, f"its first line is {redact_start(top)!r}", code="no_mapped_header")
+    if not fitting and widths:
+        what = f"its header names {len(header)} columns, but its rows have {max(widths, key=widths.__getitem__)} cells"
+        hint = "nobody can say which cell is which: mend the header"
+        raise SourceError(_WHERE, what, hint, code="wrong_number_of_cells")
+
+
+def _find_header(text: str, told: column_map.Mapping, delimiter: str) -> tuple[str, list[str]] | None:
+    """Return the delimiter and the headings of a line that names all columns of the map, None for another line."""
+    for each in (delimiter,) if delimiter else _DELIMITERS:
+        names = split_cells(text, each)
+        names = names[:-1] if len(names) > 1 and not names[-1] else names
+        if set(told.headings) <= set(names):
+            return each, names
+    return None
+
+
+def _find_index(cell: str) -> int | None:
+    index = cell.lower().removeprefix("gpu").strip(" :_")
+    return int(index) if index.isascii() and index.isdigit() and len(index) <= 4 else None  # noqa: PLR2004 - 0 to 9999
+
+
+def _find_time(cell: str, pattern: str) -> tuple[int, bool] | None:
+    if pattern == column_map.ISO:
+        return parse_stamp(cell)
+    if pattern in column_map.EPOCHS:
+        count = parse_number(cell)
+        return None if count is None else parse_time(f"{count * _SECONDS[column_map.EPOCHS[pattern]]:.6f}")
+    try:
+        return parse_time(datetime.strptime(cell, pattern).isoformat())
+    except (ValueError, OverflowError):
+        return None
+
+
+_SECONDS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+def _use_point(cell: str) -> str:
+    """Return a cell of a table parted by semicolons with a dot as its decimal sign, as spreadsheets mean its comma.
+
+    Several commas, or one above a dot, part thousands.
+    """
+    whole, comma, decimals = cell.rpartition(",")
+    return f"{whole.replace('.', '')}.{decimals}" if comma and "," not in whole and "." not in decimals else cell
+
+
+def _read(
+    told: column_map.Mapping, said: Mapping[str, str], numbers: Mapping[str, str], named: int | None, account: Account
+) -> dict[int | None, Record]:
+    """Return what a row says of each device; cells of other columns are kept as text where the row is one GPU's."""
+    devices: dict[int | None, Record] = {}
+    for column in told.columns:
+        host = BY_NAME[column.metric].scope is Scope.HOST
+        record = devices.setdefault(None if host else named if column.gpu is None else column.gpu, {})
+        cell = numbers[column.heading]
+        value = _parse_quantity(cell, column.unit, column.metric)
+        if value is None:
+            account.absent[column.heading, describe_absence(cell)] += 1
+        else:
+            record[column.metric] = value
+    rest = {heading: cell for heading, cell in said.items() if heading not in told.headings}
+    if named is not None:
+        devices[named] |= {extra_name(heading): cell for heading, cell in rest.items() if cell}
+    elif rest:
+        account.note(f"Columns the map does not name are not kept: {', '.join(list(rest)[:_LISTED])}.")
+    return devices
+
+
+def _parse_quantity(cell: str, unit: str, metric: str) -> float | int | None:
+    """Return what a cell says of a metric in its base unit, None when it is no value of it; its own unit wins."""
+    match = _QUANTITY.fullmatch(cell.strip())
+    if match is None:
+        return None
+    written = match[2] or unit
+    written = _SPELLINGS.get(written, _SPELLINGS.get(written.lower(), written))
+    number = parse_finite(match[1].replace(",", ""))
+    fits = written in UNITS and UNITS[written].base == UNITS[unit].base
+    return convert_to_base(number, written, metric) if fits and number is not None else None
+
+
+# a map to start from
+
+_GPU = re.compile(r"(?:gpu|cuda|device|card)[ _:.\-]*(\d{1,3})", re.IGNORECASE | re.ASCII)
+
+
+def draft_map(text: str) -> str:
+    """Return a map for the beginning of a table, empty where no header proves what one of its columns holds."""
+    for line in text.splitlines():
+        for delimiter in _DELIMITERS:
+            cells = split_cells(line, delimiter)
+            header = cells[:-1] if len(cells) > 1 and not cells[-1] else cells
+            texts = {cell for cell in header if cell and parse_number(cell) is None}
+            # headings are several texts, each once
+            is_header = 2 <= len(header) == len(texts) <= _MOST_COLUMNS  # noqa: PLR2004 - a table has several
+            if is_header and any(_prove(heading)[0] for heading in header):
+                return "\n".join(_draft(header)) + "\n"
+    return ""
+
+
+def _prove(heading: str) -> tuple[ColumnName | None, int]:
+    """Return what a heading says of its column, and the number of its GPU, 0 where it names none."""
+    of_gpu = _GPU.search(heading)
+    bare = heading if of_gpu is None else heading.replace(of_gpu[0], "gpu", 1)
+    found = recognise_column(bare, GPU_COLUMNS) or recognise_column(heading, HOST_COLUMNS)
+    return found if found and found.target in BY_NAME else None, int(of_gpu[1]) if of_gpu else 0
+
+
+def _draft(header: Sequence[str]) -> Iterator[str]:
+    time = next((heading for heading in header if is_time_heading(heading)), None)
+    numbered = next((heading for heading in header if recognise_column(heading, INDEX_COLUMNS)), None)
+    yield "# Complete this, save it as map.toml, and give --map map.toml. What no line names is not read."
+    if time:
+        yield f"[time]\ncolumn = {_quote(time)}"
+        yield f'format = "{column_map.ISO}"  # or epoch_s, or such as %d.%m.%Y %H:%M:%S'
+    else:
+        yield "# No heading is one of a time: name it in [time], or give --interval."
+    if numbered:
+        yield f"\n[device]\ncolumn = {_quote(numbered)}"
+    filled = set[tuple[str, int]]()
+    for heading in header:
+        found, gpu = _prove(heading)
+        if heading in {time, numbered} or found is None or (found.target, gpu) in filled:
+            continue
+        filled.add((found.target, gpu))
+        metric = BY_NAME[found.target]
+        yield f"\n[columns.{_quote(heading)}]\nmetric = {_quote(found.target)}"
+        if found.unit:
+            yield f"unit = {_quote(found.unit)}"
+        elif metric.unit not in column_map.CLEAR:
+            fitting = (name for name, unit in UNITS.items() if name and unit.base == metric.unit)
+            yield f'unit = "?"  # one of {", ".join(fitting)}'
+        if metric.scope is Scope.GPU and (not numbered or _GPU.search(heading)):
+            yield f'device = "gpu:{gpu}"'
+
+
+def _quote(text: str) -> str:
+    """Return a text as TOML writes it, which is as JSON does."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

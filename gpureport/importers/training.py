@@ -1,0 +1,272 @@
+"""Metrics that a training loop logged: one long table of time, step, name and value.
+
+Lightning's CSVLogger, a Trainer of Hugging Face, TensorBoard's export and most loops of one's own write a CSV, JSON
+lines or the state of a Trainer. A row may state a date, seconds since 1970 or since the run began, or only a step; then
+its points have no time.
+"""
+
+import csv
+import math
+import re
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from gpureport import columns
+from gpureport.errors import SourceError
+from gpureport.importers import clock
+from gpureport.importers.account import Account
+from gpureport.importers.columns import parse_time
+from gpureport.importers.decoding.pieces import head_text
+from gpureport.importers.protocol.importer import Outcome
+from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
+from gpureport.importers.source_text import Text
+from gpureport.json_text import parse_json
+from gpureport.series_table import TRAINING_SCHEMA
+
+if TYPE_CHECKING:
+    from gpureport.importers.decoding.raw_file import RawFile
+    from gpureport.importers.protocol.importer import ReadOptions
+
+WANTED = "give Lightning's metrics.csv, a trainer_state.json, a CSV of TensorBoard, or a CSV with a step or a time"
+_TIMES = (
+    *("wall_time", "timestamp", "datetime", "time", "date", "created_at", "elapsed", "elapsed_s"),
+    *("elapsed_seconds", "elapsed_time", "relative_time", "runtime"),
+)
+_STEPS = ("step", "global_step", "iteration", "iter", "steps", "current_steps")
+_EMPTY = {"", "none", "null", "n/a", "-"}
+_BOARD = {"wall_time", "step", "value"}
+_HISTORY = "log_history"
+_LOSS = re.compile(r"(?:^|[^a-z])(?:loss|acc|accuracy|perplexity|ppl|f1|auc|bleu|reward|lr|learning_rate)(?:$|[^a-z])")
+"""What only a training loop writes."""
+_LONGEST, _MOST_STEPS = 1e8, 2**62
+"""Seconds a training may last, above which a number is a date; and steps."""
+_Row = tuple[int, str, Mapping[str, object] | str]
+"""Line, what it says, and the cells by name, or why it is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """A training log that was read.
+
+    Attributes:
+        table: its points, as `Recording.training`.
+        outcome: what is known of it; its span is 0 where no point has a time.
+        counted: whether its times were counted from the start of the run.
+    """
+
+    table: "pa.Table"
+    outcome: Outcome
+    counted: bool
+
+    @property
+    def dated(self) -> bool:
+        """Whether its points state when they were written."""
+        return self.table.column("timestamp").null_count == 0 and not self.counted
+
+
+class TrainingLog:
+    """The importer of training logs."""
+
+    kind: ClassVar[str] = "training"
+    title: ClassVar[str] = "training log"
+    recognised_by: ClassVar[str] = "A CSV or JSON lines with a step or a time and at least one metric, such as a loss."
+    sample: ClassVar[str] = "no_progress/training.csv"
+
+    def identify(self, head: bytes) -> bool:
+        """Return whether the first line is an object, or headings with a step or a time and at least one metric."""
+        text = head_text(head).lstrip()
+        names = _split_header(text.partition("\n")[0])[1]
+        return text.startswith("{") or (len(names) > 1 and any(_find_time_and_step(tuple(names))))
+
+    def is_training_log(self, head: bytes) -> bool:
+        """Return whether an unnamed file is a training log: it must also name a loss or a similar metric."""
+        text = head_text(head).lstrip()
+        names: Iterable[str] = _split_header(text.partition("\n")[0])[1]
+        if text.startswith("{"):
+            first = next(_read_objects(text.split("\n", 1)[:1]), (0, "", ""))[2]
+            names = first if isinstance(first, Mapping) else ()
+        plain = set(map(_normalise, names))
+        loss = plain >= _BOARD or any(map(_LOSS.search, plain))
+        return f'"{_HISTORY}"' in text or (self.identify(head) and any(_find_time_and_step(tuple(names))) and loss)
+
+    def read(self, file: "RawFile", options: "ReadOptions", started: int, name: str) -> Training:
+        """Read a training log.
+
+        Args:
+            file: the log.
+            options: the zone of its stamps.
+            started: when the run began, in microseconds, for a log of elapsed times.
+            name: what a person called it; TensorBoard's export names its metric nowhere else.
+
+        Raises:
+            SourceError: when it holds no point.
+        """
+        account, points = Account(), _Points()
+        lines = [line if line.isascii() else line.encode(errors="replace").decode() for line in Text(file)]
+        for number, text, cells in _read_rows(lines, name, account):
+            fault = cells if isinstance(cells, str) else points.add(cells)
+            if fault:
+                account.reject(fault, number, text)
+            else:
+                account.rows += 1
+        if not len(points.values):
+            raise SourceError(str(file.path), "it holds no training metric", WANTED, code="no_training_metrics")
+        times, kind = np.array(points.times, dtype=np.int64), points.kind
+        if kind == "none":
+            account.note("The training log states no times: its points are known by their steps only.")
+        elif kind == "elapsed":
+            account.note(
+                "The training log counts its times from 0: they were counted from the first sample of the run."
+            )
+            times += started
+        elif kind == "local" and options.tz is not None:
+            times = clock.to_utc(times, clock.load_zone(options.tz))
+        outcome = Outcome(
+            devices=(),
+            quality=account.quality(),
+            span=(0, 0) if kind == "none" else (int(times.min()), int(times.max())),
+            timezone="UTC" if kind == "utc" else None,
+        )
+        dated = columns.to_arrow(times, pa.timestamp("us"), np.full(len(times), kind != "none"))
+        return Training(points.table(dated), outcome, counted=kind == "elapsed")
+
+
+def _normalise(name: str) -> str:
+    """Return a heading as it is compared."""
+    return name.strip('"').removeprefix("\ufeff").strip().strip("_").lower().replace(" ", "_").replace("-", "_")
+
+
+@lru_cache(64)
+def _find_time_and_step(names: tuple[str, ...]) -> tuple[str | None, str | None]:
+    """Return the names of the time and of the step."""
+    known = {_normalise(name): name for name in names}
+    time, step = (next((known[each] for each in wanted if each in known), None) for wanted in (_TIMES, _STEPS))
+    return time, step
+
+
+def _split_header(line: str) -> tuple[str, list[str]]:
+    delimiter = next((each for each in ",;\t" if each in line), ",")
+    return delimiter, [name.strip().strip('"').removeprefix("\ufeff") for name in line.strip().split(delimiter)]
+
+
+# rows of each kind of file
+
+
+def _read_rows(lines: Sequence[str], name: str, account: Account) -> Iterator[_Row]:
+    text = "".join(lines)
+    if f'"{_HISTORY}"' in text:
+        with suppress(ValueError, RecursionError):
+            content = parse_json(text)
+            history = content.get(_HISTORY) if isinstance(content, dict) else None
+            if isinstance(history, list):
+                entries = [entry for entry in history if isinstance(entry, dict)]
+                account.continued += max(sum(not line.isspace() for line in lines) - len(entries), 0)
+                return iter([(0, "", entry) for entry in entries])
+    return _read_objects(lines) if text.lstrip().startswith("{") else _read_table(lines, name, account)
+
+
+def _read_objects(lines: Sequence[str]) -> Iterator[_Row]:
+    """Yield JSON objects by their lines."""
+    for number, line in enumerate(lines, 1):
+        content = None
+        with suppress(ValueError, RecursionError):
+            content = parse_json(line)
+        if isinstance(content, dict):
+            yield number, line, content
+        elif line.strip():
+            yield number, line, f"{MALFORMED} object" if content is not None or line.endswith("\n") else CUT_LAST_LINE
+
+
+def _read_table(lines: Sequence[str], name: str, account: Account) -> Iterator[_Row]:
+    """Yield the rows of a CSV by their lines."""
+    names: list[str] = []
+    delimiter = ","
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        if not names:
+            delimiter, names = _split_header(line)
+            account.headers += 1
+            if set(map(_normalise, names)) == _BOARD:
+                # an export of TensorBoard is called after its metric
+                match = re.search(r"(?:run-.*-)?tag-(.+)", stem := Path(name).stem, re.IGNORECASE)
+                names = [(match[1] if match else stem) if _normalise(each) == "value" else each for each in names]
+            continue
+        cells: list[str] = []
+        with suppress(csv.Error):
+            cells = next(csv.reader([line], delimiter=delimiter), [])
+        if not line.endswith("\n"):
+            yield number, line, CUT_LAST_LINE
+        else:
+            yield number, line, dict(zip(names, cells, strict=True)) if len(cells) == len(names) else WRONG_CELLS
+
+
+class _Points:
+    """Points so far, by column; `kind` says how their times are told: `utc`, `local`, `elapsed` or `none`."""
+
+    def __init__(self) -> None:
+        self.kind: str | None = None
+        self.times, self.values = array("q"), array("d")
+        self._steps, self._names = array("d"), array("i")
+        self._known: dict[str, int] = {}
+
+    def add(self, cells: Mapping[str, Any]) -> str:
+        """Add the metrics of a row; cells that hold no number are none. Return why the row is none."""
+        time, step = _find_time_and_step(tuple(cells))
+        found = _parse_when(str(cells[time]).strip()) if time else ("none", 0)
+        if found is None:
+            return f"{MALFORMED} time"
+        self.kind = self.kind or found[0]
+        if found[0] != self.kind:
+            return NO_TIME
+        number = _parse_number(cells[step]) if step else None
+        for name, cell in cells.items():
+            value = None if name in {time, step} else _parse_number(cell)
+            if value is not None:
+                self.times.append(found[1])
+                self._steps.append(math.nan if number is None else number)
+                self._names.append(self._known.setdefault(name, len(self._known)))
+                self.values.append(value)
+        return ""
+
+    def table(self, times: "pa.Array[Any]") -> "pa.Table":
+        """Return the points as a table in TRAINING_SCHEMA."""
+        steps = np.array(self._steps, dtype=np.float64)
+        whole = (steps % 1 == 0) & (np.abs(steps) < _MOST_STEPS)
+        arrays = [
+            times,
+            columns.to_arrow(np.where(whole, steps, 0).astype(np.int64), pa.int64(), whole),
+            columns.categories(np.array(self._names, dtype=np.int64), list(self._known) or [""]),
+            columns.to_arrow(np.array(self.values, dtype=np.float64), pa.float64()),
+        ]
+        return pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
+
+
+def _parse_when(text: str) -> tuple[str, int] | None:
+    """Return how a cell tells its time, and the microseconds, since the run began where it is elapsed time."""
+    found = parse_time(text)
+    if found is not None:
+        return "utc" if found[1] else "local", found[0]
+    seconds = _parse_number(text)
+    return ("elapsed", round(seconds * 1e6)) if seconds is not None and 0 <= seconds < _LONGEST else None
+
+
+def _parse_number(cell: object) -> float | None:
+    """Return a number, NaN where a loss was none; None for anything else."""
+    if isinstance(cell, bool) or not isinstance(cell, str | int | float):
+        return None
+    if isinstance(cell, str) and cell.strip().lower() in _EMPTY:
+        return None
+    try:
+        value = float(cell)
+    except (ValueError, OverflowError):
+        return None
+    return value if not math.isinf(value) else math.nan
