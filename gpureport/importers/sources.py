@@ -23,7 +23,6 @@ from gpureport.importers.decoding.pieces import head_text, is_plain_text
 from gpureport.importers.decoding.raw_file import FileState, RawFile
 from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
-from gpureport.importers.text import line_prefixes
 from gpureport.importers.text.distinct_lines import thinned
 from gpureport.limits import DEEPEST_FOLDER, MOST_PIPE_BYTES
 from gpureport.places import is_bucket_url
@@ -350,6 +349,8 @@ def _explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPr
         beside: whether a host log is wanted, not one of GPUs.
         is_other: whether it is a log of the other kind.
     """
+    from gpureport.importers.text import line_prefixes  # noqa: PLC0415 - most files are known
+
     if is_other and beside:
         hint = f"give it as a source; with --host, {_WANTED_BESIDE}"
         return "a log of GPUs, not of a host", hint, "gpu_log_as_host"
