@@ -175,14 +175,10 @@ def _find_gaps(logs: Sequence[tuple[Span, Sequence[Span]]], limit: float) -> Ite
 
 @dataclass(slots=True)
 class _Account:
-    """What became of the rows and values of a log that was joined to another one.
+    """What became of a log that was joined to a main one.
 
-    Attributes:
-        added: metrics that it gave to rows of the main log.
-        held: values that the main log holds as well.
-        joined: rows that became part of rows of the main log.
-        rejected: rows that were left out, by reason.
-        devices: devices that no other log has, by their ids in the log, as they are called in the run.
+    It added metrics, and holds values that the main one holds as well. Its devices are those that no other log has, by
+    their ids in the log, as they are called in the run.
     """
 
     added: dict[str, None] = field(default_factory=dict)

@@ -29,12 +29,9 @@ _SEVERAL_RUNS = "may belong to any of several runs"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundRuns:
-    """The runs of several sources.
+    """For each source its runs, each as its main logs, companions and host logs; host logs of no run, and why.
 
-    Attributes:
-        runs: for each source its runs, each as its main logs followed by its companions and host logs. A source whose
-            logs all belong to runs of other sources has none.
-        unused: host logs that belong to no run, and why.
+    A source whose logs all belong to runs of other sources has none.
     """
 
     runs: list[list[list[Input]]]
