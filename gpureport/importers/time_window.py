@@ -108,7 +108,8 @@ def cut_recording(recording: Recording, window: Window) -> Recording:
     series = recording.series.filter(columns.to_arrow(inside, pa.bool_()))
     times = columns.integers(series.column("timestamp"))
     if not len(times):
-        what, hint = "nothing was recorded between --from and --to", "choose another part of the run"
+        what = "nothing was recorded between --from and --to"
+        hint = "choose another part of the run"
         raise SourceError(run.name, what, hint, code="nothing_in_window")
     counts_work = choose_throughput(map(str, training.column("name").unique().to_pylist()), None) is not None
     outside = Rejected(reason=OUTSIDE if window.job is None else OTHER_JOB, rows=int((~inside).sum()), first_line=None)
