@@ -163,9 +163,7 @@ def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
     again = f"give what this prints: {SACCT}"
     try:
         # of a pipe the size is not known
-        blocks = (
-            decompressed_blocks(file, 2**20) if path.is_file() else iter([read_small_text(path).encode()])
-        )
+        blocks = decompressed_blocks(file, 2**20) if path.is_file() else iter([read_small_text(path).encode()])
         text = b"".join(decode_utf8(blocks)).decode(errors="replace").removeprefix("\ufeff")
     except UnsafeFileError as error:
         raise SettingsError(str(path), str(error.strerror), error.hint, code="not_a_regular_file") from error
