@@ -4,17 +4,16 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gpureport.importers.protocol.column_map import read_column_map
 from gpureport.importers.protocol.importer import Labels, ReadOptions
+from gpureport.importers.protocol.tracker import Selection, Tracker, split_readable
 from gpureport.importers.reading import Reading, find_runs
 from gpureport.importers.sources import find_tracker, identify_training_logs
 from gpureport.places import RemotePath, is_bucket_url, parse_place
 from gpureport.places.transfer import fetch
 from gpureport.recording import Recording, Work
-
-if TYPE_CHECKING:
-    from gpureport.importers.protocol.tracker import Tracker
 
 Paths = str | Path | Sequence[str | Path]
 """A path, or several."""
@@ -69,14 +68,8 @@ def read(  # noqa: PLR0913 - each option is given by name
     """
     source, hosts, trained = _fetch(source), list(map(_fetch, _paths(host))), list(map(_fetch, _paths(training)))
     if tracker:
-        from gpureport.importers.protocol.tracker import Selection  # noqa: PLC0415 - most runs have none
-
         _check_keys("tracker", tracker, {field.name for field in fields(Selection)} - {"map"})
-    mapping = None
-    if column_map:
-        from gpureport.importers.protocol.column_map import read_column_map  # noqa: PLC0415 - as above
-
-        mapping = read_column_map(Path(column_map))
+    mapping = read_column_map(Path(column_map)) if column_map else None
     options = ReadOptions(
         tz=tz or (mapping.zone if mapping else None),
         gpus=tuple(sorted({gpus} if isinstance(gpus, int) else set(gpus))) if gpus is not None else None,
@@ -111,11 +104,10 @@ def read(  # noqa: PLR0913 - each option is given by name
 
 
 def _tracked_runs(
-    store: "Tracker", source: str, options: ReadOptions, labels: Labels, selection: Mapping[str, Any]
+    store: Tracker, source: str, options: ReadOptions, labels: Labels, selection: Mapping[str, Any]
 ) -> Iterator[Recording]:
     """Yield the selected runs of a tracker, and warn of those that cannot be read."""
-    from gpureport.importers.protocol.tracker import Selection, split_readable  # noqa: PLC0415 - most runs have none
-    from gpureport.importers.tracked import TrackedReading  # noqa: PLC0415 - as above
+    from gpureport.importers.tracked import TrackedReading  # noqa: PLC0415 - most runs have none
 
     runs = selection.get("runs", ())
     selected = Selection(**{**selection, "runs": (runs,) if isinstance(runs, str) else tuple(runs)})
@@ -140,15 +132,7 @@ def _labels(labels: Mapping[str, Any]) -> Labels:
         from gpureport.importers.labels import LabelTable  # noqa: PLC0415 - most runs have none
 
         table = LabelTable(Path(table))
-    return Labels(
-        name=labels.get("name"),
-        step=labels.get("step"),
-        params=pairs["params"],
-        tags=pairs["tags"],
-        work=work,
-        gpu_model=labels.get("gpu_model"),
-        table=table,
-    )
+    return Labels(**{**labels, **pairs, "work": work, "table": table})
 
 
 def _check_keys(name: str, values: Mapping[str, Any], known: set[str]) -> None:
