@@ -37,6 +37,9 @@ counts each line that is no row.
 """
 NAME_GPUS = "record a column that names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
 INTERVAL = "say with --interval how many seconds apart it was recorded"
+_ONE_MOMENT = "The log holds one row of each GPU and no time: it is a single sample, whose time is counted from 0."
+_MOST_AT_ONCE = 128
+"""Rows of one moment at most: twice the GPUs of the largest machine, and their parts."""
 _UNUSED_INTERVAL = "The log has time stamps: --interval was not used."
 _SEVERAL_WRITERS = (
     "Several writers wrote to the log at once. The rows were put in the order of time; the log does not show whether "
@@ -97,9 +100,23 @@ class Extraction:
             times = self._place(rows, stamps, devices)
             self._happened(rows, times, devices)
             yield from self._tables(rows, times, devices)
-        if self._account.rows == 0:
+        if self._account.rows == 0 and (single := self._read_one_moment()):
+            yield from single
+        elif self._account.rows == 0:
             what, hint, code = (self._explain and self._explain(self._account)) or self._nothing()
             raise SourceError(str(self._file.path), what, hint, code=code)
+
+    def _read_one_moment(self) -> list["pa.Table"]:
+        """Return the rows of a snapshot without a time, such as a pasted table, with one row of each GPU; otherwise none."""
+        if not self._account.snapshot or not 0 < self._untimed <= _MOST_AT_ONCE:
+            return []
+        once = Extraction(self._file.again(), replace(self._options, interval=1.0), self._form, explain=self._explain)
+        tables = list(once.batches())
+        if any(len(table) > 1 for table in tables) or len(tables) > len(once._clocks):
+            return []
+        once._account.note(_ONE_MOMENT)
+        self._account, self._gpus, self._clocks, self._stamped = once._account, once._gpus, once._clocks, False
+        return tables
 
     def _parts(self) -> Iterator[tuple[Rows, IntArray, IntArray]]:
         """Yield the rows of the log, with the stamp of each and the place of its device; negative for one left out."""
