@@ -19,7 +19,7 @@ from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, LOST, Rows, Texts,
 from gpureport.importers.damaged_names import Identity, find_damaged_names
 from gpureport.importers.gpu_devices import NOT_NAMED, NOT_SELECTED, Gpus
 from gpureport.importers.protocol import reject_reasons
-from gpureport.importers.row_order import Order, find_wrong_dates, put_in_order
+from gpureport.importers.row_order import Order, find_wrong_dates, put_in_order, share_seconds
 from gpureport.importers.source_text import Text
 from gpureport.limits import LONGEST_LINE
 from gpureport.recording import HOST, Device
@@ -107,7 +107,7 @@ class Extraction:
             raise SourceError(str(self._file.path), what, hint, code=code)
 
     def _read_one_moment(self) -> list["pa.Table"]:
-        """Return the rows of a snapshot without a time, such as a pasted table, with one row of each GPU; otherwise none."""
+        """Return the rows of a snapshot without a time, such as a pasted table; none where a GPU has several."""
         if not self._account.snapshot or not 0 < self._untimed <= _MOST_AT_ONCE:
             return []
         once = Extraction(self._file.again(), replace(self._options, interval=1.0), self._form, explain=self._explain)
@@ -154,6 +154,8 @@ class Extraction:
         codes[host & dated] = 0
         if rows.times is None and dated:
             stamps = self._count_times(codes)
+        if self._gpus.named and rows.times is not None:
+            stamps = share_seconds(stamps, codes)
         wrong = find_wrong_dates(stamps, codes)
         self._account.drop(reject_reasons.OUT_OF_SEQUENCE, rows.lines[wrong])
         codes[wrong] = NOT_NAMED
