@@ -63,6 +63,7 @@ class Account:
         tags: what the log says of the whole run, by the names of `label_tags`.
         columns: headings, and the metric or attribute that each became.
         averaged: whether it is known that its power readings are averages over a second.
+        snapshot: whether it says what GPUs do at one moment, as a table drawn for people does.
         mixed: whether rows of several GPUs come at a time, and nothing tells of which each is.
         mixed_note: what is said then, where rows without a name are looked at for that; empty where they are not.
         forms: what a person calls each of its forms, and the rows it gave.
@@ -79,6 +80,7 @@ class Account:
     columns: dict[tuple[str, str], None] = field(default_factory=dict)
     averaged: bool = False
     forms: dict[str, int] = field(default_factory=dict)
+    snapshot: bool = False
     mixed: bool = False
     mixed_note: str = ""
     rejected: dict[str, list[int]] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, LOST, Rows, Texts,
 from gpureport.importers.damaged_names import Identity, find_damaged_names
 from gpureport.importers.gpu_devices import NOT_NAMED, NOT_SELECTED, Gpus
 from gpureport.importers.protocol import reject_reasons
-from gpureport.importers.row_order import Order, find_wrong_dates, put_in_order
+from gpureport.importers.row_order import Order, find_wrong_dates, put_in_order, share_seconds
 from gpureport.importers.source_text import Text
 from gpureport.limits import LONGEST_LINE
 from gpureport.recording import HOST, Device
@@ -37,6 +37,9 @@ counts each line that is no row.
 """
 NAME_GPUS = "record a column that names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
 INTERVAL = "say with --interval how many seconds apart it was recorded"
+_ONE_MOMENT = "The log holds one row of each GPU and no time: it is a single sample, whose time is counted from 0."
+_MOST_AT_ONCE = 128
+"""Rows of one moment at most: twice the GPUs of the largest machine, and their parts."""
 _UNUSED_INTERVAL = "The log has time stamps: --interval was not used."
 _SEVERAL_WRITERS = (
     "Several writers wrote to the log at once. The rows were put in the order of time; the log does not show whether "
@@ -97,9 +100,23 @@ class Extraction:
             times = self._place(rows, stamps, devices)
             self._happened(rows, times, devices)
             yield from self._tables(rows, times, devices)
-        if self._account.rows == 0:
+        if self._account.rows == 0 and (single := self._read_one_moment()):
+            yield from single
+        elif self._account.rows == 0:
             what, hint, code = (self._explain and self._explain(self._account)) or self._nothing()
             raise SourceError(str(self._file.path), what, hint, code=code)
+
+    def _read_one_moment(self) -> list["pa.Table"]:
+        """Return the rows of a snapshot without a time, such as a pasted table; none where a GPU has several."""
+        if not self._account.snapshot or not 0 < self._untimed <= _MOST_AT_ONCE:
+            return []
+        once = Extraction(self._file.again(), replace(self._options, interval=1.0), self._form, explain=self._explain)
+        tables = list(once.batches())
+        if any(len(table) > 1 for table in tables) or len(tables) > len(once._clocks):
+            return []
+        once._account.note(_ONE_MOMENT)
+        self._account, self._gpus, self._clocks, self._stamped = once._account, once._gpus, once._clocks, False
+        return tables
 
     def _parts(self) -> Iterator[tuple[Rows, IntArray, IntArray]]:
         """Yield the rows of the log, with the stamp of each and the place of its device; negative for one left out."""
@@ -137,6 +154,8 @@ class Extraction:
         codes[host & dated] = 0
         if rows.times is None and dated:
             stamps = self._count_times(codes)
+        if self._gpus.named and rows.times is not None:
+            stamps = share_seconds(stamps, codes)
         wrong = find_wrong_dates(stamps, codes)
         self._account.drop(reject_reasons.OUT_OF_SEQUENCE, rows.lines[wrong])
         codes[wrong] = NOT_NAMED

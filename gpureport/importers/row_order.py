@@ -176,6 +176,36 @@ def _one_clock(
     return times, sorted(said), 0
 
 
+_SECOND, _FEWEST = 1_000_000, 10
+"""Seconds of a device that show that several rows share each (pragmatic)."""
+
+
+def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
+    """Return stamps in which rows that were written several times a second share it evenly.
+
+    A log whose stamps are whole seconds and that is sampled more often has several rows of a GPU with each stamp.
+
+    Args:
+        stamps: stamps of the rows, in microseconds.
+        devices: device of each, negative for rows to leave out.
+    """
+    if not len(stamps) or (stamps % _SECOND).any():
+        return stamps
+    shared = stamps.copy()
+    for device in np.unique(devices[devices >= 0]).tolist():
+        own = np.flatnonzero(devices == device)
+        bounds = np.append(0, np.flatnonzero(np.diff(stamps[own])) + 1)
+        sizes = np.diff(np.append(bounds, len(own)))
+        usual = int(np.median(sizes))
+        if len(sizes) < _FEWEST or usual < 2 or np.median(np.diff(stamps[own][bounds])) != _SECOND:  # noqa: PLR2004
+            continue
+        places = np.arange(len(own)) - np.repeat(bounds, sizes)
+        # the first second may have begun before, and the last one may go on
+        places[: sizes[0]] += max(usual - int(sizes[0]), 0)
+        shared[own] += places * _SECOND // np.maximum(np.repeat(sizes, sizes), usual)
+    return shared
+
+
 _DAY = 86_400 * 1_000_000
 _BEAT = 60 * 1_000_000
 """Intervals up to a minute tell a damaged date from a pause of days: the time of day goes on to the interval, which a

@@ -8,7 +8,6 @@ import codecs
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from io import StringIO
 from itertools import chain, islice
 
 import numpy as np
@@ -389,7 +388,17 @@ class Text:
 
     def __iter__(self) -> Iterator[str]:
         for text, _ in self.chunks():
-            yield from StringIO(text, newline="\n")
+            yield from split_lines(text)
+
+
+def split_lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text, each with its line end."""
+    start = 0
+    while end := text.find("\n", start) + 1:
+        yield text[start:end]
+        start = end
+    if start < len(text):
+        yield text[start:]
 
 
 def damage(line: str) -> str:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from io import StringIO
 from itertools import chain, groupby, islice
 from operator import itemgetter
 
@@ -18,7 +17,7 @@ from gpureport.importers.nvidia_smi.drawn_tables import find_time_above, read_dr
 from gpureport.importers.nvidia_smi.headers import opens_query
 from gpureport.importers.nvidia_smi.query import NAME, read_query, read_query_below
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, NO_TIME
-from gpureport.importers.source_text import Text
+from gpureport.importers.source_text import Text, split_lines
 
 TEXT = "text"
 """What lines are called that no form reads."""
@@ -97,7 +96,7 @@ def read_blocks(lines: Iterable[str], first: int, account: Account) -> Iterator[
         header = line if form is QUERY and not goes_on else header
         name = name_command(header if goes_on else line) if form in _CSV else _NAMES[form] if form else TEXT
         account.forms.setdefault(name, 0)
-        texts = chain.from_iterable(StringIO(text, newline="\n") for _, text, _ in chain([part], parts))
+        texts = chain.from_iterable(split_lines(text) for _, text, _ in chain([part], parts))
         for rows in (partial(read_query_below, header) if goes_on else form or _unread)(texts, number, account):
             account.forms[name] += len(rows)
             told = (

@@ -201,6 +201,7 @@ def _record(section: _Section, account: Account) -> dict[str, Any] | None:
         record["gpu_power_watts"] = instant
         account.note(_INSTANT)
     account.note(_KEPT)
+    account.snapshot = True
     return record
 
 

@@ -249,6 +249,7 @@ def _is_apart(between: Sequence[tuple[int, str, str]]) -> bool:
 
 def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
     """Yield the rows of tables: the lines of a table besides the first one of each GPU say more of its rows."""
+    account.snapshot = True
     yield from rows_from_records(_records(lines, first, account))
 
 

@@ -267,7 +267,8 @@ class _Dmon:
         for place, reason in found:
             self.account.reject(reason, self.numbers[place], self.lines[place])
             self.account.note(*[_MIG] if reason == MIG_INSTANCE else [])
-        self.lines, self.numbers = [], []
+        self.lines.clear()
+        self.numbers.clear()
         clocks, days = (rows.data.pop(name, None) for name in (_CLOCK, _DATE))
         if not len(rows):
             return
@@ -285,16 +286,18 @@ class _Dmon:
 
 def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
     """Yield the rows of dmon, as text or CSV, under a pair of headings that is written again and again."""
-    state, width = _Dmon(account), -1
+    state, width, commas = _Dmon(account), -1, True
+    taken, numbers = state.lines, state.numbers
     for number, line in enumerate(lines, first):
-        cells = _split(line)
-        if not cells:
-            continue
+        cells = _split(line) if commas else line.split()
         if len(cells) == width and cells[0].isdigit() and line.isascii() and "\0" not in line and line[-1] == "\n":
-            state.lines.append(",".join(cells))
-            state.numbers.append(number)
-            if len(state.lines) >= _TOGETHER:
-                yield from state.take(state.layout)
+            taken.append(",".join(cells))
+            numbers.append(number)
+            if len(taken) < _TOGETHER:
+                continue
+            yield from state.take(state.layout)
+        elif not cells:
+            continue
         elif fault := damage(line):
             account.reject(fault, number, line)
         elif cells[0][0] == "#" or cells[0][0].isalpha():
@@ -306,6 +309,7 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Ro
                 account.noise += not declares
             else:
                 state.add(number, line)
+            commas = "," in line
         else:
             state.add(number, line)
         width = -1 if state.layout is None else len(state.layout.columns)

@@ -62,6 +62,7 @@ NOTE_CODES: dict[str, str] = {
     "tags_not_set": "so the run has no tag",
     # when
     "interval_not_used": "--interval was not used",
+    "single_moment": "a single sample, whose time is counted",
     "rows_without_time": "rows have no time stamp and were left out",
     "day_alone": "writes the day alone",
     "time_of_day": "times of day and no date",
