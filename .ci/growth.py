@@ -104,15 +104,11 @@ GROWTHS = (
         sizes=_LOGS,
         prepare=lambda at, n: ["ingest", _logs(at, n)],
     ),
-    *(
-        Growth(
-            title=f"`runs list`, {when}",
-            unit="runs",
-            sizes=_RUNS,
-            prepare=lambda at, n: _after(["ingest", _logs(at, n)], at, ["runs", "list", "--format", "csv"]),
-            again=again,
-        )
-        for when, again in (("the first time", False), ("again", True))
+    Growth(
+        title="`runs list`",
+        unit="runs",
+        sizes=_RUNS,
+        prepare=lambda at, n: _after(["ingest", _logs(at, n)], at, ["runs", "list", "--format", "csv"]),
     ),
     *(
         Growth(

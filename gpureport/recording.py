@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from gpureport import label_tags
 from gpureport.data_quality import Quality
 from gpureport.metrics import Scope
-from gpureport.redaction import redact_pairs, redact_text
-from gpureport.redaction.tables import redact_column
+from gpureport.redaction import redact_column, redact_pairs, redact_text
 from gpureport.series_rows import RowsInMemory, SeriesRows
 from gpureport.series_table import arrange_series, empty_training, local_times
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport import columns
 from gpureport.columns import BoolArray, IntArray
 from gpureport.data_quality import gap_seconds
 
@@ -60,7 +59,7 @@ def measure_sampling_rate(times: IntArray) -> SamplingRate | None:
     if not len(moved):
         return None
     # the lower middle one, as importers take: a mean of two may be no distance of the log at all
-    interval = detect_paired_interval(moved) or columns.lower_median(moved) / 1e6
+    interval = detect_paired_interval(moved) or _lower_median(moved) / 1e6
     slow = find_slow_stretches(times, interval)
     if slow:
         apart = [steps[distances_inside(times, each)] for each in slow]
@@ -68,9 +67,14 @@ def measure_sampling_rate(times: IntArray) -> SamplingRate | None:
             [each[(each > 0) & ~_gap(each, own.interval)] for each, own in zip(apart, slow, strict=True)]
         )
         if near.sum() > moved[~_gap(moved, interval)].sum():
-            most = columns.lower_median(near) / 1e6
+            most = _lower_median(near) / 1e6
             return SamplingRate(most, find_slow_stretches(times, most), denser=interval)
     return SamplingRate(interval, slow)
+
+
+def _lower_median(values: IntArray) -> int:
+    place = (len(values) - 1) // 2
+    return int(np.partition(values, place)[place])
 
 
 def detect_paired_interval(moved: IntArray) -> float | None:
@@ -85,7 +89,7 @@ def detect_paired_interval(moved: IntArray) -> float | None:
     short = moved < _CLOSE * moved.mean() if len(moved) else np.zeros(0, dtype=np.bool_)
     if len(moved) < _FEWEST or abs(short.mean() - 0.5) > _NOT_ALTERNATING:
         return None
-    beat = columns.lower_median(moved[1:] + moved[:-1])
+    beat = _lower_median(moved[1:] + moved[:-1])
     alternate = (short[1:] != short[:-1]).mean()
     return beat / 1e6 if alternate >= 1 - _NOT_ALTERNATING else None
 
@@ -107,7 +111,7 @@ def find_slow_stretches(times: IntArray, interval: float) -> tuple[SlowStretch, 
     for begin, end in ends.reshape(-1, 2).tolist():
         if end - begin < _FEWEST:
             continue
-        own = columns.lower_median(steps[begin:end]) / 1e6
+        own = _lower_median(steps[begin:end]) / 1e6
         if np.count_nonzero(~_gap(steps[begin:end], own)) >= _FEWEST:
             found.append(SlowStretch(int(times[begin]), int(times[end]), own))
             found.extend(find_slow_stretches(times[begin : end + 1], own))

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.metrics import METRICS
-from gpureport.redaction.tables import redact_extra_columns
+from gpureport.redaction import redact_extra_columns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -25,12 +25,10 @@ class CountedWork:
     Attributes:
         times: start of the first span, then the end of each, in microseconds.
         amounts: work done in each span.
-        excluded: work that logged rates tell of long steps and pauses beyond what counts.
     """
 
     times: IntArray
     amounts: FloatArray
-    excluded: float = 0.0
 
     @property
     def amount(self) -> float:
@@ -90,7 +88,6 @@ def count_by_rates(
     return CountedWork(
         times=np.concatenate([[times[0] - round(span * 1e6)], times]),
         amounts=np.concatenate([[work], amounts]),
-        excluded=float((logged - amounts).sum()),
     )
 
 

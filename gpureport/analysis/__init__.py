@@ -1,6 +1,6 @@
 """From a recording to findings: every rule once, in order, then where each GPU-second went."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,7 +26,7 @@ from gpureport.analysis.series.device_series import series_by_device
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.latest_rows import LATEST
 from gpureport.analysis.series.statistics import compute_statistics
-from gpureport.analysis.signals import low_use, mixed_devices
+from gpureport.analysis.signals import low_use
 from gpureport.analysis.signals.clock_signals import ThrottledTime
 from gpureport.columns import FloatArray
 from gpureport.findings import Finding, Interval, NotJudged, Severity
@@ -34,7 +34,6 @@ from gpureport.recording import Recording
 from gpureport.recording_advice import RECORD
 
 _MIXED = "its rows may be of several GPUs, and no column tells them apart"
-_ALTERNATING = "rows of two GPUs alternate, as where two machines write one log, and no column tells them apart"
 _RANK = {severity: rank for rank, severity in enumerate(reversed(Severity))}
 
 
@@ -46,12 +45,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         rules: which rules to run; a rule that needs findings of one left out does without them.
     """
     context = build_context(recording)
-    full_series = {name: context.full_series(name) for name in context.gpus()}
-    unjudgeable = {name: _ALTERNATING for name, one in full_series.items() if mixed_devices.has_alternating_rows(one)}
-    if unjudgeable:
-        marked = [replace(one, mixed=one.mixed or one.id in unjudgeable) for one in recording.run.devices]
-        recording = replace(recording, run=replace(recording.run, devices=tuple(marked)))
-    mixed = {one.id: unjudgeable.get(one.id, _MIXED) for one in recording.run.gpus if one.mixed}
+    mixed = [one.id for one in recording.run.gpus if one.mixed]
     if mixed:
         context = replace(context.whole_log, jobs=(), time_without_job={})
     findings, not_judged = ([], list(_reject_mixed_gpus(mixed, rules))) if mixed else _run_rules(context, rules)
@@ -122,12 +116,12 @@ def build_context(recording: Recording) -> Context:
     return replace(context, observed_job=find_observed_job(context.whole_log.hosts().values()))
 
 
-def _reject_mixed_gpus(mixed: Mapping[str, str], rules: Sequence[Rule]) -> Iterator[NotJudged]:
+def _reject_mixed_gpus(mixed: Sequence[str], rules: Sequence[Rule]) -> Iterator[NotJudged]:
     """Yield every kind for the devices whose rows several GPUs share: what looks like change may be another GPU."""
-    for device, reason in mixed.items():
+    for device in mixed:
         for rule in rules:
             for kind in rule.kinds:
-                yield NotJudged(kind=kind, device=device, reason=reason, recording=RECORD, code="rows_of_several_gpus")
+                yield NotJudged(kind=kind, device=device, reason=_MIXED, recording=RECORD, code="rows_of_several_gpus")
 
 
 def _attribute_gpu_times(context: Context, findings: Sequence[Finding], rules: Sequence[Rule]) -> Iterator[GpuTime]:

@@ -55,9 +55,8 @@ class MetricSummary:
         samples: rows with a value.
         changes: rows whose value differs from that of the row before: the fewest new readings there can be.
         repeated_ratio: share of the rows that repeat the one before; None with a single one.
-        refresh_seconds: how often the driver gives a new value, estimated from the changes; None when they do not
-            show it, as where sampling is slower.
-        effective_samples: readings the rows hold at most: as many as fit into the time, where rows repeat them.
+        refresh_seconds: None; it was the time from one new value to the next, told from the changes.
+        effective_samples: readings the rows hold at most; of utilisation as many periods as fit into the time.
         below: (limit, share of time below it), for utilisation only.
     """
 

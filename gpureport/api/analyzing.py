@@ -13,8 +13,7 @@ from gpureport.analysis.engine import selection
 from gpureport.api.notebook_results import Analysis
 from gpureport.errors import SettingsError
 from gpureport.recording import Recording
-from gpureport.redaction.own_secrets import use_own_secrets
-from gpureport.redaction.tables import redact_extra_columns
+from gpureport.redaction import redact_extra_columns, use_own_secrets
 from gpureport.series_rows import RowsInMemory
 from gpureport.settings.secret_settings import SECTION, read_own_secrets
 

@@ -6,11 +6,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from gpureport import importers
 from gpureport.importers.protocol.column_map import read_column_map as read_map
-from gpureport.importers.protocol.tracker import Tracker
+from gpureport.importers.protocol.importer import Labels, ReadOptions
+from gpureport.importers.protocol.tracker import Selection, Tracker, split_readable
+from gpureport.importers.reading import Reading, find_runs
+from gpureport.importers.sources import find_tracker, identify_training_logs
 from gpureport.places import RemotePath, is_bucket_url, parse_place
-from gpureport.places.fetching import fetch
+from gpureport.places.transfer import fetch
 from gpureport.recording import Recording, Work
 
 Paths = str | Path | Sequence[str | Path]
@@ -66,9 +68,9 @@ def read(  # noqa: PLR0913 - each option is given by name
     """
     source, hosts, trained = _fetch(source), list(map(_fetch, _paths(host))), list(map(_fetch, _paths(training)))
     if tracker:
-        _check_keys("tracker", tracker, {field.name for field in fields(importers.Selection)} - {"map"})
+        _check_keys("tracker", tracker, {field.name for field in fields(Selection)} - {"map"})
     mapping = read_map(Path(column_map)) if column_map else None
-    options = importers.ReadOptions(
+    options = ReadOptions(
         tz=tz or (mapping.zone if mapping else None),
         gpus=tuple(sorted({gpus} if isinstance(gpus, int) else set(gpus))) if gpus is not None else None,
         columns=tuple(_fields(columns)) if columns is not None else None,
@@ -79,44 +81,47 @@ def read(  # noqa: PLR0913 - each option is given by name
     )
     named = _labels(labels or {})
     kind = "mapped" if mapping else "nvidia_smi" if columns is not None else None
-    store = None if as_one_run or kind else importers.find_tracker(str(source))
+    store = None if as_one_run or kind else find_tracker(str(source))
     if store is not None:
         return list(_tracked_runs(store, str(source), options, named, tracker or {}))
-    training_logs = importers.identify_training_logs(trained)
+    training_logs = identify_training_logs(trained)
     if as_one_run:
-        inputs = importers.find_run_logs([source], hosts, kind, options)
-        return [importers.Reading(inputs, options, named, as_one_run=True, training=training_logs).recording()]
-    runs = importers.find_runs(source, hosts, kind, options)
+        from gpureport.importers.runs import find_run_logs  # noqa: PLC0415 - most runs have one log
+
+        inputs = find_run_logs([source], hosts, kind, options)
+        return [Reading(inputs, options, named, as_one_run=True, training=training_logs).recording()]
+    runs = find_runs(source, hosts, kind, options)
     named = named.of_several() if len(runs) > 1 else named
     if Path(source).is_dir() and not training_logs:
-        beside = importers.find_training_logs([source] * len(runs), runs)
+        from gpureport.importers.runs import find_training_logs  # noqa: PLC0415 - as above
+
+        beside = find_training_logs([source] * len(runs), runs)
     else:
         beside = [training_logs] * len(runs)
     return [
-        importers.Reading(inputs, options, named, training=found).recording()
-        for inputs, found in zip(runs, beside, strict=True)
+        Reading(inputs, options, named, training=found).recording() for inputs, found in zip(runs, beside, strict=True)
     ]
 
 
 def _tracked_runs(
-    store: Tracker, source: str, options: importers.ReadOptions, labels: importers.Labels, selection: Mapping[str, Any]
+    store: Tracker, source: str, options: ReadOptions, labels: Labels, selection: Mapping[str, Any]
 ) -> Iterator[Recording]:
     """Yield the selected runs of a tracker, and warn of those that cannot be read."""
+    from gpureport.importers.tracked import TrackedReading  # noqa: PLC0415 - most runs have none
+
     runs = selection.get("runs", ())
-    selected = importers.Selection(**{**selection, "runs": (runs,) if isinstance(runs, str) else tuple(runs)})
-    readable, faults = importers.split_readable(store.runs(source, selected).runs)
+    selected = Selection(**{**selection, "runs": (runs,) if isinstance(runs, str) else tuple(runs)})
+    readable, faults = split_readable(store.runs(source, selected).runs)
     for fault in faults:
         warnings.warn(f"{fault}; the other runs are read", stacklevel=4)
     for run in readable:
-        reading = importers.TrackedReading(
-            store.kind, run, options, labels, strict=False, join=importers.join_attached_logs
-        )
+        reading = TrackedReading(store.kind, run, options, labels, strict=False)
         yield reading.recording()
 
 
-def _labels(labels: Mapping[str, Any]) -> importers.Labels:
+def _labels(labels: Mapping[str, Any]) -> Labels:
     """Return labels given as a mapping."""
-    _check_keys("labels", labels, {field.name for field in fields(importers.Labels)})
+    _check_keys("labels", labels, {field.name for field in fields(Labels)})
     pairs = {key: tuple((str(k), str(v)) for k, v in labels.get(key, {}).items()) for key in ("params", "tags")}
     work = labels.get("work")
     if work is not None:
@@ -124,10 +129,10 @@ def _labels(labels: Mapping[str, Any]) -> importers.Labels:
         work = Work(amount=float(amount), unit=str(unit))
     table = labels.get("table")
     if table is not None:
-        from gpureport.importers.labelling.label_table import LabelTable  # noqa: PLC0415 - most runs have none
+        from gpureport.importers.labels import LabelTable  # noqa: PLC0415 - most runs have none
 
         table = LabelTable(Path(table))
-    return importers.Labels(
+    return Labels(
         name=labels.get("name"),
         step=labels.get("step"),
         params=pairs["params"],

@@ -10,7 +10,7 @@ from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.statistics.more_data import (
     RunInterval,
     estimate_interval_of_next_run,
-    estimate_more_data,
+    estimate_runs_for_interval,
     find_smallest_ratio,
 )
 from gpureport.comparison.steps.compared_figures import BY_METRIC, UTILISATION, Figure, FigureRole
@@ -21,7 +21,6 @@ from gpureport.comparison.verdicts.step_evidence import gather_evidence
 from gpureport.comparison.verdicts.work_resolution import Resolution, find_resolution
 from gpureport.report.wording import display
 from gpureport.report.wording.differences.comparison_reasons import describe_reason
-from gpureport.report.wording.differences.more_data import describe_more_data
 
 _BASELINE, _ANOTHER = "baseline", "another run"
 
@@ -125,10 +124,10 @@ def advise_more_data(now: RunInterval, *, aim: float, is_near_limit: bool) -> st
     """
     wanted = now.half_width * aim * _ROOM
     cause = "this short" if now.least > wanted else "that differ this much"
-    more = describe_more_data(estimate_more_data(now, wanted), "baseline runs")
-    if not more and is_near_limit:
+    runs = estimate_runs_for_interval(now, wanted)
+    if runs is None and is_near_limit:
         return "so close to the limit: state another size"
-    return f"from runs {cause}: {more or 'state a larger size'}"
+    return f"from runs {cause}: {f'take {runs} baseline runs' if runs else 'take longer ones, or state a larger size'}"
 
 
 def find_smallest_size(half_width: float) -> float:

@@ -120,14 +120,15 @@ def format_against_limit(value: float, limit: Quantity, words: Callable[[float],
         words: formats such a quantity; `format_quantity` when None.
     """
     read = words or (lambda each: format_quantity(each, limit.unit, limit.currency))
-    if isclose(value, limit.value):
-        # a hair below 10 000 would print as 10000.00
-        return read(limit.value)
-    text = read(value)
-    if text != read(limit.value):
-        return text
     parts = _QUANTITY.fullmatch(limit.text)
     word = parts[2] or "" if parts else ""
+    text, at_limit = read(value), read(limit.value)
+    if isclose(value, limit.value):
+        # a hair below 10 000 would print as 10000.00
+        rounded = (shown := parse_quantity(at_limit)) and not isclose(shown.value, limit.value)
+        return _join(parts[1], word, gap=display.GAP) if parts and rounded else at_limit
+    if text != at_limit:
+        return text
     scale = (_EXTRA_UNITS.get(word) or UNITS.get(word) or Unit(limit.unit, 1)).to_base(1)
     return _join(_format_distinct(value / scale, limit.value / scale), word, gap=display.GAP)
 

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -15,7 +14,7 @@ import click
 from gpureport import __version__
 from gpureport.cli.messages import internal_errors
 from gpureport.cli.messages.internal_errors import InternalError
-from gpureport.cli.messages.styled_text import make_printable, print_error
+from gpureport.cli.messages.styled_text import print_error
 from gpureport.cli.messages.verbosity import FLAGS, Session, Verbosity
 from gpureport.cli.options.own_secrets_option import use_secrets_of_settings
 from gpureport.cli.options.usage_errors import UsageError, describe_error
@@ -82,6 +81,13 @@ class Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
+_FIRST_COMMANDS = """Record a job:           gpureport record -- COMMAND
+Report on this folder:  gpureport report . -o report.html
+List stored runs:       gpureport runs
+See an example:         gpureport demo
+All commands:           gpureport --help"""
+
+
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -96,7 +102,7 @@ class Commands(click.Group):
 def gpureport(ctx: click.Context, *, quiet: bool, verbose: bool, debug: bool) -> None:
     """Read the GPU logs a training run left behind and say where the GPU time went, and why.
 
-    Without a command it says which recordings and logs this folder holds, and what to do next.
+    Without a command it says how to begin.
 
     Exit codes: 0 done; 1 a rule is broken; 2 the command or the settings are wrong; 3 a source is missing or cannot be
     read (check, nightly: 4); 4 the question cannot be answered; 5 gpureport itself failed on a run, which it names.
@@ -104,10 +110,7 @@ def gpureport(ctx: click.Context, *, quiet: bool, verbose: bool, debug: bool) ->
     # main removes them from the arguments wherever they stand; here they are only documented
     del quiet, verbose, debug
     if ctx.invoked_subcommand is None:
-        from gpureport.cli.messages.folder_overview import describe_folder  # noqa: PLC0415 - only without a command
-
-        for line in describe_folder(Path.cwd()):
-            click.echo(make_printable(line))
+        click.echo(_FIRST_COMMANDS)
 
 
 def main(args: list[str] | None = None) -> None:

@@ -319,9 +319,8 @@ def read_times(cells: Cells) -> tuple[IntArray, BoolArray, str | None]:
         times, good, zone = read_times(cells.dictionary)
         return times[codes], good[codes], zone
     texts: Any = pc.utf8_trim_whitespace(cells if isinstance(cells, pa.Array) else strings_to_arrow(list(cells)))
-    slashes, lengths = pc.min_max(pc.count_substring(texts, "/")).as_py(), pc.min_max(pc.binary_length(texts)).as_py()
-    alike = slashes["min"] == slashes["max"] and slashes["min"] in {0, 2}
-    if alike and lengths["min"] >= _SECONDS:
+    (fewest, most), (shortest, _) = map(_extremes, (pc.count_substring(texts, "/"), pc.binary_length(texts)))
+    if fewest == most and fewest in {0, 2} and shortest >= _SECONDS:
         try:
             # the stamp of nvidia-smi is an ISO time but for its slashes; Arrow reads a column of them at once
             times = integers(pc.replace_substring(texts, "/", "-").cast(pa.timestamp("us")))
@@ -337,6 +336,11 @@ def read_times(cells: Cells) -> tuple[IntArray, BoolArray, str | None]:
     return times, good, "UTC" if utc else None
 
 
+def _extremes(numbers: Any) -> tuple[int, int]:
+    found: Any = pc.min_max(numbers)
+    return found["min"].as_py() or 0, found["max"].as_py() or 0
+
+
 _FORMATS = ("%a %b %d %H:%M:%S %Y", "%a %b %d %H:%M:%S %Z %Y")
 _DAY_FIRST = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4}),? (\d{1,2})(:\d\d(?::\d\d(?:[.,]\d{1,6})?)?)", re.ASCII)
 """What spreadsheets write: `14.03.2026 09:26:53,123` and `14/03/2026 9:26`."""
@@ -349,7 +353,7 @@ _MINUTES, _SECONDS = len("2026/03/14 09:26"), len("2026/03/14 09:26:53")
 def parse_time(text: str) -> tuple[int, bool] | None:
     """Return a time in microseconds and whether it is UTC: of ISO, nvidia-smi, asctime, a spreadsheet, or a count."""
     text = text.strip()
-    if text[:8].isdecimal() and re.fullmatch(r"\d+(?:\.\d+)?", text, re.ASCII):
+    if text[:8].isdecimal() and re.fullmatch(r"\d{8,19}(?:\.\d{1,9})?", text, re.ASCII):
         factor = next((factor for least, factor in _EPOCHS if float(text) >= least), None)
         moment_at = None if factor is None else round(float(text) * factor)
         return None if moment_at is None or not moment_at < LAST_MICROSECOND else (moment_at, True)

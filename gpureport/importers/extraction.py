@@ -26,8 +26,8 @@ from gpureport.recording import HOST, Device
 from gpureport.recording_advice import RECORDS_ONE
 
 if TYPE_CHECKING:
-    from gpureport.importers.decoding.raw_file import RawFile
     from gpureport.importers.protocol.importer import Outcome, ReadOptions
+    from gpureport.importers.source_file import RawFile
 
 Form = Callable[[Iterable[str], int, Account], Iterator[Rows]]
 """One way to write down what GPUs, or the machine they sit in, did.

@@ -12,11 +12,13 @@ from gpureport.data_quality import CLOCK_SET_BACK, ClockStep
 from gpureport.importers.clock import fold_sizes, is_fold, measure_pace, to_utc
 from gpureport.importers.note_text import format_count
 
-_FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
+_FURTHEST, _FEW_STEPS, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4, 1_000
 """Neither a time server nor the end of summer time sets a clock back further, and none does often."""
 _PUNCTUAL = 3
 """Intervals: a stamp that falls by less is a late row, and a clock set back by half hours is on time to these."""
 _HALF_HOUR = 1_800 * 1_000_000
+_TWICE = 0.2
+"""Share of the time that many steps back repeat from which on they are a second writer's (pragmatic)."""
 _MANY = 20
 """Rows above a step back that show where the log began (pragmatic)."""
 _COPIED = 0.5
@@ -132,6 +134,9 @@ def _one_clock(
     pace, apart = measure_pace(stamps), np.diff(lines)
     # where more lines stand between two rows than between others, as a header, another recording may begin
     usual = np.median(apart) if len(apart) else 0
+    if 2 * (np.diff(stamps) < 0).sum() > len(stamps):
+        # the newest row stands first
+        return times, [], 0
     near, said, others = list[int](), list[tuple[int, int, int, str]](), 0
     for cut in (np.flatnonzero(np.diff(stamps) < -1.5 * pace) + 1).tolist():
         fall = int(stamps[cut - 1] - stamps[cut])
@@ -150,7 +155,9 @@ def _one_clock(
             said.append((int(times[cut]), -fall, 0, _RESTARTED))
         else:
             near.append(cut)
-    if len(near) > _MOST_STEPS or others:
+    twice = sum(int(stamps[cut - 1] - stamps[cut]) for cut in near) > _TWICE * pace * len(stamps)
+    if others or len(near) > _MOST_STEPS or (len(near) > _FEW_STEPS and twice):
+        # a second writer's rows say again and again what was at the same times
         return times, said, len(near) + others
     for cut in near:
         fall, end = int(stamps[cut - 1] - stamps[cut]), len(stamps)
@@ -165,7 +172,7 @@ def _one_clock(
                 times[cut:end], shift = moved[cut:end], 0
         if zone is None or cause != _SUMMER_TIME:
             times[cut:] += shift
-        said.append((int(times[cut]), -fall, shift, cause))
+        said.append((int(times[cut]), -fall, shift if zone else int(times[cut] - stamps[cut]), cause))
     return times, sorted(said), 0
 
 

@@ -24,16 +24,15 @@ from gpureport.errors import SourceError
 from gpureport.importers import clock
 from gpureport.importers.account import Account
 from gpureport.importers.columns import parse_time
-from gpureport.importers.decoding.pieces import head_text
 from gpureport.importers.protocol.importer import Outcome
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
-from gpureport.importers.source_text import Text
+from gpureport.importers.source_text import Text, head_text
 from gpureport.json_text import parse_json
 from gpureport.series_table import TRAINING_SCHEMA
 
 if TYPE_CHECKING:
-    from gpureport.importers.decoding.raw_file import RawFile
     from gpureport.importers.protocol.importer import ReadOptions
+    from gpureport.importers.source_file import RawFile
 
 WANTED = "give Lightning's metrics.csv, a trainer_state.json, a CSV of TensorBoard, or a CSV with a step or a time"
 _TIMES = (

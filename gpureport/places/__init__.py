@@ -1,10 +1,9 @@
 """Where runs, reports and logs lie: a path of this machine, or an object or folder of a bucket.
 
-Imports the errors. pyarrow is loaded when a bucket is first reached.
-A module that reaches buckets goes here; what it writes and reads is the business of the other rooms.
+`buckets` reaches what lies in a bucket, with `bucket_errors` for what goes wrong there, `transfer` fetches it and sends
+folders, `part_files` writes files here whole or not at all, `written_paths` says which paths a command may write.
 """
 
-from gpureport.places.remote_path import RemotePath
-from gpureport.places.urls import Place, is_bucket_url, parse_place
+from gpureport.places.buckets import Place, RemotePath, is_bucket_url, is_place, map_places, parse_place
 
-__all__ = ["Place", "RemotePath", "is_bucket_url", "parse_place"]
+__all__ = ["Place", "RemotePath", "is_bucket_url", "is_place", "map_places", "parse_place"]

@@ -1,6 +1,6 @@
 """What went wrong with a bucket, in a few words, and what to do about it.
 
-The clients of the clouds report errors as long texts. Words of them tell the few cases that a person can act on.
+The clients of the clouds report errors as long texts; words of them show the few cases that a person can act on.
 """
 
 import re
@@ -20,40 +20,21 @@ _NETWORK = {
 }
 NO_BUCKET: Problem = "there is no such bucket", "create it, or check its name"
 """What to say of a bucket that is not there, and what to do about it."""
-_REGION = dict.fromkeys(_LOGIN, "set AWS_REGION to the region of the bucket")
 _NO_LOGIN = (
-    r"INVALID_ACCESS_KEY_ID|InvalidAccessKeyId|SIGNATURE_DOES_NOT_MATCH|EXPIRED_TOKEN|ExpiredToken"
-    r"|OAuth2 access token|Failed to get token|AuthenticationFailed|UNAUTHENTICATED"
+    "INVALID_ACCESS_KEY_ID|InvalidAccessKeyId|SIGNATURE_DOES_NOT_MATCH|EXPIRED_TOKEN|ExpiredToken"
+    "|OAuth2 access token|Failed to get token|AuthenticationFailed|UNAUTHENTICATED"
 )
-_CASES = (
-    (
-        "no_such_bucket",
-        r"NO_SUCH_BUCKET|ContainerNotFound|bucket does not exist",
-        NO_BUCKET[0],
-        dict.fromkeys(_LOGIN, NO_BUCKET[1]),
-    ),
-    (
-        "not_logged_in",
-        _NO_LOGIN,
-        "the credentials are missing or not valid",
-        _LOGIN,
-    ),
-    (
-        "access_denied",
-        r"ACCESS_DENIED|AccessDenied|PERMISSION_DENIED|AuthorizationFailure|HTTP status 403",
-        "access is denied",
-        _LOGIN,
-    ),
-    (
-        "other_region",
-        r"PERMANENT_REDIRECT|AuthorizationHeaderMalformed|HTTP status 301",
-        "the bucket is in another region",
-        _REGION,
-    ),
-    ("no_answer", r"Timeout was reached", "it does not answer", _NETWORK),
+_DENIED = "ACCESS_DENIED|AccessDenied|PERMISSION_DENIED|AuthorizationFailure|HTTP status 403"
+_REDIRECT = "PERMANENT_REDIRECT|AuthorizationHeaderMalformed|HTTP status 301"
+_CASES: tuple[tuple[str, str, str, dict[str, str] | str], ...] = (
+    ("no_such_bucket", "NO_SUCH_BUCKET|ContainerNotFound|bucket does not exist", *NO_BUCKET),
+    ("not_logged_in", _NO_LOGIN, "the credentials are missing or not valid", _LOGIN),
+    ("access_denied", _DENIED, "access is denied", _LOGIN),
+    ("other_region", _REDIRECT, "the bucket is in another region", "set AWS_REGION to the region of the bucket"),
+    ("no_answer", "Timeout was reached", "it does not answer", _NETWORK),
     (
         "no_connection",
-        r"NETWORK_CONNECTION|curlCode|CURL error|resolve host|new connection|UNAVAILABLE",
+        "NETWORK_CONNECTION|curlCode|CURL error|resolve host|new connection|UNAVAILABLE",
         "the connection failed",
         _NETWORK,
     ),
@@ -63,18 +44,12 @@ _LONGEST = 160
 
 
 def describe_bucket_error(url: str, scheme: str, error: Exception) -> PlaceError:
-    """Return an error of a cloud's client as one that a person can act on.
-
-    Args:
-        url: what could not be reached, read or written.
-        scheme: the scheme of the URL.
-        error: what the client raised.
-    """
+    """Return an error of the client of the cloud with this scheme as one that a person can act on."""
     text = " ".join(str(error).split())
-    for code, words, what, hints in _CASES:
+    for code, words, what, hint in _CASES:
         if re.search(words, text):
-            reason = _REASON.search(text) if hints is _NETWORK else None
+            reason = _REASON.search(text) if hint is _NETWORK else None
             detail = f" ({(reason[1] or reason[2]).strip()})" if reason else ""
-            return PlaceError(url, f"{what}{detail}", hints[scheme], code=code)
+            return PlaceError(url, what + detail, hint if isinstance(hint, str) else hint[scheme], code=code)
     what = f"the request failed ({redact_start(text, _LONGEST)})"
     return PlaceError(url, what, "run it again, or choose another place", code="request_failed")

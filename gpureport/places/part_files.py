@@ -16,11 +16,14 @@ _STALE = 86_400
 
 @contextmanager
 def write_part(target: Path) -> Iterator[Path]:
-    """Give an empty file beside a target to write to; on success it takes the target's place, else it is removed.
+    """Give an empty file beside a target to write to; on success it takes the target's place, otherwise it is removed.
 
-    Those that writers of the same target left a day ago or longer, since they were killed, are removed.
+    Those that killed writers of the same target left a day ago or longer are removed.
     """
-    remove_stale_parts(target)
+    own = re.compile(rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}\.part")
+    with suppress(OSError):
+        beside = [each for each in target.parent.iterdir() if own.fullmatch(each.name)]
+        remove_stale(beside, lambda left: stat.S_ISREG(left.lstat().st_mode))
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     os.close(handle)
     part = Path(name)
@@ -28,36 +31,16 @@ def write_part(target: Path) -> Iterator[Path]:
         yield part
         part.replace(target)
     finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-
-
-def remove_stale_parts(target: Path) -> None:
-    """Remove what killed writers of a target left beside it; a file of another name belongs to somebody else."""
-    own = re.compile(rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}\.part")
-    with suppress(OSError):
-        beside = [each for each in target.parent.iterdir() if own.fullmatch(each.name)]
-        remove_stale(beside, lambda left: stat.S_ISREG(left.lstat().st_mode))
+        remove_entry(part)
 
 
 def remove_stale(paths: Iterable[Path], is_own: Callable[[Path], bool]) -> None:
-    """Remove files and folders that were last written a day ago or longer, as far as that is possible.
-
-    Args:
-        paths: the files and folders.
-        is_own: returns whether a writer made one; another belongs to a person.
-    """
+    """Remove files and folders that a writer made and last wrote a day ago or longer, as far as that is possible."""
     for left in paths:
         with suppress(OSError):
-            if is_own(left) and _last_written(left) < time.time() - _STALE:
+            inside = left.iterdir() if left.is_dir() and not left.is_symlink() else ()
+            if is_own(left) and max(each.lstat().st_mtime for each in (left, *inside)) < time.time() - _STALE:
                 remove_entry(left)
-
-
-def _last_written(path: Path) -> float:
-    """Return when a file, or a folder or anything in it, was last written."""
-    inside = path.iterdir() if path.is_dir() and not path.is_symlink() else ()
-    times: list[float] = [each.lstat().st_mtime for each in (path, *inside)]
-    return max(times)
 
 
 def remove_entry(path: Path) -> None:

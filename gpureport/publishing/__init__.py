@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.importers.trackers.mlflow.local import experiment_folders
+from gpureport.importers.mlflow.folder import refuse_artifacts
 from gpureport.places import Place, RemotePath
-from gpureport.places.fetching import fetch
+from gpureport.places.transfer import fetch
 from gpureport.publishing import folder_copy, folder_targets, mlflow_targets
 
 
@@ -36,7 +36,7 @@ def prepare(
     folders = {target: folder_targets.parse_folder(target) for target in targets if target not in stores}
     for folder in folders.values():
         if not isinstance(folder, RemotePath):
-            experiment_folders.refuse_artifacts(folder, "mlflow:STORE#RUN")
+            refuse_artifacts(folder, "mlflow:STORE#RUN")
     copies = list(_fetch_files(files))
     folder_copy.check_copies(files, [folders[target] for target in targets if target in folders])
     actions: list[Callable[[], str]] = []

@@ -3,7 +3,7 @@
 import re
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.trackers.mlflow.locators import is_store_scheme, refuse_database_server
+from gpureport.importers.mlflow.selection import is_store_scheme, refuse_database_server
 from gpureport.places import Place, parse_place
 
 # of two letters at least: a drive of Windows has one
@@ -44,7 +44,7 @@ def parse_folder(target: str) -> Place:
 
 def _refuse_run(target: str) -> None:
     if "#" in target:
-        from gpureport.importers import names_run  # noqa: PLC0415 - loads numpy and pyarrow
+        from gpureport.importers.sources import names_run  # noqa: PLC0415 - loads numpy and pyarrow
 
         if names_run(target):
             raise _build_neptune_error(target)

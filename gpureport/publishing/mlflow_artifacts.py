@@ -6,13 +6,12 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote, urlsplit
 
 from gpureport.errors import SourceError
-from gpureport.importers.trackers.mlflow.local.file_store import FileStore
-from gpureport.importers.trackers.mlflow.local.local_artifacts import parse_folder_uri, resolve_relative_uri
-from gpureport.importers.trackers.mlflow.local.sqlite_store import SqliteStore
-from gpureport.importers.trackers.mlflow.mlflow_run import ARTIFACT_FOLDER, PUBLISHED_PREFIX
-from gpureport.importers.trackers.mlflow.run_store import RunInfo, RunStore
-from gpureport.importers.trackers.mlflow.server.client_store import ClientStore
-from gpureport.importers.trackers.mlflow.server.rest_store import RestStore
+from gpureport.importers.mlflow.client import SignedServer, call_client
+from gpureport.importers.mlflow.folder import Folder
+from gpureport.importers.mlflow.runs import ARTIFACT_FOLDER, PUBLISHED_PREFIX
+from gpureport.importers.mlflow.selection import Store
+from gpureport.importers.mlflow.server import Server
+from gpureport.importers.mlflow.stores import Database, RunInfo, folder_of_uri
 from gpureport.publishing import folder_copy
 
 TAG = f"{PUBLISHED_PREFIX}report"
@@ -20,9 +19,7 @@ TAG = f"{PUBLISHED_PREFIX}report"
 _SERVED = "mlflow-artifacts"
 
 
-def prepare_artifact(
-    store: RunStore, run: RunInfo, file: Path, *, follow_artifact_uri: bool = False
-) -> Callable[[], str]:
+def prepare_artifact(store: Store, run: RunInfo, file: Path, *, follow_artifact_uri: bool = False) -> Callable[[], str]:
     """Return a call that puts a file among the artifacts of a run.
 
     It returns where the file is then, and where MLflow looks if that is elsewhere. A database and a file store stay as
@@ -38,11 +35,10 @@ def prepare_artifact(
     Raises:
         SourceError: when the file cannot be put there.
     """
-    if not isinstance(store, SqliteStore | FileStore):
+    if isinstance(store, Server):
         return _prepare_upload(store, run, file, follow_artifact_uri=follow_artifact_uri)
     folder = _artifact_folder(store, run) / ARTIFACT_FOLDER
-    root = store.path.resolve().parent if isinstance(store, SqliteStore) else store.root.resolve()
-    if not follow_artifact_uri and not folder.resolve().is_relative_to(root):
+    if not follow_artifact_uri and not folder.resolve().is_relative_to(store.root):
         raise _build_outside_error(store.where, folder)
     return lambda: folder_copy.copy_to_folder(file, folder) + _explain_moved(run, folder.parent)
 
@@ -56,24 +52,24 @@ def _build_outside_error(where: str, folder: Path) -> SourceError:
 
 def _explain_moved(run: RunInfo, folder: Path) -> str:
     """Return where MLflow looks for the artifacts of a run of a store that was moved; empty where it looks here."""
-    stated = parse_folder_uri(run.artifact_uri)
+    stated = folder_of_uri(run.artifact_uri)
     if stated is None or stated.resolve() == folder.resolve():
         return ""
     return f"; MLflow looks in {stated}, which is not on this machine: copy it there"
 
 
-def _artifact_folder(store: SqliteStore | FileStore, run: RunInfo) -> Path:
+def _artifact_folder(store: Database | Folder, run: RunInfo) -> Path:
     """Return where the artifacts of a run of a local store lie, or are to lie."""
     known = store.artifact_folder(run)
     if known is not None:
         return known
-    folder = parse_folder_uri(run.artifact_uri)
+    folder = folder_of_uri(run.artifact_uri)
     # the store may have been moved here from a machine on which that folder was
     if folder is not None and any(parent.is_dir() and parent.name for parent in list(folder.parents)[:3]):
         return folder
-    if isinstance(store, SqliteStore) and (beside := resolve_relative_uri(run.artifact_uri, store.path)):
-        return beside[0]
-    if folder is None and isinstance(store, SqliteStore):
+    if isinstance(store, Database) and folder is None:
+        if beside := folder_of_uri(run.artifact_uri, store.path.parent):
+            return beside
         where = urlsplit(run.artifact_uri).scheme or "nowhere"
         raise SourceError(
             store.where,
@@ -84,51 +80,45 @@ def _artifact_folder(store: SqliteStore | FileStore, run: RunInfo) -> Path:
     return store.home(run) / "artifacts"
 
 
-def _prepare_upload(store: RunStore, run: RunInfo, file: Path, *, follow_artifact_uri: bool) -> Callable[[], str]:
+def _prepare_upload(store: Server, run: RunInfo, file: Path, *, follow_artifact_uri: bool) -> Callable[[], str]:
     parts = urlsplit(run.artifact_uri)
-    if isinstance(store, RestStore) and parts.scheme == _SERVED:
-        return partial(_send, store, run, file)
-    here = parse_folder_uri(run.artifact_uri)
-    if isinstance(store, RestStore) and here is not None and here.parent.is_dir():
-        if not follow_artifact_uri:
-            what = f"the server keeps artifacts in a folder of this machine, {here / ARTIFACT_FOLDER}"
-            raise SourceError(
-                store.where,
-                what,
-                "add --follow-artifact-uri if it runs on this machine and you trust it",
-                code="foreign_artifacts",
-            )
-        return partial(_copy_for_server, store, run, file, here / ARTIFACT_FOLDER)
+    if not isinstance(store, SignedServer):
+        if parts.scheme == _SERVED:
+            return partial(_send, store, run, file)
+        here = folder_of_uri(run.artifact_uri)
+        if here is not None and here.parent.is_dir():
+            if not follow_artifact_uri:
+                what = f"the server keeps artifacts in a folder of this machine, {here / ARTIFACT_FOLDER}"
+                hint = "add --follow-artifact-uri if it runs on this machine and you trust it"
+                raise SourceError(store.where, what, hint, code="foreign_artifacts")
+            return partial(_copy_for_server, store, run, file, here / ARTIFACT_FOLDER)
     if not parts.scheme:
         what = f"the artifacts of its runs lie in a folder of the server, {run.artifact_uri}"
-        raise SourceError(
-            store.where,
-            what,
-            "give its database on that machine, or start it with --serve-artifacts",
-            code="foreign_artifacts",
-        )
+        hint = "give its database on that machine, or start it with --serve-artifacts"
+        raise SourceError(store.where, what, hint, code="foreign_artifacts")
     # where artifacts lie in a bucket, MLflow's own client knows how to reach it
-    client = store if isinstance(store, ClientStore) else ClientStore(store.where, store.where)
-    return partial(_send_by_client, client, run, file)
+    return partial(_send_by_client, store, run, file)
 
 
-def _send(store: RestStore, run: RunInfo, file: Path) -> str:
+def _send(store: Server, run: RunInfo, file: Path) -> str:
     inside = PurePosixPath(urlsplit(run.artifact_uri).path.lstrip("/")) / ARTIFACT_FOLDER / file.name
-    store.transport.put(f"/api/2.0/mlflow-artifacts/artifacts/{quote(str(inside))}", file.read_bytes())
+    path = f"/api/2.0/mlflow-artifacts/artifacts/{quote(str(inside))}"
+    store.request("PUT", path, file.read_bytes())
     return _tag(store, run, file)
 
 
-def _copy_for_server(store: RestStore, run: RunInfo, file: Path, folder: Path) -> str:
+def _copy_for_server(store: Server, run: RunInfo, file: Path, folder: Path) -> str:
     folder_copy.copy_to_folder(file, folder)
     return _tag(store, run, file)
 
 
-def _send_by_client(client: ClientStore, run: RunInfo, file: Path) -> str:
-    client.publish(run, file, ARTIFACT_FOLDER)
-    return _tag(client, run, file)
+def _send_by_client(store: Server, run: RunInfo, file: Path) -> str:
+    uri = store.uri if isinstance(store, SignedServer) else store.where
+    call_client(uri, store.where, "log_artifact", run.id, str(file), ARTIFACT_FOLDER)
+    return _tag(store, run, file)
 
 
-def _tag(store: RestStore | ClientStore, run: RunInfo, file: Path) -> str:
+def _tag(store: Server, run: RunInfo, file: Path) -> str:
     name = f"{ARTIFACT_FOLDER}/{file.name}"
-    store.tag(run, TAG, name)
+    store.ask("runs/set-tag", {"run_id": run.id, "key": TAG, "value": name}, post=True)
     return f"{store.where}#{run.id}, {name}"

@@ -3,15 +3,16 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.importers.trackers.mlflow.local.file_store import FileStore
-from gpureport.importers.trackers.mlflow.local.sqlite_store import SqliteStore
-from gpureport.importers.trackers.mlflow.mlflow_run import PUBLISHED_PREFIX
-from gpureport.importers.trackers.mlflow.run_store import RunInfo, RunStore
-from gpureport.importers.trackers.mlflow.server.client_store import ClientStore, import_mlflow
-from gpureport.importers.trackers.mlflow.server.rest_store import RestStore
+from gpureport.importers.mlflow.client import call_client, load_mlflow
+from gpureport.importers.mlflow.folder import Folder
+from gpureport.importers.mlflow.runs import PUBLISHED_PREFIX
+from gpureport.importers.mlflow.selection import Store
+from gpureport.importers.mlflow.server import Server
+from gpureport.importers.mlflow.stores import Database, RunInfo
 from gpureport.publishing.published_figures import TAG_NAMES, RunFigures, read_run_figures
 from gpureport.store import atomic_writes
 
@@ -19,7 +20,7 @@ from gpureport.store import atomic_writes
 class FolderWriter:
     """Writes to runs of a `mlruns` folder, which MLflow's own client refuses since 3.13."""
 
-    def __init__(self, store: FileStore) -> None:
+    def __init__(self, store: Folder) -> None:
         self._store = store
 
     def log_figures(self, run: RunInfo, metrics: Mapping[str, float], tags: Mapping[str, str], now: int) -> None:
@@ -47,7 +48,7 @@ class FolderWriter:
 
     def _file(self, run: RunInfo, part: str, key: str) -> Path:
         folder = self._store.home(run) / part
-        if not (folder / key).resolve().is_relative_to(self._store.root.resolve()):
+        if not (folder / key).resolve().is_relative_to(self._store.root):
             raise SourceError(
                 str(folder / key),
                 "a link leads out of the store",
@@ -72,13 +73,29 @@ class FolderWriter:
             ) from error
 
 
-Writer = RestStore | ClientStore | FolderWriter
+class DatabaseWriter:
+    """Writes to runs of a database through MLflow's own client."""
+
+    def __init__(self, store: Database) -> None:
+        self._call = partial(call_client, f"sqlite:///{store.path.resolve()}", store.where)
+        self._entities = load_mlflow(store.where, ".entities")
+
+    def log_figures(self, run: RunInfo, metrics: Mapping[str, float], tags: Mapping[str, str], now: int) -> None:
+        """Log one value of each metric, at a time in milliseconds, and set tags of a run."""
+        values = [self._entities.Metric(key, value, now, 0) for key, value in metrics.items()]
+        labels = [self._entities.RunTag(key, text) for key, text in tags.items()]
+        self._call("log_batch", run.id, metrics=values, tags=labels)
+
+    def remove_tag(self, run: RunInfo, key: str) -> None:
+        """Remove a tag of a run."""
+        self._call("delete_tag", run.id, key)
+
+
+Writer = Server | DatabaseWriter | FolderWriter
 KIND = "mlflow"
 
 
-def prepare_figures(
-    store: RunStore, comparison: Path, *, skip_missing: bool
-) -> tuple[list[RunInfo], Callable[[], int]]:
+def prepare_figures(store: Store, comparison: Path, *, skip_missing: bool) -> tuple[list[RunInfo], Callable[[], int]]:
     """Return the runs of a comparison that a store has, and a call that writes their figures and counts who changed.
 
     A metric is logged only where its last value is another, a tag set only where it has another text, so that doing it
@@ -115,7 +132,7 @@ def prepare_figures(
     return [run for run, _ in found], write_figures
 
 
-def _find_runs(store: RunStore, known: Sequence[RunFigures]) -> tuple[list[tuple[RunInfo, RunFigures]], list[str]]:
+def _find_runs(store: Store, known: Sequence[RunFigures]) -> tuple[list[tuple[RunInfo, RunFigures]], list[str]]:
     """Return the runs that the store has, with their figures, and the names of the others."""
     found, missing = [], []
     for figures in known:
@@ -128,10 +145,12 @@ def _find_runs(store: RunStore, known: Sequence[RunFigures]) -> tuple[list[tuple
     return found, missing
 
 
-def _write(store: RunStore, writer: Writer, run: RunInfo, figures: RunFigures, now: int) -> bool:
+def _write(store: Store, writer: Writer, run: RunInfo, figures: RunFigures, now: int) -> bool:
     """Write what the run does not have yet; return whether there was anything."""
-    labels = store.labels(run)
-    latest, present = dict(labels.latest), dict(labels.tags)
+    # what is published stands at step 0, so the latest value counts
+    published = store.series(run, PUBLISHED_PREFIX)
+    latest = {key: float(points.values[-1]) for key, points in published.items() if len(points.values)}
+    present = store.labels(run).tags
     metrics = {f"{PUBLISHED_PREFIX}{name}": value for name, value in figures.metrics.items()}
     tags = {f"{PUBLISHED_PREFIX}{name}": text for name, text in figures.tags.items()}
     metrics = {key: value for key, value in metrics.items() if latest.get(key) != value}
@@ -144,30 +163,26 @@ def _write(store: RunStore, writer: Writer, run: RunInfo, figures: RunFigures, n
     return bool(metrics or tags or outdated)
 
 
-def _open_writer(store: RunStore) -> Writer:
+def _open_writer(store: Store) -> Writer:
     """Return what writes to a store: its server, MLflow's own client for a database, or for a folder what is here."""
-    if isinstance(store, RestStore | ClientStore):
+    if isinstance(store, Server):
         return store
-    if isinstance(store, SqliteStore):
-        _refuse_migration(store)
-        return ClientStore(f"sqlite:///{store.path.resolve()}", store.where)
-    if isinstance(store, FileStore):
+    if isinstance(store, Folder):
         return FolderWriter(store)
-    raise SourceError(
-        store.where, "figures cannot be written to this store", "give the URL of its server", code="read_only_store"
-    )
+    _refuse_migration(store)
+    return DatabaseWriter(store)
 
 
-def _refuse_migration(store: SqliteStore) -> None:
+def _refuse_migration(store: Database) -> None:
     """Refuse a database that MLflow's client would bring to another version by opening it.
 
     Raises:
         SourceError: when the database is of another version than the client, or there is no client.
     """
     try:
-        mlflow = import_mlflow()
+        mlflow = load_mlflow(store.where)
         from alembic.script import ScriptDirectory  # noqa: PLC0415 - comes with it
-    except ImportError as error:
+    except (ImportError, SourceError) as error:
         hint = "pip install 'gpureport[mlflow]', or give the URL of its server"
         raise SourceError(
             store.where, "writing figures to a database needs MLflow's own client", hint, code="not_installed"

@@ -5,10 +5,8 @@ from functools import partial
 from pathlib import Path
 
 from gpureport.errors import SourceError
+from gpureport.importers.mlflow.selection import Store, open_store, select_runs
 from gpureport.importers.protocol.tracker import Selection
-from gpureport.importers.trackers.mlflow.locators import open_store
-from gpureport.importers.trackers.mlflow.run_selection import select_runs
-from gpureport.importers.trackers.mlflow.run_store import RunStore
 from gpureport.publishing.mlflow_artifacts import prepare_artifact
 from gpureport.publishing.mlflow_figures import KIND, prepare_figures
 from gpureport.publishing.published_figures import is_comparison, read_run_figures
@@ -65,7 +63,7 @@ def _explain_unwritten(file: Path, target: str) -> str:
 
 
 def _prepare_comparison(
-    store: RunStore, files: Sequence[Path], target: str, *, skip_missing: bool, follow_artifact_uri: bool
+    store: Store, files: Sequence[Path], target: str, *, skip_missing: bool, follow_artifact_uri: bool
 ) -> list[Callable[[], str]]:
     comparisons = [file for file in files if is_comparison(file)]
     if len(comparisons) != 1:

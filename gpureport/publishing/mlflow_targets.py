@@ -1,6 +1,6 @@
 """Which targets are stores of MLflow, with `mlflow:` before them or without."""
 
-from gpureport.importers.trackers.mlflow.locators import PREFIX, is_mlflow_source, split_locator
+from gpureport.importers.mlflow.selection import PREFIX, is_mlflow_source, split_locator
 
 
 def is_mlflow_target(target: str) -> bool:

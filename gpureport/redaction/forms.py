@@ -1,136 +1,90 @@
-"""Forms that show a secret whatever its name: how tokens begin, users of addresses, headers, and random letters."""
+"""Forms that show a secret whatever its name: how tokens begin, users of addresses, headers, and random letters.
+
+Every pattern takes time in proportion to the text.
+"""
 
 import re
-from dataclasses import dataclass
 
-from gpureport.redaction.own_secrets import get_own_secrets
-
-HIDDEN = "***"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
-    """How a token looks.
-
-    Attributes:
-        of: whose it is.
-        shown: how it looks, for people.
-        pattern: the same as a regular expression; a beginning and letters, so that its time is that of the text.
-    """
-
-    of: str
-    shown: str
-    pattern: str
-
+from gpureport.redaction.names import HIDDEN, hide_own
 
 FORMS = (
-    Form(of="Hugging Face", shown="hf_…", pattern=r"hf_[A-Za-z0-9]{8,}"),
-    Form(of="OpenAI, Anthropic and others", shown="sk-…", pattern=r"sk-[\w\-]{8,}"),
-    Form(of="Stripe", shown="sk_live_…, rk_live_…", pattern=r"[rs]k_(?:live|test)_\w{8,}"),
-    Form(of="GitHub", shown="ghp_…, gho_…, ghs_…, ghu_…, ghr_…", pattern=r"gh[opsur]_[A-Za-z0-9]{8,}"),
-    Form(of="GitHub", shown="github_pat_…", pattern=r"github_pat_\w+"),
-    Form(of="GitLab", shown="glpat-…, gldt-…, glrt-…", pattern=r"gl(?:pat|dt|rt)-[\w\-]+"),
-    Form(of="Slack", shown="xoxb-…, xoxp-…, xapp-…", pattern=r"xox[abeprs]-[\w\-]+|xapp-[\w\-]{8,}"),
-    Form(of="AWS", shown="AKIA…, ASIA…", pattern=r"(?:AKIA|ASIA)[A-Z0-9]{12,}"),
-    Form(of="Google", shown="AIza…, ya29.…", pattern=r"AIza[\w\-]{20,}|ya29\.[\w\-]{8,}"),
-    Form(of="NVIDIA", shown="nvapi-…", pattern=r"nvapi-[\w\-]{8,}"),
-    Form(of="Databricks", shown="dapi…", pattern=r"dapi[0-9a-f]{32}"),
-    Form(of="Vault", shown="hvs.…, hvb.…", pattern=r"hv[sb]\.[\w\-]{8,}"),
-    Form(of="Docker", shown="dckr_pat_…", pattern=r"dckr_pat_[\w\-]{8,}"),
-    Form(of="npm", shown="npm_…", pattern=r"npm_\w{16,}"),
-    Form(of="PyPI", shown="pypi-…", pattern=r"pypi-[\w\-]{16,}"),
-    Form(of="JSON web tokens, and Neptune", shown="eyJ…", pattern=r"eyJ[\w+/=.\-]{16,}"),
-    Form(of="Azure", shown="sig=…, AccountKey=…", pattern=r"sig=[\w%+/=\-]{16,}|AccountKey=[\w+/=]{16,}"),
-    Form(
-        of="private keys",
-        shown="-----BEGIN … PRIVATE KEY-----, and all that follows",
-        pattern=r"-----BEGIN[^-]*PRIVATE KEY-----.*",
-    ),
+    ("Hugging Face", "hf_…", r"hf_[A-Za-z0-9]{8,}"),
+    ("OpenAI, Anthropic and others", "sk-…", r"sk-[\w\-]{8,}"),
+    ("Stripe", "sk_live_…, rk_live_…", r"[rs]k_(?:live|test)_\w{8,}"),
+    ("GitHub", "ghp_…, gho_…, ghs_…, ghu_…, ghr_…", r"gh[opsur]_[A-Za-z0-9]{8,}"),
+    ("GitHub", "github_pat_…", r"github_pat_\w+"),
+    ("GitLab", "glpat-…, gldt-…, glrt-…", r"gl(?:pat|dt|rt)-[\w\-]+"),
+    ("Slack", "xoxb-…, xoxp-…, xapp-…", r"xox[abeprs]-[\w\-]+|xapp-[\w\-]{8,}"),
+    ("AWS", "AKIA…, ASIA…", r"(?:AKIA|ASIA)[A-Z0-9]{12,}"),
+    ("Google", "AIza…, ya29.…", r"AIza[\w\-]{20,}|ya29\.[\w\-]{8,}"),
+    ("NVIDIA", "nvapi-…", r"nvapi-[\w\-]{8,}"),
+    ("Databricks", "dapi…", r"dapi[0-9a-f]{32}"),
+    ("Vault", "hvs.…, hvb.…", r"hv[sb]\.[\w\-]{8,}"),
+    ("Docker", "dckr_pat_…", r"dckr_pat_[\w\-]{8,}"),
+    ("npm", "npm_…", r"npm_\w{16,}"),
+    ("PyPI", "pypi-…", r"pypi-[\w\-]{16,}"),
+    ("JSON web tokens, and Neptune", "eyJ…", r"eyJ[\w+/=.\-]{16,}"),
+    ("Azure", "sig=…, AccountKey=…", r"sig=[\w%+/=\-]{16,}|AccountKey=[\w+/=]{16,}"),
+    ("private keys", "-----BEGIN … PRIVATE KEY-----, and all that follows", r"-----BEGIN[^-]*PRIVATE KEY-----.*"),
 )
-"""How tokens begin. A letter or digit before makes it another word: `disk-usage-monitor`."""
+"""How tokens begin: whose they are, how they look for people, and as an expression.
 
-_FORMS = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(form.pattern for form in FORMS)})", re.DOTALL)
-_SCHEME = re.compile(r"\b(Bearer|Basic)(\s+)\S+", re.IGNORECASE)
+A letter or digit before makes it another word: `disk-usage-monitor`.
+"""
+_FORMS = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(pattern for *_, pattern in FORMS)})", re.DOTALL)
+_SCHEME = re.compile(r"\b(Bearer|Basic)(\s+)(\S+)", re.IGNORECASE)
 _SHORTEST_CREDENTIAL = 16
 """Letters from which a word after `Bearer` or `Basic` is no word of a sentence."""
-_BLANK = re.compile(r"\s")
 _LONGEST_USER = 1200
 """Letters of a user and a password of a URL."""
+_USER_OF_URL = re.compile(rf"://(?:[^\s/:]{{0,{_LONGEST_USER}}}+:\S{{0,{_LONGEST_USER}}}|[^\s/]{{0,{_LONGEST_USER}}})@")
+"""A password may hold slashes and `@`, as people forget to escape them."""
 _NAMED_HOST = re.compile(r"(?<![^\s\"',;(/])[^\s\"',;(/@]*+@[^\s\"',;(/]*+")
 _HOST = re.compile(r"(?!sha\d+:)(?:[A-Za-z\[]|\d+\.\d+\.)")
 """How the name or address of a machine begins, unlike what follows `@` in `recall:mean@10` and `image:tag@sha256:…`."""
-_MACHINE = re.compile(r"[^/]*(?:\.[A-Za-z0-9\-]*[A-Za-z]|:\d+|\]|\d+\.\d+\.\d+\.\d+)")
-"""How what follows `@` shows that it is a machine: by a domain, a port, or an address."""
-METRICS = (
-    *("acc", "accuracy", "auc", "auroc", "batch", "bleu", "cer", "dice", "epoch", "err", "error", "fold", "hit"),
-    *("hits", "iou", "iter", "loss", "mae", "map", "mar", "metric", "miou", "mrr", "mse", "ndcg", "nll", "oks"),
-    *(
-        "pass",
-        "pck",
-        "perplexity",
-        "ppl",
-        "precision",
-        "psnr",
-        "recall",
-        "rouge",
-        "score",
-        "ssim",
-        "step",
-        "top",
-        "wer",
-    ),
-)
-"""Names of metrics, alone or after another word: `mAP:50@person`, `val_loss:mean@fold3`."""
-SHORT_METRICS = ("ap", "ar", "f1", "hr", "kl", "lr")
-"""Names of metrics alone or after a part of the data: after another word they are rather a user, as in `ann_hr`."""
-_MEASURE = re.compile(
-    rf"(?:(?:.*[^A-Za-z])?(?:{'|'.join(METRICS)})"
-    rf"|(?:(?:bbox|eval|segm|test|train|val|valid)[_\-.])?(?:{'|'.join(SHORT_METRICS)}))\d*"
-    r":(?:(?:iou|k|top)?[\d.,%:\-]+|k|mean|avg|max|min|macro|micro|weighted|iou|all|small|medium|large)",
-    re.IGNORECASE,
-)
-"""What stands before `@` in names of metrics: `mAP:50@person`, `AP:iou50@car`, `recall:macro@k`."""
-_NAMED_AS_MACHINE = re.compile(
-    r"[A-Za-z\d\-]*?(?:database|db|dgx|gpu|host|login|mysql|node-?\d|postgres|redis|server|srv)-?\d*(?:/.*)?",
-    re.IGNORECASE,
-)
-"""What follows `@` where even the name of a metric is that of a user: `step:99@db`, `map:50@gpu7`."""
 _DEVICE = re.compile(r"(?:cuda|gpu|rank):\d{1,2}", re.IGNORECASE)
 """What stands before `@` in names of devices: `cuda:0@node-7`."""
+_LEVEL = r"(?:[01]?[.,]\d{1,2}|\d{1,2}|100)%?"
+_MEASURE = re.compile(
+    rf"[^:]+:(?:(?:iou|k|top)?{_LEVEL}(?:[:\-]{_LEVEL})?"
+    r"|k|mean|avg|max|min|macro|micro|weighted|iou|all|small|medium|large)",
+    re.IGNORECASE,
+)
+"""What stands before `@` in names of metrics (`mAP:50@person`, `recall:macro@k`): no password that guards anything."""
+_MACHINE = re.compile(r".*(?:\.[A-Za-z0-9\-]*[A-Za-z]|:\d+|\]|\d+\.\d+\.\d+\.\d+)", re.DOTALL)
+"""How what follows `@` shows that it is a machine: by a domain, a port, or an address."""
+_NAMED_AS_MACHINE = re.compile(
+    r"[A-Za-z\d\-]*?(?:database|db|dgx|gpu|host|login|mysql|node-?\d|postgres|redis|server|srv)-?\d*", re.IGNORECASE
+)
+"""What machines are called, so that what looks like a metric before it is a user: `step:99@db`, `map:50@gpu7`."""
 SHORTEST_RANDOM = 32
 """Letters from which hexadecimal digits, or a mixture of letters and digits, are as a generator writes them."""
 _RANDOM = re.compile(
-    rf"(?<![\w/.+\-])(?:[0-9a-fA-F]{{{SHORTEST_RANDOM},}}|[A-Za-z0-9+]{{{SHORTEST_RANDOM},}}={{0,2}})(?![\w/.+\-])"
+    rf"(?<![\w/.+\-])(?:([0-9a-fA-F]{{{SHORTEST_RANDOM},}})|[A-Za-z0-9+]{{{SHORTEST_RANDOM},}}={{0,2}})(?![\w/.+\-])"
 )
-
-
-_HEX = re.compile(r"[0-9a-fA-F]+")
 
 
 def hide_forms(text: str) -> str:
     """Return a text without tokens that show what they are by how they begin, and those that a person named."""
-    return get_own_secrets().hide_in(_FORMS.sub(HIDDEN, text), HIDDEN)
+    return hide_own(_FORMS.sub(HIDDEN, text))
 
 
 def hide_random(text: str) -> str:
     """Return a text without hexadecimal digits and mixtures of letters and digits as a generator writes them."""
-    return _RANDOM.sub(_hide_random_word, text)
 
+    def hide(found: re.Match[str]) -> str:
+        is_mixed = all(any(map(kind, found[0])) for kind in (str.isupper, str.islower, str.isdigit))
+        return HIDDEN if is_mixed or (found[1] and not found[1].isdigit()) else found[0]
 
-def _hide_random_word(found: re.Match[str]) -> str:
-    text = found.group()
-    kinds = (str.isupper, str.islower, str.isdigit)
-    is_hex = _HEX.fullmatch(text) is not None and not text.isdigit()
-    return HIDDEN if is_hex or all(any(map(kind, text)) for kind in kinds) else text
+    return _RANDOM.sub(hide, text)
 
 
 def hide_schemes(text: str, *, keep_words: bool) -> str:
     """Return headers without the credential after `Bearer` or `Basic`; on request `basic training` stays."""
 
-    def hide(match: re.Match[str]) -> str:
-        credential = match.group().split()[-1]
-        is_word = credential.isalpha() and len(credential) < _SHORTEST_CREDENTIAL
-        return match.group() if keep_words and is_word else f"{match[1]}{match[2]}{HIDDEN}"
+    def hide(found: re.Match[str]) -> str:
+        is_word = found[3].isalpha() and len(found[3]) < _SHORTEST_CREDENTIAL
+        return found[0] if keep_words and is_word else f"{found[1]}{found[2]}{HIDDEN}"
 
     return _SCHEME.sub(hide, text)
 
@@ -139,58 +93,24 @@ def hide_users(text: str) -> str:
     """Return a text without users and passwords of URLs, and of `user:password@host`."""
     if "@" not in text:
         return text
-    parts, end, blank = [], 0, -1
-    place = text.find("://")
-    while place >= 0:
-        start = place + len("://")
-        if start > blank:
-            found = _BLANK.search(text, start)
-            blank = found.start() if found else len(text)
-        at = _find_end_of_user(text, start, blank)
-        if at >= 0:
-            parts += [text[end:start], HIDDEN]
-            end = at
-        place = text.find("://", max(start, at))
-    return _NAMED_HOST.sub(_hide_named_user, "".join([*parts, text[end:]]))
-
-
-def _find_end_of_user(text: str, start: int, blank: int) -> int:
-    """Return where the `@` is that ends user and password of a URL; -1 without any.
-
-    A password may hold slashes and `@`, as people forget to escape them.
-
-    Args:
-        text: the text.
-        start: where the user would begin.
-        blank: where the URL ends at the latest.
-    """
-    last = text.rfind("@", start, min(blank, start + _LONGEST_USER))
-    if last < 0:
-        return -1
-    slash = text.find("/", start, last)
-    colon = text.find(":", start, last if slash < 0 else slash)
-    return last if slash < 0 or colon >= 0 else text.rfind("@", start, slash)
+    return _NAMED_HOST.sub(_hide_named_user, _USER_OF_URL.sub(f"://{HIDDEN}@", text))
 
 
 def _hide_named_user(found: re.Match[str]) -> str:
     """Return `user:password@host` without the user; what stands before `=` stays.
 
-    What names a metric or a device holds a password only in a URL, and before what is plainly a machine.
+    What looks like a metric or a device holds a password only in a URL, and before what is plainly a machine.
     """
-    word = found.group()
+    word = found[0]
     named, _, host = word.rpartition("@")
     user, colon, password = named.partition(":")
     before, sign, user = user.rpartition("=")
-    is_user = colon and password and user[:1].isalpha() and _HOST.match(host)
-    is_metric = is_user and _MEASURE.fullmatch(f"{user}:{password}") and not _NAMED_AS_MACHINE.fullmatch(host)
-    is_name = is_metric or (is_user and _DEVICE.fullmatch(f"{user}:{password}"))
-    if is_name and not (_MACHINE.match(host) or _is_in_url(found)):
+    if not (colon and password and user[:1].isalpha() and _HOST.match(host)):
         return word
-    return f"{before}{sign}{HIDDEN}@{host}" if is_user else word
-
-
-def _is_in_url(found: re.Match[str]) -> bool:
-    """Return whether what was found is part of a URL."""
-    before = found.string[max(0, found.start() - _LONGEST_USER) : found.start()]
-    scheme = before.rfind("://")
-    return scheme >= 0 and _BLANK.search(before, scheme) is None
+    named = f"{user}:{password}"
+    is_metric = _MEASURE.fullmatch(named) and not _NAMED_AS_MACHINE.fullmatch(host)
+    if (is_metric or _DEVICE.fullmatch(named)) and not _MACHINE.match(host):
+        start = found.string[max(0, found.start() - _LONGEST_USER) : found.start()]
+        if "://" not in re.split(r"\s", start)[-1]:
+            return word
+    return f"{before}{sign}{HIDDEN}@{host}"

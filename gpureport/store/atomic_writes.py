@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gpureport.errors import StoreError
 from gpureport.places import Place, RemotePath, part_files
-from gpureport.places.sending import replace_folder
+from gpureport.places.transfer import replace_folder
 from gpureport.regular_files import TooLargeFileError, UnsafeFileError, code_system_error
 from gpureport.store import folder_swap
 
@@ -120,8 +120,7 @@ def remove_folder(folder: Place, last: str) -> None:
         last: name of the file without which readers see no folder.
     """
     if isinstance(folder, RemotePath):
-        (folder / last).unlink(missing_ok=True)
-        folder.remove_folder()
+        folder.remove_folder(last)
         return
     gone = temporary_path(folder.parent, folder.name)
     folder.rename(gone)

@@ -1,9 +1,7 @@
-"""What the index of a store says of a run: what runs are listed and selected by."""
+"""What runs of a store are listed and selected by."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from gpureport.redaction import HIDDEN, redact_pairs, redact_text
 
 if TYPE_CHECKING:
     from gpureport.store.run_json import StoredRun
@@ -32,7 +30,6 @@ class IndexedRun:
         tags: what it was labelled with.
         source_kinds: kind of each source.
         source_sizes: bytes of each source, in the same order; None where not recorded.
-        columns: columns of its series.
         importer_version: version of the importers that read it.
         series_sha256: sha256 of the file of its series; None in what was stored before there was one.
         training_sha256: sha256 of the file of its training metrics; None without training metrics.
@@ -56,7 +53,6 @@ class IndexedRun:
     tags: Pairs
     source_kinds: tuple[str, ...]
     source_sizes: tuple[int | None, ...]
-    columns: tuple[str, ...]
     importer_version: str
     series_sha256: str | None
     training_sha256: str | None = None
@@ -68,26 +64,9 @@ class IndexedRun:
         """How long it lasted, from its first to its last sample."""
         return (self.ended - self.started) / 1e6
 
-    @property
-    def is_redacted(self) -> bool:
-        """Whether something of what people wrote is hidden."""
-        pairs = (text for pair in (*self.params, *self.tags) for text in pair)
-        return any(HIDDEN in text for text in (self.name, self.step, self.work_unit, *pairs) if text)
-
-    def redacted(self) -> "IndexedRun":
-        """Return the run without secrets in what people wrote."""
-        return replace(
-            self,
-            name=redact_text(self.name),
-            step=self.step and redact_text(self.step),
-            params=redact_pairs(self.params),
-            tags=redact_pairs(self.tags),
-            work_unit=self.work_unit and redact_text(self.work_unit),
-        )
-
 
 def summarise_stored_run(stored: "StoredRun") -> IndexedRun:
-    """Return what the index says of a run."""
+    """Return what a run is listed and selected by."""
     run = stored.run
     return IndexedRun(
         id=run.id,
@@ -106,7 +85,6 @@ def summarise_stored_run(stored: "StoredRun") -> IndexedRun:
         tags=run.tags,
         source_kinds=tuple(source.kind for source in run.sources),
         source_sizes=tuple(source.bytes for source in run.sources),
-        columns=stored.columns,
         importer_version=stored.importer_version,
         series_sha256=stored.series_sha256,
         training_sha256=stored.training_sha256,

@@ -1,8 +1,7 @@
-"""The `run.json` files of a store: which there are, when each was last written, and what they say."""
+"""The `run.json` files of a store: which there are, and what they say."""
 
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpureport.errors import DamagedRunError, StoreError
@@ -17,41 +16,32 @@ _DAMAGE = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
 """What reading a damaged `run.json` raises."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileStamp:
-    """Size of a file in bytes, and when it was last written, in nanoseconds since 1970."""
-
-    size: int
-    modified_ns: int
-
-
-def list_run_files(runs: Place) -> dict[str, FileStamp]:
-    """Return the stamp of every `run.json`, by the name of its folder, in the order of the names.
+def list_run_folders(runs: Place) -> list[str]:
+    """Return the name of every folder that holds a `run.json`, in their order.
 
     Args:
         runs: folder of the runs. Folders whose name begins with a dot belong to writers.
     """
     if isinstance(runs, RemotePath):
-        return _list_remote_files(runs)
-    found = {}
+        return _list_remote_folders(runs)
+    found = []
     with suppress(FileNotFoundError):
         for folder in runs.iterdir():
             # not every folder is a run, and one may be removed meanwhile
             with suppress(OSError):
-                status = None if folder.name.startswith(".") else (folder / RUN_FILE).stat()
-                if status is not None and stat.S_ISREG(status.st_mode):
-                    found[folder.name] = FileStamp(size=status.st_size, modified_ns=status.st_mtime_ns)
-    return dict(sorted(found.items()))
+                if not folder.name.startswith(".") and stat.S_ISREG((folder / RUN_FILE).stat().st_mode):
+                    found.append(folder.name)
+    return sorted(found)
 
 
-def _list_remote_files(runs: RemotePath) -> dict[str, FileStamp]:
+def _list_remote_folders(runs: RemotePath) -> list[str]:
     """Return the same of a bucket, by one listing of all objects: each question for one would wait for its answer."""
-    found = {}
+    found = []
     for info in runs.list_infos(recursive=True):
         folder, _, name = info.path.removeprefix(f"{runs.path}/").partition("/")
         if info.is_file and name == RUN_FILE and not folder.startswith("."):
-            found[folder] = FileStamp(size=info.size, modified_ns=info.mtime_ns or 0)
-    return dict(sorted(found.items()))
+            found.append(folder)
+    return sorted(found)
 
 
 def read_stored_file(path: Place, most: int | None = None) -> bytes:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport import columns
-from gpureport.redaction.tables import redact_extra_columns
+from gpureport.redaction import redact_extra_columns
 from gpureport.series_table import (
     KEY_FIELDS,
     METRIC_TYPES,

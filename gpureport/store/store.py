@@ -10,20 +10,17 @@ import pyarrow as pa
 
 from gpureport.errors import StoreError
 from gpureport.limits import MOST_SETTINGS_BYTES
-from gpureport.places import Place
-from gpureport.places.mapping import map_places
+from gpureport.places import Place, map_places
 from gpureport.recording import Recording, Run
-from gpureport.redaction.tables import redact_column, redact_extra_columns
+from gpureport.redaction import redact_column, redact_extra_columns
 from gpureport.regular_files import UnsafeFileError, code_system_error
 from gpureport.series_rows import RowsInMemory, SeriesRows
 from gpureport.store import atomic_writes, run_index, run_json, series_file, series_reader
-from gpureport.store.indexed_run import IndexedRun
 from gpureport.store.readable_run import ReadableRun
-from gpureport.store.run_files import RUN_FILE, list_run_files, read_stored_file, read_stored_run
+from gpureport.store.run_files import RUN_FILE, list_run_folders, read_stored_file, read_stored_run
 from gpureport.store.run_index import RunIndex
 from gpureport.store.run_json import StoredRun
 from gpureport.store.run_lookup import RunLookup, may_hold_sources
-from gpureport.store.run_selection import RunSelection, select_runs
 from gpureport.store.stored_names import find_store_folder
 from gpureport.store.stored_rows import StoredRows
 
@@ -136,22 +133,14 @@ class Store:
             return series_reader.hash_file(path)
 
     def entries(self) -> list[Entry]:
-        """Return all runs that can be read, oldest first; `damaged` names the others. Every `run.json` is read."""
-        folders = list(map(self.run_folder, list_run_files(self._runs)))
+        """Return all runs that can be read, oldest first; `index` names the others. Every `run.json` is read."""
+        folders = list(map(self.run_folder, list_run_folders(self._runs)))
         found = [entry for entry in map_places(_try_entry, folders) if entry is not None]
         return sorted(found, key=lambda entry: (entry.run.started, entry.run.id))
 
     def index(self) -> RunIndex:
-        """Return what runs are listed and selected by; only what changed since the last time is read."""
+        """Return what runs are listed and selected by; every `run.json` is read."""
         return run_index.read_index(self.folder)
-
-    def select(self, selection: RunSelection) -> list[IndexedRun]:
-        """Return the runs that `select_runs` selects, oldest first; `get` gives the entry of each."""
-        return select_runs(self.index().runs, selection)
-
-    def damaged(self) -> list[Place]:
-        """Return the folders of runs whose `run.json` cannot be read."""
-        return [self.run_folder(run_id) for run_id in self.index().damaged]
 
     def run_folder(self, run_id: str) -> Place:
         """Return the folder of a run."""

@@ -12,23 +12,18 @@ from gpureport.analysis.results import (
     DeviceStatistics,
     GpuTime,
     MetricSummary,
-    Phase,
-    TimePart,
 )
 from gpureport.api import analyze, compare, read
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
-from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.data_quality import AbsentCells, ClockStep, LogEvent, LogGap, Quality, Rejected
 from gpureport.findings import (
     AdvisedStep,
     Check,
-    CheckOutcome,
     Confidence,
     Evidence,
     Finding,
     Interval,
     NotJudged,
-    Provenance,
     Severity,
     Threshold,
 )
@@ -52,19 +47,17 @@ from gpureport.testing.recordings import (
     with_quality,
     with_training,
 )
-from gpureport.testing.stages import TODAY, build_file, build_page, check, comparison_document, fault
+from gpureport.testing.stages import build_file, build_page, check, comparison_document, fault
 
 __all__ = [
     "GIB",
     "GPU_TIME_CLASSES",
     "HOST",
     "START",
-    "TODAY",
     "AbsentCells",
     "AdvisedStep",
     "Analysis",
     "Check",
-    "CheckOutcome",
     "ClockEventTotal",
     "ClockStep",
     "Comparison",
@@ -82,11 +75,7 @@ __all__ = [
     "LogGap",
     "MetricSummary",
     "NotJudged",
-    "Phase",
-    "Provenance",
     "Quality",
-    "Reason",
-    "ReasonKind",
     "Recording",
     "Rejected",
     "Run",
@@ -94,7 +83,6 @@ __all__ = [
     "Source",
     "Stage",
     "Threshold",
-    "TimePart",
     "Verdict",
     "Work",
     "analyze",

@@ -18,7 +18,7 @@ from gpureport.checks.training_figures import TrainedRun
 from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
 from gpureport.comparison.training.training_goals import parse_target, read_goals
 from gpureport.findings import Check
-from gpureport.importers import Reading
+from gpureport.importers.reading import Reading
 from gpureport.recording import Recording
 from gpureport.report import render
 from gpureport.report.formats.json import comparison_json

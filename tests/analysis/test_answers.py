@@ -196,22 +196,6 @@ def test_a_log_of_a_few_rows_is_analysed() -> None:
         assert analysis.statistics[0].metric("gpu_utilization_ratio") is not None
 
 
-def test_rows_of_two_gpus_in_turn_are_not_assessed() -> None:
-    """Memory and temperature of one GPU do not return to where they were from row to row; utilisation may."""
-    chance = np.random.default_rng(7)
-    mixed = {"memory": {"memory": np.tile([20.0, 40.0], 50)}, "temperature": {"temperature": np.tile([20.0, 40.0], 50)}}
-    of_one = {
-        "less than a page": {"memory": np.tile([20.0, 20.001], 50)},
-        "slowly": {"memory": steps(*[(20.0, 5), (10.0, 5)] * 20)},
-        "a few rows": {"memory": np.tile([20.0, 40.0], 10)},
-        "at random": {"memory": 20 + 10 * chance.random(400)},
-        "utilisation": {"util": np.tile([0.0, 97.0], 50)},
-    }
-    for name, series in (mixed | of_one).items():
-        codes = {each.code for each in analyze(rec(**series)).not_judged}
-        assert ("rows_of_several_gpus" in codes) == (name in mixed), name
-
-
 def test_years_that_nobody_recorded_cost_nothing() -> None:
     """As where the clock of a machine was set while it logged."""
     years = 20.0 * 365 * 86_400

@@ -22,7 +22,7 @@ def logs(tmp_path: Path) -> Path:
     (tmp_path / "jobs.csv").write_text(JOBS)
     folder = tmp_path / "logs"
     folder.mkdir()
-    for seconds, name in ((58, "job4411"), (57, "gpu02"), (56, "mine")):
+    for seconds, name in ((58, "job4411"), (45, "gpu02"), (34, "mine")):
         (folder / f"{name}.csv").write_text(log(seconds).replace("1024 MiB", f"{seconds} MiB"))
     return folder
 

@@ -70,13 +70,6 @@ def test_a_damaged_memory_size_is_no_gpu(tmp_path: Path) -> None:
     assert len(_read(tmp_path, rows).run.gpus) == 1
 
 
-def test_a_second_machine_that_nothing_tells_apart_is_refused(tmp_path: Path) -> None:
-    """No finding and no GPU time of rows that are of two GPUs in turn."""
-    analysis = analyze(_read(tmp_path, _in_turn(_row, lambda second: _row(second, idle=True))))
-    assert (analysis.findings, analysis.gpu_time, analysis.jobs) == ((), (), ())
-    assert len({entry.code for entry in analysis.not_judged}) == 1
-
-
 @pytest.mark.parametrize(
     "rows",
     [

@@ -26,7 +26,8 @@ HIDDEN_IN_TEXTS = (
     *("key: 0123456789abcdefhunter2x0123456789ABCDEF", "ssh_key: x9hunter2x", "a=b=token=hunter2x"),
     *("password = hunter2x", "user[password]=hunter2x", "train.py --hf-token hunter2x --lr 1", "_sk-hunter2xx"),
     *("me:hunter2x@node-7", "--host=me:hunter2x@10.0.0.7:9100", "redis://:hunter2x@h/0", "s3://a/hunter2x:b@c"),
-    *("x://me:p/hunter2x@h", "nvapi-hunter2xx", "hvs.hunter2xx"),
+    *("x://me:p/hunter2x@h", "nvapi-hunter2xx", "hvs.hunter2xx", "cookie='hunter2x'", "mAP:hunter2x@person"),
+    *('Authorization = "hunter2x"', '{"token": ["hunter2x", 1]}', '{"auth": {"user": "hunter2x"}}'),
 )
 """A secret after its name, in an address, or known by its own form."""
 _WEAK = """\
@@ -63,6 +64,7 @@ STAYS = (
 COMMANDS: tuple[tuple[list[str], str], ...] = (
     (["x", '--json={"auth": {"user": "abcd"}, "lr": 1}'], "abcd"),
     (["x", '{"a": {"b": {"pass": "abcd"}}, "tokens": ["abcd", "abcd"]}'], "abcd"),
+    (["x", '{"token": "abcd'], "abcd"),
     (["x", "--token", "-abcd"], "abcd"),
     (["x", "--url", "https://host/c?sv=1&sig=abcd%3D"], "abcd"),
     (["bash", "-c", "curl -H 'X-Api-Key: abcd' -u me:abcd http://h"], "abcd"),

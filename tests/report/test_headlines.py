@@ -234,10 +234,11 @@ def test_at_most_two_doubts_stand_before_all_else() -> None:
         device="gpu:0", at=testing.at(60), step_seconds=-600.0, shift_seconds=600.0, cause="clock set back"
     )
     several = []
-    once = testing.Work(amount=600.0, unit="steps", is_common=True)
-    for label, amount in (("a", "600"), ("b", "100")):
+    stated = testing.Work(amount=600.0, unit="steps")
+    logged = [(float(second), "loss", 1.0) for second in range(0, 300, 10)]
+    for label in ("a", "b"):
         made = testing.with_quality(*step(label), unfinished=True, clock_steps=(step_back,))
-        several.append(runs.with_run(made, work=once, params=(("max_steps", amount),)))
+        several.append(with_training(runs.with_run(made, work=stated), logged, [at * 600 for at in range(30)]))
     verdict = page_of(*several)["verdict"]
     assert (verdict["doubts"], verdict["further_doubts"]) == (2, 1)
     assert page_of(run())["verdict"]["doubts"] == 0

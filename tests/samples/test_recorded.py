@@ -105,14 +105,6 @@ def test_ways_of_dmon_agree() -> None:
         assert other[MEMORY] == one[MEMORY], way
 
 
-def test_the_refresh_of_the_driver_is_found() -> None:
-    """A log of 5 ms shows that utilisation is renewed every 0.2 s and power every 0.1 s."""
-    (gpu,) = analyzed("forms/query-5ms.csv.gz").statistics
-    periods = {each.metric: each.refresh_seconds for each in gpu.metrics}
-    assert periods[UTILISATION] == pytest.approx(0.2, abs=0.01)
-    assert periods[POWER] == pytest.approx(0.1, abs=0.005)
-
-
 def test_every_gap_is_found_and_no_other() -> None:
     """By each recorder the seven idle gaps are found to a sample or two, and no more; so are start-up and tail."""
     for recorder, every in WATCHED.items():

@@ -138,7 +138,7 @@ def test_recordings(gpureport: Program, tmp_path: Path, planter: Planter, exits:
     exits.run(gpureport, "runs", "export", "rec0", "-o", "one.parquet")
     exits.run(gpureport, "-v", "analyze", *recorded, "--detail", "full")
     exits.run(gpureport, "analyze", *recorded, "--format", "json")
-    exits.run(gpureport, "compare", "rec0", "rec2", "--calibrate")
+    exits.run(gpureport, "compare", "rec0", "rec2")
     exits.run(gpureport, "compare", *recorded, "--format", "json")
     exits.run(gpureport, "compare", *recorded, "--by", "param:opt")
     exits.run(gpureport, "report", *recorded, *_REPORTS)
@@ -358,7 +358,7 @@ def test_files_that_are_right(gpureport: Program, tmp_path: Path, planter: Plant
         ("analyze", "log1.csv", "--format", "json"),
         ("check", *two, "--junit", "j.xml", "--summary", "s.md"),
         ("check", *two, "--format", "json"),
-        ("check", *two, "--notify"),
+        ("check", *two, "--format", "line"),
         ("nightly", "log1.csv", "--site", "site", "--junit", "n.xml", "--summary", "n.md"),
         ("fleet", "-o", "f.html", "-o", "f.json"),
         ("ingest", "table.csv", "--map", "map.toml"),

@@ -1,4 +1,4 @@
-"""What narrows an interval between runs and the size one more run can be held to."""
+"""How many runs narrow an interval between runs, and the size one more run can be held to."""
 
 from math import inf, log
 
@@ -6,38 +6,33 @@ import numpy as np
 import pytest
 
 from gpureport.comparison.statistics.more_data import (
-    MoreData,
     RunInterval,
     estimate_interval_of_next_run,
-    estimate_more_data,
+    estimate_runs_for_interval,
     find_smallest_ratio,
 )
 
 
 def interval(half_width: float, least: float = 0.0) -> RunInterval:
-    """Return the interval of three runs of a minute against one."""
-    return RunInterval(counts=(3, 1), half_width=half_width, least=least, seconds=60.0)
+    """Return the interval of three runs against one."""
+    return RunInterval(counts=(3, 1), half_width=half_width, least=least)
 
 
-def test_runs_and_length_each_narrow_an_interval() -> None:
-    """Half the width takes nine runs against one, or runs four times as long; a narrow one needs nothing."""
-    assert estimate_more_data(interval(0.04), 0.05) == MoreData(runs=3, seconds=60.0)
-    found = estimate_more_data(interval(0.10), 0.05)
-    assert found.runs == 9
-    assert found.seconds == pytest.approx(240.0)
-    assert estimate_more_data(interval(0.10), 0.05, on_both=True).runs == 3
+def test_runs_narrow_an_interval() -> None:
+    """Half the width takes nine runs against one; a narrow one needs nothing."""
+    assert estimate_runs_for_interval(interval(0.04), 0.05) == 3
+    assert estimate_runs_for_interval(interval(0.10), 0.05) == 9
+    assert estimate_runs_for_interval(interval(0.10), 0.05, on_both=True) == 3
     # the side that can get more is counted, whether it is the larger or the smaller
     for counts, runs in (((2, 4), 4), ((4, 2), 9), ((1, 4), 2)):
-        now = RunInterval(counts=counts, half_width=0.10, least=0.0, seconds=60.0)
-        assert estimate_more_data(now, 0.075).runs == runs, counts
+        now = RunInterval(counts=counts, half_width=0.10, least=0.0)
+        assert estimate_runs_for_interval(now, 0.075) == runs, counts
 
 
 def test_no_number_of_runs_narrows_what_all_are_off_by() -> None:
-    """Samples as coarse as the size ask for longer runs alone; a change at the very limit is never known."""
-    found = estimate_more_data(interval(0.06, least=0.06), 0.03)
-    assert found.runs is None
-    assert found.seconds == pytest.approx(120.0)
-    assert estimate_more_data(interval(0.06), 0.0) == MoreData(runs=None, seconds=inf)
+    """Samples as coarse as the size ask for longer runs; a change at the very limit is never known."""
+    assert estimate_runs_for_interval(interval(0.06, least=0.06), 0.03) is None
+    assert estimate_runs_for_interval(interval(0.06), 0.0) is None
 
 
 @pytest.mark.parametrize(("runs", "spread"), [(3, 0.013), (5, 0.02), (5, 0.005)])

@@ -24,7 +24,6 @@ from tests.statistics.runs import (
 )
 
 Params = Mapping[str, str]
-COMMON = Work(amount=44_800, unit="images", is_common=True)
 START_UP, TRAINED = 60, 240
 SERIES = {"basis": "series", "names": ["images_per_second"]}
 PHASE = {"basis": "steady_phase", "names": []}
@@ -348,46 +347,6 @@ def test_a_group_that_recorded_too_little_says_so() -> None:
     assert (short["brief"]["run"], short["brief"]["seconds"], short["brief"]["least"]) == ("a", 14.0, 20.0)
     assert (long["utilisation"] is None, long["brief"]) == (False, None)
     assert (none["utilisation"], none["brief"]) == (None, None)
-
-
-def is_common(first: Params, second: Params, work: Work = COMMON, training: Points = ()) -> bool:
-    """Return whether nothing per unit of work is judged, because one amount is stated for different ones."""
-    runs = [
-        made(f"r{k}", util=level(80, 300, k), work=work, params=each, training=training)
-        for k, each in enumerate((first, second))
-    ]
-    found = {reason(each) for each in compared(*runs).deltas if each.metric in {PER_WORK, WORK_RATE, "gpu_seconds"}}
-    assert found == {"common_work"} or "common_work" not in found
-    return "common_work" in found
-
-
-def test_params_tell_that_runs_did_not_do_the_same() -> None:
-    """By steps or epochs, whatever a framework calls them; one length that all share is that of the job."""
-    steps: tuple[Params, Params] = ({"steps": "200"}, {"steps": "700"})
-    for first, second in (
-        steps,
-        ({"steps": "200", "batch_size": "64"}, {"steps": "200", "batch_size": "128"}),
-        ({"trainer.maxSteps": "1e3"}, {"trainer.maxSteps": "700"}),
-        ({"config/training_args/steps": "5"}, {"config/training_args/steps": "7"}),
-        ({"--max-iters": "5"}, {"--max-iters": "7"}),
-        ({"max_steps": "-1", "epochs": "3"}, {"max_steps": "-1", "epochs": "4"}),
-    ):
-        assert is_common(first, second), (first, second)
-    others: tuple[tuple[Params, Params], ...] = (
-        ({"steps": "200"}, {}),
-        ({"steps": "200"}, {"steps": "200.0"}),
-        ({"steps": "200", "batch_size": "64"}, {"steps": "100", "batch_size": "128"}),
-        ({"max_steps": "200", "epochs": "1"}, {"max_steps": "200", "epochs": "2"}),
-        ({"eval.steps": "5", "warmup_steps": "1"}, {"eval.steps": "7", "warmup_steps": "2"}),
-        ({"sampler.num_steps": "20"}, {"sampler.num_steps": "50"}),
-        ({"trainer.max_steps": "600", "env.max_steps": "20"}, {"trainer.max_steps": "600", "env.max_steps": "50"}),
-        ({"steps": "all"}, {"steps": "some"}),
-    )
-    for first, second in others:
-        assert not is_common(first, second), (first, second)
-    # amounts stated one by one are believed, and what a training log counts is known
-    assert not is_common(*steps, work=Work(amount=44_800, unit="images"))
-    assert not is_common(*steps, training=[(float(at), at, "images_per_s", 150.0) for at in range(5, 300, 5)])
 
 
 def test_a_run_that_stopped_in_between_counts_less_work() -> None:

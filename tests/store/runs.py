@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from gpureport.importers import Labels, Reading, ReadOptions, find_runs
+from gpureport.importers.protocol.importer import Labels, ReadOptions
+from gpureport.importers.reading import Reading, find_runs
 from tests.support import logs
 
 SCALE = int(os.environ.get("GPUREPORT_TRIALS", "1"))

@@ -25,13 +25,6 @@ def test_columns_come_out_as_written(
     assert np.array_equal(columns.floats(pa.array(bits, pa.bool_()).slice(cut)), flags, equal_nan=True)
 
 
-@given(st.lists(st.sampled_from([0.0, 0.97, 1.0, 3.3]) | st.floats(-9, 9), min_size=1, max_size=300))
-def test_medians_are_those_of_all_values_in_order(values: list[float]) -> None:
-    data = np.array(values)
-    assert columns.median(data) == float(np.median(data))
-    assert columns.lower_median(data) == sorted(values)[(len(values) - 1) // 2]
-
-
 def test_a_column_of_one_value_is_told_from_one_with_another() -> None:
     """It takes no memory, and reads as any other."""
     for kind in (pa.float32(), pa.float64(), pa.int64(), pa.uint64(), pa.bool_()):

@@ -196,10 +196,9 @@ def _usage(name: str, command: click.Command) -> str:
     return " ".join([name, "[OPTIONS]", *tail])
 
 
-_CLI = """Every command takes `--help`. `gpureport` alone says which recordings and logs this folder holds, and what
-to do next.
+_CLI = """Every command takes `--help`. `gpureport` alone says how to begin.
 
-One line lets Tab complete commands, options, stored runs and files:
+One line lets Tab complete commands, options and files:
 
 ```
 echo 'command -v gpureport > /dev/null && eval "$(gpureport completion bash)"' >> ~/.bashrc   # bash

@@ -1,7 +1,6 @@
 """docs/reference/secrets.md: what is replaced as a secret, made from the code that replaces it."""
 
 import textwrap
-from collections.abc import Iterable
 
 from generators.pages import MADE, table
 from gpureport.limits import LONGEST_SECRET_PATTERN, MOST_SECRET_PATTERNS
@@ -62,19 +61,14 @@ patterns = ["corp-", "*@intern"]   # words of any text
 
 - A secret under a harmless name and without a known form: it looks like any other word. Name it in `[secrets]`.
 {{random}}
-{{metrics}}
+- `mAP:50@person`, `recall:macro@k` and `cuda:0@node-7`: what stands before `@` in names of metrics and devices. A level
+  up to 100, two of them, or a word such as `mean` is a password only in a URL, before a domain, an address or a port,
+  and before what machines are called, such as `db` or `gpu7`.
 - Names that you choose for files, folders and baselines, on disk.
 - Files of a store that were written by an earlier version or before a setting: no command shows or exports what has
   become a secret since, but the files hold it until `gpureport ingest --force LOG` reads the log again. A night in the
   history, and pages and reports that lie somewhere already, stay as they are.
 - Your sources: they are only read.
-"""
-
-_METRICS = """
-- `mAP:50@person`, `recall:macro@k` and `cuda:0@node-7`: after the name of a metric or a device, a number or a word such
-as `mean` is a password only in a URL, or before a domain, an address or a port, and after a metric also before what
-machines are called, such as `db` or `gpu7`. A fixed list decides what is a metric: {metrics}. A name that is not in it
-(`gain:mean@val`) is replaced as a user is.
 """
 
 
@@ -83,10 +77,10 @@ def secrets_page() -> str:
     rows = [
         ("letters anywhere in it, signs left out", _list(names.ANYWHERE), "`db.password`, `API_KEY`"),
         ("the end of a part", _list(names.ENDINGS), "`hf_token`, `MYSQL_PWD`, `apiToken`"),
-        ("a whole part", _list(sorted(names.WORDS)), "`jwt`, `sas_url`"),
+        ("a whole part", _list(names.WORDS), "`jwt`, `sas_url`"),
     ]
-    words = {"model": _list(sorted(names.MODEL_WORDS)), "others": _list(sorted(names.OTHER_ENDINGS))}
-    shown = [(form.of, f"`{form.shown}`") for form in forms.FORMS]
+    words = {"model": _list(names.MODEL_WORDS), "others": _list(names.OTHER_ENDINGS)}
+    shown = [(owner, f"`{shown}`") for owner, shown, _ in forms.FORMS]
     shown += [
         ("users and passwords of addresses", "`https://user:password@host`, `user:password@host`"),
         ("headers", "`Bearer …`, `Basic …`, and all that follows `Authorization:` and `Cookie:`"),
@@ -102,12 +96,7 @@ def secrets_page() -> str:
             "\n" + _fill(_WORDS_THAT_STAY.format(**words)) + "\n",
             _FORMS,
             table(("whose", "form"), shown),
-            _OWN.replace(
-                "{random}", _fill(_RANDOM.format(checksums=_list(sorted(names.CHECKSUM_WORDS))), indent="  ")
-            ).replace(
-                "{metrics}",
-                _fill(_METRICS.format(metrics=_list(sorted((*forms.METRICS, *forms.SHORT_METRICS)))), indent="  "),
-            ),
+            _OWN.replace("{random}", _fill(_RANDOM.format(checksums=_list(names.CHECKSUM_WORDS)), indent="  ")),
         ]
     )
 
@@ -118,5 +107,5 @@ def _fill(text: str, indent: str = "") -> str:
     return textwrap.fill(one_line, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _list(words: Iterable[str]) -> str:
-    return ", ".join(f"`{word}`" for word in words)
+def _list(words: str) -> str:
+    return ", ".join(f"`{word}`" for word in words.split())

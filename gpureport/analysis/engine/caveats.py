@@ -84,16 +84,13 @@ def _describe_sampling_changes(known: Sequence[DeviceSeries]) -> Iterator[tuple[
 
 
 def _describe_refresh(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str]]:
-    """Say how often a value is new where rows repeat it."""
-    for metric, name in ((UTILISATION, "utilisation"), ("gpu_power_watts", "power")):
-        recorded = [series for series in known if series.is_recorded(metric)]
-        faster = [series for series in recorded if series.resolution(metric) > RESOLVED * series.interval]
-        if faster:
-            period = phrases.duration(max(series.resolution(metric) for series in faster))
-            is_measured = any(series.measured_refresh_period(metric) for series in faster)
-            source = "as its changes tell" if is_measured else "at most, by NVIDIA's documents"
-            often = f"The driver takes a new {name} reading every {period}, {source}"
-            yield "slow_refresh", f"{often}: rows in between repeat it, and nothing shorter can be seen."
+    """Say how often utilisation is new where rows repeat it."""
+    recorded = [series for series in known if series.is_recorded(UTILISATION)]
+    faster = [series for series in recorded if series.resolution(UTILISATION) > RESOLVED * series.interval]
+    if faster:
+        period = phrases.duration(max(series.resolution(UTILISATION) for series in faster))
+        often = f"The driver takes a new utilisation reading every {period} at most, by NVIDIA's documents"
+        yield "slow_refresh", f"{often}: rows in between repeat it, and nothing shorter can be seen."
 
 
 def _describe_implausible_power(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str]]:

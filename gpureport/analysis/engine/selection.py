@@ -15,17 +15,17 @@ from gpureport.settings import Section, Settings
 _FORMER_SETTINGS = {
     "idle_gap": (
         "bridge bridge_busy bridge_ratio null chance neighbours coarse hang peers rise coincide mostly starts strict "
-        "loose many few many_bursts"
+        "loose many few many_bursts resting spinning collective iowait disk freed agree agree_few"
     ),
-    "startup_idle": "bursts lone along blurred",
+    "startup_idle": "bursts late lone along blurred",
     "underutilised": "rows fewest watched",
     "low_util_cause_unknown": "rows fewest watched",
     "imbalance": "busy over rows stretches",
     "io_bound": "over rows bins bridge covered fed apart problem",
     "transfer_bound": "pause over rows bridge covered fed apart problem",
-    "cpu_bound": "over bins bridge covered fed apart",
+    "cpu_bound": "job over bins bridge covered fed apart",
     "cpu_bound_single": "process over rows bins bridge covered fed apart fed_share problem",
-    "throttling": "cool power_free power_capped clock_back settled hw_clock_max hw_power hotter lasting",
+    "throttling": "cool power_free power_capped clock_back settled hw_clock_max hw_power hw_clock_drop hotter lasting",
     "clocks_locked": "steady step",
     "hollow_util": "still dram clock at_idle over rows shortest_rows moved pegged dead hard together",
     "zombie_memory": "before",

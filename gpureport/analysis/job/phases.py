@@ -45,15 +45,8 @@ STRAY_KERNEL = 0.35  # a stray kernel of 0.17 s in a window of 0.5 s
 UTILISATION_WINDOW = 1.0  # s; NVML: a utilisation value covers at most 1 s
 """Longest time that one utilisation value is a mean over."""
 
-# s; longer than one kernel can fill; of 140 recorded and generated logs it moves the start of one, by 15 s, as do 0.5
-# and 2 s, and two and five samples instead of three
-WORKING_AT_START = 1.0
-"""Time over which the first samples of a log must be active for its GPU to have been at work before."""
 _FEW_BURSTS = 3
 """Active samples before sustained activity that are no autotuning; after it there is none, so that one will do."""
-
-LATE = 60.0  # s; ranks start seconds apart; later is an idle gap
-"""How much later than the first a GPU may begin and still be starting up."""
 
 
 def find_activity(series: DeviceSeries, within: Interval | None = None) -> Interval | None:
@@ -62,9 +55,8 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
     Activity is sustained from an active sample on if at least SHARE of the samples in the SUSTAINED seconds after it
     are active, itself included; the end is found the same way backwards. Bursts after it still belong to the job if
     they come at least half as often as within it. So do bursts before it, in a job in which fewer than SHARE of the
-    samples are active; fewer than three such samples are autotuning. Three or more from the first sample of the log on,
-    over a second, are work that went on when the log began. Where samples are far apart, power also says which
-    of them are active.
+    samples are active; fewer than three such samples are autotuning. Where samples are far apart, power also says
+    which of them are active.
 
     Args:
         series: the GPU.
@@ -90,8 +82,6 @@ def _find_activity(series: DeviceSeries, within: Interval | None) -> Interval | 
     if begin is None or end is None:
         return None
     first, last = _include_bursts(active, begin, len(times) - 1 - end)
-    if (within is None or within.start <= series.times[0]) and _is_begun(times, active):
-        first = 0
     first, last = known[[first, last]]
     # where power alone shows work, it began or ended within the second whose utilisation is low
     used = series.values(UTILISATION)
@@ -146,13 +136,6 @@ def _include_bursts(active: BoolArray, first: int, last: int) -> tuple[int, int]
     before, after = np.flatnonzero(active[:first][::-1]) + 1, np.flatnonzero(active[last + 1 :]) + 1
     earlier = _measure_dense_reach(before, share / 2, _FEW_BURSTS) if share < SHARE else 0
     return first - earlier, last + _measure_dense_reach(after, share / 2, 1)
-
-
-def _is_begun(times: IntArray, active: BoolArray) -> bool:
-    """Return whether a GPU was at work when its log began: no kernel of a start-up fills its first samples."""
-    rests = np.flatnonzero(~active)
-    leading = int(rests[0]) if len(rests) else len(active)
-    return leading >= _FEW_BURSTS and times[leading - 1] - times[0] >= WORKING_AT_START * 1e6
 
 
 def _measure_dense_reach(distances: IntArray, share: float, fewest: int) -> int:

@@ -57,15 +57,6 @@ def join_words(words: Sequence[str]) -> str:
     return " and ".join([*([", ".join(words[:-1])] if words[:-1] else []), *words[-1:]])
 
 
-def duration_range(shortest: float, longest: float) -> str:
-    """Return two lengths of time, the unit once where they share it: `15 to 18 s`."""
-    low, high = duration(shortest), duration(longest)
-    if low == high:
-        return high
-    amount, _, unit = low.partition(" ")
-    return f"{amount if high.partition(' ')[2] == unit else low} to {high}"
-
-
 def add_article(name: str) -> str:
     """Return a name with its article, at the beginning of a sentence: `An A10`, `A T4`."""
     is_spelt = not name[1:2].islower()

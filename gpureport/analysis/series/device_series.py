@@ -11,11 +11,9 @@ from gpureport.analysis.series import implausible_power, intervals, refresh_inte
 from gpureport.analysis.series.array_cache import CACHE, Memo
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.latest_rows import LATEST
-from gpureport.analysis.series.refresh_interval import Refresh
 from gpureport.analysis.series.sample_extents import measure_sample_extents
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
-from gpureport.metrics import BY_NAME
 from gpureport.recording import Device, Recording
 from gpureport.sampling_rate import SamplingRate
 from gpureport.series_rows import DeviceRows, SelectedRows
@@ -158,7 +156,7 @@ class DeviceSeries:
     def known_rows(self, metric: str) -> BoolArray:
         """Return which rows hold a value of the metric; read-only."""
         if self.is_complete(metric):
-            return columns.all_valid(len(self))
+            return columns.repeat_value(np.True_, len(self))
         return self.memoize(("known", metric), lambda: ~np.isnan(self.values(metric)))
 
     def find_known_rows(self, metric: str) -> IntArray | slice:
@@ -201,28 +199,9 @@ class DeviceSeries:
             lambda: implausible_power.explain_implausible_power(self, columns.floats(self.rows.column(metric))),
         )
 
-    def refresh(self, metric: str) -> Refresh:
-        """Return how often the driver gave the metric a new value."""
-
-        def measure() -> Refresh:
-            rows = self.find_known_rows(metric)
-            values = self.values(metric)[rows]
-            return refresh_interval.measure_refresh(BY_NAME[metric], self.times[rows], values, self.interval)
-
-        return self.memoize(("refresh", metric), measure)
-
-    def measured_refresh_period(self, metric: str) -> float | None:
-        """Return the refresh period that the changes of the metric show, or those of a metric read together with it."""
-        names = refresh_interval.list_metrics_read_together(metric)
-        return next((seconds for name in names if (seconds := self.refresh(name).seconds)), None)
-
     def refresh_period(self, metric: str) -> float | None:
-        """Return the seconds between two readings of the metric, at least; None where they are not known.
-
-        NVIDIA's documents decide where the changes show no period.
-        """
-        measured = self.measured_refresh_period(metric)
-        return measured or refresh_interval.look_up_documented_period(metric, self.device.model)
+        """Return the seconds between two readings of the metric, at least; None where documents do not tell them."""
+        return refresh_interval.look_up_documented_period(metric, self.device.model)
 
     def resolution(self, metric: str) -> float:
         """Return the shortest time the metric can resolve, in seconds: its refresh period or the interval."""

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.columns import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from gpureport.analysis.series.device_series import DeviceSeries
@@ -15,12 +15,8 @@ ABOVE_LIMIT = 2.0  # limits that users raise stay below 1.4 of what a board ship
 """Mean power as a multiple of the highest limit known that no board reaches."""
 UNCHANGED_TIME = 120.0  # s; sensors report anew several times a second
 """Time over which power must not change at all, to the last digit."""
-FEWEST_READINGS = 20.0  # readings; an integer of watts can stand for some seconds
 UTILISATION_SWING = 0.5  # from a waiting GPU to one at work, which draws several times as much
-"""By how much utilisation must rise or fall meanwhile, in the mean over AVERAGING_TIME."""
-AVERAGING_TIME = 10.0  # s; a stray kernel is shorter, and both readings average over a second at most
-_FEWEST_AVERAGES = 3
-"""How often either level is met at least."""
+"""By how much utilisation must differ meanwhile, without the lowest and the highest tenth."""
 TEMPERATURE_CHANGE = 3.0  # Cel; a degree or two is rounding, or the room
 """By how much temperature must change meanwhile."""
 
@@ -56,23 +52,11 @@ def explain_implausible_power(series: "DeviceSeries", power: FloatArray) -> str:
 
 def _is_load_changing(series: "DeviceSeries", known: BoolArray) -> bool:
     """Return whether utilisation and temperature change while there are readings of power."""
-    seconds = series.seconds
-    if known.sum() < FEWEST_READINGS or float(seconds[known].sum()) < UNCHANGED_TIME:
+    used, degrees = series.known_values(_UTILISATION), series.known_values(_TEMPERATURE)
+    if not len(used) or not len(degrees) or float(series.seconds[known].sum()) < UNCHANGED_TIME:
         return False
-    degrees = series.values(_TEMPERATURE)[known]
-    degrees = degrees[~np.isnan(degrees)]
-    if not len(degrees) or degrees.max() - degrees.min() < TEMPERATURE_CHANGE:
-        return False
-    rows = np.flatnonzero(known & series.known_rows(_UTILISATION))
-    averages = _sort_averages(series.times[rows], series.values(_UTILISATION)[rows])
-    return len(averages) >= 2 * _FEWEST_AVERAGES and bool(
-        averages[-_FEWEST_AVERAGES] - averages[_FEWEST_AVERAGES - 1] >= UTILISATION_SWING
-    )
-
-
-def _sort_averages(times: IntArray, values: FloatArray) -> FloatArray:
-    _, bins = np.unique((times - times[:1]) // round(AVERAGING_TIME * 1e6), return_inverse=True)
-    return np.sort(np.bincount(bins, weights=values) / np.bincount(bins))
+    low, high = np.quantile(used, [0.1, 0.9])
+    return bool(np.ptp(degrees) >= TEMPERATURE_CHANGE and high - low >= UTILISATION_SWING)
 
 
 def _find_highest_limit(series: "DeviceSeries") -> float | None:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport import columns
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
 
@@ -91,4 +90,4 @@ def estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
     if not len(known):
         return float("inf")
     floor = float(np.nanmin(watts))
-    return floor + _WORKING_LEVEL * max(columns.median(known) - floor, _LEAST_SPAN)
+    return floor + _WORKING_LEVEL * max(float(np.median(known)) - floor, _LEAST_SPAN)

@@ -8,7 +8,7 @@ from gpureport import columns
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
 from gpureport.analysis.series import counter_increments, energy
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.columns import FloatArray, IntArray
+from gpureport.columns import FloatArray
 from gpureport.metrics import BY_NAME, Metric, MetricKind
 
 IDLE_RATIO = 0.05
@@ -19,11 +19,8 @@ BELOW = (0.25, 0.5, 0.7)
 
 _QUANTILES = np.array([0.05, 0.5, 0.95])
 _QUANTUM = {"1": 0.01, "By": 2.0**20, "By/s": 1e6, "W": 0.01, "Cel": 1.0, "Hz": 1e6, "": 1.0, "s": 1e-3, "J": 1e-3}
-_MOST_LEVELS = 1_000_000
-_OFF_GRID = 1e-2
-"""Steps by which a value may lie beside the grid: float32 holds no more digits of it."""
-_BLOCK = 16_384
-"""Rows looked at together."""
+_OFF_GRID = 1e-6
+"""Share by which a value may differ from a step that logs are written in: float32 holds no more digits of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,45 +31,17 @@ class _TimeAtLevels:
     seconds: FloatArray
 
 
-def _sort_levels(values: FloatArray, seconds: FloatArray, quantum: float, ends: tuple[float, float]) -> _TimeAtLevels:
-    """Sort by counting where the values lie on the grid logs are written in, by comparison where its steps are more."""
-    least, most = ends
-    if least == most:
-        values, seconds = values[:1], seconds.sum(keepdims=True)
-    low = np.rint(least / quantum)
-    count = np.rint(most / quantum) - low + 1
-    if count <= _MOST_LEVELS:
-        places = _place_on_grid(values, quantum, low)
-        if places is not None:
-            if count <= len(places):
-                weights = np.bincount(places, weights=seconds)
-                return _TimeAtLevels(values=(np.arange(count) + low) * quantum, seconds=weights.astype(np.float64))
-            values = (places + low) * quantum
+def _sort_levels(values: FloatArray, seconds: FloatArray) -> _TimeAtLevels:
     order = values.argsort()
     return _TimeAtLevels(values=values[order], seconds=seconds[order])
 
 
-def _place_on_grid(values: FloatArray, quantum: float, low: float) -> IntArray | None:
-    """Return the steps from the lowest of a grid to each value, None where the values do not lie on it.
-
-    Rows are taken in blocks that the cache of the processor holds.
-    """
-    places = np.empty(len(values), dtype=np.int64)
-    for begin in range(0, len(values), _BLOCK):
-        steps = values[begin : begin + _BLOCK] / quantum
-        whole = np.rint(steps)
-        steps -= whole
-        if np.abs(steps, out=steps).max() >= _OFF_GRID:
-            return None
-        whole -= low
-        places[begin : begin + _BLOCK] = whole
-    return places
-
-
-def _compute_quantiles(levels: _TimeAtLevels) -> list[float]:
+def _compute_quantiles(levels: _TimeAtLevels, quantum: float) -> list[float]:
     """Return the lowest values not exceeded for at least 5, 50 and 95% of the time."""
-    passed = levels.seconds.cumsum()
-    quantiles: list[float] = levels.values[passed.searchsorted(_QUANTILES * passed[-1] * (1 - 1e-12))].tolist()
+    passed = levels.seconds.cumsum(dtype=np.float64)
+    found = levels.values[passed.searchsorted(_QUANTILES * passed[-1] * (1 - 1e-9))]
+    steps = np.rint(found / quantum) * quantum
+    quantiles: list[float] = np.where(np.abs(found - steps) <= _OFF_GRID * np.abs(found), steps, found).tolist()
     return quantiles
 
 
@@ -85,7 +54,7 @@ def summarise_metric(series: DeviceSeries, metric: Metric) -> MetricSummary | No
         return None
     rows = series.find_known_rows(metric.name)
     values, seconds = series.values(metric.name)[rows], series.seconds[rows]
-    refresh, effective = series.refresh(metric.name), series.count_readings(metric.name, rows)
+    changes = 0 if columns.is_constant(values) else int(np.count_nonzero(values[1:] != values[:-1]))
     observed = float(seconds.sum())
     weights = seconds if observed > 0 else np.ones(len(values))
     ends = values[:1] if columns.is_constant(values) else values
@@ -95,8 +64,8 @@ def summarise_metric(series: DeviceSeries, metric: Metric) -> MetricSummary | No
     if metric.dtype == "bool":
         levels = _TimeAtLevels(values=np.array([0.0, 1.0]), seconds=np.array([whole - weighted, weighted]))
     else:
-        levels = _sort_levels(values, weights, _QUANTUM[metric.unit], (least, most))
-    p5, p50, p95 = _compute_quantiles(levels)
+        levels = _sort_levels(values, weights)
+    p5, p50, p95 = _compute_quantiles(levels, _QUANTUM[metric.unit])
     limits = BELOW if metric.name == "gpu_utilization_ratio" else ()
     return MetricSummary(
         metric=metric.name,
@@ -108,11 +77,11 @@ def summarise_metric(series: DeviceSeries, metric: Metric) -> MetricSummary | No
         max=most,
         min=least,
         seconds=observed,
-        samples=refresh.rows,
-        changes=refresh.changes,
-        repeated_ratio=refresh.repeated_ratio,
-        refresh_seconds=refresh.seconds,
-        effective_samples=max(effective, refresh.changes + 1),
+        samples=len(values),
+        changes=changes,
+        repeated_ratio=None if len(values) == 1 else 1 - changes / (len(values) - 1),
+        refresh_seconds=None,
+        effective_samples=max(series.count_readings(metric.name, rows), changes + 1),
         below=tuple((limit, float(weights[np.flatnonzero(values < limit - 1e-6)].sum()) / whole) for limit in limits),
     )
 

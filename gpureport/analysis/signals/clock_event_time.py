@@ -30,7 +30,6 @@ class CountedTime:
         gap_seconds: what was counted across log gaps.
         held_rows: rows at which the clock was held, by their bit or since all the time beside them was counted.
         adjacent_rows: rows next to a step in which a counter rose.
-        restarts: how often a counter started anew.
     """
 
     start: IntArray
@@ -39,7 +38,6 @@ class CountedTime:
     gap_seconds: float
     held_rows: BoolArray
     adjacent_rows: BoolArray
-    restarts: int
 
     @property
     def spans(self) -> Spans:
@@ -101,7 +99,6 @@ def measure_counted_time(series: DeviceSeries, *reasons: str) -> CountedTime | N
         gap_seconds=float(seconds[increments.in_gap].sum()),
         held_rows=_mark_rows(increments.rows[held_rows], len(series)) | bits,
         adjacent_rows=_mark_rows(increments.rows[adjacent_rows], len(series)),
-        restarts=increments.restarts,
     )
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport import columns, gpus
+from gpureport import gpus
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, STRAY_KERNEL, UTILISATION, UTILISATION_WINDOW
-from gpureport.analysis.series import refresh_interval, rest_to_work_power
+from gpureport.analysis.series import rest_to_work_power
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import find_hysteresis_runs
 from gpureport.analysis.signals.chance_runs import ChanceRunDoubt, ChanceRunTest, find_longest_beat_run
@@ -162,12 +162,6 @@ def _find_edges(
     return start - series.shift, end - series.shift
 
 
-def measure_averaging_window(series: DeviceSeries) -> float:
-    """Return the least time that a utilisation value covers: NVML averages from one reading to the next."""
-    documented = refresh_interval.look_up_documented_period(UTILISATION, series.device.model) or 0.0
-    return max(documented, series.measured_refresh_period(UTILISATION) or 0.0)
-
-
 def _build_doubt(
     series: DeviceSeries, known_samples: _KnownSamples, first: IntArray, stop: IntArray, limits: Limits
 ) -> ChanceRunDoubt:
@@ -206,8 +200,8 @@ def find_idle_runs(series: DeviceSeries, limits: Limits, window: Interval) -> tu
     if len(first) == 0:
         return ()
     active = known.values[np.flatnonzero(known.values > limits.still)]
-    level = columns.median(active) / 2 if len(active) else _ACTIVE
-    covered = measure_averaging_window(series) / series.interval
+    level = float(np.median(active)) / 2 if len(active) else _ACTIVE
+    covered = (series.refresh_period(UTILISATION) or 0.0) / series.interval
     doubt = _build_doubt(series, known, first, stop, limits) if covered < 1 else None
     reach = 2 * max(series.interval, UTILISATION_WINDOW)
     long_enough = (known.times[stop - 1] - known.times[first]) / 1e6 + reach >= limits.shortest_seconds

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport import columns, gpus
+from gpureport import gpus
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.clock_signals import read_power_limit
 from gpureport.analysis.thresholds import pragmatic
@@ -54,7 +54,7 @@ def build_power_of_limit(series: DeviceSeries) -> PowerOfLimit | None:
     known = limit[~np.isnan(limit)]
     if not len(known):
         return None
-    power, median_limit = series.values(POWER), columns.median(known)
+    power, median_limit = series.values(POWER), float(np.median(known))
     lowest = float(np.quantile(series.known_values(POWER), _IDLE_QUANTILE))
     idle = min(lowest, _estimate_idle_watts(series, median_limit))
     room = np.where(np.isnan(limit), median_limit, limit) - idle

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from gpureport.checks.gate_verdict import Verdict
     from gpureport.cli.runs.analyses import AnalysedRuns
     from gpureport.findings import Check
-    from gpureport.importers import CutReading, Reading, TrackedReading
+    from gpureport.importers.reading import Reading
+    from gpureport.importers.time_window import CutReading
+    from gpureport.importers.tracked import TrackedReading
     from gpureport.places import Place
     from gpureport.recording import Recording
 

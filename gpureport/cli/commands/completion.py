@@ -1,4 +1,4 @@
-"""`gpureport completion`: the script with which a shell completes commands, options, stored runs and files."""
+"""`gpureport completion`: the script with which a shell completes commands, options and files."""
 
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
@@ -17,7 +17,7 @@ _SHELLS: dict[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshCompl
 @click.command()
 @click.argument("shell", required=False, type=click.Choice(list(_SHELLS)))
 def completion(*, shell: str | None) -> None:
-    """Print the script that completes commands, options, stored runs and files on Tab.
+    """Print the script that completes commands, options and files on Tab.
 
     Without SHELL it prints the line that installs it.
 

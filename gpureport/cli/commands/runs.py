@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport.cli.messages.styled_text import make_printable
-from gpureport.cli.options.completion import complete_runs
 from gpureport.cli.options.selection_options import tag_selection_options
 from gpureport.cli.options.written_paths import OUTPUT, WritingCommand
 from gpureport.cli.results import run_list
@@ -53,7 +52,7 @@ def list_runs(*, store: "Place | None", form: str, selection: RunSelection) -> N
 
 
 @runs.command()
-@click.argument("run", shell_complete=complete_runs)
+@click.argument("run")
 @store_option
 def show(*, store: "Place | None", run: str) -> None:
     """Print what is known about a run, as JSON."""
@@ -63,7 +62,7 @@ def show(*, store: "Place | None", run: str) -> None:
 
 
 @runs.command()
-@click.argument("run", shell_complete=complete_runs)
+@click.argument("run")
 @click.argument("label")
 @store_option
 def step(*, store: "Place | None", run: str, label: str) -> None:
@@ -72,7 +71,7 @@ def step(*, store: "Place | None", run: str, label: str) -> None:
 
 
 @runs.command()
-@click.argument("run", shell_complete=complete_runs)
+@click.argument("run")
 @click.argument("name")
 @store_option
 def rename(*, store: "Place | None", run: str, name: str) -> None:
@@ -81,7 +80,7 @@ def rename(*, store: "Place | None", run: str, name: str) -> None:
 
 
 @runs.command(cls=WritingCommand)
-@click.argument("run", shell_complete=complete_runs)
+@click.argument("run")
 @click.option("-o", "--output", type=OUTPUT, required=True, metavar="FILE", help="Parquet file.")
 @store_option
 def export(*, store: "Place | None", run: str, output: "Place") -> None:
@@ -91,7 +90,7 @@ def export(*, store: "Place | None", run: str, output: "Place") -> None:
 
 
 @runs.command()
-@click.argument("run", nargs=-1, required=True, shell_complete=complete_runs)
+@click.argument("run", nargs=-1, required=True)
 @store_option
 def rm(*, store: "Place | None", run: tuple[str, ...]) -> None:
     """Remove runs."""

@@ -14,7 +14,9 @@ from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import Verbosity, current_verbosity
 
 if TYPE_CHECKING:
-    from gpureport.importers import CutReading, Reading, TrackedReading
+    from gpureport.importers.reading import Reading
+    from gpureport.importers.time_window import CutReading
+    from gpureport.importers.tracked import TrackedReading
 
 _PATIENCE = 1.0
 """Seconds after which something is shown."""

@@ -12,8 +12,7 @@ from gpureport.cli.options.place_type import FETCHED_FILE
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
-    from gpureport.importers import Labels
-    from gpureport.importers.protocol.importer import JobTable
+    from gpureport.importers.protocol.importer import JobTable, Labels
 
 LABEL_OPTIONS = (
     click.option("--param", type=Pair(), multiple=True, help="Parameter of the run (repeatable)."),
@@ -79,7 +78,7 @@ class LabelOptions:
         for option, values, noun in (("--step", self.step, "labels"), ("--work", self.work, "amounts")):
             if len(values) > 1:
                 raise SettingsError(option, f"{len(values)} {noun} for one run", "give one", code="wrong_count")
-        from gpureport.importers import Labels  # noqa: PLC0415 - importers load pyarrow
+        from gpureport.importers.protocol.importer import Labels  # noqa: PLC0415 - importers load pyarrow
         from gpureport.recording import Work  # noqa: PLC0415 - loads pyarrow
 
         work = next((Work(amount=amount, unit=unit) for amount, unit in self.work), None)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpureport.redaction.own_secrets import OwnSecrets, use_own_secrets
+from gpureport.redaction import OwnSecrets, use_own_secrets
 
 _SETTINGS, _OPTION = "gpureport.toml", "--config"
 _COMPLETION = "_GPUREPORT_COMPLETE"

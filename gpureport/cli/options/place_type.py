@@ -9,7 +9,7 @@ from click.shell_completion import CompletionItem
 from gpureport.cli.options.param_type import ParamType
 from gpureport.errors import SettingsError
 from gpureport.places import Place, RemotePath, parse_place
-from gpureport.places.fetching import fetch
+from gpureport.places.transfer import fetch
 
 
 class PlaceType(ParamType[Place]):

@@ -16,7 +16,8 @@ from gpureport.errors import SettingsError
 from gpureport.importers.protocol.registry import IMPORTERS
 
 if TYPE_CHECKING:
-    from gpureport.importers import ReadOptions, Window
+    from gpureport.importers.protocol.importer import ReadOptions
+    from gpureport.importers.time_window import Window
     from gpureport.places import Place
 
 T = TypeVar("T")
@@ -107,7 +108,7 @@ class PlacementOptions:
         Raises:
             SettingsError: when the map cannot be read.
         """
-        from gpureport.importers import ReadOptions  # noqa: PLC0415 - importers load pyarrow
+        from gpureport.importers.protocol.importer import ReadOptions  # noqa: PLC0415 - importers load pyarrow
 
         mapping = None
         if self.map and not tracked:
@@ -154,7 +155,7 @@ class WindowOptions:
     @property
     def window(self) -> "Window | None":
         """The part between two times; None for all of it."""
-        from gpureport.importers import Window  # noqa: PLC0415 - importers load pyarrow
+        from gpureport.importers.time_window import Window  # noqa: PLC0415 - importers load pyarrow
 
         return Window(start=self.start, end=self.end) if self.start or self.end else None
 

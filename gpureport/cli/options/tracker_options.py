@@ -9,7 +9,7 @@ import click
 from gpureport.cli.options.option_values import Price
 
 if TYPE_CHECKING:
-    from gpureport.importers import Selection
+    from gpureport.importers.protocol.tracker import Selection
 
 TRACKER_OPTIONS = (
     click.option("--run", multiple=True, metavar="RUN", help="Run of a tracker, by id or name (repeatable)."),
@@ -50,7 +50,7 @@ class TrackerOptions:
 
     def selection(self, column_map: Path | None) -> "Selection":
         """Return which runs to read, with the file that says what series with names of a person's own mean."""
-        from gpureport.importers import Selection  # noqa: PLC0415 - importers load pyarrow
+        from gpureport.importers.protocol.tracker import Selection  # noqa: PLC0415 - importers load pyarrow
 
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         memory = values.pop("gpu_memory_total")

@@ -166,7 +166,7 @@ def _is_tracker(place: Place) -> bool:
     """Return whether a folder is the store of a tracker."""
     if not isinstance(place, Path) or not place.is_dir():
         return False
-    from gpureport.importers import find_tracker  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.sources import find_tracker  # noqa: PLC0415 - loads pyarrow
 
     return find_tracker(str(place)) is not None
 
@@ -178,7 +178,7 @@ def _holds_data(path: Path) -> bool:
     """
     if str(path) == os.environ.get("GITHUB_STEP_SUMMARY"):
         return False
-    from gpureport.importers import is_readable  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.sources import is_readable  # noqa: PLC0415 - loads pyarrow
 
     try:
         with path.open("rb") as file:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gpureport.findings import Check
-    from gpureport.importers import CutReading, Reading, TrackedReading
+    from gpureport.importers.reading import Reading
+    from gpureport.importers.time_window import CutReading
+    from gpureport.importers.tracked import TrackedReading
     from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
     from gpureport.recording import Recording
     from gpureport.store import Store

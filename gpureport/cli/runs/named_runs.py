@@ -27,7 +27,9 @@ from gpureport.regular_files import path_exists
 
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
-    from gpureport.importers import CutReading, Reading, TrackedReading
+    from gpureport.importers.reading import Reading
+    from gpureport.importers.time_window import CutReading
+    from gpureport.importers.tracked import TrackedReading
     from gpureport.recording import Recording
 
 Check = Callable[[str, "Sequence[Reading | TrackedReading | CutReading]"], None]
@@ -92,7 +94,7 @@ def hide_names(found: Sequence["Recording"]) -> list["Recording"]:
 
 def make_run_names_distinct(found: Sequence["Recording"]) -> list["Recording"]:
     """Return runs, with longer names for those of the same name."""
-    from gpureport.importers import make_names_distinct  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.run_facts import make_names_distinct  # noqa: PLC0415 - loads pyarrow
 
     runs = make_names_distinct([recording.run for recording in found])
     return [replace(recording, run=run) for recording, run in zip(found, runs, strict=True)]

@@ -8,7 +8,9 @@ from gpureport.errors import DamagedRunError, SettingsError
 
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
-    from gpureport.importers import CutReading, Reading, TrackedReading
+    from gpureport.importers.reading import Reading
+    from gpureport.importers.time_window import CutReading
+    from gpureport.importers.tracked import TrackedReading
     from gpureport.recording import Run
     from gpureport.store import Entry, Store
 
@@ -23,7 +25,7 @@ def store_run(store: "Store", reading: "Reading | TrackedReading | CutReading", 
     A run that the store holds keeps its labels unless the options give others. What a file beside its log says besides
     is added, and with `force` wins.
     """
-    from gpureport.importers import IMPORTER_VERSION  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.reading import IMPORTER_VERSION  # noqa: PLC0415 - loads pyarrow
 
     # the id of a large log takes reading all of it, which is wasted where the store cannot hold the run
     may_be_stored = sum(reading.sizes) <= _SMALL or store.may_hold(reading.sizes)

@@ -19,7 +19,9 @@ from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
-    from gpureport.importers import CutReading, Reading, TrackedReading
+    from gpureport.importers.reading import Reading
+    from gpureport.importers.time_window import CutReading
+    from gpureport.importers.tracked import TrackedReading
     from gpureport.recording import Recording, Run
     from gpureport.store.indexed_run import IndexedRun
     from gpureport.store.run_selection import RunSelection

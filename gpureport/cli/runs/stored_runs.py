@@ -129,7 +129,7 @@ def read_stored_runs(name: str, options: "SourceOptions") -> "list[Recording]":
 
 def _apply_options(recording: "Recording", name: str, options: "SourceOptions") -> "Recording":
     """Return a stored run with the labels and the window of the options."""
-    from gpureport.importers import cut_recording  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.time_window import cut_recording  # noqa: PLC0415 - loads pyarrow
 
     if options.reading_option:
         raise SettingsError(

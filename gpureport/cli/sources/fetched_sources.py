@@ -8,7 +8,7 @@ from gpureport import record_folder
 from gpureport.cli.messages import progress
 from gpureport.errors import PlaceError, SourceError
 from gpureport.places import RemotePath, is_bucket_url, parse_place
-from gpureport.places.fetching import fetch
+from gpureport.places.transfer import fetch
 
 if TYPE_CHECKING:
     from pathlib import Path

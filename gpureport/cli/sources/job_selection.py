@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gpureport.analysis.results import Job
-    from gpureport.importers import CutReading, Reading, TrackedReading, Window
+    from gpureport.importers.reading import Reading
+    from gpureport.importers.time_window import CutReading, Window
+    from gpureport.importers.tracked import TrackedReading
     from gpureport.recording import Recording, Run
 
 EACH = 0
@@ -24,7 +26,7 @@ def select_readings(
     Raises:
         SettingsError: when it has no such job.
     """
-    from gpureport.importers import CutReading  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.time_window import CutReading  # noqa: PLC0415 - loads pyarrow
 
     try:
         with show_progress(reading):
@@ -43,7 +45,7 @@ def select_recordings(recording: "Recording", job: int | None) -> "Iterator[Reco
     Raises:
         SettingsError: when it has no such job.
     """
-    from gpureport.importers import cut_recording  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.time_window import cut_recording  # noqa: PLC0415 - loads pyarrow
 
     if job is None:
         yield recording
@@ -72,7 +74,7 @@ def _windows(recording: "Recording", job: int) -> "list[Window]":
 
 def _window(run: "Run", job: "Job") -> "Window":
     """Return when a job is; the last sample of a log lies at its end, and belongs to it."""
-    from gpureport.importers import Window  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.time_window import Window  # noqa: PLC0415 - loads pyarrow
 
     start, end = job.interval.start - run.started, job.interval.end - run.started
     last = job.interval.end == run.ended

@@ -9,8 +9,8 @@ from gpureport.cli.messages.verbosity import print_details, print_note
 from gpureport.cli.options.label_options import LabelOptions
 
 if TYPE_CHECKING:
-    from gpureport.importers import Labels
-    from gpureport.importers.labelling.label_table import LabelMatch, LabelTable
+    from gpureport.importers.labels import LabelMatch, LabelTable
+    from gpureport.importers.protocol.importer import Labels
 
 _SHOWN = 3
 _ZONES = "give --tz, or print the table with SLURM_TIME_FORMAT=%FT%T%z"
@@ -34,7 +34,7 @@ def open_table(options: LabelOptions) -> "LabelTable | None":
     """
     if options.label_table is None:
         return None
-    from gpureport.importers.labelling.label_table import LabelTable  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.labels import LabelTable  # noqa: PLC0415 - loads pyarrow
 
     context = click.get_current_context()
     known: dict[object, LabelTable] = context.meta.setdefault(_KEY, {})
@@ -52,7 +52,7 @@ def _report_matches(table: "LabelTable") -> None:
 
 def _describe_matches(table: "LabelTable") -> Iterator[str]:
     """Yield how many runs were labelled, why others were not, and what of the table was not used."""
-    from gpureport.importers.labelling.label_table import Doubt  # noqa: PLC0415 - as above
+    from gpureport.importers.labels import Doubt  # noqa: PLC0415 - as above
 
     found = list(table.matches.values())
     labelled = [match.row for _, match in found if match.row]

@@ -11,7 +11,9 @@ from gpureport.record_folder import RUN_FILE
 from gpureport.regular_files import is_folder, path_exists
 
 if TYPE_CHECKING:
-    from gpureport.importers import CutReading, Reading, TrackedReading
+    from gpureport.importers.reading import Reading
+    from gpureport.importers.time_window import CutReading
+    from gpureport.importers.tracked import TrackedReading
     from gpureport.recording import Recording, Run
 
     AnyReading = Reading | TrackedReading | CutReading

@@ -22,7 +22,7 @@ def report_skipped_files(source: str, used: "Collection[Path]", reasons: "Mappin
         used: the files that are read.
         reasons: why a host log belongs to no run.
     """
-    from gpureport.importers import list_unused_files  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.sources import list_unused_files  # noqa: PLC0415 - loads pyarrow
 
     names: dict[str, list[str]] = {}
     for path in list_unused_files(source, used):

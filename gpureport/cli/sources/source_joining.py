@@ -63,7 +63,7 @@ def pair_sources(
 
 def split_companions(sources: Sequence[str], options: "SourceOptions") -> tuple[list[str], list[Path], list[str]]:
     """Return the sources that hold GPUs or are no files, the host logs among them, and the training logs."""
-    from gpureport.importers import recognise_companion  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.sources import recognise_companion  # noqa: PLC0415 - loads pyarrow
 
     alone = len(sources) < _FEWEST or options.kind
     kinds = [None if alone or not path_exists(source) else recognise_companion(Path(source)) for source in sources]
@@ -78,7 +78,7 @@ def split_companions(sources: Sequence[str], options: "SourceOptions") -> tuple[
 
 def _is_log(source: str, options: "SourceOptions") -> bool:
     """Return whether a source is a file or folder of logs, not a tracker or a run of the store."""
-    from gpureport.importers import find_tracker  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.sources import find_tracker  # noqa: PLC0415 - loads pyarrow
 
     if source == "-" or not path_exists(source) or options.kind:
         return False
@@ -89,7 +89,8 @@ def _join(
     pairs: "Sequence[tuple[str, SourceOptions]]", hosts: Sequence[Path], training: Sequence[str], *, steps: bool
 ) -> "list[SourceOptions | None]":
     """Return for each source the options with what belongs to its runs; None where it belongs to those of another."""
-    from gpureport.importers import assign_training_logs, find_source_runs, identify_training_logs  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.runs import assign_training_logs, find_source_runs  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.sources import identify_training_logs  # noqa: PLC0415 - as above
 
     options = pairs[0][1]
     placement = options.placement.read_options()

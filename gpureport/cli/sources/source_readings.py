@@ -12,8 +12,10 @@ from gpureport.regular_files import is_folder
 
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
-    from gpureport.importers import CutReading, Reading, TrackedReading
     from gpureport.importers.protocol.tracker import Tracker
+    from gpureport.importers.reading import Reading
+    from gpureport.importers.time_window import CutReading
+    from gpureport.importers.tracked import TrackedReading
 
 
 def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Reading | TrackedReading | CutReading]":
@@ -22,7 +24,8 @@ def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Rea
     Raises:
         SourceError: when a source is missing, or holds no log.
     """
-    from gpureport.importers import CutReading, Reading, lengthen_equal_names  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.reading import Reading, lengthen_equal_names  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.time_window import CutReading  # noqa: PLC0415 - as above
 
     sources = fetched_sources.fetch_sources(sources)
     window, table = options.window.window, label_tables.open_table(options.labels)
@@ -47,7 +50,7 @@ def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Rea
 
 def _find_whole_runs(sources: Sequence[str], options: "SourceOptions") -> "Iterator[Reading | TrackedReading]":
     """Yield the runs of logs and of trackers."""
-    from gpureport.importers import find_tracker  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.sources import find_tracker  # noqa: PLC0415 - loads pyarrow
 
     if options.input.as_one_run:
         logs, hosts, training = source_joining.split_companions(sources, options)
@@ -69,14 +72,9 @@ def _find_whole_runs(sources: Sequence[str], options: "SourceOptions") -> "Itera
 
 def _find_logged_runs(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]":
     """Return the runs of logs."""
-    from gpureport.importers import (  # noqa: PLC0415 - loads pyarrow
-        Reading,
-        find_run_logs,
-        find_runs,
-        find_source_runs,
-        find_training_logs,
-        identify_training_logs,
-    )
+    from gpureport.importers.reading import Reading, find_runs  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.runs import find_run_logs, find_source_runs, find_training_logs  # noqa: PLC0415 - as above
+    from gpureport.importers.sources import identify_training_logs  # noqa: PLC0415 - as above
 
     placement = options.placement.read_options()
     reasons: dict[Path, str] = {}
@@ -115,7 +113,7 @@ def _find_logged_runs(sources: Sequence[str], options: "SourceOptions") -> "list
 
 def _find_tracked_runs(tracking: "Tracker", source: str, options: "SourceOptions") -> "list[TrackedReading]":
     """Return the selected runs of a tracker. A run that cannot be read raises its error when it is read."""
-    from gpureport.importers import TrackedReading, join_attached_logs  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.tracked import TrackedReading  # noqa: PLC0415 - loads pyarrow
 
     chosen = tracking.runs(source, options.tracker.selection(options.placement.map))
     labels = label_tables.build_labels(options.labels)
@@ -126,7 +124,6 @@ def _find_tracked_runs(tracking: "Tracker", source: str, options: "SourceOptions
             options.placement.read_options(tracked=True),
             labels.of_several() if len(chosen.runs) > 1 else labels,
             strict=options.input.strict,
-            join=join_attached_logs,
         )
         for run in chosen.runs
     ]
@@ -141,7 +138,7 @@ def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> tuple
     Raises:
         SourceError: when a source is no tracker, or cannot be read.
     """
-    from gpureport.importers import find_store, find_tracker  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.sources import find_store, find_tracker  # noqa: PLC0415 - loads pyarrow
     from gpureport.report.formats.json.analysis_json import iso_time  # noqa: PLC0415 - as above
 
     lines, unreadable = [], 0

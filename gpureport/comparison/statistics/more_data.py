@@ -1,4 +1,4 @@
-"""How many more runs, or how much longer ones, would narrow the interval of a difference between runs."""
+"""How many runs would narrow the interval of a difference between runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,52 +19,28 @@ class RunInterval:
         counts: runs on the side that can get more, and on the other.
         half_width: half its width.
         least: half-width that no number of runs narrows, in the same unit.
-        seconds: length of the shortest run.
     """
 
     counts: tuple[int, int]
     half_width: float
     least: float
-    seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MoreData:
-    """What would narrow an interval enough; either is by itself.
-
-    Attributes:
-        runs: runs that the first side would need, or both where both can get more; None above `MOST_RUNS`.
-        seconds: length that runs would need, as many as there are; never less than they have.
-    """
-
-    runs: int | None
-    seconds: float
-
-
-def estimate_more_data(now: RunInterval, half_width: float, *, on_both: bool = False) -> MoreData:
-    """Return what would narrow the interval of a difference between runs.
-
-    The scatter of runs is taken to shrink with the root of their length, as means of what varies within them do;
-    what no number of runs narrows shrinks with the length itself.
+def estimate_runs_for_interval(now: RunInterval, half_width: float, *, on_both: bool = False) -> int | None:
+    """Return how many runs the first side needs, or both where both can get more; None above `MOST_RUNS`.
 
     Args:
         now: the interval.
         half_width: half of the width that is wanted.
         on_both: whether runs are added to both sides, not to the first alone.
     """
-    if half_width <= 0:
-        return MoreData(runs=None, seconds=inf)
+    if half_width <= 0 or now.least > half_width:
+        return None
     first, other = now.counts
     unit = now.half_width / _width(first, other)
     start = max(now.counts) if on_both else first
     sides = [(runs, runs if on_both else other) for runs in range(start, MOST_RUNS + 1)]
-    enough = (
-        None
-        if now.least > half_width
-        else next((runs for runs, beside in sides if unit * _width(runs, beside) <= half_width), None)
-    )
-    scatter = (now.half_width / half_width) ** 2 if now.half_width > now.least else 1.0
-    return MoreData(runs=enough, seconds=now.seconds * max(scatter, now.least / half_width, 1.0))
+    return next((runs for runs, beside in sides if unit * _width(runs, beside) <= half_width), None)
 
 
 def _width(first: int, other: int) -> float:

@@ -136,16 +136,13 @@ class SampledRun:
         return self._estimates[key]
 
 
-def build_sampled_run(
-    recording: Recording, analysis: Analysis, key: str | None = None, gpu_hour_price: float | None = None
-) -> SampledRun:
+def build_sampled_run(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:
     """Return a run as a comparison takes it.
 
     Args:
         recording: the run and its series.
         analysis: what was found out about it.
         key: training metric that counts its work, whatever its name.
-        gpu_hour_price: what an hour of one of its GPUs costs; None where the analysis says it, or nobody does.
     """
     cells = [one for gpu in analysis.run.gpus if not gpu.mixed and len(one := _of_jobs(recording, analysis, gpu))]
     counted = count_work(recording, analysis, key)
@@ -156,7 +153,7 @@ def build_sampled_run(
         training=build_training_curves(recording.training),
         start_celsius=_start_celsius(cells),
         preallocated=_preallocated(cells),
-        gpu_hour_price=mean_gpu_hour_price(analysis) if gpu_hour_price is None else gpu_hour_price,
+        gpu_hour_price=mean_gpu_hour_price(analysis),
     )
 
 

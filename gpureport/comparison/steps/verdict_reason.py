@@ -13,7 +13,6 @@ class ReasonKind(StrEnum):
     UNKNOWN_WORK = "unknown_work"
     UNFINISHED = "unfinished"
     UNEQUAL_WORK = "unequal_work"
-    COMMON_WORK = "common_work"
     ZERO = "zero"
     SINGLE_FIGURE = "single_figure"
     SHORT_STEADY_STATE = "short_steady_state"

@@ -1,7 +1,6 @@
 """The interval of a judged change between runs, as a measure of what more data would bring."""
 
 from gpureport.comparison.statistics.more_data import RunInterval
-from gpureport.comparison.steps.step_figures import observed_seconds
 from gpureport.comparison.steps.steps import Delta, Step
 from gpureport.comparison.verdicts.work_resolution import find_least_half_width
 
@@ -24,5 +23,4 @@ def measure_run_interval(
         counts=(before, after) if repeat_base else (after, before),
         half_width=(high - low) / 2,
         least=find_least_half_width(base, step, delta.metric, delta.before or 0.0),
-        seconds=min(observed_seconds([analysis]) for one in (base, step) for analysis in one.analyses),
     )

@@ -10,7 +10,6 @@ from gpureport.comparison.steps.step_figures import TRAINING_RATE
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts import single_run_interval
-from gpureport.comparison.verdicts.common_work import find_unequal_amounts
 from gpureport.comparison.verdicts.figure_evidence import (
     Evidence,
     compare_whole_recordings,
@@ -109,7 +108,5 @@ def _explain_different_work(base: Step, step: Step) -> Reason | None:
     amounts = [work.amount for work in works if work is not None and work.amount > 0]
     if len(amounts) < len(works) or len({work.unit for work in works if work is not None}) > 1:
         return Reason(kind=ReasonKind.UNKNOWN_WORK)
-    if find_unequal_amounts((*base.runs, *step.runs)):
-        return Reason(kind=ReasonKind.COMMON_WORK)
     least, most = min(amounts), max(amounts)
     return None if least == most else Reason(kind=ReasonKind.UNEQUAL_WORK, amount=most / least - 1)

@@ -10,7 +10,6 @@ from gpureport.comparison.steps.counted_runs import count_jobs
 from gpureport.comparison.steps.step_figures import COST_PER_WORK
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
-from gpureport.comparison.verdicts.common_work import find_unequal_amounts
 from gpureport.comparison.verdicts.figure_evidence import (
     Evidence,
     compare_whole_recordings,
@@ -56,9 +55,7 @@ def find_unit_obstacle(base: Step, step: Step) -> Reason | ReasonKind | None:
         return Reason(kind=ReasonKind.UNFINISHED, run=cut)
     if None in {base.work_unit, step.work_unit}:
         return ReasonKind.NOT_RECORDED
-    if base.work_unit != step.work_unit:
-        return ReasonKind.OTHER_WORK_UNIT
-    return ReasonKind.COMMON_WORK if find_unequal_amounts((*base.runs, *step.runs)) else None
+    return ReasonKind.OTHER_WORK_UNIT if base.work_unit != step.work_unit else None
 
 
 def compare_ratios(

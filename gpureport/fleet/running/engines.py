@@ -46,13 +46,12 @@ IN_PROCESS = Engine(open=InProcessExecutor, at_once=1)
 """The engine that is this process."""
 
 
-def open_engine(name: str, scheduler: str | None, processes: int | None = None) -> Engine:
+def open_engine(name: str, scheduler: str | None) -> Engine:
     """Return an engine by its name.
 
     Args:
         name: one of ENGINES.
         scheduler: address of the Dask scheduler.
-        processes: local processes; as many as there are cores that this one may use when None.
 
     Raises:
         SettingsError: when the options do not fit, or Dask is not installed.
@@ -61,7 +60,7 @@ def open_engine(name: str, scheduler: str | None, processes: int | None = None) 
         return _choose_dask(scheduler)
     if scheduler:
         raise SettingsError("--scheduler", "only Dask has a scheduler", "add --engine dask", code="needs_dask")
-    count = processes or max(1, math.floor(count_allowed_cores() or 1))
+    count = max(1, math.floor(count_allowed_cores() or 1))
     if count == 1:
         return IN_PROCESS
     return Engine(open=partial(_open_processes, count), at_once=_AHEAD * count)

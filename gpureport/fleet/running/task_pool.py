@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
-from gpureport.redaction.own_secrets import OwnSecrets, get_own_secrets, use_own_secrets
+from gpureport.redaction import OwnSecrets, get_own_secrets, use_own_secrets
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")

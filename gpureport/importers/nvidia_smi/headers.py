@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from gpureport.importers.account import NOISE, is_driver_message
-from gpureport.importers.columns import Column, absence, make_column
+from gpureport.importers.columns import TIME, Column, absence, make_column
 from gpureport.importers.nvidia_smi.fields import (
     PREFERRED,
     is_gpu_heading,
@@ -50,7 +50,7 @@ def split_header(line: str) -> tuple[str, list[str]]:
 
 
 @lru_cache(1024)
-def declare(line: str, texts: frozenset[str] = frozenset()) -> Layout | None:
+def declare(line: str, texts: frozenset[str] = frozenset(), time: str = "") -> Layout | None:
     """Return the columns a header declares: all cells are field names, at least one of them a known one.
 
     Headings that people write themselves count in a table that is plainly about GPUs, and fills a metric.
@@ -58,6 +58,7 @@ def declare(line: str, texts: frozenset[str] = frozenset()) -> Layout | None:
     Args:
         line: a line.
         texts: headings whose columns are kept as they are written.
+        time: heading of the column that holds the time, where nvidia-smi does not call it so.
     """
     if not line[:1].isalpha() or not _TITLE.fullmatch(line):
         return None
@@ -68,6 +69,8 @@ def declare(line: str, texts: frozenset[str] = frozenset()) -> Layout | None:
     if columns is None:
         return None
     kept = [make_column("", each) if each in texts else column for each, column in zip(headings, columns, strict=True)]
+    if time in headings:
+        kept[headings.index(time)] = make_column(TIME, TIME, heading=time, translated=True)
     return arrange(kept, delimiter, line)
 
 
@@ -83,7 +86,7 @@ def _columns(headings: Sequence[str], decimal: str) -> list[Column] | None:
     written = _read(headings, lambda heading: read_heading(heading, decimal)) if telling else None
     if written is not None and any(map(is_metric, written)):
         return written
-    return own if own is not None and any(is_known(each) and each.target != "timestamp" for each in own) else None
+    return own if own is not None and any(is_known(each) and each.target != TIME for each in own) else None
 
 
 def _read(headings: Sequence[str], read: Callable[[str], Column | None]) -> list[Column] | None:
@@ -168,6 +171,7 @@ _BUS = re.compile(rf"(?:{_HEX}{{4}})?{_HEX}{{4}}:{_HEX}{{2}}:{_HEX}{{2}}\.{_HEX}
 _ONLY_NVIDIA = re.compile(rf"{_UUID.pattern}|{_BUS.pattern}|0x{_HEX}{{16}}")
 _ALSO_NVIDIA = re.compile(r"P(?:1[0-5]|[0-9])|(?:NVIDIA|Tesla|GeForce|Quadro|TITAN|GRID)[ -][A-Za-z0-9][\w .()/+-]*")
 """Cells that nvidia-smi alone writes, and such as others write as well."""
+_DRIVER_STAMP = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")
 _OTHER_STAMP = re.compile(r"\d{4}[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?")
 _PLAIN = re.compile(
     r"[+-]?\d+(?:\.\d+)?|Active|Not Active|Enabled|Disabled|Default|None|Yes|No|(?=\w*\d)[A-Za-z0-9][\w.]*"
@@ -187,11 +191,12 @@ def is_headerless(lines: Sequence[str]) -> bool:
     said = [line for line in said if not (is_driver_message(line) or NOISE.fullmatch(line))]
     cells = [tuple(cell.strip() for cell in line.split(",")) for line in said]
     rows = [row for row in cells if _is_row(row)]
-    if len(rows) < _FEWEST:
+    # one row tells where its stamp is one that only nvidia-smi writes
+    if len(rows) < _FEWEST and not any(_DRIVER_STAMP.fullmatch(cell) for row in rows for cell in row):
         return False
     width, count = Counter(map(len, rows)).most_common(1)[0]
     first = next(place for place, row in enumerate(cells) if len(row) == width and _is_row(row))
-    return count >= max(_FEWEST, _SHARE * len(cells)) and not any(len(row) > 1 for row in cells[:first])
+    return count >= _SHARE * len(cells) and not any(len(row) > 1 for row in cells[:first])
 
 
 def _is_row(row: Sequence[str]) -> bool:
@@ -204,7 +209,6 @@ def _is_row(row: Sequence[str]) -> bool:
     own = sum(count for cell, count in cells.items() if _QUANTITY.fullmatch(cell) or cell.startswith("["))
     own += 2 * sum(count for cell, count in cells.items() if _ONLY_NVIDIA.fullmatch(cell))
     own += sum(count for cell, count in cells.items() if _ALSO_NVIDIA.fullmatch(cell))
-    stamps = [cell for cell in cells if _OTHER_STAMP.fullmatch(cell)]
-    # nvidia-smi writes slashes and milliseconds; one quantity with a unit may be of any table, two or one beside a
-    # stamp are not
-    return any(cell[4] == "/" and cell[-4:-3] == "." for cell in stamps) or own + (stamps != []) > 1
+    stamped = any(_OTHER_STAMP.fullmatch(cell) for cell in cells)
+    # one quantity with a unit may be of any table, two or one beside a stamp are not
+    return any(_DRIVER_STAMP.fullmatch(cell) for cell in cells) or own + stamped > 1

@@ -7,13 +7,12 @@ from typing import ClassVar
 
 from gpureport.errors import SourceError
 from gpureport.importers.account import Account
-from gpureport.importers.decoding.pieces import head, head_text
-from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.extraction import Extraction
 from gpureport.importers.nvidia_smi.headers import find_headers, is_headerless, is_of_gpus, is_plain
 from gpureport.importers.nvidia_smi.query import NAME, Opening, Query, read_opening, take_first_lines
 from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, ReadOptions
-from gpureport.importers.source_text import Text
+from gpureport.importers.source_file import RawFile
+from gpureport.importers.source_text import Text, head, head_text
 from gpureport.importers.tables import Layout
 
 _LOOKED_AT = 2**20

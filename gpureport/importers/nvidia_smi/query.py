@@ -4,7 +4,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import numpy as np
@@ -12,8 +12,8 @@ import numpy as np
 from gpureport.columns import BoolArray
 from gpureport.errors import CodedProblem, SettingsError, SourceError
 from gpureport.importers.account import Account
-from gpureport.importers.columns import CUT, TIME, Rows, Texts, absence
-from gpureport.importers.decoding.pieces import Piece
+from gpureport.importers.columns import CUT, TIME, Rows, Texts, absence, parse_time
+from gpureport.importers.headings import is_time_heading
 from gpureport.importers.note_text import format_columns_option, format_count
 from gpureport.importers.nvidia_smi.fields import read_heading
 from gpureport.importers.nvidia_smi.headers import (
@@ -25,17 +25,18 @@ from gpureport.importers.nvidia_smi.headers import (
     split_header,
 )
 from gpureport.importers.nvidia_smi.query_lines import STAMP, QueryLines, Scan, is_text
-from gpureport.importers.nvidia_smi.ticks import LEFT_OUT, MIXED_NOTE, TickAssignment
+from gpureport.importers.nvidia_smi.ticks import LEFT_OUT, MIXED_NOTE, TickAssignment, names_gpus
 from gpureport.importers.nvidia_smi.torn_rows import find_torn_rows
 from gpureport.importers.protocol.reject_reasons import (
     GPU_NOT_NAMED,
     MALFORMED,
+    NO_TIME,
     NOT_SELECTED,
     TORN,
     UNUSABLE_HEADER,
     WRONG_TICK,
 )
-from gpureport.importers.source_text import Text
+from gpureport.importers.source_text import Piece, Text
 from gpureport.importers.tables import Layout, scan
 from gpureport.metrics import BY_NAME
 from gpureport.recording_advice import RECORDS_ONE
@@ -53,8 +54,9 @@ _UNIT = "say in its header whether utilization.gpu [1] or utilization.gpu [%] is
 _TIMES = {"time", "datetime", "date_time", "time_stamp", "date", "epoch", "unix_time", "ts"}
 """What people call a column of times."""
 _INTERVAL = "say with --interval how many seconds apart it was recorded, as given to -l"
-_SHOWN, _TOGETHER, _AHEAD = 24, 50_000, 2
-"""Characters of a line that a message quotes, lines of a block, and blocks that are parsed ahead."""
+_SHOWN, _LONGEST, _TOGETHER, _AHEAD, _FEW = 24, 80, 50_000, 2, 20
+"""Characters of a stamp and of a line that a message quotes, lines of a block, blocks that are parsed ahead, and rows
+that show what a column holds."""
 _SEVERAL = 3
 """Rows from which on a name is that of a machine, and not a damaged one."""
 
@@ -67,6 +69,7 @@ class Opening:
         layout: columns of the rows before any header; None when the log begins with a header.
         instead: columns in place of those of a header that names another number of them.
         fractions: headings whose values may be fractions or per cent; their columns stay text.
+        time: heading of the column that holds the time, where nvidia-smi does not call it so.
         notes: what a reader must know about it.
         stamped: whether its rows have time stamps.
         by_option: whether `--columns` names the columns.
@@ -75,13 +78,14 @@ class Opening:
     layout: Layout | None = None
     instead: Layout | None = None
     fractions: frozenset[str] = frozenset()
+    time: str = ""
     notes: tuple[str, ...] = ()
     stamped: bool = False
     by_option: bool = False
 
     def header(self, line: str) -> Layout | None:
         """Return the columns a header declares, None for any other line."""
-        found = declare(line, self.fractions)
+        found = declare(line, self.fractions, self.time)
         other = found is not None and self.instead is not None and len(found.columns) != len(self.instead.columns)
         return self.instead if other else found
 
@@ -105,6 +109,8 @@ def read_opening(
     fractions = _find_fractions(lines)
     at = next((place for place, line in enumerate(lines) if declare(line, fractions) is not None), len(lines))
     header = declare(lines[at], fractions) if at < len(lines) else None
+    time = "" if header is None or header.stamp is not None else _find_time(header, lines[at + 1 :])
+    header = declare(lines[at], fractions, time) if time else header
     before, after = lines[:at], lines[at + 1 :]
     notes = tuple(_describe_ambiguities(lines, fractions))
     if names is not None:
@@ -118,10 +124,20 @@ def read_opening(
     stamped = header is not None and header.stamp is not None
     if header is not None and any(_row_fits(line, header) for line in before):
         notes = (*notes, "Rows before the first header are read with its columns.")
-        return Opening(header, fractions=fractions, notes=notes, stamped=stamped)
+        return Opening(header, fractions=fractions, time=time, notes=notes, stamped=stamped)
     if is_headerless(before):
         notes = (*notes, f"Rows before the first header are not its own and not read; {suggest_columns(before)}.")
-    return Opening(fractions=fractions, notes=notes, stamped=stamped)
+    return Opening(fractions=fractions, time=time, notes=notes, stamped=stamped)
+
+
+def _find_time(header: Layout, rows: Sequence[str]) -> str:
+    """Return the heading of a column that is called a time and holds one in the first rows, empty where none is."""
+    cells = [line.split(header.delimiter) for line in rows[:_FEW]]
+    for place, column in enumerate(header.columns):
+        own = [row[place] for row in cells if len(row) == len(header.columns)]
+        if own and is_time_heading(column.heading) and all(parse_time(cell) is not None for cell in own):
+            return column.heading
+    return ""
 
 
 def _apply_names(
@@ -254,7 +270,7 @@ class Query:
         ticks = TickAssignment(self.per_tick, damaged=parser.damaged)
         seen: dict[str, Counter[str]] = {}
         machines: Counter[tuple[str, str]] = Counter()
-        for rows, places in ticks.assign(self._usable(_parse(pieces, parser), account), lambda: parser.ended):
+        for rows, places in ticks.assign(self._usable(_parse(pieces, parser), parser, account), lambda: parser.ended):
             self._see_machines(rows, machines)
             bad = find_torn_rows(rows, np.zeros(len(rows), dtype=np.int64) if rows.times is None else rows.times, seen)
             account.reject_rows(TORN, rows.lines[bad])
@@ -272,7 +288,7 @@ class Query:
         if self.per_tick != 1:
             account.mixed, account.mixed_note = ticks.mixed, MIXED_NOTE
 
-    def _usable(self, parts: Iterable[tuple[Layout, Rows]], account: Account) -> Iterator[Rows]:
+    def _usable(self, parts: Iterable[tuple[Layout, Rows]], parser: QueryLines, account: Account) -> Iterator[Rows]:
         """Yield the rows that have a column of a GPU, and count the others."""
         for layout, rows in parts:
             names = ", ".join(column.source for column in layout.columns)
@@ -281,7 +297,11 @@ class Query:
                 self._problem = what, _UNIT if self.opening.fractions else RECORDS_ONE, "no_gpu_metric"
                 account.reject_rows(f"{UNUSABLE_HEADER} {what}", rows.lines)
                 continue
-            if layout.stamp is None and not self.interval:
+            if rows.times is None and not self.interval and parser.dates:
+                rows = _dated(rows, parser.dates, account)  # noqa: PLW2901
+                if not len(rows):
+                    continue
+            if rows.times is None and not self.interval:
                 time = next((each.source for each in layout.columns if each.source.lower() in _TIMES), "")
                 hint = f"if {time} holds the time, call it timestamp in the header; else {_INTERVAL}"
                 self._problem = f"no timestamp column among {names}", hint if time else _INTERVAL, "no_timestamps"
@@ -344,7 +364,29 @@ class Query:
             return what, "name the columns of its rows with --columns", "wrong_number_of_cells"
         several = f"none of its {account.lines} lines is a row that can be used"
         what = several if account.lines > 1 else "its only line is no row that can be used"
+        shown = next((each[0] for each in account.examples.values() if each), None)
+        reasons += f"; line {shown.line} says {shown.text[:_LONGEST]!r}" if shown else ""
         return what + (f" ({reasons})" if reasons else ""), RECORDS_ONE, "no_usable_row"
+
+
+def _dated(rows: Rows, dates: Sequence[tuple[int, int]], account: Account) -> Rows:
+    """Return rows without stamps with the time of the date that a script printed above them.
+
+    Where no column names GPUs, each is a place below its date.
+    """
+    lines, times = np.array(dates, dtype=np.int64).T
+    ticks = np.searchsorted(lines, rows.lines) - 1
+    account.reject_rows(NO_TIME, rows.lines[ticks < 0])
+    rows, ticks = replace(rows, times=times[ticks]).select(ticks >= 0), ticks[ticks >= 0]
+    sizes = np.bincount(ticks)
+    usual = int(np.bincount(sizes[sizes > 0]).argmax()) if len(ticks) else 1
+    if usual > 1 and not names_gpus(rows):
+        places = np.arange(len(rows)) - np.searchsorted(ticks, ticks)
+        codes = np.where(sizes[ticks] == usual, places, -1).astype(np.int32)
+        rows.data["index"] = Texts(codes, [str(place) for place in range(usual)])
+        said = f"a date stands above each {usual} rows; high confidence"
+        account.note(f"No column tells the GPUs apart: each is a place in the tick ({said}).")
+    return rows
 
 
 def _name_is_cut(rows: Rows) -> BoolArray:

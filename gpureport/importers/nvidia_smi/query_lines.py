@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from gpureport.columns import BoolArray, IntArray, read_codes
 from gpureport.importers.account import NOISE, Account, is_driver_message
 from gpureport.importers.columns import CUT, TIME, Column, Rows, decode
-from gpureport.importers.decoding.pieces import Piece
+from gpureport.importers.nvidia_smi.drawn_tables import parse_printed_time
 from gpureport.importers.nvidia_smi.headers import replaces
 from gpureport.importers.protocol.reject_reasons import (
     BEFORE_HEADER,
@@ -29,6 +29,7 @@ from gpureport.importers.protocol.reject_reasons import (
     TORN,
     WRONG_CELLS,
 )
+from gpureport.importers.source_text import Piece
 from gpureport.importers.tables import Layout, scan, without_faults
 
 STAMP = re.compile(r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8}[ T])\d\d:\d\d:\d\d(?:[.,]\d{1,6})?")
@@ -133,6 +134,7 @@ class QueryLines:
         damaged: numbers of lines that were rows and are rejected.
         misaligned: columns of the header and cells of the row, of lines rejected for that.
         unnamed: what stands before the time stamps of rows without a heading.
+        dates: lines that hold a date and nothing else, and their times.
         torn: lines of which a part was left out.
         ended: whether the last block was read.
     """
@@ -144,6 +146,7 @@ class QueryLines:
     misaligned: Counter[tuple[int, int]] = field(default_factory=Counter)
     unnamed: Counter[str] = field(default_factory=Counter)
     torn: list[int] = field(default_factory=list)
+    dates: list[tuple[int, int]] = field(default_factory=list)
     ended: bool = False
     _rows: list[tuple[Layout, list[bytes], list[int]]] = field(default_factory=list)
 
@@ -271,6 +274,8 @@ class QueryLines:
             self.account.reject(reason, fragment.number, text)
         else:
             self.account.sort_out(fragment.number, text, reason)
+            if NOISE.fullmatch(text) and (time := parse_printed_time(text)) is not None:
+                self.dates.append((fragment.number, time[0]))
             if is_driver_message(text) or NOISE.fullmatch(text):
                 return
         if layout is not None:

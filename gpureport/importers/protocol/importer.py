@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from gpureport.data_quality import Quality
-from gpureport.importers.decoding.raw_file import RawFile
+from gpureport.importers.clock import load_zone, local_span
 from gpureport.importers.protocol.named_models import name_gpu_models
-from gpureport.importers.timebase import zones
+from gpureport.importers.source_file import RawFile
 from gpureport.recording import HOST, Device, Run, Work
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class ReadOptions:
 
     def for_companion(self, span: tuple[int, int]) -> "ReadOptions":
         """Return the options for a companion of a log that covers this span, in microseconds."""
-        return replace(self, around=span if self.tz is None else zones.local_span(span, zones.load_zone(self.tz)))
+        return replace(self, around=span if self.tz is None else local_span(span, load_zone(self.tz)))
 
 
 class JobTable(Protocol):

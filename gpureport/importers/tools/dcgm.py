@@ -12,13 +12,13 @@ from typing import ClassVar
 
 from gpureport.errors import SourceError
 from gpureport.importers.account import Account
-from gpureport.importers.decoding.pieces import head as text_head
-from gpureport.importers.decoding.pieces import head_text
-from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.extraction import Extraction
 from gpureport.importers.headings import INDEX_COLUMNS, is_time_heading, recognise_column
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, OTHER_ENTITY, WRONG_CELLS
+from gpureport.importers.source_file import RawFile
+from gpureport.importers.source_text import head as text_head
+from gpureport.importers.source_text import head_text
 from gpureport.importers.tools import Record, form, parse_stamp, say_when, split_cells, text_lines
 from gpureport.importers.tools.dcgm_fields import EITHER, find_field, read_field
 from gpureport.importers.tools.prometheus import MOST, is_prometheus_answer, is_snapshot, read_prometheus

@@ -12,13 +12,12 @@ from typing import Any, ClassVar
 from gpureport.errors import SourceError
 from gpureport.importers.account import Account
 from gpureport.importers.columns import extra_name, parse_time
-from gpureport.importers.decoding.pieces import head_text
-from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.extraction import Extraction
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import CUT_DOCUMENT, NOT_JSON
 from gpureport.importers.quantities import parse_number
-from gpureport.importers.source_text import sound_lines
+from gpureport.importers.source_file import RawFile
+from gpureport.importers.source_text import head_text, sound_lines
 from gpureport.importers.tools import Record, form, parse_documents, say_when, take_number
 
 _MOST = 2**24

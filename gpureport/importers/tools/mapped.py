@@ -14,8 +14,6 @@ from typing import ClassVar
 from gpureport.errors import SourceError
 from gpureport.importers.account import Account
 from gpureport.importers.columns import extra_name, parse_time
-from gpureport.importers.decoding.pieces import head, head_text
-from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.extraction import Extraction
 from gpureport.importers.headings import (
     GPU_COLUMNS,
@@ -29,6 +27,8 @@ from gpureport.importers.protocol import column_map
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, GPU_NOT_NAMED, WRONG_CELLS
 from gpureport.importers.quantities import convert_to_base, describe_absence, parse_finite, parse_number
+from gpureport.importers.source_file import RawFile
+from gpureport.importers.source_text import head, head_text
 from gpureport.importers.tools import Record, form, parse_stamp, split_cells, split_devices, text_lines
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.redaction import redact_start

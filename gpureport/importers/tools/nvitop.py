@@ -10,12 +10,12 @@ from typing import ClassVar
 
 from gpureport.importers.account import Account
 from gpureport.importers.columns import extra_name, parse_time
-from gpureport.importers.decoding.pieces import head_text
-from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.extraction import Extraction
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, WRONG_CELLS
 from gpureport.importers.quantities import convert_to_base, describe_absence, parse_number
+from gpureport.importers.source_file import RawFile
+from gpureport.importers.source_text import head_text
 from gpureport.importers.tools import Record, form, split_cells, split_devices, text_lines
 from gpureport.metrics import BY_NAME
 

@@ -10,8 +10,7 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import Quality
-from gpureport.importers.devices.line_tally import coverage_ratio
-from gpureport.importers.timebase.device_clock import Clock
+from gpureport.importers.clock import Clock, coverage_ratio
 from gpureport.recording import HOST
 from gpureport.series_table import METRIC_TYPES, SCHEMA
 

@@ -43,7 +43,7 @@ def build_training_table(metrics: Sequence[TrainingMetric], span: tuple[int, int
         np.concatenate([getattr(metric, part) for metric in logged]) for part in ("times", "steps", "values")
     )
     stepped = np.concatenate(
-        [columns.all_valid(len(each.times)) if each.stepped is None else each.stepped for each in logged]
+        [columns.repeat_value(np.True_, len(each.times)) if each.stepped is None else each.stepped for each in logged]
     )
     names = list(dict.fromkeys(metric.name for metric in logged))
     codes = np.repeat([names.index(metric.name) for metric in logged], [len(metric.times) for metric in logged])

@@ -11,10 +11,10 @@ from difflib import get_close_matches
 
 from gpureport.errors import DamagedRunError, SettingsError, StoreError
 from gpureport.places import Place, RemotePath
-from gpureport.places.fetching import fetch
+from gpureport.places.transfer import fetch
 from gpureport.recording import Recording, Run
 from gpureport.store import Entry, Store, atomic_writes
-from gpureport.store.run_files import list_run_files
+from gpureport.store.run_files import list_run_folders
 from gpureport.store.stored_names import BASELINES
 
 _MARKER = "store.json"
@@ -108,7 +108,7 @@ def read_baseline(store: Store, name: str) -> list[Recording]:
     small = open_baseline(store, name)
     runs = small.folder / "runs"
     try:
-        found = [small.get(run_id) for run_id in list_run_files(runs)]
+        found = [small.get(run_id) for run_id in list_run_folders(runs)]
     except DamagedRunError:
         found = []
     entries = sorted(filter(None, found), key=lambda entry: (entry.run.started, entry.run.id))

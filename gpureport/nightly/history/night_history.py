@@ -9,8 +9,7 @@ import pyarrow as pa
 from gpureport.errors import StoreError
 from gpureport.nightly.history import record_file
 from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
-from gpureport.places import Place
-from gpureport.places.mapping import map_places
+from gpureport.places import Place, map_places
 from gpureport.redaction import redact_start
 from gpureport.store import atomic_writes
 

@@ -14,7 +14,7 @@ from gpureport.nightly.history.nightly_record import NightlyRecord
 from gpureport.nightly.site import night_wording, page_building
 from gpureport.nightly.site.site_files import FIGURES, INDEX, REPORTS, claim_site
 from gpureport.places import Place
-from gpureport.places.sending import stage_folder
+from gpureport.places.transfer import stage_folder
 from gpureport.report.formats import html
 from gpureport.store import atomic_writes
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.data_quality import ClockStep, LogGap, Quality
-from gpureport.importers.labelling.node_lists import shorten_node
+from gpureport.importers.labels import shorten_node
 from gpureport.recording import Device, Recording, Run, Source, Stage
 from gpureport.report.runs.mentioned_names import (
     is_personal,

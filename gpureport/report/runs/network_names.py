@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from ipaddress import AddressValueError, IPv6Address
 
-from gpureport.importers.labelling.node_lists import expand_node_list
+from gpureport.importers.labels import expand_node_list
 
 ADDRESS = "<address>"
 _DOMAINS = "local|lan|internal|intranet|corp|localdomain|cluster|com|org|net|edu|gov|mil"

@@ -3,7 +3,7 @@
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
-from gpureport.importers.labelling.node_lists import shorten_node
+from gpureport.importers.labels import shorten_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

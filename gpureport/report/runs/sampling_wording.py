@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from gpureport import columns, sampling_rate
 from gpureport.analysis.results import MetricSummary
 from gpureport.report.runs.report_run import ReportRun
@@ -14,7 +12,7 @@ _NEARLY = 0.9995
 
 
 def describe_readings(run: ReportRun) -> str:
-    """Return how often the driver refreshed utilisation and power, and how many readings that makes.
+    """Return how many readings of utilisation and power the rows hold at most.
 
     Empty where every row is a reading of its own, as far as the samples show.
     """
@@ -53,14 +51,10 @@ def _describe_metric(name: str, summaries: Sequence[MetricSummary]) -> Iterator[
     """Yield how often a metric was refreshed; nothing if every row is a new reading."""
     rows = sum(each.samples for each in summaries)
     readings = sum(each.effective_samples for each in summaries)
-    periods = [each.refresh_seconds for each in summaries if each.refresh_seconds is not None]
-    count = display.plural(readings, "reading")
     repeated = _share(1 - sum(each.changes for each in summaries) / max(rows - len(summaries), 1))
-    if periods:
-        period = f"{float(np.median(periods)):.2f}{display.GAP}s"
-        yield f"{name} changes every {period}: {count}, {repeated} of rows repeat the one before"
-    elif readings < rows:
-        yield f"{name} changes too seldom to tell a refresh: at most {count}, {repeated} of rows repeat the one before"
+    if readings < rows:
+        count = display.plural(readings, "reading")
+        yield f"{name}: at most {count}, {repeated} of rows repeat the one before"
 
 
 def _share(ratio: float) -> str:

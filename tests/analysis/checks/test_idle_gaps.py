@@ -134,9 +134,12 @@ def test_gaps_are_found_where_they_are() -> None:
                 every=0.01,
                 util=np.repeat(np.r_[rng(0).integers(90, 99, 150), np.zeros(50), rng(1).integers(90, 99, 150)], 20),
             ),
-            samples=50,
+            samples=60,
         ),
-        "a rank minutes late": want(rec(util=[ranks, steps((0, 20), (97, 280)), steps((0, 120), (97, 180))]), gpus="2"),
+        "late ranks": (
+            rec(util=[ranks, steps((0, 20), (97, 280)), steps((0, 120), (97, 180))]),
+            [want(gpus="1"), want(gpus="2")],
+        ),
         "a late GPU and its later rest": (
             rec(util=[steps((97, 900)), steps((8, 100), (97, 300), (0, 60), (97, 440))], power=300.0),
             [want(spans=[(0, 99)]), want(spans=[(399, 459)])],

@@ -162,43 +162,6 @@ def test_each_run_did_its_own_work(gpureport: Program, two: Path) -> None:
     assert works(compare(gpureport, "before.csv", "after.csv", *given)) == [[1000], [2000]]
 
 
-@pytest.mark.parametrize("is_stored", [False, True])
-def test_one_amount_for_runs_of_other_lengths_is_doubted(
-    gpureport: Program, tmp_path: Path, *, is_stored: bool
-) -> None:
-    """Their params say how many steps each did: nothing per image is judged, and every format warns."""
-    for name, count in (("base", 200), ("more", 700)):
-        for place in range(3):
-            folder = tmp_path / "runs" / name / str(place)
-            record(folder, long(80 + place, 700 + count // 20), ended=1, params={"steps": str(count)})
-    sources = ("runs/base", "runs/more")
-    if is_stored:
-        assert gpureport("ingest", *sources, "--step", "base", "--step", "more", "--work", "44800:images").code == 0
-    stored = [f"{name}/{place}" for name in ("base", "more") for place in range(3)]
-    asked = stored if is_stored else [*sources, "--work", "44800:images"]
-    document = compare(gpureport, *asked)
-    (warning,) = document["warnings"]
-    assert by_metric(document)["gpu_seconds_per_1000_work"]["verdict"] == "not enough data"
-    assert warning in " ".join(gpureport("compare", *asked).out.split())
-    assert warning in gpureport("report", *asked, "-o", "r.html").err.splitlines()
-    each = ["--work", "12800:images", "--work", "44800:images"]
-    assert compare(gpureport, *sources, *each)["warnings"] == []
-
-
-@pytest.mark.usefixtures("two")
-def test_work_that_is_stated_of_a_stored_run_alone_is_believed(gpureport: Program) -> None:
-    """It was said of several when the run was stored; the amount is the same."""
-    for name, count in (("before", "200"), ("after", "700")):
-        assert gpureport("ingest", f"{name}.csv", "--param", f"steps={count}").code == 0
-    work = ("--work", "5000:images")
-    for _ in range(2):
-        assert gpureport("ingest", "before.csv", "after.csv", *work).code == 0
-        assert len(compare(gpureport, "before", "after")["warnings"]) == 1
-        for name in ("before", "after"):
-            assert gpureport("ingest", f"{name}.csv", *work).code == 0
-        assert compare(gpureport, "before", "after")["warnings"] == []
-
-
 def test_stored_runs_are_steps_by_label_param_and_tag(gpureport: Program, two: Path) -> None:
     """What changed between them is listed; what is the same is not."""
     (two / "again.csv").write_text(gapped(320))

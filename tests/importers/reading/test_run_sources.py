@@ -95,12 +95,12 @@ def test_ten_recorders_of_a_job_are_one_run(tmp_path: Path) -> None:
     ("logs", "expected"),
     [
         ({"a": query(range(60)), "b": query(range(60, 120))}, [["a"], ["b"]]),
-        ({"a": query(range(60)), "b": query(range(60), uuid="GPU-b")}, [["a"], ["b"]]),
+        ({"a": query(range(60)), "b": query(range(60), uuid="GPU-b")}, [["a", "b"]]),
         ({"gpu0": query(range(60)), "gpu1": query(range(60), 1, "GPU-b")}, [["gpu0", "gpu1"]]),
         ({"slow": query(range(0, 60, 5)), "fine": query(range(60))}, [["fine", "slow"]]),
         ({"rank-1": query(range(1000)), "rank-2": query(range(1000), 1, "GPU-b")}, [["rank-1", "rank-2"]]),
-        ({"job00022": query(range(1000)), "job00030": query(range(1000), 1, "GPU-b")}, [["job00022"], ["job00030"]]),
         ({"a": query(range(1000)), "b": query(range(90, 1090), 1, "GPU-b")}, [["a"], ["b"]]),
+        ({"a": query(range(1000)), "b": query(range(90, 1090), uuid="GPU-b")}, [["a"], ["b"]]),
         (
             {"a": query(range(60)), "b": query(range(100, 160)), "day": dmon(range(200)), "host": host(range(200))},
             [["a", "day", "host"], ["b", "day", "host"]],
@@ -112,13 +112,13 @@ def test_ten_recorders_of_a_job_are_one_run(tmp_path: Path) -> None:
                 "n1-host": host(range(60)),
                 "other": host(range(60)),
             },
-            [["n1-gpu", "n1-host"], ["n2-gpu"]],
+            [["n1-gpu", "n1-host", "n2-gpu", "other"]],
         ),
     ],
-    ids=["jobs", "nodes", "GPUs", "recorders", "ranks", "numbered jobs", "late", "day", "hosts of nodes"],
+    ids=["jobs", "nodes", "GPUs", "recorders", "ranks", "late", "late node", "day", "hosts of nodes"],
 )
 def test_logs_of_a_folder(tmp_path: Path, logs: dict[str, str], expected: list[list[str]]) -> None:
-    """Logs of one machine and the same minutes are one run; a log of a day joins each job; what fits two joins none."""
+    """Logs of one machine and the same minutes are one run, and so is a log a node; a log of a day joins each job."""
     write(tmp_path, ".log", **logs)
     assert runs(tmp_path) == expected
 

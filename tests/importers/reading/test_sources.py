@@ -148,7 +148,7 @@ def test_a_host_log_joins_the_only_log_of_its_folder(tmp_path: Path) -> None:
     write(tmp_path / "a", gpu=log(), host=HOST)
     write(tmp_path / "b", gpu=log())
     assert names(tmp_path) == [["a/gpu.csv", "a/host.csv"], ["b/gpu.csv"]]
-    write(tmp_path / "a", other=log().replace("90 %", "40 %"))
+    write(tmp_path / "a", other=log(60).replace("90 %", "40 %"))
     assert names(tmp_path / "a") == [["gpu.csv"], ["other.csv"]]
 
 

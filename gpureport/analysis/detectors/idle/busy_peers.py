@@ -17,8 +17,6 @@ HANG = 60.0  # s; ranks of one job do not wait this long for each other
 PEERS = 0.9  # share of the gap in which another GPU worked, with room for its own pauses
 _AT_WORK = 0.5
 """Utilisation above which a GPU works more than not."""
-_MOST_ROWS = 2**20
-"""Rows within gaps that are looked at together, at least one gap at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +25,7 @@ class PeerActivity:
 
     Attributes:
         utilisation: their mean, the lowest of all; 0 where none is known.
-        power_ratio: their mean power as a share of their median at work outside the gap, the highest of all; NaN
+        power_ratio: their mean power as a share of their median at work outside these gaps, the highest of all; NaN
             without that of every one.
     """
 
@@ -96,45 +94,11 @@ def _measure_activity(peers: Mapping[str, DeviceSeries], gaps: _Gaps) -> Iterato
         first, stop = find_stretch_rows(series, gaps.starts[places], gaps.ends[places])
         used, power = series.values(UTILISATION), series.values(POWER)
         lowest[places] = np.fmin(lowest[places], average_stretches(used, first, stop))
-        at_work = np.flatnonzero((used > _AT_WORK) & (power > 0))
-        outside = compute_medians_outside(power[at_work], *np.searchsorted(at_work, [first, stop]))
+        at_work = (used > _AT_WORK) & (power > 0)
+        for begin, past in zip(first.tolist(), stop.tolist(), strict=True):
+            at_work[begin:past] = False
         # a median of watts above 0
-        ratio = average_stretches(power, first, stop) / outside
+        ratio = average_stretches(power, first, stop) / (np.median(power[at_work]) if at_work.any() else np.nan)
         highest[places] = np.maximum(highest[places], ratio)
     for utilisation, ratio in zip(lowest.tolist(), highest.tolist(), strict=True):
         yield PeerActivity(utilisation=0.0 if utilisation == np.inf else utilisation, power_ratio=ratio)
-
-
-def compute_medians_outside(values: FloatArray, first: IntArray, stop: IntArray) -> FloatArray:
-    """Return the median of the values outside each stretch of rows [first, stop); NaN where none are left."""
-    order = np.argsort(values, kind="stable")
-    ranks = np.empty_like(order)
-    ranks[order] = np.arange(len(values))
-    left = len(values) - (stop - first)
-    medians = np.full(len(first), np.nan)
-    lengths = np.cumsum(stop - first)
-    chunks = np.flatnonzero(np.diff(lengths // _MOST_ROWS)) + 1
-    for part in np.split(np.flatnonzero(left > 0), np.searchsorted(np.flatnonzero(left > 0), chunks)):
-        middles = [_find_places_outside(ranks, first[part], stop[part], each) for each in _middles(left[part])]
-        medians[part] = sum(values[order[place]] for place in middles) / 2
-    return medians
-
-
-def _middles(counts: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the places of the two middle ones of so many values, the same one twice where the count is odd."""
-    return (counts - 1) // 2, counts // 2
-
-
-def _find_places_outside(ranks: IntArray, first: IntArray, stop: IntArray, places: IntArray) -> IntArray:
-    """Return which place of all ordered values the given place of those outside each stretch is.
-
-    As many places further as values of the stretch lie up to there: the least solution, found from below.
-    """
-    lengths = stop - first
-    owners = np.repeat(np.arange(len(first)), lengths)
-    inside = ranks[np.arange(len(owners)) + np.repeat(first - np.cumsum(lengths) + lengths, lengths)]
-    found, last = places, None
-    while last is None or (found != last).any():
-        last = found
-        found = places + np.bincount(owners[inside <= last[owners]], minlength=len(first))
-    return found

@@ -1,14 +1,11 @@
-"""Sentences on idle gaps: advice by cause, what was ruled out, and gaps too short to be seen."""
-
-from collections.abc import Iterator
+"""Sentences on idle gaps: advice by cause, and what was ruled out."""
 
 from gpureport.analysis.detectors.idle.gap_causes import NO_PROCESS
 from gpureport.analysis.job import jobs, training_signs
-from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules import phrases
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.idle_runs import IdleRun
-from gpureport.findings import Interval, NotJudged
+from gpureport.findings import Interval
 
 CHECKPOINT_STEPS = ("asynchronous_checkpoints", "rarer_checkpoints")
 EPOCH_STEPS = ("persistent_workers", "overlap_evaluation", "prefetch")
@@ -67,23 +64,6 @@ ADVICE_BY_CAUSE = {
 
 RECURRING_ADVICE = (_PERIODIC, _CHECKPOINT, _EPOCH, _IO)
 """All that may be recommended against what recurs."""
-
-
-def report_invisible_gaps(series: DeviceSeries, shortest: float) -> Iterator[NotJudged]:
-    """Yield that the driver refreshes too rarely to show the shortest gaps asked for."""
-    period = series.refresh_period(UTILISATION) or 0.0
-    if shortest < period:
-        yield NotJudged(
-            kind="idle_gap",
-            device=series.device.id,
-            template=(
-                "the driver gives a new utilisation every {}, so gaps between {} and that cannot be seen, however fast "
-                "the log is written"
-            ),
-            amounts=(missing_metrics.length_of(period), missing_metrics.length_of(shortest)),
-            recording="a trace of the job (nsys profile, or the profiler of the framework)",
-            code="refresh_too_slow",
-        )
 
 
 def describe_gap(series: DeviceSeries, gap: Interval, cause: str) -> str:

@@ -20,9 +20,7 @@ from gpureport.analysis.detectors.idle.gap_causes import Cause
 from gpureport.analysis.detectors.idle.input_wait_overlap import GapCandidate
 from gpureport.analysis.job import job_events, training_signs
 from gpureport.analysis.job.job_events import JobEvents
-from gpureport.analysis.job.late_starts import list_resting_leads, was_starting_up
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
 from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
@@ -63,13 +61,6 @@ class _GapCost:
     evidence: tuple[Evidence, ...]
 
 
-def _skip_startup(context: Context, job: Job, device: str) -> Interval:
-    """Return the time of a job without the start-up of a GPU that begins a little later than the first."""
-    own = job.active.get(device, job.window)
-    skipped = was_starting_up(context, job, own)
-    return Interval(max(job.window.start, own.start) if skipped else job.window.start, job.window.end)
-
-
 def _touches(run: IdleRun, stretches: Sequence[Interval]) -> bool:
     """Return whether an idle run shares time with any of some stretches."""
     return any(run.start < stretch.end and run.end > stretch.start for stretch in stretches)
@@ -79,7 +70,7 @@ def _touches(run: IdleRun, stretches: Sequence[Interval]) -> bool:
 class IdleGap(Rule):
     """At least 5 s within the job in which a GPU's utilisation reaches 5% or less and never exceeds 12%.
 
-    Before the first work of a GPU, in a job that trains already, it need not reach 5%. A moment of little work, such as
+    Before the first work of a GPU, in a job that works already, it need not reach 5%. A moment of little work, such as
     a stray kernel, does not end a gap; a log gap does. With sparse samples, a run of low ones counts only if it is too
     long to be chance, given the samples around it, and is not an artefact of steps about as long as the sampling
     interval. Low samples while the GPU waits for input are part of that wait. Rows that
@@ -160,17 +151,9 @@ class IdleGap(Rule):
     idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")
     still: Threshold = pragmatic(0.12, "1", "one stray kernel of 0.1 s in a 1-s window stays below it")
     shortest: Threshold = idle_runs.SHORTEST
-    resting: ClassVar[Threshold] = rest_to_work_power.RESTING_LEVEL
     coarse: ClassVar[float] = 2.0  # s; NVML: a utilisation value covers at most 1 s; further apart are point samples
-    spinning: ClassVar[Threshold] = gap_causes.SPINNING
-    collective: ClassVar[Threshold] = gap_causes.COLLECTIVE
-    iowait: ClassVar[Threshold] = gap_causes.LONG_IOWAIT
-    disk: ClassVar[Threshold] = gap_causes.DISK
-    freed: ClassVar[Threshold] = gap_causes.FREED
     # share of the job; checkpoints and ends of epochs take less time than the work between them
     mostly: ClassVar[float] = 0.50
-    agree: ClassVar[Threshold] = periodicity.AGREE
-    agree_few: ClassVar[Threshold] = periodicity.AGREE_FEW
     warning: Threshold = pragmatic(0.02, "1", "share of the job above which gaps are worth a change")
     problem: Threshold = pragmatic(0.20, "1", "share of the job above which gaps decide its cost")
     many_bursts: ClassVar[float] = 10.0  # rows; fewer gaps do not show how work comes
@@ -194,7 +177,6 @@ class IdleGap(Rule):
         events = job_events.find_job_events(context.recording)
         for device, series in context.gpus().items():
             if series.is_recorded(UTILISATION):
-                yield from gap_wording.report_invisible_gaps(series, self.shortest.value)
                 candidates[device] = self._find_candidates(context, context.window, device)
             else:
                 yield from (missing_metrics.not_recorded(kind, device, UTILISATION) for kind in self.kinds)
@@ -214,7 +196,7 @@ class IdleGap(Rule):
         shortest = max(self.shortest.value, series.refresh_period(UTILISATION) or 0.0)
         limits = idle_runs.Limits(idle=self.idle.value + 1e-6, still=self.still.value + 1e-6, shortest_seconds=shortest)
         runs = idle_runs.find_idle_runs(series, limits, window)
-        leads = list_resting_leads(context, device)
+        leads = [Interval(job.window.start, job.active[device].start) for job in context.jobs if device in job.active]
         if leads:
             # before its first work a GPU is at rest at any utilisation that is no work
             at_rest = idle_runs.find_idle_runs(series, replace(limits, idle=limits.still), window)
@@ -229,7 +211,7 @@ class IdleGap(Rule):
                 context,
                 series,
                 runs,
-                _skip_startup(context, job, device),
+                job.window,
                 shortest=shortest,
                 resting=rest_to_work_power.RESTING_LEVEL.value,
                 coarse=series.interval > self.coarse,

@@ -9,7 +9,6 @@ import numpy as np
 
 from gpureport.analysis.detectors.idle.stretch_figures import (
     build_length_evidence,
-    build_range_evidence,
     build_share_evidence,
     count_all_readings,
     count_most_readings,
@@ -21,7 +20,6 @@ from gpureport.analysis.detectors.idle.stretch_figures import (
     measure_unused_seconds,
 )
 from gpureport.analysis.detectors.idle.stretch_wording import describe_length, describe_no_job_time
-from gpureport.analysis.job.late_starts import was_starting_up
 from gpureport.analysis.job.phases import ACTIVE, LITTLE_WORK, NO_JOB, NO_WORK, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
@@ -54,13 +52,10 @@ class StartupIdle(Rule):
 
     The log may have ended up to one interval after its last sample. Each job of a log has both. Time at the end of
     the log in which no job uses a GPU is reported, but not lost. Start-up and tail are measured for the job as a
-    whole; a GPU that rests while another works has an idle gap instead. A GPU that begins up to a minute after the
-    first is still starting up, unless training metrics show that the job trains by then; that counts from 5 s on
-    where it is more than 5% of the recording. The time lost is the time at a utilisation of at most 12%. If no GPU
-    ever has sustained work above 12%, the finding says so, and where each is at 5% and less for at most a quarter
-    of the time, that they did a little work all along; the time lost is then the time at 5% and less, and the
-    unused share of the rest. The edge lies somewhere between two readings. If they are far apart, the finding gives
-    the shortest and longest possible length. With samples a minute or more apart, confidence is low. One reading
+    whole; a GPU that rests while another works has an idle gap instead. The time lost is the time at a utilisation of
+    at most 12%. If no GPU ever has sustained work above 12%, the finding says so, and where each is at 5% and less
+    for at most a quarter of the time, that they did a little work all along; the time lost is then the time at 5%
+    and less, and the unused share of the rest. With samples a minute or more apart, confidence is low. One reading
     more than 2 s from the next makes no finding. With fewer than five readings of a GPU, or less than 10 s with
     samples, no job is said to have never worked.
     """
@@ -97,7 +92,6 @@ class StartupIdle(Rule):
     requires = ((UTILISATION,),)
 
     shortest: Threshold = pragmatic(10.0, "s", "importing a framework takes as long")
-    late: ClassVar[Threshold] = pragmatic(5.0, "s", "with another GPU at work, the framework has been imported")
     long: Threshold = literature(1200.0, "s", "SageMaker Debugger, MaxInitializationTime: 20 min")
     share: Threshold = pragmatic(0.05, "1", "share of the run that is worth a change")
     bursts: ClassVar[float] = 0.05  # more work than a few autotuning kernels
@@ -106,10 +100,9 @@ class StartupIdle(Rule):
     unused: Threshold = pragmatic(0.9, "1", "share of time at 5% and less; with less of it the job does use the GPU")
     # share of time at 5% and less: start-up and pauses of a job that works a little all along
     along: ClassVar[float] = 0.25
-    blurred: ClassVar[float] = 0.1  # share of the length; where its end is less certain, both limits are given
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
-        """Yield start-up, late starts of single GPUs, and tail, each at most once."""
+        """Yield start-up and tail, each at most once a job."""
         whole, window = context.whole, context.window
         if whole.seconds < self.shortest.value:
             yield from (missing_metrics.too_short(kind, whole.seconds, self.shortest.value) for kind in self.kinds)
@@ -136,98 +129,58 @@ class StartupIdle(Rule):
 
     def _judge_job(self, context: Context, job: Job) -> Iterator[Finding | NotJudged]:
         window, last = job.window, job is context.jobs[-1]
-        yield from self._judge_stretch(context, "startup_idle", Interval(job.interval.start, window.start), ())
-        for device, own in job.active.items():
-            if was_starting_up(context, job, own):
-                yield from self._judge_stretch(context, "startup_idle", Interval(window.start, own.start), (device,))
+        yield from self._judge_stretch(context, "startup_idle", Interval(job.interval.start, window.start))
         # the end of the log counts whether or not a job held the GPUs
         end = context.whole.end if last else job.interval.end
-        yield from self._judge_stretch(context, "tail_idle", Interval(window.end, end), ())
+        yield from self._judge_stretch(context, "tail_idle", Interval(window.end, end))
 
-    def _judge_stretch(
-        self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]
-    ) -> Iterator[Finding | NotJudged]:
-        step = context.recording.run.interval or 0.0
-        is_late_gpu = bool(devices) and interval.seconds > self.share.value * context.whole.seconds
-        shortest = self.late if is_late_gpu and self.late.value < self.shortest.value else self.shortest
+    def _judge_stretch(self, context: Context, kind: str, interval: Interval) -> Iterator[Finding | NotJudged]:
+        gpus, step, shortest = context.gpus(), context.recording.run.interval or 0.0, self.shortest
         late = kind == "tail_idle" and interval.seconds < shortest.value
         beyond_log = min(step, interval.seconds, shortest.value) if late else 0.0
         if interval.seconds + beyond_log < shortest.value:
             return
-        resting = measure_resting_seconds(context, interval, devices or context.gpus(), ACTIVE.value)
-        no_job_seconds = measure_no_job_seconds(context, interval, devices or context.gpus())
+        resting = measure_resting_seconds(context, interval, gpus, ACTIVE.value)
+        no_job_seconds = measure_no_job_seconds(context, interval, gpus)
         if resting + no_job_seconds < shortest.value / 2:
             # nearly all of it lies in a gap of the log, about which nothing is known
             return
         log = context.whole_log
-        readings = count_most_readings(log, interval, devices)
+        readings = count_most_readings(log, interval)
         if readings < certainty.FEW_READINGS and step > self.lone:
-            # the start of the job is judged all the same where one GPU may have begun a reading later
-            if not devices:
-                yield _report_single_reading(kind, step)
+            yield _report_single_reading(kind, step)
             return
-        sampled = measure_resting_seconds(log, interval, devices or context.gpus(), 1.0)
+        sampled = measure_resting_seconds(log, interval, gpus, 1.0)
         if not sampled:
             # memory tells that no job held a GPU, and nothing what the GPU did
             return
         held_seconds = interval.seconds * (resting / (resting + no_job_seconds))
         share, held_sampled = held_seconds / measure_seconds_of_jobs(context), max(sampled - no_job_seconds, resting)
         bursts = 1 - resting / max(held_sampled, 1e-9)
-        worked = sampled - measure_resting_seconds(log, interval, devices or context.gpus(), IDLE_RATIO)
+        worked = sampled - measure_resting_seconds(log, interval, gpus, IDLE_RATIO)
         light = worked / max(held_sampled, 1e-9)
         confidence = certainty.confidence_by_readings(readings, step)
         is_freed = kind == "tail_idle" and no_job_seconds > 0 and held_seconds < self.shortest.value
         is_long = held_seconds > self.long.value or share > self.share.value
-        spans = (interval,) if is_freed else find_held_time(context, interval, devices or context.gpus())
+        spans = (interval,) if is_freed else find_held_time(context, interval, gpus)
         seconds = sum(span.seconds for span in spans)
-        length_range = self._find_length_range(log, kind, interval, devices, interval.seconds - seconds)
-        free = sum(measure_no_job_seconds(context, span, devices or context.gpus()) for span in spans)
+        free = sum(measure_no_job_seconds(context, span, gpus) for span in spans)
         yield Finding(
             kind=kind,
             severity=Severity.WARNING if is_long else Severity.INFO,
             confidence=confidence if bursts <= self.bursts and light <= self.light.value else Confidence.LOW,
-            devices=devices,
+            devices=(),
             intervals=(interval,),
             evidence=(
                 build_length_evidence(seconds, beyond_log, shortest),
                 build_share_evidence(share, self.share, context),
-                *build_range_evidence(length_range),
             ),
             lost_gpu_seconds=resting,
             cause=NO_JOB if is_freed else None,
-            samples=count_all_readings(log, interval, devices),
-            summary=describe_length(context, kind, spans, devices, length_range, is_freed=is_freed)
-            + describe_no_job_time(context, free)
-            + self._describe_light_work(bursts, light),
+            samples=count_all_readings(log, interval),
+            summary=describe_length(context, kind, spans, is_freed=is_freed) + describe_no_job_time(context, free),
             recommendation=_STARTUP if kind == "startup_idle" else _NO_JOB if is_freed else _TAIL,
         )
-
-    def _describe_light_work(self, bursts: float, light: float) -> str:
-        if bursts > self.bursts:
-            return f" Short bursts filled {phrases.percent(bursts)} of it."
-        if light > self.light.value:
-            return f" Light work may fill {phrases.percent(light)} of it."
-        return ""
-
-    def _find_length_range(
-        self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...], free: float
-    ) -> tuple[float, float] | None:
-        """Return the shortest and the longest time a stretch may have lasted, None if its edge is certain.
-
-        `free` are the seconds in which no job held a GPU, which count in neither.
-        """
-        edge = interval.end if kind == "startup_idle" else interval.start
-        times = np.concatenate([context.series[name].times for name in devices or context.gpus()])
-        before, after = times[times < edge], times[times >= edge]
-        if not len(before) or not len(after):
-            return None
-        nearest, farthest = int(before.max()), int(after.min())
-        inner, outer = (nearest, farthest) if kind == "startup_idle" else (farthest, nearest)
-        anchor = interval.start if kind == "startup_idle" else interval.end
-        shortest, longest = abs(inner - anchor) / 1e6 - free, abs(outer - anchor) / 1e6 - free
-        step = context.recording.run.interval or 0.0
-        is_blurred = longest - shortest > self.blurred * interval.seconds
-        return (shortest, longest) if step > self.lone and is_blurred else None
 
     def _works_all_along(self, context: Context, device: str) -> bool:
         sampled = measure_resting_seconds(context, context.whole, (device,), np.inf)
@@ -236,7 +189,7 @@ class StartupIdle(Rule):
     def _judge_job_without_work(self, context: Context) -> Iterator[Finding | NotJudged]:
         whole, gpus = context.whole, context.gpus()
         readings, sampled_seconds = (
-            count_most_readings(context, whole, ()),
+            count_most_readings(context, whole),
             measure_resting_seconds(context, whole, gpus, np.inf),
         )
         if readings < certainty.SURE_READINGS:
@@ -267,7 +220,7 @@ class StartupIdle(Rule):
             ),
             lost_gpu_seconds=measure_idle_or_unused_seconds(context),
             cause=LITTLE_WORK if is_used else NO_WORK,
-            samples=count_all_readings(context, whole, ()),
+            samples=count_all_readings(context, whole),
             summary=(
                 f"{whose} did a little work all along: utilisation averaged {phrases.percent(mean)} over "
                 f"{phrases.duration(whole.seconds)}, never above {phrases.percent(ACTIVE.value)} for long."

@@ -91,25 +91,17 @@ def build_share_evidence(share: float, limit: Threshold, context: Context) -> Ev
     return compare_with_limit("duration", f"share of {name_whole(context)}", share, relation, limit)
 
 
-def build_range_evidence(known: tuple[float, float] | None) -> Iterator[Evidence]:
-    """Yield the shortest and the longest time a stretch may have lasted, where its edge is uncertain."""
-    if known is not None:
-        for name, seconds in zip(("at least, by its readings", "at most, by its readings"), known, strict=True):
-            yield Evidence(metric="duration", statistic=name, observed=seconds, unit="s")
-
-
-def _count_readings_per_gpu(context: Context, interval: Interval, devices: tuple[str, ...]) -> Iterator[int]:
-    for name in devices or context.gpus():
-        series = context.series[name]
+def _count_readings_per_gpu(context: Context, interval: Interval) -> Iterator[int]:
+    for series in context.gpus().values():
         # the last sample of a log lies at the end of the run
         yield series.count_readings(UTILISATION, series.rows_between(interval.start, interval.end + 1))
 
 
-def count_all_readings(context: Context, interval: Interval, devices: tuple[str, ...]) -> int:
-    """Return the readings of all GPUs concerned within an interval."""
-    return sum(_count_readings_per_gpu(context, interval, devices))
+def count_all_readings(context: Context, interval: Interval) -> int:
+    """Return the readings of all GPUs within an interval."""
+    return sum(_count_readings_per_gpu(context, interval))
 
 
-def count_most_readings(context: Context, interval: Interval, devices: tuple[str, ...]) -> int:
+def count_most_readings(context: Context, interval: Interval) -> int:
     """Return the readings of the GPU that has most of them; several GPUs at a time are no proof of how long."""
-    return max(_count_readings_per_gpu(context, interval, devices), default=0)
+    return max(_count_readings_per_gpu(context, interval), default=0)

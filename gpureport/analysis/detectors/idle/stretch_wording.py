@@ -6,18 +6,10 @@ from gpureport.analysis.rules.rule import Context
 from gpureport.findings import Interval
 
 
-def describe_length(  # noqa: PLR0913 - what its words depend on
-    context: Context,
-    kind: str,
-    spans: tuple[Interval, ...],
-    devices: tuple[str, ...],
-    length_range: tuple[float, float] | None,
-    *,
-    is_freed: bool,
-) -> str:
-    """Return how long a stretch lasted, in a sentence; with both limits if its edge is uncertain."""
+def describe_length(context: Context, kind: str, spans: tuple[Interval, ...], *, is_freed: bool) -> str:
+    """Return how long a stretch lasted, in a sentence."""
     seconds = sum(span.seconds for span in spans)
-    length = phrases.duration_range(*(length_range or (seconds, seconds)))
+    length = phrases.duration(seconds)
     if is_freed:
         share = phrases.percent(seconds / context.whole.seconds)
         return f"The log ran on for {length} after the last work, {share} of the run."
@@ -26,8 +18,6 @@ def describe_length(  # noqa: PLR0913 - what its words depend on
         gpus = tuple(context.gpus())
         whose = phrases.capitalize(phrases.gpu_names(gpus, gpus)) if len(gpus) > 1 else "The GPU"
         return f"{whose} sat idle for {length} after the last work, {share}."
-    if devices:
-        return f"{phrases.gpu_name(devices[0])} began to work {length} after the first GPU, {share}."
     whose = "first work" if spans[0].start <= context.whole.start else "first work of a later job"
     return f"The {whose} came after {length}, {share}."
 

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport import columns
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
@@ -178,7 +177,7 @@ def _measure_growth(times: IntArray, used: FloatArray, series: DeviceSeries) -> 
     seconds = (times - times[0]) / 1e6
     # of times in order the median is the middle one
     when = (seconds[(places[:-1] + places[1:] - 1) // 2] + seconds[(places[:-1] + places[1:]) // 2]) / 2
-    level = np.array([columns.median(used[a:b]) for a, b in pairwise(places.tolist())])
+    level = np.array([np.median(used[a:b]) for a, b in pairwise(places.tolist())])
     one, other = np.triu_indices(count, k=1)
     rate = float(np.median((level[other] - level[one]) / np.maximum(when[other] - when[one], 1e-6)))
     span = Interval(int(times[0]), int(times[-1]))

@@ -108,7 +108,7 @@ def _build_entries(series: DeviceSeries, reasons: list[_ReasonRows]) -> Iterator
             busy_seconds=None
             if reason_rows.bit is None
             else float(series.seconds[reason_rows.bit & signals.busy].sum()),
-            clock_hertz=columns.median(signals.clock[is_shown]) if is_shown.any() else None,
+            clock_hertz=float(np.median(signals.clock[is_shown])) if is_shown.any() else None,
         )
 
 

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport import columns
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
@@ -121,7 +120,7 @@ class ClocksLocked(Rule):
         is_told = share >= self.held.value
         setting = _ClockSetting(
             device=series.device.id,
-            clock=columns.median(clock) if len(clock) else float("nan"),
+            clock=float(np.median(clock)) if len(clock) else float("nan"),
             highest=_find_highest_clock(signals) if np.isnan(signals.clock_max) else signals.clock_max,
             is_highest_seen=bool(np.isnan(signals.clock_max)),
             share=share if is_told else None,

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport import columns, gpus
-from gpureport.analysis.rules import phrases
+from gpureport import gpus
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.clock_event_time import CountedTime, counter_name, measure_counted_time
@@ -53,14 +52,6 @@ def read_counted_time(series: DeviceSeries) -> CountedTime | None:
     return counted
 
 
-def describe_counted_gaps(capped: CappedTime) -> str:
-    """Return which part of what the driver counted no sample shows, as a sentence; empty without such."""
-    if capped.counted is None or capped.counted.gap_seconds <= 0:
-        return ""
-    gaps, counted = phrases.duration(capped.counted.gap_seconds), phrases.duration(capped.counted.total_seconds)
-    return f" The driver counted {counted}, {gaps} of it in gaps of the log."
-
-
 def build_counter_evidence(counted: CountedTime) -> Evidence:
     """Return by how much the driver's counter of the power cap rose."""
     return Evidence(
@@ -74,7 +65,7 @@ def build_counter_evidence(counted: CountedTime) -> Evidence:
 def compute_clock_ratio(signals: ClockSignals, rows: BoolArray) -> float:
     """Return the median clock over rows, of the highest; NaN when either is not known."""
     clock = signals.clock[rows & ~np.isnan(signals.clock)]
-    return columns.median(clock) / signals.clock_max if len(clock) else float("nan")
+    return float(np.median(clock)) / signals.clock_max if len(clock) else float("nan")
 
 
 def build_clock_evidence(ratio: float, limit: Threshold | None) -> Evidence:

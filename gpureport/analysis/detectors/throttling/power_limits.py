@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport import columns
 from gpureport.analysis.detectors.throttling.power_limit_figures import (
     PAUSES,
     CappedTime,
@@ -14,7 +13,6 @@ from gpureport.analysis.detectors.throttling.power_limit_figures import (
     build_clock_evidence,
     build_counter_evidence,
     compute_clock_ratio,
-    describe_counted_gaps,
     find_default_limit,
     is_masked_by_diagnostics,
     read_counted_time,
@@ -181,7 +179,7 @@ class PowerLimits(Rule):
             summary=(
                 f"{phrases.gpu_name(device)} ran at its power limit {_describe_share(capped.share)}{clock}"
                 f"{'' if is_slow or is_lowered else ': normal under load'}."
-                f"{describe_counted_gaps(capped)}{_describe_merging(capped)}"
+                f"{_describe_merging(capped)}"
             ),
             recommendation=_CHOSEN if is_lowered else _SLOW if is_slow else _NORMAL,
         )
@@ -194,7 +192,7 @@ class PowerLimits(Rule):
             metrics = ["gpu_power_limit_watts", "gpu_power_limit_default_watts"]
             yield missing_metrics.unjudged("power_limited", device, reason, metrics, code="unknown_power_limit")
             return
-        limit = columns.median(limits)
+        limit = float(np.median(limits))
         if limit >= self.lowered.value * default.watts:
             return
         power = signals.power[signals.busy & ~np.isnan(signals.power)]

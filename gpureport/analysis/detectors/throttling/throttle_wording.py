@@ -1,6 +1,5 @@
 """Sentences on a lowered clock: its cause and what to do."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,7 +103,7 @@ def describe_episodes(episodes: ThrottledEpisodes) -> str:
         parts.append("whether from heat or a power brake is not known")
     if episodes.lost_seconds is None:
         parts.append("the time lost is not known")
-    return "; ".join([*parts, *_list_count_doubts(episodes)]) + "."
+    return "; ".join(parts) + "."
 
 
 def _describe_slowdown(episodes: ThrottledEpisodes, fall: float) -> str:
@@ -123,17 +122,6 @@ def _describe_slowdown(episodes: ThrottledEpisodes, fall: float) -> str:
     if fall:
         return f"{reached}; its clock{probably} fell {phrases.percent(fall)}"
     return f"{reached}; heat{probably} slowed it"
-
-
-def _list_count_doubts(episodes: ThrottledEpisodes) -> Iterator[str]:
-    """Yield which part of what the driver counted no sample shows, and whether its counter was reset."""
-    counted = episodes.samples.counted
-    if counted is None or counted.total_seconds <= 0:
-        return
-    if counted.gap_seconds > 0:
-        yield f"{phrases.duration(counted.gap_seconds)} of it lies in gaps of the log"
-    if counted.restarts:
-        yield "the driver's counter restarted, so it may be more"
 
 
 def list_ruled_out(episodes: ThrottledEpisodes) -> tuple[str, ...]:

@@ -69,17 +69,6 @@ def find_rows(series: DeviceSeries, stretches: Spans) -> BoolArray:
     )
 
 
-def find_highest(series: DeviceSeries, metric: str, stretches: Spans) -> float | None:
-    """Return the highest value of a metric in stretches, their ends included; None without one."""
-    values = series.values(metric)
-    first = np.searchsorted(series.times, stretches[:, 0])
-    stop = np.searchsorted(series.times, stretches[:, 1], side="right")
-    bounds = zip(first.tolist(), stop.tolist(), strict=True)
-    inside = np.concatenate([np.zeros(0), *(values[start:end] for start, end in bounds)])
-    known = inside[~np.isnan(inside)]
-    return float(known.max()) if len(known) else None
-
-
 def list_sample_evidence(episodes: ThrottledEpisodes, clock_drop: Threshold) -> Iterator[Evidence]:
     """Yield how hot a slowed GPU was, what it drew, and how far its clock fell.
 

@@ -1,13 +1,12 @@
 """Clocks held down by heat or by hardware."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis.detectors.throttling import peers_in_step, throttle_wording, throttled_samples
-from gpureport.analysis.detectors.throttling.peers_in_step import WaitingPeers
+from gpureport.analysis.detectors.throttling import throttle_wording, throttled_samples
 from gpureport.analysis.detectors.throttling.throttle_wording import ThrottledEpisodes
 from gpureport.analysis.detectors.throttling.throttled_episodes import (
     build_counter_evidence,
@@ -48,8 +47,7 @@ class Throttling(Rule):
     cools. Or a clock far below that of cool samples on a GPU that is cool and far from its power limit. Samples at
     most 10 s (or 2.5 intervals) apart count as one stretch. Where the driver counts the time of a reason, its count
     is the time slowed, even where no sample shows the bit, from 0.1 s a run on. The time lost follows from how far
-    the clock fell below that of the other busy samples, or below the highest. Where all other GPUs of its model draw
-    at least 3% less power meanwhile, the finding says what they lost if they work in step with it.
+    the clock fell below that of the other busy samples, or below the highest.
     """
 
     name = "throttling"
@@ -83,15 +81,14 @@ class Throttling(Rule):
     counted: ClassVar[Threshold] = pragmatic(0.1, "s", "the driver counts exactly; less in a whole run costs nothing")
     clock_drop: Threshold = pragmatic(0.985, "1", "two clock steps of 15 MHz below the reference")
     near_limit: Threshold = pragmatic(2.0, "Cel", "the driver keeps the core a degree or two below the limit")
-    hw_clock_drop: ClassVar[Threshold] = throttled_samples.HW_CLOCK_DROP
     problem: Threshold = pragmatic(0.05, "1", "lost share of the job that is worth a repair")
     lasting: ClassVar[float] = 0.5  # slowed share of the job above which its cooling is too weak
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding for each GPU and kind with all its episodes."""
-        limits, gpus = read_limits(self, throttled_samples.Limits), list(context.gpus().values())
+        limits = read_limits(self, throttled_samples.Limits)
         for kind in throttled_samples.DETECTORS:
-            for series in gpus:
+            for series in context.gpus().values():
                 signals = gather_signals(series)
                 throttled = throttled_samples.detect_samples(series, kind, limits)
                 needed = self._find_shortest(series)
@@ -109,7 +106,7 @@ class Throttling(Rule):
                     episodes := self._find_episodes(series, signals, throttled, context.whole)
                 ) or self._is_counted_in_gaps(throttled):
                     measured = self._measure_episodes(kind, context, series, episodes, signals, throttled)
-                    yield self._build_finding(context, series, gpus, measured)
+                    yield self._build_finding(context, series, measured)
 
     def measure_throttled_time(self, series: DeviceSeries, window: Interval) -> ThrottledTime:
         """Return the rows of one GPU that either kind counts, and those either tells as throttled."""
@@ -189,9 +186,7 @@ class Throttling(Rule):
             ),
         )
 
-    def _build_finding(
-        self, context: Context, series: DeviceSeries, gpus: Sequence[DeviceSeries], episodes: ThrottledEpisodes
-    ) -> Finding:
+    def _build_finding(self, context: Context, series: DeviceSeries, episodes: ThrottledEpisodes) -> Finding:
         whole = max((context.window or context.whole).seconds, 1e-6)
         is_severe = (
             episodes.lost_seconds or 0.0
@@ -200,7 +195,6 @@ class Throttling(Rule):
         samples = series.count_readings("gpu_utilization_ratio", episodes.rows)
         is_cause_known = episodes.samples.is_direct and episodes.cause != throttle_wording.UNEXPLAINED
         is_counted = episodes.samples.counted is not None and episodes.samples.counted.total_seconds > 0
-        peers = self._find_waiting_peers(context, series, gpus, episodes)
         return Finding(
             kind=episodes.kind,
             severity=Severity.INFO if episodes.seconds < self.shortest.value else severity,
@@ -221,26 +215,11 @@ class Throttling(Rule):
                 ),
                 *list_sample_evidence(episodes, self.clock_drop),
                 *build_counter_evidence(series, episodes),
-                *(peers.list_evidence() if peers else ()),
             ),
             lost_gpu_seconds=episodes.lost_seconds,
             cause=episodes.cause,
             samples=samples,
             ruled_out=throttle_wording.list_ruled_out(episodes),
-            summary=throttle_wording.describe_episodes(episodes)
-            + peers_in_step.describe_hotter_than_peers(series, gpus, episodes.spans)
-            + (peers.describe(episodes.lost_seconds) if peers else ""),
+            summary=throttle_wording.describe_episodes(episodes),
             recommendation=throttle_wording.choose_advice(episodes),
         )
-
-    def _find_waiting_peers(
-        self, context: Context, series: DeviceSeries, gpus: Sequence[DeviceSeries], episodes: ThrottledEpisodes
-    ) -> WaitingPeers | None:
-        """Return the other GPUs of its model that may have waited for it, unless their clocks were lowered as well."""
-        peers = (one for one in gpus if one is not series and one.device.model == series.device.model)
-        waiting = []
-        for one in peers:
-            if self.measure_throttled_time(one, context.whole).rows.any():
-                return None
-            waiting.append(one)
-        return peers_in_step.find_waiting_peers(waiting, episodes.spans, context.window or context.whole)

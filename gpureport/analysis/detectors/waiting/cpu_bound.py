@@ -80,7 +80,6 @@ class CpuBound(Rule):
     fed: ClassVar[float] = 0.90  # GPUs that work this much get their data in time: the CPU is not the limit
     apart: ClassVar[float] = 0.05  # the load of a machine drifts by less
     own: ClassVar[Threshold] = pragmatic(0.5, "1", "most of what keeps the CPU busy is the job's own")
-    job: ClassVar[Threshold] = job_load.HARDLY
     problem: Threshold = pragmatic(0.05, "1", "lost share of the job that decides its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -106,7 +105,7 @@ class CpuBound(Rule):
             candidate, cpu = working, working.average_metric(CPU)
         episodes, lowest = self._find_episodes(candidate, cpu)
         episodes = intervals.intersection(episodes, intervals.to_spans([window]))
-        episodes = intervals.drop_shorter(wait_episodes.drop_unrecorded(candidate, episodes, CPU), self.shortest.value)
+        episodes = intervals.drop_shorter(episodes, self.shortest.value)
         length = candidate.count_bins(self.over, self.bins)
         comparison = wait_episodes.compare_with_fed_gpus(
             candidate, episodes, cpu, length=length, fed_level=self.fed, least_difference=self.apart

@@ -168,7 +168,6 @@ class CpuBoundSingle(Rule):
         episodes = wait_episodes.find_low_episodes(
             context, candidate, is_full & is_calm & ~is_other, limits, self.after
         )
-        episodes = wait_episodes.drop_unrecorded(candidate, episodes, metric, CPU)
         if metric == PROCESS:
             episodes = wait_episodes.drop_partly_fed(candidate, episodes, self.fed, self.fed_share)
         return wait_episodes.compare_with_fed_gpus(

@@ -94,7 +94,6 @@ class IoBound(Rule):
         episodes = wait_episodes.find_low_episodes(
             context, candidate, where, read_limits(self, wait_episodes.Limits), self.after
         )
-        episodes = wait_episodes.drop_unrecorded(candidate, episodes, IOWAIT)
         comparison = wait_episodes.compare_with_fed_gpus(
             candidate, episodes, series, length=length, fed_level=self.fed, least_difference=self.apart
         )

@@ -98,15 +98,6 @@ def find_low_episodes(
     return intervals.drop_shorter(spans[np.array(sure, dtype=np.bool_)], shortest)
 
 
-def drop_unrecorded(candidate: WaitCandidate, spans: Spans, *metrics: str) -> Spans:
-    """Return the stretches in which the source has a value of every metric; in the others the cause is unknown."""
-    rows = [
-        all(len(candidate.source.find_values(name, spans[row : row + 1])) for name in metrics)
-        for row in range(len(spans))
-    ]
-    return spans[np.array(rows, dtype=np.bool_)]
-
-
 def drop_partly_fed(candidate: WaitCandidate, spans: Spans, level: float, share: float) -> Spans:
     """Return the stretches in which the GPUs reach a level of utilisation in less than a share of the bins."""
     parts = [candidate.utilisation[candidate.bins.find_bin_slice(start, end)] for start, end in spans]

@@ -16,7 +16,6 @@ from gpureport.report.sections.head import (
     low_use_sentences,
     money_sentences,
     recording_doubts,
-    step_count_notes,
 )
 from gpureport.report.sections.head.loss_sentence import Findings, describe_loss
 from gpureport.report.wording import display
@@ -57,8 +56,6 @@ def write_notes(  # noqa: PLR0913 - what notes depend on, each by name
         yield from _describe_use(comparison, f"in {place}" if several else "")
     runs = [analysis.run for step in comparison.steps for analysis in step.analyses]
     yield from (line for line in excluded_data.rejections(runs) if line not in lead)
-    sampled = [run for step in comparison.steps for run in step.runs]
-    yield from filter(None, (step_count_notes.describe_excluded_work(sampled),))
     if repetitions and repetitions not in lead:
         yield repetitions
     known = comparison.primary == PER_WORK or all(run.work for run in runs)

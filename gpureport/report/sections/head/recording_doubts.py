@@ -1,12 +1,11 @@
 """What runs were recorded or stated with that leaves a comparison in doubt, each in one line."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from gpureport.comparison.chain.recording_order import find_steps_not_in_turn
 from gpureport.comparison.chain.work_contradictions import find_work_contradiction
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Comparison, Step
-from gpureport.comparison.verdicts.common_work import find_unequal_amounts
 from gpureport.data_quality import CLOCK_SET_BACK
 from gpureport.recording import Run
 from gpureport.report.sections.head.excluded_data import describe_unfinished_recordings
@@ -36,7 +35,6 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
             None,
             (
                 describe_unfinished_recordings(recorded),
-                describe_unequal_amounts(runs),
                 describe_work_contradictions(runs),
                 describe_moved_clocks(recorded),
             ),
@@ -79,17 +77,6 @@ def describe_work_contradictions(runs: Sequence[SampledRun]) -> str:
         f"The work stated is {stated} {name_work(worst.unit)} a run, the training log counts about {logged}{whose}: "
         "don't rely on figures per unit of work."
     )
-
-
-def describe_unequal_amounts(runs: Iterable[SampledRun]) -> str:
-    """Return that work was stated once for runs whose params say that they did different amounts; empty where not."""
-    found = find_unequal_amounts(runs)
-    if found is None:
-        return ""
-    amounts = [display.quantity(amount, "") for amount in found.amounts]
-    shown = [*amounts[:_NAMED], *(["…"] if len(amounts) > _NAMED else [])]
-    name = clean_name(found.name)
-    return f"One --work for runs that differ in {name} ({', '.join(shown)}): give one for each source."
 
 
 def describe_recording_order(steps: Sequence[Step]) -> str:

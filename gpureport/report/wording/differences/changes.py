@@ -14,13 +14,8 @@ _UNDIRECTED = frozenset(("gpu_memory_used_bytes", "gpu_power_watts", "gpu_sm_clo
 """Figures of which more is neither better nor worse."""
 
 
-def build_change(delta: Delta | None, since: str = "") -> Change | None:
-    """Return a difference as a change; None where there is none to tell.
-
-    Args:
-        delta: a figure of two steps.
-        since: which step it is measured from, where it is not the one before.
-    """
+def build_change(delta: Delta | None) -> Change | None:
+    """Return a difference as a change; None where there is none to tell."""
     if delta is None or delta.difference is None:
         return None
     verdict = "" if delta.metric in _UNDIRECTED or delta.verdict is Verdict.DIFFERS else describe_verdict(delta)
@@ -41,7 +36,6 @@ def build_change(delta: Delta | None, since: str = "") -> Change | None:
         verdict=verdict,
         comparisons=comparisons,
         arrow=arrow,
-        since=since,
     )
 
 

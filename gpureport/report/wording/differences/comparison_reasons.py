@@ -21,7 +21,6 @@ _REASONS = {
     ReasonKind.OTHER_WORK_UNIT: "The two steps count their work in different units.",
     ReasonKind.UNKNOWN_WORK: "A total grows with the work done, and that both did the same work is not known.",
     ReasonKind.UNEQUAL_WORK: "A total grows with the work done, and the work of these runs differs by {share}.",
-    ReasonKind.COMMON_WORK: "One amount of work is stated for runs whose params say that they did different ones.",
     ReasonKind.UNFINISHED: "{run} is unfinished, and what work it did was not stated for it alone.",
     ReasonKind.ZERO: "It is 0 in one of the runs, and a ratio to 0 says nothing.",
     ReasonKind.SINGLE_FIGURE: (

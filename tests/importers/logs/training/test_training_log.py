@@ -6,8 +6,9 @@ import pytest
 
 from gpureport.cli import main
 from gpureport.errors import StoreError
-from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_runs
-from gpureport.importers.reading import folders
+from gpureport.importers.protocol.importer import Labels, ReadOptions
+from gpureport.importers.reading import IMPORTER_VERSION, Reading, find_runs
+from gpureport.importers.sources import identify_training_logs
 from gpureport.store import Store
 from tests.local_place import local
 from tests.support.logs import log
@@ -18,7 +19,7 @@ LIGHTNING = "epoch,step,train_loss,val_loss\n0,10,2.5,\n0,20,,2.1\n1,30,nan,\n"
 def reading(folder: Path, *trainings: Path) -> Reading:
     (folder / "gpu.csv").write_text(log(20))
     (inputs,) = find_runs(folder / "gpu.csv")
-    return Reading(inputs, ReadOptions(), Labels(), training=folders.identify_training_logs(trainings))
+    return Reading(inputs, ReadOptions(), Labels(), training=identify_training_logs(trainings))
 
 
 def test_the_store_keeps_it_and_sees_damage(tmp_path: Path) -> None:

@@ -9,13 +9,14 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gpureport.importers.trackers.mlflow.run_store import MetricSeries, RunStore
 from tests.importers.trackers.mlflow.servers import free_port
+from tests.importers.trackers.tracked import codes, recording
 
 _HERE = Path(__file__).parent
 _STAND_IN = _HERE.parents[2] / "native" / "nvml_stand_in.c"
@@ -80,36 +81,59 @@ def _await(url: str) -> None:
     raise TimeoutError(url)
 
 
-def contents(store: RunStore) -> dict[str, Any]:
+def contents(source: str, known: dict[str, Any]) -> dict[str, Any]:
+    """What the API reads of each run that is known, in the form of the oracle."""
     found = {}
-    for run in store.runs():
-        labelled = store.labels(run)
-        found[run.id] = {
-            "name": run.name,
-            "status": run.status,
-            "start": run.started,
-            "end": run.ended,
-            "deleted": run.deleted,
-            "params": [list(pair) for pair in labelled.params],
-            "tags": [list(pair) for pair in labelled.tags],
-            "metrics": {each.key: _points(each) for each in store.series(run)},
+    for run_id in known:
+        read = recording(source, runs=run_id, mlflow_raw_times=True)
+        points: dict[str, list[list[Any]]] = {}
+        for row in read.training.to_pylist():
+            value = repr(float("nan") if row["value"] is None else row["value"])
+            points.setdefault(row["name"], []).append([_milliseconds(row["timestamp"]), row["step"], value])
+        for device in read.run.gpus:
+            for row in read.rows_of(device.id).to_pylist():
+                value = round(100 * row["gpu_utilization_ratio"], 4)
+                points.setdefault(f"system/gpu_{device.index}_utilization_percentage", []).append(
+                    [_milliseconds(row["timestamp"]), value]
+                )
+        found[run_id] = {
+            "name": read.run.name,
+            "deleted": "deleted_run" in codes(read),
+            "params": [list(pair) for pair in read.run.params],
+            "tags": [list(pair) for pair in read.run.tags if pair[0] != "user"],
+            "points": read.run.quality.lines,
+            "metrics": {key: sorted(each) for key, each in sorted(points.items())},
         }
     return found
 
 
-def _points(series: MetricSeries) -> list[list[Any]]:
-    points = zip(series.times.tolist(), series.steps.tolist(), series.values.tolist(), strict=True)
-    return sorted([time, step, repr(value)] for time, step, value in points)
-
-
-def with_infinities(found: dict[str, Any]) -> dict[str, Any]:
-    for run in found.values():
-        for points in run["metrics"].values():
-            for point in points:
-                if abs(float(point[2])) >= _LARGEST:
-                    point[2] = repr(float(np.copysign(np.inf, float(point[2]))))
-            points.sort()
+def expected(known: dict[str, Any]) -> dict[str, Any]:
+    """What MLflow's own client says of each run, without what has another place or another unit in a recording."""
+    found = {}
+    for run_id, run in known.items():
+        metrics = {}
+        for key, points in sorted(run["metrics"].items()):
+            if not key.startswith("system/"):
+                metrics[key] = sorted([time, step, _with_infinity(value)] for time, step, value in points)
+            elif key.endswith("_utilization_percentage") and "gpu" in key:
+                metrics[key] = sorted([time, round(float(value), 4)] for time, _, value in points)
+        found[run_id] = {
+            "name": run["name"],
+            "deleted": run["deleted"],
+            "params": run["params"],
+            "tags": [pair for pair in run["tags"] if not pair[0].startswith("mlflow.")],
+            "points": sum(map(len, run["metrics"].values())),
+            "metrics": metrics,
+        }
     return found
+
+
+def _milliseconds(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)
+
+
+def _with_infinity(value: str) -> str:
+    return repr(float(np.copysign(np.inf, float(value)))) if abs(float(value)) >= _LARGEST else value
 
 
 def copied(database: Path, folder: Path) -> Path:

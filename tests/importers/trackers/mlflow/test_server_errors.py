@@ -114,7 +114,7 @@ def _experiments(answer: Answering, first: list[Reply]) -> Answering:
 
 def test_an_overloaded_server_is_asked_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr("gpureport.importers.trackers.mlflow.server.transport.time.sleep", pauses.append)
+    monkeypatch.setattr("time.sleep", pauses.append)
     with answering(_experiments(lambda *_: Reply(200, {}), [Reply(503, "busy", {"Retry-After": "0.3"})])) as url:
         error = asked(url)
     assert (error.code, pauses) == ("no_finished_run", [0.3])

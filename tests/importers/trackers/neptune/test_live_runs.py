@@ -2,19 +2,18 @@
 
 import base64
 import json
+import os
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyarrow import parquet
 
-from gpureport.importers.trackers.neptune.live import client_process
+from tests.cli.program import Program
 from tests.importers.trackers.neptune import dumps
 from tests.importers.trackers.neptune.schedule import Schedule, loss, square
 from tests.importers.trackers.tracked import recording, refused, trained
@@ -30,27 +29,41 @@ def token(port: int) -> str:
     return base64.b64encode(json.dumps(said).encode()).decode()
 
 
+_SITE = f"""
+import sys
+
+if "gpureport.importers.neptune.live" in sys.orig_argv:
+    from neptune.metadata_containers import metadata_container
+    from {__name__} import backend
+
+    metadata_container.get_backend = lambda *_, **__: backend()
+"""
+
+
 @pytest.fixture
-def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the client's backend replaced in the process that reads from a server."""
+    (tmp_path / "sitecustomize.py").write_text(_SITE)
+    root = Path(__file__).parents[4]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(root), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
 
 
-def backend(asked: list[tuple[str, int]]) -> Any:
+def backend() -> Any:
     from neptune.internal.backends.api_model import (  # noqa: PLC0415 - an extra
         ApiExperiment,
         Attribute,
         AttributeType,
+        AttributeWithProperties,
         FloatPointValue,
         FloatSeriesValues,
+        LeaderboardEntry,
     )
     from neptune.internal.backends.neptune_backend_mock import NeptuneBackendMock  # noqa: PLC0415 - as above
     from neptune.internal.id_formats import SysId, UniqueId  # noqa: PLC0415 - as above
 
     kinds = {int: AttributeType.INT, float: AttributeType.FLOAT, str: AttributeType.STRING, bool: AttributeType.BOOL}
+    kinds[datetime] = AttributeType.DATETIME
 
     class Backend(NeptuneBackendMock):
         def get_metadata_container(self, container_id: Any, expected_container_type: Any) -> Any:
@@ -73,12 +86,24 @@ def backend(asked: list[tuple[str, int]]) -> Any:
 
         def get_float_series_values(self, *given: Any, **named: Any) -> Any:
             path, offset, limit = (*given, *named.values())[-3:]
-            asked.append(("/".join(path), offset))
             points = [
                 FloatPointValue(timestampMillis=at // 1000, step=float(step), value=value)
                 for step, (at, value) in enumerate(SERIES["/".join(path)])
             ]
             return FloatSeriesValues(len(points), points[offset : offset + limit])
+
+        def search_leaderboard_entries(self, *_: Any, **__: Any) -> Any:
+            made = datetime.fromtimestamp(SCHEDULE.start / 1e6, tz=UTC)
+            for run_id, name in (("OPT-1", "baseline"), ("OPT-2", None)):
+                said = {"sys/id": run_id, "sys/name": name, "sys/creation_time": made, "sys/trashed": False}
+                held = {path: value for path, value in said.items() if value is not None}
+                yield LeaderboardEntry(
+                    run_id,
+                    [
+                        AttributeWithProperties(path, kinds[type(value)], {"value": value})
+                        for path, value in held.items()
+                    ],
+                )
 
     return Backend()  # type: ignore[no-untyped-call]  # the client's own class
 
@@ -94,32 +119,33 @@ SINGLES: dict[str, Any] = {
 }
 
 
-_LIVE = "gpureport.importers.trackers.neptune.live"
-
-
 @WITH_CLIENT
-@pytest.mark.filterwarnings("ignore")  # the client warns of its own dependencies
-@pytest.mark.usefixtures("in_utc")
-def test_a_run_is_read_through_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("served")
+def test_a_run_is_read_through_the_client() -> None:
     """With its backend replaced, the client's own classes give every point of every page, at its time of UTC."""
-    asked: list[tuple[str, int]] = []
-    made = backend(asked)
-    monkeypatch.setattr("neptune.metadata_containers.metadata_container.get_backend", lambda *_, **__: made)
-    told: list[str] = []
-    table = client_process.read_run("acme/gpu-opt", "OPT-1", told.append)
-    assert (told[:3], set(told[3:])) == (["imported", "connected", "described"], set(SERIES))
-    assert [page for page in asked if page[0] == "train/loss"] == [("train/loss", offset) for offset in (0, 1000, 2000)]
-    monkeypatch.setattr(f"{_LIVE}.live_runs.read_in_process", lambda *given: parquet.write_table(table, given[-1]))
     found = recording(f"{STORE}/OPT-1")
     assert (found.run.name, found.run.started) == ("baseline", SCHEDULE.start)
     assert dict(found.run.params) == {"params/amp": "true", "params/layers": "3", "params/lr": "0.1"}
     assert found.run.quality.imputed_points == 8
     assert trained(found) == [at // 1000 * 1000 for at, _ in SERIES["train/loss"]]
-    assert found.training.column("step").null_count == 0
+    assert found.training.column("value").to_pylist() == [value for _, value in SERIES["train/loss"]]
+    assert found.training.column("step").to_pylist() == list(range(2500))
 
 
-def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{_LIVE}.live_runs.find_spec", lambda _: None)
+@pytest.mark.slow
+@WITH_CLIENT
+@pytest.mark.usefixtures("served")
+def test_a_project_is_listed(gpureport: Program) -> None:
+    done = gpureport("ingest", "--list", STORE)
+    assert done.out.splitlines()[:2] == [
+        f"OPT-{run}  {name}  status not recorded  2026-03-14T09:26:53.123+00:00  acme/gpu-opt  series not looked at"
+        for run, name in ((1, "baseline"), (2, "OPT-2"))
+    ]
+
+
+def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['neptune'] = None")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     error = refused(STORE)
     assert (error.code, "gpureport[neptune]" in error.hint) == ("not_installed", True)
 
@@ -141,7 +167,7 @@ def test_what_the_client_says_is_one_line(monkeypatch: pytest.MonkeyPatch) -> No
             if given is not None:
                 monkeypatch.setenv("NEPTUNE_API_TOKEN", given)
             if given == silent:
-                monkeypatch.setattr(f"{_LIVE}.live_runs._SILENT", 2.0)
+                monkeypatch.setattr("gpureport.importers.neptune.live._SILENT", 2.0)
             assert refused(f"{STORE}/OPT-1").code == code, given
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from gpureport.analysis.signals.core_count import CPU
-from gpureport.comparison.statistics.more_data import estimate_more_data
+from gpureport.comparison.statistics.more_data import estimate_runs_for_interval
 from gpureport.comparison.steps.step_figures import (
     SHORTEST_REPETITION_SECONDS,
     SHORTEST_SECONDS,
@@ -18,7 +18,6 @@ from gpureport.report.model.head import Action
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings.rows.row_groups import RowGroup
 from gpureport.report.wording import display, numbered_labels
-from gpureport.report.wording.differences.more_data import describe_more_data
 
 _COARSE = 0.05
 """Relative change from which it matters that a comparison cannot show a smaller one."""
@@ -151,25 +150,25 @@ def _measure_longer(comparison: Comparison) -> Iterator[Measurement]:
             title="Measure longer runs" if is_short else "Repeat each step more often",
             gain=f"May settle {_name_steps(comparison, unclear)}",
             text=f"{_name_runs(coarsest.runs, is_short=is_short)} only show changes above about "
-            f"{display.percent(_detectable_share(coarsest))}. {_advise_more_data(comparison, coarsest)}",
+            f"{display.percent(_detectable_share(coarsest))}. {_advise_runs(comparison, coarsest, is_short=is_short)}",
             certainty=f"No clear change in {display.plural(len(unclear), 'step')}.",
         )
     )
 
 
-def _advise_more_data(comparison: Comparison, delta: Delta) -> str:
-    """Return how many more runs, or how much longer ones, would show a change that matters, or that none would."""
+def _advise_runs(comparison: Comparison, delta: Delta, *, is_short: bool) -> str:
+    """Return how many runs would show a change that matters, or that no reasonable number would."""
     base, step = (one for one in comparison.steps if one.label in {delta.base, delta.step})
     if delta.interval is None:
         return ""
     now = measure_run_interval(delta, delta.interval, base, step, repeat_base=delta.runs[0] <= delta.runs[1])
     is_repeated = min(delta.runs) > 1
-    more = estimate_more_data(now, now.half_width * _COARSE / _detectable_share(delta), on_both=is_repeated)
+    runs = estimate_runs_for_interval(now, now.half_width * _COARSE / _detectable_share(delta), on_both=is_repeated)
     fewer = display.clean(min(base, step, key=lambda one: len(one.runs)).label)
-    advice = describe_more_data(more, "runs of each step" if is_repeated else f"runs of {fewer}")
-    if not advice:
+    if runs is None:
         return f"More runs show smaller ones, but no reasonable number shows {_COARSE:.0%}."
-    return f"To show {_COARSE:.0%}, {advice}."
+    longer = "longer runs or " if is_short else ""
+    return f"To show {_COARSE:.0%}, take {longer}{runs} runs of {'each step' if is_repeated else fewer}."
 
 
 def _name_runs(counts: tuple[int, int], *, is_short: bool) -> str:

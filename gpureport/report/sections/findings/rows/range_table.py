@@ -41,7 +41,7 @@ def _complement(ratio: float) -> float:
 
 
 _UTILISATION = "gpu_utilization_ratio"
-_LENGTH = Figure(metric="duration", statistics=("length.", "at least", "at most"))
+_LENGTH = Figure(metric="duration", statistics=("length.",))
 _EPISODES = Figure(metric="duration", statistics=("total",))
 _SHARE = Figure(metric="duration", statistics=("share of the run", "share of the jobs' time"))
 _MEAN = Figure(metric=_UTILISATION, statistics=("mean.", "mean within the job"))

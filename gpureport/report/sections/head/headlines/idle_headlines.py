@@ -48,8 +48,7 @@ def write_slow_start(facts: FindingFacts) -> str:
         return f"{facts.gpus} {facts.verb('works', 'work')} only a little: {display.percent(mean)} busy in {length}."
     share = facts.observed("duration", "share of the")
     part = f", {display.percent(share)} of {name_whole([facts.group.run])}" if share is not None else ""
-    who = f" of {facts.gpus}" if facts.group.devices else ""
-    return f"The first work{who} comes after {format_length(facts.seconds)}{part}."
+    return f"The first work comes after {format_length(facts.seconds)}{part}."
 
 
 def write_idle_end(facts: FindingFacts) -> str:

@@ -1,0 +1,263 @@
+"""Which store of MLflow and which of its runs are meant: locators, ids, names, experiments, filters, the newest."""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+from gpureport.errors import SourceError
+from gpureport.importers.mlflow.folder import Folder, is_file_store, keeps_artifacts, refuse_artifacts
+from gpureport.importers.mlflow.runs import MlflowRun
+from gpureport.importers.mlflow.series import parse_names
+from gpureport.importers.mlflow.stores import Database, RunInfo, holds_runs
+from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection, SkippedRun
+from gpureport.importers.trackers.read_only_sqlite import is_database
+from gpureport.importers.trackers.start_order import sort_by_start
+from gpureport.regular_files import path_exists
+
+if TYPE_CHECKING:
+    from gpureport.importers.mlflow.server import Server
+
+Store: TypeAlias = "Database | Folder | Server"
+PREFIX = "mlflow:"
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):|(databricks)$")
+_DATABASE_SERVERS = {"postgresql", "postgres", "mysql", "mssql", "oracle"}
+_SERVERS = {"http", "https", "databricks", "databricks-uc", "uc"}
+_GIVE = "give mlflow.db, a mlruns folder or an http URL"
+_SHORTEST, _SHOWN = 6, 5
+
+
+def is_mlflow_source(source: str) -> bool:
+    """Return whether a source is a locator of MLflow, or a file or folder that is an MLflow store."""
+    try:
+        return source.startswith(PREFIX) or _is_store(Path(source))
+    except OSError:
+        return False
+
+
+def _is_store(path: Path) -> bool:
+    return is_file_store(path) if path.is_dir() else path.is_file() and holds_runs(path)
+
+
+def split_locator(source: str) -> tuple[str, str | None]:
+    """Return the store and the run that a locator names; the run is None if it names none."""
+    store = source.removeprefix(PREFIX)
+    if "#" not in store or path_exists(store):
+        return store, None
+    store, _, run = store.rpartition("#")
+    return store, run or None
+
+
+def is_store_scheme(scheme: str) -> bool:
+    """Return whether URLs of a scheme name stores of MLflow alone; `file:` may name any folder."""
+    return scheme.partition("+")[0] in {"sqlite", *_DATABASE_SERVERS, *_SERVERS}
+
+
+def refuse_database_server(scheme: str, store: str) -> None:
+    """Refuse a store that is a database server, by the scheme of its URL, whatever driver a `+` names."""
+    if scheme.partition("+")[0] in _DATABASE_SERVERS:
+        what = "a database server is not opened directly: that could change its schema"
+        hint = "run `mlflow server --backend-store-uri ...`, give its http URL"
+        raise SourceError(re.sub(r"(?<=://)[^/@]*@", "", store), what, hint, code="database_server")
+
+
+def open_store(source: str) -> tuple[Store, str | None]:
+    """Open the store that a locator names, or the one that MLflow would use here; return it and the named run."""
+    store, run = split_locator(source)
+    usual = (name for name in ("mlflow.db", "mlruns") if Path(name).exists())
+    store = store or os.environ.get("MLFLOW_TRACKING_URI") or next(usual, "mlflow.db")
+    match = _SCHEME.match(store)
+    if match is None or path_exists(store):
+        return _open_path(Path(store).expanduser(), store), run
+    scheme = (match[1] or match[2]).lower()
+    refuse_database_server(scheme, store)
+    if scheme in _SERVERS:
+        from gpureport.importers.mlflow.client import SignedServer  # noqa: PLC0415 - loads http and ssl
+        from gpureport.importers.mlflow.server import Server  # noqa: PLC0415 - as above
+
+        signed = (
+            os.environ.get("MLFLOW_TRACKING_AUTH") or os.environ.get("MLFLOW_TRACKING_AWS_SIGV4", "").lower() == "true"
+        )
+        return SignedServer(store) if signed or not scheme.startswith("http") else Server(store), run
+    if scheme == "sqlite":
+        # three slashes before a relative path, four before one from the root
+        return _open_path(Path(unquote(store.partition(":")[2].removeprefix("///"))), store), run
+    if scheme == "file":
+        return _open_path(Path(unquote(urlsplit(store).path)), store), run
+    raise SourceError(store, f"no store of MLflow begins with {scheme}:", _GIVE, code="unknown_scheme")
+
+
+def _open_path(path: Path, where: str) -> Database | Folder:
+    if path.is_dir() and is_file_store(path):
+        return Folder(path, where)
+    if path.exists() and not path.is_dir():
+        if is_database(path):
+            return Database(path, where)
+        raise SourceError(str(path), "not an MLflow database", _GIVE, code="not_an_mlflow_database")
+    near: list[str] = []
+    with suppress(OSError):
+        beside = next((each for each in (path, *path.parents) if each.is_dir()), Path())
+        near += [str(each) for each in sorted(beside.iterdir()) if _is_store(each)]
+    hint = f"did you mean {', '.join(near[:3])}?" if near else _GIVE
+    if path.is_dir():
+        raise SourceError(str(path), "the folder holds no runs of MLflow", hint, code="no_runs")
+    raise SourceError(str(path), "no MLflow database or mlruns folder here", hint, code="no_mlflow_store")
+
+
+class Mlflow:
+    """The reader of MLflow's stores."""
+
+    kind: ClassVar[str] = "mlflow"
+    title: ClassVar[str] = "MLflow"
+    recognised_by: ClassVar[str] = "A database or file store of MLflow by its content, or a locator `mlflow:STORE`."
+    sample: ClassVar[str] = ""
+
+    def claims(self, source: str) -> bool:
+        """Return whether a source is a locator or a store of MLflow."""
+        return is_mlflow_source(source)
+
+    def keeps_files(self, folder: Path) -> bool:
+        """Return whether a folder is that of the artifacts of one run."""
+        return keeps_artifacts(folder)
+
+    def refuse_folder(self, folder: Path) -> None:
+        """Refuse the folder of artifacts that lies beside a database."""
+        refuse_artifacts(folder, "mlflow:STORE")
+
+    def runs(self, source: str, selection: Selection) -> SelectedRuns:
+        """Return the runs of a store that are meant, and those left out."""
+        store, named = open_store(source)
+        found, skipped = select_runs(store, named, selection)
+        return SelectedRuns(runs=tuple(MlflowRun(store, info, selection) for info in found), skipped=tuple(skipped))
+
+    def listed(self, source: str, selection: Selection) -> list[ListedRun]:
+        """Return what a store holds, the newest first, then what is deleted where all are wanted."""
+        store, _ = open_store(source)
+        runs = store.runs(selection.experiment, selection.filter)
+        deleted = [run for run in runs if run.deleted and selection.latest is None]
+        return [_list(run) for run in [*[run for run in runs if not run.deleted][: selection.latest], *deleted]]
+
+
+def _list(run: RunInfo) -> ListedRun:
+    names = parse_names(run.hardware)
+    gpus = len({(name.node, name.gpu) for name in names if name.gpu is not None})
+    nodes = len({name.node for name in names if name.node is not None})
+    parts = {
+        f"{gpus} GPU{'' if gpus == 1 else 's'}": gpus,
+        f"{nodes} nodes": nodes,
+        "host": any(name.gpu is None for name in names),
+        f"{len(run.hardware)} hardware series": run.hardware and not names,
+        f"nested in {run.parent}": run.parent,
+    }
+    return ListedRun(
+        id=run.id,
+        name=run.id if run.fault else run.name,
+        status=run.status,
+        started=None if run.started is None else run.started * 1000,
+        holds="" if run.fault else ", ".join(part for part, holds in parts.items() if holds) or "no hardware series",
+        fault=run.fault,
+        is_deleted=run.deleted and run.fault is None,
+    )
+
+
+def select_runs(store: Store, named: str | None, selection: Selection) -> tuple[list[RunInfo], list[SkippedRun]]:
+    """Return the runs that are meant, the earliest first, and those left out though nobody said so.
+
+    Runs named one by one come in the order they are named, and leave out none. Where none is named, or many at once,
+    those that cannot be read come last, however few are wanted.
+    """
+    wanted = (*(() if named is None else (named,)), *selection.runs)
+    if wanted and not selection.children and all(re.fullmatch("[0-9a-f]{32}", name) for name in wanted):
+        # whole ids, for which nobody needs to know all runs of the store
+        direct = [store.run(name) for name in dict.fromkeys(wanted)]
+        if all(direct):
+            return [run for run in direct if run is not None][: selection.latest], []
+    runs = store.runs(selection.experiment, selection.filter)
+    groups = [_find_named(store, runs, name) for name in wanted] or [_find_finished(store, runs, selection)]
+    found = _merge(groups, runs, selection)
+    kept = {run.id for run in [run for run in found if run.fault is None][: selection.latest]}
+    in_time = _merge([_sort_by_start(group) for group in groups], _sort_by_start(runs), selection)
+    read = [run for run in in_time if run.id in kept] + [run for run in found if run.fault is not None]
+    return read, [] if wanted else _list_skipped(runs, {run.id for run in found})
+
+
+def _sort_by_start(runs: Iterable[RunInfo]) -> list[RunInfo]:
+    return sort_by_start(
+        runs, start=lambda run: None if run.started is None else run.started * 1000, name=lambda run: run.name
+    )
+
+
+def _merge(groups: Sequence[Sequence[RunInfo]], runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
+    """Return the runs of all groups, each once, with those nested in them where they are wanted."""
+    waiting = [run for group in groups for run in group]
+    kept: dict[str, RunInfo] = {}
+    while waiting:
+        run = waiting.pop(0)
+        if run.id not in kept:
+            kept[run.id] = run
+            if selection.children:
+                waiting = [each for each in runs if each.parent == run.id and not each.deleted] + waiting
+    return list(kept.values())
+
+
+def _find_named(store: Store, runs: Sequence[RunInfo], name: str) -> list[RunInfo]:
+    """Return the run of an id, of the beginning of one, or of a name; all runs whose name fits one with `*`."""
+    active = [run for run in runs if not run.deleted]
+    found = [run for run in runs if run.id == name] or [run for run in active if run.name == name]
+    if not found and "*" in name and (fitting := _find_fitting(active, name)):
+        return fitting
+    if not found and len(name) >= _SHORTEST:
+        found = [run for run in runs if run.id.startswith(name)]
+    if not found:
+        known = {each: run for run in active for each in (run.id, run.name)}
+        close = {known[each].id: known[each] for each in get_close_matches(name, known, n=_SHOWN, cutoff=0.5)}
+        said = ", ".join(f"{run.name} ({run.id})" for run in close.values())
+        hint = f"did you mean {said}?" if said else "--list shows the runs"
+        raise SourceError(store.where, f"no run {name!r}", hint, code="unknown_run")
+    if len(found) > 1:
+        said = ", ".join(f"{run.id} ({run.name}, {run.status})" for run in found[:_SHOWN]) + ", …" * (
+            len(found) > _SHOWN
+        )
+        reads_all = [run.id for run in _find_fitting(active, f"{name}*")] == [run.id for run in found]
+        every = f"; {name + '*'!r} reads all of them" if reads_all else ""
+        hint = f"name one by its id: {said}{every}"
+        raise SourceError(store.where, f"{len(found)} runs are called {name!r}", hint, code="several_runs")
+    if found[0].fault is not None:
+        raise found[0].fault
+    return found
+
+
+def _find_fitting(runs: Iterable[RunInfo], wildcard: str) -> list[RunInfo]:
+    """Return the runs whose name or id fits one in which `*` alone stands for anything; case matters."""
+    pattern = wildcard.replace("[", "[[]").replace("?", "[?]")
+    return [run for run in runs if fnmatchcase(run.name, pattern) or fnmatchcase(run.id, pattern)]
+
+
+def _find_finished(store: Store, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
+    """Return the runs that have ended and hold hardware series, those nested in others left out, and the faulty.
+
+    Monitoring that is switched on everywhere records the same hardware for a run and for each nested in it.
+    """
+    ended = [run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or ""))]
+    found = [run for run in ended if run.hardware or run.fault is not None]
+    if not found:
+        what = f"none of {len(runs)} runs has ended and holds hardware series" if runs else "no run"
+        hint = "--list shows the runs; --run reads one whatever it holds"
+        raise SourceError(store.where, what, hint, code="no_finished_run")
+    ids = {run.id for run in found}
+    return [run for run in found if run.parent not in ids]
+
+
+def _list_skipped(runs: Iterable[RunInfo], read: set[str]) -> list[SkippedRun]:
+    """Return the runs that are neither read nor deleted, each with its first reason."""
+    found = []
+    for run in runs:
+        if run.id not in read and not run.deleted:
+            reason = "nested in another" if run.parent in read else "without hardware series"
+            found.append(SkippedRun(name=run.name or run.id, reason=reason if run.finished else f"still {run.status}"))
+    return found

@@ -1,0 +1,120 @@
+"""Runs on a Neptune server of one's own, read through its client; Neptune's public service is closed.
+
+The client takes its time limit from the environment when it is imported, gives times in the zone of its process, and
+writes to standard output. So it runs in a process of its own, `python -m` this module, that ends when it is silent.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from faulthandler import dump_traceback_later
+from functools import partial
+from typing import Any
+
+from gpureport.errors import CodedProblem, SourceError
+from gpureport.importers.neptune.hardware import STEP_UNITS, make_series
+from gpureport.importers.neptune.stored import Content, StoredRun, merge_contents
+from gpureport.json_text import parse_json
+
+_LOADING, _SILENT = 60.0, 30.0
+"""Seconds the client may take to be imported (about 16 on a busy machine), and a server to answer."""
+_SERVICE = "Neptune's hosted service was closed on 2026-03-05: read an export or a .neptune folder"
+_PROBLEMS: dict[str, CodedProblem] = {
+    "ModuleNotFound": ("the package neptune is not installed", "pip install 'gpureport[neptune]'", "not_installed"),
+    "ApiToken": ("no valid API token", "set NEPTUNE_API_TOKEN to that of your server", "not_logged_in"),
+    "CannotResolve": ("the server's name cannot be resolved", _SERVICE, "no_connection"),
+    "Connection": ("the server does not answer", "check that it runs, and its address", "no_answer"),
+    "RunNotFound": ("no such run", "--list shows what the project holds", "unknown_run"),
+    "ProjectNotFound": ("no such project", "give neptune://workspace/project", "no_such_project"),
+    "Unauthorized": ("the server refuses the API token", "copy it again from your server", "access_denied"),
+    "Forbidden": ("the API token has no access to the project", "ask for it, or use another token", "access_denied"),
+}
+
+
+def find_live_runs(locator: str, query: str | None) -> list[StoredRun]:
+    """Return the run that a locator names, or those of a project that a query in Neptune's language selects, or all."""
+    store, _, run = locator.partition("#")
+    parts = store.removeprefix("neptune://").strip("/").split("/")
+    if len(parts) not in {2, 3} or not all(parts):
+        what, hint = "not the locator of a project", "give neptune://workspace/project/RUN-ID"
+        raise SourceError(store, what, hint, code="not_a_locator")
+    project = "/".join(parts[:2])
+    if run := run or "".join(parts[2:]):
+        return [merge_contents(_read_run(store, project, run), f"{project} {run}", run)]
+    found = []
+    for values in _ask(store, project=project, query=query)["runs"]:
+        run = values["scalars"]["sys/id"]
+        read = partial(_read_run, store, project, run)
+        found.append(StoredRun(key=f"{project} {run}", id=run, points=None, project=project, read=read, **values))
+    return found
+
+
+def _read_run(store: str, project: str, run: str) -> list[Content]:
+    said = _ask(store, project=project, run=run)
+    series = {path: make_series(points) for path, points in said.pop("series").items() if points}
+    state = f"{sum(len(each.times) for each in series.values())}"
+    return [Content(state=state, series=series, project=project, **said)]
+
+
+def _ask(store: str, **asked: str | None) -> dict[str, Any]:
+    """Return what a process reads of a project or run; its client tries for 5 s to reach a server."""
+    environment = {"NEPTUNE_RETRIES_TIMEOUT": "5", **os.environ, "TZ": "UTC", "PYTHONWARNINGS": "ignore"}
+    command = [sys.executable, "-m", __name__, json.dumps({"silent": _SILENT, **asked})]
+    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603
+    said: dict[str, Any] = parse_json(done.stdout or b'{"error": "Connection", "what": ""}')
+    if error := said.get("error"):
+        other = (f"the server could not be read ({error}: {said['what']})", _SERVICE, "request_failed")
+        what, hint, code = next((known for word, known in _PROBLEMS.items() if word in error), other)
+        raise SourceError(store, what, hint, code=code)
+    return said
+
+
+def _answer(project: str, silent: float, run: str | None = None, query: str | None = None) -> dict[str, Any]:
+    """Return single values of a run and its points as time, value and step; or single values of runs."""
+    dump_traceback_later(_LOADING, exit=True)
+    import neptune  # noqa: PLC0415 - an extra, and slow to load
+
+    dump_traceback_later(silent, exit=True)
+    if run is None:
+        names = ["sys/id", "sys/name", "sys/state", "sys/creation_time", "sys/trashed"]
+        with neptune.init_project(project=project, mode="read-only") as container:
+            table = container.fetch_runs_table(query=query, columns=names, progress_bar=False).to_pandas()
+        return {"runs": [_part(values) for values in table.to_dict("records")]}
+    with neptune.init_run(project=project, with_id=run, mode="read-only") as held:
+        values, series = dict(_flatten(held.fetch())), {}
+        for path, attribute in _flatten(held.get_structure()):
+            dump_traceback_later(silent, exit=True)
+            if type(attribute).__name__ == "FloatSeries":
+                points = attribute.fetch_values(progress_bar=False).to_dict("records")
+                series[path] = [(_time(at["timestamp"]), at["value"], round(at["step"] * STEP_UNITS)) for at in points]
+    return {"series": series, "tags": sorted(values.get("sys/tags", ())), **_part(values)}
+
+
+def _flatten(structure: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in structure.items():
+        yield from _flatten(value, f"{above}{name}/") if isinstance(value, Mapping) else [(f"{above}{name}", value)]
+
+
+def _part(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Part single values from times; pandas has NaN, which differs from itself, where a listing has nothing."""
+    known = {path: each for path, each in values.items() if each == each}  # noqa: PLR0124
+    scalars = {path: each for path, each in known.items() if isinstance(each, str | int | float)}
+    return {"scalars": scalars, "moments": {p: _time(m) for p, m in known.items() if isinstance(m, datetime)}}
+
+
+def _time(moment: datetime) -> int:
+    """Return a time to the millisecond; one without a zone is in that of the process, which is UTC."""
+    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000) * 1000
+
+
+if __name__ == "__main__":
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as answer:
+        os.dup2(2, 1)
+        try:
+            said = _answer(**json.loads(sys.argv[1]))
+        except Exception as error:
+            said = {"error": type(error).__name__, "what": str(error).strip().partition("\n")[0][:200]}
+        json.dump(said, answer)

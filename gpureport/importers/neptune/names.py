@@ -1,0 +1,200 @@
+"""What hardware series of Neptune mean: the names of its client's monitor, of its recipe, and those a person chose."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gpureport.errors import SettingsError
+from gpureport.metrics import BY_NAME
+from gpureport.settings.toml_files import read_toml
+from gpureport.units import UNITS
+
+GIB, MIB = 2**30, 2**20
+UTILIZATION, MEMORY, POWER = "gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts"
+
+
+class Meaning(NamedTuple):
+    """What a series measures: metric, factor to its base unit, GPU (None for the host).
+
+    `counts` says that a value counts since the one before and becomes a rate, `primes` that the first is meaningless.
+    """
+
+    metric: str
+    factor: float
+    gpu: int | None = None
+    counts: bool = False
+    primes: bool = False
+
+
+_GAUGES = {
+    "cpu": Meaning("cpu_utilization_ratio", 0.01),
+    # the client says GB and counts 2**30 bytes
+    "memory": Meaning("host_memory_used_bytes", GIB),
+    "gpu": Meaning(UTILIZATION, 0.01, gpu=0),
+    "gpu_memory": Meaning(MEMORY, GIB, gpu=0),
+    "gpu_power": Meaning(POWER, 1.0, gpu=0),
+}
+"""Series of the client's monitor; those of a GPU end in its number where the process saw several."""
+_GAUGE = re.compile(rf"(?P<space>.*)/(?P<name>{'|'.join(_GAUGES)})(?:_(?P<gpu>\d{{1,9}}))?")
+_RECIPE = {
+    "cpu/percent": Meaning("cpu_utilization_ratio", 0.01, primes=True),
+    "memory/virtual_used_GiB": Meaning("host_memory_used_bytes", GIB),
+    "memory/virtual_utilized_percent": Meaning("host_memory_used_ratio", 0.01),
+    "disk/read_MiB": Meaning("host_disk_read_bytes_per_second", MIB, counts=True),
+    "disk/write_MiB": Meaning("host_disk_write_bytes_per_second", MIB, counts=True),
+    "network/recv_MiB": Meaning("host_network_receive_bytes_per_second", MIB, counts=True),
+    "network/sent_MiB": Meaning("host_network_transmit_bytes_per_second", MIB, counts=True),
+    "gpu_utilization_percent": Meaning(UTILIZATION, 0.01, gpu=0),
+    "memory_used_MiB": Meaning(MEMORY, MIB, gpu=0),
+    "memory_total_MiB": Meaning("gpu_memory_total_bytes", MIB, gpu=0),
+    "power_usage_watts": Meaning(POWER, 1.0, gpu=0),
+    "temperature_celsius": Meaning("gpu_temperature_celsius", 1.0, gpu=0),
+}
+"""Series of the recipe below its `monitoring/`, those of a GPU without `gpu/<i>/`.
+
+Its memory_utilized_percent is the share that is full, not nvidia-smi's utilization.memory.
+"""
+_BELOW = re.compile(r"(?P<space>.+?)/monitoring/(?:gpu/(?P<gpu>\d{1,9})/)?(?P<name>.+)")
+_DERIVED = ("memory_free_MiB", "memory_utilized_percent")
+_UNNAMED = re.compile(r"(?:runtime|system)(?:/\d+)?")
+"""Namespaces the recipe takes when nobody chose one; the number is that of a node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Namespace:
+    """Hardware series of one process: the meaning of each known one by path, and the others.
+
+    Attributes:
+        path: what their paths begin with.
+        stage: name of the process; None if its namespace has none.
+        client: whether the client's own monitor wrote them, which drops zeros.
+        below: what every path begins with that the recipe wrote; empty for others.
+    """
+
+    path: str
+    stage: str | None = None
+    leaves: dict[str, Meaning] = field(default_factory=dict)
+    others: list[str] = field(default_factory=list)
+    client: bool = False
+    below: str = ""
+
+    def holds(self, path: str) -> bool:
+        """Return whether a series is one of its own."""
+        return path in self.leaves or path in self.others or (self.below != "" and path.startswith(self.below))
+
+    @property
+    def gpus(self) -> set[int]:
+        """The GPUs it names."""
+        return {each.gpu for each in self.leaves.values() if each.gpu is not None}
+
+    @property
+    def bare(self) -> bool:
+        """Whether its process saw a single GPU, which then has no number."""
+        return self.client and any(path.endswith(("/gpu", "/gpu_memory", "/gpu_power")) for path in self.leaves)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameMap:
+    """Namespaces of the client's monitor, and series, that a person named."""
+
+    namespaces: tuple[str, ...] = ()
+    series: Mapping[str, Meaning] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Return everything that decides what is read, as one line."""
+        series = ";".join(f"{path}|{each.metric}|{each.factor}|{each.gpu}" for path, each in self.series.items())
+        return f"{','.join(self.namespaces)};{series}" if self.namespaces or self.series else ""
+
+
+def find_namespaces(series: Iterable[str], scalars: Iterable[str], chosen: NameMap) -> list[Namespace]:
+    """Return the namespaces of a run, by path, from the paths of its series and of its single values.
+
+    One of the client's begins as its own do, or describes a process: `train/memory` alone makes none.
+    """
+    own = Namespace(path="--map")
+    found: dict[tuple[str, bool], Namespace] = {}
+    for path in sorted(series):
+        gauge, below = _GAUGE.fullmatch(path), _BELOW.fullmatch(path)
+        if path in chosen.series:
+            own.leaves[path] = chosen.series[path]
+        elif match := gauge or below:
+            name, client = match["space"], gauge is not None
+            stage = None if not client and _UNNAMED.fullmatch(name) else _name_stage(name)
+            new = Namespace(path=name, stage=stage, client=client, below="" if client else f"{name}/monitoring/")
+            space = found.setdefault((name, client), new)
+            meaning, gpu = (_GAUGES if client else _RECIPE).get(match["name"]), match["gpu"]
+            if meaning is not None and meaning.gpu is None and gpu is None:
+                space.leaves[path] = meaning
+            elif meaning is not None and meaning.gpu is not None and (client or gpu):
+                space.leaves[path] = meaning._replace(gpu=int(gpu or 0))
+            elif client or not path.endswith(_DERIVED):
+                space.others.append(path)
+    described = {path.rpartition("/")[0] for path in scalars if path.endswith(("/hostname", "/pid", "/tid"))}
+    spaces = [own]
+    for (name, client), space in found.items():
+        monitors = {f"{name}/cpu", f"{name}/memory"} & {*space.leaves}
+        known = name.split("/")[0] in {"monitoring", "runtime"} or name in {*described, *chosen.namespaces}
+        if not client or (monitors and known):
+            spaces.append(space)
+    return sorted((space for space in spaces if space.leaves), key=lambda space: space.path)
+
+
+def _name_stage(namespace: str) -> str | None:
+    """Return the name of the process of a namespace; `process-<hash>` for a generated one."""
+    name = re.sub(r"^(?:monitoring|runtime)(?:/|$)", "", namespace).strip("/")
+    return f"process-{name}" if re.fullmatch(r"[0-9a-f]{8}", name) else name or None
+
+
+_EXAMPLE = 'such as [neptune.series."hw/gpu0"] with metric = "gpu_utilization_ratio", unit = "%", device = "gpu:0"'
+_DEVICE = re.compile(r"host|gpu:(\d{1,4})")
+_DEFAULT_UNITS = {"": "", "1": "1", "W": "W", "Cel": "C"}
+"""Unit a series is taken to be in where none is said, by base unit."""
+
+
+def read_name_map(path: Path | None) -> NameMap:
+    """Read the table `neptune` of a TOML file; an empty map where no file is given, or it has no such table.
+
+    Raises:
+        SettingsError: when the file cannot be read, or says what cannot be.
+    """
+    if path is None:
+        return NameMap()
+    said = read_toml(path, "see docs/how-to/neptune.md").content.get("neptune", {})
+    table = _read_table(path, said, "[neptune]", {"namespaces", "series"})
+    named, series = table.get("namespaces", []), table.get("series", {})
+    if not isinstance(named, list) or not all(isinstance(each, str) and each for each in named):
+        what, hint = "namespaces is no list of paths", 'such as namespaces = ["hw/training"]'
+        raise SettingsError(str(path), what, hint, code="not_a_list")
+    if not isinstance(series, dict):
+        raise SettingsError(str(path), "series is no table", _EXAMPLE, code="not_a_table")
+    own = {name: _read_meaning(path, f"[neptune.series.{name!r}]", each) for name, each in series.items()}
+    return NameMap(namespaces=tuple(each.strip("/") for each in named), series=own)
+
+
+def _read_table(path: Path, said: object, what: str, known: set[str]) -> dict[str, Any]:
+    if not isinstance(said, dict):
+        raise SettingsError(str(path), f"{what} is no table", _EXAMPLE, code="not_a_table")
+    for name in sorted(said.keys() - known):
+        hint = f"it takes {', '.join(sorted(known))}"
+        raise SettingsError(str(path), f"{what} knows no {name!r}", hint, code="unknown_key")
+    return said
+
+
+def _read_meaning(path: Path, what: str, said: object) -> Meaning:
+    table = _read_table(path, said, what, {"metric", "unit", "device"})
+    metric = BY_NAME.get(str(table.get("metric", "")))
+    fitting = {name: unit for name, unit in UNITS.items() if metric is not None and unit.base == metric.unit}
+    if metric is None or not fitting:
+        hint = "docs/reference/metrics.md lists them"
+        raise SettingsError(str(path), f"{what} names no metric", hint, code="unknown_metric")
+    device = _DEVICE.fullmatch(str(table.get("device", "")))
+    if device is None:
+        hint = "give device as gpu:0, gpu:1, ... or host"
+        raise SettingsError(str(path), f"{what} names no device", hint, code="no_device_named")
+    unit = fitting.get(str(table.get("unit", _DEFAULT_UNITS.get(metric.unit, "?"))))
+    if unit is None:
+        hint = f"give one of {', '.join(fitting)}"
+        raise SettingsError(str(path), f"{what} needs a unit", hint, code="wrong_unit")
+    return Meaning(metric.name, unit.to_base(1.0), int(device[1]) if device[1] else None)

@@ -1,0 +1,409 @@
+"""One run being read from its logs: its identity first, then batches, then the run."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from gpureport.data_quality import merge_quality
+from gpureport.errors import SourceError
+from gpureport.importers.protocol.importer import Input, Labels, Outcome, ReadOptions, TrainingFile
+from gpureport.importers.protocol.named_models import name_gpu_models
+from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
+from gpureport.importers.run_facts import (
+    compute_run_id,
+    derive_name,
+    longer_names,
+    name_after_logs,
+    name_copies_by_url,
+    read_run_files,
+)
+from gpureport.importers.source_file import RawFile
+from gpureport.importers.sources import identify
+from gpureport.importers.surveys import Log, Tables, check_time_bases, format_span, take_survey
+from gpureport.label_tags import merge_pairs, override_pairs
+from gpureport.limits import MOST_GPUS
+from gpureport.metrics import Scope
+from gpureport.recording import Recording, Run, Source
+from gpureport.regular_files import is_folder
+from gpureport.series_table import collect_series, empty_training
+
+if TYPE_CHECKING:
+    from gpureport.importers.training import Training
+
+IMPORTER_VERSION = "13"
+"""Raised whenever the same source would be read differently."""
+
+
+def find_runs(
+    source: str | Path,
+    host: Sequence[str | Path] = (),
+    kind: str | None = None,
+    options: ReadOptions | None = None,
+) -> list[list[Input]]:
+    """Return the runs a source holds, each as its main logs followed by its companions and the files beside it.
+
+    A file is one run, and so is `-`, standard input. In a folder and those below, logs of one machine and the same
+    minutes are one run, and so is a log a node, with the host logs of its time. Host logs named by a person win over
+    those found.
+
+    Args:
+        source: a file, a folder, or `-`.
+        host: files with the CPU series of the machine, or further GPU logs of it.
+        kind: name of the importer that reads a file whatever its content looks like.
+        options: how rows are placed.
+
+    Raises:
+        SourceError: when there is no log, or a file is of no known kind.
+    """
+    if not host and not is_folder(source):
+        return [[identify(str(source), kind=kind)]]
+    from gpureport.importers.runs import find_source_runs  # noqa: PLC0415 - most sources are files
+
+    return find_source_runs([source], host, kind=kind, options=options).runs[0]
+
+
+class Reading:
+    """Reads one run from its logs; the batches must be taken before the run.
+
+    The sources are hashed while they are read. Asking for the run's id earlier reads the rest of them.
+    """
+
+    def __init__(  # noqa: PLR0913 - what is read, how, and what is said of it
+        self,
+        inputs: Sequence[Input],
+        options: ReadOptions,
+        labels: Labels,
+        *,
+        strict: bool = False,
+        as_one_run: bool = False,
+        training: Sequence[TrainingFile] = (),
+    ) -> None:
+        """Prepare to read; nothing is read yet.
+
+        Args:
+            inputs: the log, or several that are one run, then files beside it and logs that add to it.
+            options: how to select and place rows.
+            labels: what a person says about the run.
+            strict: whether a line that was not understood is an error.
+            as_one_run: whether all logs are one run, even one log and those beside it.
+            training: what the training loop wrote of its metrics.
+        """
+        own = [each for each in inputs if each.companion_of is None]
+        self._companions = [each for each in inputs if each.companion_of is not None]
+        self._inputs = [*own, *self._companions]
+        self._files = [RawFile(each.path) for each in self._inputs]
+        self._mains = sum(not each.beside for each in own)
+        self._merged = (as_one_run and len(own) > 1) or self._mains > 1
+        self._strict = strict
+        self._facts = read_run_files(inputs, options)
+        self._options = self._facts.options
+        self.labels = labels
+        self.file_labels = self._facts.labels
+        self.longer_name = ""
+        self._outcomes: list[Outcome] = []
+        self._joined: list[Outcome] = []
+        self._zone_notes: tuple[str, ...] = ()
+        self._trained = [(each, RawFile(each.path)) for each in training]
+        self._training: list[Training] = []
+        self._unused: dict[str, str] = {}
+
+    @property
+    def locator(self) -> str:
+        """What a person called its first source."""
+        return self._inputs[0].locator
+
+    @property
+    def name(self) -> str:
+        """The name a person gave it, here or in a file beside its log, else one derived from its log."""
+        return self.labels.name or self.longer_name or self.file_labels.name or name_after_logs(self._inputs)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Bytes of each source that makes the run's identity."""
+        return tuple(file.size for file in self._files)
+
+    @property
+    def work(self) -> int:
+        """Bytes that are read for the batches."""
+        return sum(self.sizes)
+
+    def watch(self, seen: Callable[[int], None]) -> None:
+        """Call `seen` with the number of bytes whenever some were read for the batches."""
+        for file in self._files:
+            file.watch = seen
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Where the run comes from; what was not read yet is read to be hashed."""
+        trained = (
+            Source(kind="training", locator=each.locator, sha256=file.sha256(), bytes=file.hashed)
+            for each, file in self._trained
+            if each.locator not in self._unused
+        )
+        return (*self._logs, *trained)
+
+    @property
+    def _logs(self) -> tuple[Source, ...]:
+        """The logs whose rows are the series, which make the run's identity."""
+        return tuple(
+            Source(kind=each.importer.kind, locator=each.locator, sha256=file.sha256(), bytes=file.hashed)
+            for each, file in zip(self._inputs, self._files, strict=True)
+        )
+
+    @property
+    def run_id(self) -> str:
+        """The run's id, from the bytes of its sources and the options that select or place rows."""
+        sources, options = self._logs, self._options
+        if self._merged or self._companions:
+            # the order in which logs of one run are named says nothing
+            beside = {each.locator: each.beside for each in self._inputs}
+            sources = tuple(sorted(sources, key=lambda source: (beside[source.locator], source.sha256)))
+        if options.columns is not None or options.interval is not None:
+            options = self._drop_unused_options(options)
+        return compute_run_id(sources, options)
+
+    def _drop_unused_options(self, options: ReadOptions) -> ReadOptions:
+        """Return the options without those that no log uses, as far as an importer can tell by its beginning."""
+        every = [
+            drop(file, options) if (drop := getattr(each.importer, "drop_unused_options", None)) else options
+            for each, file in zip(self._inputs, self._files, strict=True)
+            if not each.beside
+        ]
+        return replace(
+            options,
+            columns=options.columns if any(own.columns for own in every) else None,
+            interval=options.interval if any(own.interval for own in every) else None,
+        )
+
+    def batches(self) -> Iterator["pa.Table"]:
+        """Yield tables of one device each.
+
+        Rows of a device come in time order, unless its log has them in another; `series_table.sort_by_time` puts them
+        right.
+
+        Raises:
+            SourceError: when a source holds nothing usable, changes meanwhile, or has rejected lines and reading is
+                strict; when host logs hold the same metric, or their times cannot be compared with those of the log.
+        """
+        if self._merged:
+            yield from self._read_merged()
+        elif self._companions:
+            log = self._read_log(0, self._options)
+            self._outcomes = [log.outcome.noted(log.file.account.notes())]
+            yield from self._join_companions(log.tables, [set(log.tables)])
+        else:
+            yield from self._stream()
+        if not self._merged:
+            yield from self._read_hosts()
+        if self._trained:
+            self._read_training()
+        located = [(each.locator, file) for each, file in zip(self._inputs, self._files, strict=True)]
+        for locator, file in (*located, *((each.locator, file) for each, file in self._trained)):
+            with _errors_at(locator):
+                file.settle()
+
+    def _stream(self) -> Iterator["pa.Table"]:
+        """Yield the only log as it is read."""
+        each, held = self._inputs[0], take_survey(self._inputs[0], self._options)
+        if held is not None:
+            self._keep(0, held)
+            self._outcomes = [held.outcome]
+            yield from held.tables.values()
+        else:
+            with _errors_at(each.locator):
+                extraction = each.importer.extract(self._files[0], self._options)
+                yield from extraction.batches()
+            self._outcomes = [extraction.outcome()]
+            self._refuse_rejected_lines(self._outcomes[0], each.locator)
+        self._outcomes[0] = self._outcomes[0].noted(self._files[0].account.notes())
+
+    def _read_log(self, place: int, options: ReadOptions) -> Log:
+        """Return one log, all of it."""
+        each = self._inputs[place]
+        log = take_survey(each, options) or Log(each, options, self._files[place])
+        self._keep(place, log)
+        return log
+
+    def _keep(self, place: int, log: Log) -> None:
+        """Take the bytes of a log that was read already for those of a source."""
+        if log.file is not self._files[place]:
+            if (seen := self._files[place].watch) is not None:
+                seen(log.file.size)
+            self._files[place] = log.file
+        if not self._merged or log.given.companion_of is not None:
+            self._refuse_rejected_lines(log.outcome, log.given.locator)
+
+    def _read_merged(self) -> Iterator["pa.Table"]:
+        """Yield several main logs as one, with what the others add."""
+        from gpureport.importers.joining import join_logs  # noqa: PLC0415 - most runs have one log
+
+        logs = [self._read_log(place, self._options) for place in range(self._mains)]
+        starts, ends = zip(*(log.span for log in logs), strict=True)
+        options = self._options.for_companion((min(starts), max(ends)))
+        own = len(self._inputs) - len(self._companions)
+        logs += [self._read_log(place, options) for place in range(self._mains, own)]
+        tables, outcome, names = join_logs(logs, self._options.tz)
+        self._refuse_rejected_lines(outcome, self.locator)
+        self._outcomes = [outcome]
+        yield from self._join_companions(tables, [set(own.values()) for own in names])
+
+    def _join_companions(self, tables: Tables, own: Sequence[set[str]]) -> Iterator["pa.Table"]:
+        """Yield the tables of the main logs with what the companions add.
+
+        Args:
+            tables: rows by device.
+            own: for each main log its devices.
+        """
+        if self._companions:
+            from gpureport.importers.joining import Companions  # noqa: PLC0415 - most runs have none
+
+            has_host = any(each.beside for each in self._inputs)
+            joined = Companions(tables, self._outcomes[0], has_host=has_host)
+            for place, each in enumerate(self._companions, len(self._inputs) - len(self._companions)):
+                main = each.companion_of or 0
+                joined.join(self._read_log(place, self._options), self._inputs[main].locator, own[main])
+            self._outcomes[0] = replace(self._outcomes[0], devices=joined.devices)
+            self._joined = joined.outcomes
+        yield from tables.values()
+
+    def _read_hosts(self) -> Iterator["pa.Table"]:
+        """Yield the series of the machine from the host files of a log: one as it is, several as one series."""
+        inputs = self._inputs[: len(self._inputs) - len(self._companions)]
+        if len(inputs) == 1:
+            return
+        main = self._outcomes[0]
+        # a file that writes no date is dated by the log's local time
+        options = self._options.for_companion(main.span)
+        hosts = [self._read_log(place, options) for place in range(1, len(inputs))]
+        if main.has_host:
+            what = "the GPU log holds series of the machine already"
+            raise SourceError(inputs[1].locator, what, "leave it out", code="host_in_gpu_log")
+        outcomes = [main, *(log.outcome for log in hosts)]
+        check_time_bases(inputs, outcomes, self._options.tz)
+        for log in hosts:
+            if log.span[1] < main.span[0] or log.span[0] > main.span[1]:
+                times = f"{format_span(log.span)}; the GPU log: {format_span(main.span)}"
+                what = f"it covers another time than the GPU log ({times})"
+                hint = "check its clock, give --tz, or leave it out"
+                raise SourceError(log.given.locator, what, hint, code="no_shared_time")
+        if any(outcome.timezone for outcome in outcomes):
+            tz = self._options.tz
+            local = "names no zone" if tz is None else f"names none, read as {tz}"
+            said = (f"states {outcome.timezone}" if outcome.timezone else local for outcome in outcomes)
+            zones = "; ".join(f"{each.locator} {zone}" for each, zone in zip(inputs, said, strict=True))
+            self._zone_notes = (f"Zones of the time stamps: {zones}.",)
+        if len(hosts) == 1:
+            yield from hosts[0].tables.values()
+        else:
+            from gpureport.importers.joining import join_hosts  # noqa: PLC0415 - most runs have one at most
+
+            table, outcomes[1:] = join_hosts(hosts)
+            yield table
+        notes = (log.file.account.notes() for log in hosts)
+        self._outcomes += [outcome.noted(more) for outcome, more in zip(outcomes[1:], notes, strict=True)]
+
+    def _read_training(self) -> None:
+        """Read what the training loop wrote; a file found beside the log is left out where it cannot be read."""
+        from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most runs have none
+
+        base = self._outcomes[0]
+        for each, file in self._trained:
+            try:
+                read = TrainingLog().read(file, self._options, base.span[0], each.locator)
+                if read.dated:
+                    check_time_bases([self._inputs[0], each], [base, read.outcome], self._options.tz)
+            except SourceError as error:
+                if not each.beside:
+                    raise error.at(each.locator) from error
+                why = f"{error.what}; {error.hint}"
+                self._unused[each.locator] = f"{each.locator} lies beside the log, but is not used: {why}."
+                continue
+            self._refuse_rejected_lines(read.outcome, each.locator)
+            self._training.append(read)
+
+    def _refuse_rejected_lines(self, outcome: Outcome, where: str) -> None:
+        """Raise an error where a line was rejected and reading is strict."""
+        rejected = [entry for entry in outcome.quality.rejected if entry.reason != NOT_SELECTED]
+        if self._strict and rejected:
+            reasons = ", ".join(f"{entry.rows} {entry.reason}{entry.at}" for entry in rejected)
+            hint = "mend them or leave out --strict"
+            raise SourceError(where, f"lines were rejected: {reasons}", hint, code="lines_rejected")
+
+    def run(self) -> Run:
+        """Return what is known about the run, after the last batch.
+
+        Raises:
+            SourceError: when it holds too many GPUs.
+        """
+        outcomes = [*self._outcomes, *self._joined]
+        spans = [self._outcomes[0].span, *(outcome.span for outcome in self._joined if outcome.devices)]
+        devices = sorted(
+            (device for outcome in outcomes for device in outcome.devices),
+            key=lambda device: (device.scope is Scope.HOST, device.node or "", device.index or 0),
+        )
+        gpus = {device.id for device in devices if device.scope is Scope.GPU}
+        if len(gpus) > MOST_GPUS:
+            what = f"it holds {len(gpus):,} GPUs; at most {MOST_GPUS:,} are read in a run"
+            hint = "give a part of them with --gpus, or a log a node"
+            raise SourceError(self.locator, what, hint, code="too_many_gpus")
+        rates = sorted(rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus)
+        labels, stated = self.labels, self.file_labels
+        quality = merge_quality([each.quality for each in (*outcomes, *(read.outcome for read in self._training))])
+        notes = (*quality.notes, *self._zone_notes, *self._unused.values(), *self._facts.notes)
+        quality = replace(quality, notes=notes, unfinished=self._facts.unfinished)
+        run = Run(
+            id=self.run_id,
+            name=self.name,
+            step=labels.step or stated.step,
+            started=min(start for start, _ in spans),
+            ended=max(end for _, end in spans),
+            timezone=None if quality.synthetic_time else outcomes[0].timezone or self._options.tz,
+            interval=rates[len(rates) // 2] if rates else None,
+            sources=self.sources,
+            devices=tuple(devices),
+            params=override_pairs(stated.params, labels.params),
+            tags=override_pairs(merge_pairs(outcome.tags for outcome in outcomes), stated.tags, labels.tags),
+            work=labels.find_work(quality),
+            quality=quality,
+        )
+        return labels.look_up(name_copies_by_url(name_gpu_models(run, labels.gpu_model)))
+
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """Return headings of its tables, and the metric or attribute that each became, after the last batch."""
+        return tuple(dict.fromkeys(column for outcome in self._outcomes for column in outcome.columns))
+
+    def training(self) -> "pa.Table":
+        """Return the training metrics, after the last batch; empty when there are none."""
+        tables = [read.table for read in self._training]
+        return pa.concat_tables(tables).unify_dictionaries().combine_chunks() if tables else empty_training()
+
+    def recording(self) -> Recording:
+        """Read the whole run into memory."""
+        batches = list(self.batches())
+        run = self.run()
+        series = collect_series(batches, [device.id for device in run.devices])
+        return Recording(run=run, series=series, training=self.training())
+
+
+@contextmanager
+def _errors_at(locator: str) -> Iterator[None]:
+    """Name the source of an error as a person does: a pipe is read from a spool, whose name means nothing to them."""
+    try:
+        yield
+    except SourceError as error:
+        raise error.at(locator) from error
+
+
+def lengthen_equal_names(readings: Sequence[Reading]) -> None:
+    """Name runs that are called alike after their logs, or by a file of labels, by as much of the path as differs."""
+    alike: dict[str, list[Reading]] = {}
+    for each in readings:
+        if each.name in {derive_name(each.locator), each.file_labels.name}:
+            alike.setdefault(each.name, []).append(each)
+    for same in (each for each in alike.values() if len(each) > 1):
+        for one, longer in zip(same, longer_names([each.locator for each in same]), strict=True):
+            one.longer_name = longer

@@ -1,0 +1,376 @@
+"""What a log holds, learned by reading it once, and whether two logs hold the same GPUs: by their names or readings."""
+
+from collections.abc import Iterable, Sequence
+from copy import copy
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpureport import columns
+from gpureport.columns import FloatArray, IntArray
+from gpureport.errors import SourceError
+from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
+from gpureport.importers.source_file import FileState, RawFile
+from gpureport.metrics import Scope
+from gpureport.record_folder import RUN_FILE, name_log
+from gpureport.recording import Device
+from gpureport.series_table import KEY_FIELDS, sort_by_time
+
+Span = tuple[int, int]
+"""First and last time, in microseconds."""
+Tables = dict[str, pa.Table]
+KEYS = frozenset(field.name for field in KEY_FIELDS)
+"""Columns that say whose a row is and when, not what was measured."""
+CORE_METRICS = frozenset(
+    {
+        "gpu_utilization_ratio",
+        "gpu_memory_used_bytes",
+        "gpu_power_watts",
+        "gpu_temperature_celsius",
+        "gpu_sm_clock_hertz",
+        "clock_event_sw_power_cap",
+    }
+)
+"""What most checks need; the log that holds the most of it is the main one (pragmatic)."""
+_SLACK = 5_000_000
+"""Time that two rotated logs may share without any look at what they say of it, in microseconds (pragmatic)."""
+_room = [256 * 2**20]
+"""Bytes of surveyed rows that may still be held until they are asked for; what is beyond is read again."""
+
+
+class Log:
+    """A log that was read."""
+
+    def __init__(self, given: Input, options: ReadOptions, file: RawFile | None = None) -> None:
+        """Read a log.
+
+        Args:
+            given: the log.
+            options: how rows are placed.
+            file: its bytes.
+
+        Raises:
+            SourceError: when it holds nothing that can be used.
+        """
+        self.given, self.file, self._options = given, file or RawFile(given.path), options
+        self.size = 0
+        self._readings: dict[str, Readings] = {}
+        try:
+            extraction = given.importer.extract(self.file, options)
+            self._tables: Tables | None = read_devices(extraction.batches())
+        except SourceError as error:
+            raise error.at(given.locator) from error
+        self.outcome = extraction.outcome()
+        self.metrics = {
+            name
+            for table in self._tables.values()
+            for name in table.column_names
+            if name not in KEYS and table.column(name).null_count < len(table)
+        }
+
+    @property
+    def tables(self) -> Tables:
+        """Its rows by device, in the order of time."""
+        if self._tables is not None:
+            return self._tables
+        return read_devices(self.given.importer.extract(self.file.again(), self._options).batches())
+
+    def hold(self, room: list[int]) -> None:
+        """Hold the rows where there is room for them, and take it."""
+        self.size = sum(table.nbytes for table in self.tables.values())
+        if self.size > room[0]:
+            self._tables, self.size = None, 0
+        room[0] -= self.size
+
+    def readings(self, device: str) -> "Readings":
+        """Return what it reads of one GPU, by which it is told from others."""
+        if device not in self._readings:
+            self._readings = {name: Readings.of(table) for name, table in self.tables.items()}
+        return self._readings[device]
+
+    @property
+    def span(self) -> Span:
+        """Its first and last time."""
+        return self.outcome.span
+
+    @cached_property
+    def gpus(self) -> tuple[Device, ...]:
+        """Its GPUs."""
+        return tuple(device for device in self.outcome.devices if device.scope is Scope.GPU)
+
+    @cached_property
+    def interval(self) -> float:
+        """Median seconds between samples; 1 where a GPU has a single one."""
+        rates = sorted(self.outcome.intervals.get(device.id, 1.0) for device in self.gpus)
+        return rates[len(rates) // 2] if rates else 1.0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it holds all that most checks need."""
+        return self.metrics >= CORE_METRICS
+
+    @cached_property
+    def recording(self) -> Path | None:
+        """The folder into which `gpureport record` wrote it; None for any other log."""
+        path = self.given.path
+        return path.parent if name_log(path) and (path.parent / RUN_FILE).is_file() else None
+
+    @cached_property
+    def rank(self) -> tuple[int, float, int, str]:
+        """Key that sorts the main log first: the most metrics that checks need, then the finest, then the richest."""
+        return -len(self.metrics & CORE_METRICS), round(self.interval, 1), -len(self.metrics), self.file.sha256()
+
+
+def read_devices(batches: Iterable[pa.Table]) -> Tables:
+    """Return the rows of each device in the order of time, of tables of one device each."""
+    kept: dict[str, list[pa.Table]] = {}
+    for batch in batches:
+        kept.setdefault(batch.column("device")[0].as_py(), []).append(batch)
+    return {
+        device: sort_by_time(pa.concat_tables(tables, promote_options="default"), device)
+        for device, tables in kept.items()
+    }
+
+
+_surveyed: dict[tuple[Path, FileState, str, str], Log | None] = {}
+"""Logs that were read to tell which run they are of, until they are read as that run."""
+
+
+def _key(given: Input, options: ReadOptions) -> tuple[Path, FileState, str, str]:
+    return given.path.resolve(), FileState.from_path(given.path), given.importer.kind, repr(options)
+
+
+def survey_log(given: Input, options: ReadOptions) -> Log | None:
+    """Return a log of GPUs; None where it cannot be read, which is told when it is read as a run, or has no times."""
+    key = _key(given, options)
+    if key not in _surveyed:
+        try:
+            log: Log | None = Log(given, options)
+        except SourceError:
+            log = None
+        if log is not None and (not log.gpus or log.outcome.quality.synthetic_time):
+            log = None
+        if log is not None:
+            log.hold(_room)
+        _surveyed[key] = log
+    found = copy(_surveyed[key])
+    if found is not None:
+        found.given = given
+    return found
+
+
+def take_survey(given: Input, options: ReadOptions) -> Log | None:
+    """Return a log that was surveyed and is held, which the caller holds from now on; None for any other."""
+    found = _surveyed.pop(_key(given, options), None)
+    if found is None or not found.size:
+        return None
+    _room[0] += found.size
+    found.given = given
+    return found
+
+
+def shared_time(one: Span, other: Span) -> int:
+    """Return the time that two spans have in common, in microseconds; negative where they lie apart."""
+    return min(one[1], other[1]) - max(one[0], other[0])
+
+
+def spans_overlap(one: Span, other: Span) -> bool:
+    """Return whether two spans share more time than a rotation may leave in both logs."""
+    shared, shorter = shared_time(one, other), min(one[1] - one[0], other[1] - other[0])
+    return shared > min(_SLACK, shorter / 2) or shared == shorter == 0
+
+
+def any_overlap(spans: Sequence[Span]) -> bool:
+    """Return whether any two of several spans overlap."""
+    return any(spans_overlap(one, other) for n, one in enumerate(spans) for other in spans[n + 1 :])
+
+
+_HOUR = 3_600_000_000
+_WHOLE = 0.9
+"""Share of the shorter source that two are to have in common where several offsets would let them meet (pragmatic)."""
+
+
+def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[Outcome], tz: str | None) -> None:
+    """Make sure that times of several sources are all UTC, or all local times without a zone.
+
+    Args:
+        inputs: the sources.
+        outcomes: what is known of each, in the same order.
+        tz: zone of stamps that name none, None when unknown.
+
+    Raises:
+        SourceError: when some are UTC and others name no zone.
+    """
+    first, base = inputs[0].locator, outcomes[0]
+    if tz is not None or base.quality.synthetic_time:
+        return
+    for each, outcome in zip(inputs[1:], outcomes[1:], strict=True):
+        if (outcome.timezone is None) == (base.timezone is None) or outcome.quality.synthetic_time:
+            continue
+        if outcome.timezone is not None:
+            what, spans = f"its times are {outcome.timezone}, those of {first} name no zone", (base.span, outcome.span)
+        else:
+            what, spans = f"its times name no zone, those of {first} are {base.timezone}", (outcome.span, base.span)
+        hint = "give the zone of the other with --tz, such as Europe/Berlin"
+        if offset := _find_offset(*spans):
+            hint += f"; their times meet where that is {offset}"
+        raise SourceError(each.locator, what, hint, code="times_not_comparable")
+
+
+def _find_offset(local: Span, utc: Span) -> str:
+    """Return the only offset from UTC at which both spans meet, in hours or else half hours; empty where none is."""
+    shorter = max(min(local[1] - local[0], utc[1] - utc[0]), 1)
+    for least in (0.0, _WHOLE):
+        for half in (0, _HOUR // 2):
+            offsets = (hours * _HOUR + half for hours in range(-12, 15 - bool(half)))
+            found = [
+                offset
+                for offset in offsets
+                if shared_time((local[0] - offset, local[1] - offset), utc) + 1 > least * shorter
+            ]
+            if len(found) == 1:
+                minutes = abs(found[0]) // (_HOUR // 60)
+                sign = "-" if found[0] < 0 else "+"
+                return f"UTC{sign}{minutes // 60:02}:{minutes % 60:02}" if minutes else "UTC"
+            if found:
+                break
+    return ""
+
+
+def format_span(span: Span) -> str:
+    """Return the first and last time of a source, in its own zone or in UTC."""
+    start, end = (datetime.fromtimestamp(at / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S") for at in span)
+    return f"{start} to {end}"
+
+
+def find_nearest(times: IntArray, stamps: IntArray) -> tuple[IntArray, IntArray]:
+    """Return for each time the place of the nearest stamp, the earlier of two, and how far away it is."""
+    after = np.clip(np.searchsorted(stamps, times), 0, len(stamps) - 1)
+    before = np.maximum(after - 1, 0)
+    place = np.where(np.abs(stamps[before] - times) <= np.abs(stamps[after] - times), before, after)
+    return place, np.abs(stamps[place] - times)
+
+
+_EQUAL, _OTHER = 0.5, 0.01
+"""Rows of the shorter log that a copy of a part holds, and of those at the same time with other values, by the equal
+ones, up to which one of the two is damaged (pragmatic)."""
+_PAIRS = 30
+"""Readings of both at nearly the same time that a judgement needs (pragmatic)."""
+_STEPS = {
+    "gpu_temperature_celsius": 1.0,
+    "gpu_power_watts": 1.0,
+    "gpu_memory_used_bytes": 64 * 2.0**20,
+    "gpu_utilization_ratio": 0.01,
+}
+"""What is compared, and how far two readings of one GPU may lie apart whatever else is known (pragmatic)."""
+_TELLING = ("gpu_temperature_celsius", "gpu_power_watts")
+"""Work in step looks the same on GPUs of one job; heat and power tell two boards apart even then."""
+_BOARDS = 0.01
+"""Share of the mean power up to which two recorders of one GPU differ; boards of a model differ by several per cent."""
+
+
+class Readings(NamedTuple):
+    """What a log reads of one GPU, by which it is told from others: times, a number a row, values, and mean steps."""
+
+    times: IntArray
+    keys: npt.NDArray[np.uint64]
+    values: dict[str, FloatArray]
+    steps: dict[str, float]
+
+    @classmethod
+    def of(cls, table: pa.Table) -> "Readings":
+        """Return the readings of the rows of a GPU."""
+        values = {name: columns.floats(table.column(name)) for name in _STEPS if name in table.column_names}
+        steps = {name: np.abs(np.diff(own[~np.isnan(own)])) for name, own in values.items()}
+        means = {name: float(own.mean()) if len(own) else 0.0 for name, own in steps.items()}
+        return cls(columns.integers(table.column("timestamp")), hash_rows(table), values, means)
+
+
+def hash_rows(table: pa.Table) -> npt.NDArray[np.uint64]:
+    """Return a number for each row: its time and every value it holds; columns it holds nothing in do not matter."""
+    keys = columns.integers(table.column("timestamp")).view(np.uint64)
+    for name in sorted(set(table.column_names) - KEYS):
+        column: Any = table.column(name)
+        if pa.types.is_dictionary(column.type):
+            column = column.combine_chunks()
+            texts = np.array([crc32(text.encode()) for text in column.dictionary.to_pylist()] or [0], dtype=np.uint64)
+            bits = texts[columns.integers(column.indices)]
+        else:
+            # 0.0 and -0.0 are one value
+            bits = (columns.floats(column) + 0.0).view(np.uint64)
+        mixed = (keys ^ (bits + np.uint64(crc32(name.encode())))) * np.uint64(0xBF58476D1CE4E5B9)
+        keys = np.where(columns.valid(column), mixed ^ (mixed >> np.uint64(29)), keys)
+    return keys
+
+
+def compare_readings(one: Log, other: Log, pairs: Iterable[tuple[str, str]], *, copies: bool = True) -> bool | None:
+    """Return whether two logs of the same time read the same GPUs, None where nothing tells.
+
+    They do where most rows of the shorter one stand in both, which is then a copy, or where readings of nearly the same
+    moments lie about as near to each other as successive ones of one log.
+
+    Args:
+        one: a log.
+        other: another one.
+        pairs: ids of the GPUs that may be the same, in both.
+        copies: whether rows that stand in both tell.
+    """
+    pace = round(max(one.interval, other.interval) * 1e6)
+    found = set()
+    for here, there in pairs:
+        told = _compare_device(one.readings(here), other.readings(there), pace, copies=copies)
+        if told is False:
+            return False
+        found.add(told)
+    return True if True in found else None
+
+
+def _compare_device(one: Readings, other: Readings, pace: int, *, copies: bool) -> bool | None:
+    inside = (other.times >= one.times[0]) & (other.times <= one.times[-1])
+    place, far = find_nearest(other.times[inside], one.times)
+    if copies:
+        shorter = min(len(place), int(((one.times >= other.times[0]) & (one.times <= other.times[-1])).sum()))
+        equal = int((one.keys[place] == other.keys[inside]).sum())
+        if equal and equal >= _EQUAL * shorter and int((far == 0).sum()) - equal <= 1 + _OTHER * equal:
+            return True
+    near = far <= pace
+    found = set()
+    for name, step in _STEPS.items():
+        if name in one.values and name in other.values:
+            mine, theirs = one.values[name][place][near], other.values[name][inside][near]
+            known = ~np.isnan(mine - theirs)
+            most = 2 * max(one.steps[name], other.steps[name]) + step
+            found.add(_compare_metric(name, mine[known], theirs[known], most))
+            if False in found:
+                return False
+    return True if True in found else None
+
+
+def _compare_metric(name: str, mine: FloatArray, theirs: FloatArray, most: float) -> bool | None:
+    """Return what readings of nearly the same moments tell; never that a GPU is the same where boards look alike.
+
+    Args:
+        name: the metric.
+        mine: readings of one log.
+        theirs: readings of the other.
+        most: how far they may lie apart on average.
+    """
+    if len(mine) < _PAIRS:
+        return None
+    apart = float(np.abs(mine - theirs).mean())
+    if apart > most:
+        return False
+    if name not in _TELLING:
+        return None
+    step = _STEPS[name]
+    error = 3 * float((mine - theirs).std()) / len(mine) ** 0.5
+    if name == "gpu_power_watts" and abs(float((mine - theirs).mean())) > error + step + _BOARDS * float(mine.mean()):
+        return False
+    any_two = float(np.abs(np.random.default_rng(0).permutation(mine) - theirs).mean())
+    return True if any_two > step and apart <= any_two / 2 else None

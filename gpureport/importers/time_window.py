@@ -1,0 +1,236 @@
+"""A part of a run in time: its rows between two moments, everything else of it as it was."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from hashlib import sha256
+from math import isfinite
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from gpureport import columns
+from gpureport.columns import BoolArray
+from gpureport.data_quality import LogGap, Quality, Rejected
+from gpureport.errors import SettingsError, SourceError
+from gpureport.importers.clock import load_zone
+from gpureport.importers.protocol.reject_reasons import OTHER_JOB, OUTSIDE
+from gpureport.importers.reading import Reading
+from gpureport.importers.tracked import TrackedReading
+from gpureport.recording import Recording, Run, Source
+from gpureport.series_table import arrange_series
+from gpureport.training_names import choose_throughput
+
+if TYPE_CHECKING:
+    from gpureport.importers.protocol.importer import Labels
+    from gpureport.importers.reading import Reading
+    from gpureport.importers.tracked import TrackedReading
+
+_SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)([dhms])")
+_ELAPSED = re.compile(rf"(?:{_PART.pattern})+")
+_CLOCK = re.compile(r"(?:(\d{1,9}):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)")
+_HINT = "give a time since the start, such as 90s, 1h30m or 0:10:00, or a moment, such as 2026-03-14T09:26"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """The part of a run that a person asks for; a bound is None where the part is open.
+
+    Attributes:
+        start: time since the start of the run, or a moment; rows at it are kept.
+        end: as `start`; rows at it are left out.
+        job: number of the job in the log, which becomes part of the name; None for any other part.
+    """
+
+    start: str | None = None
+    end: str | None = None
+    job: int | None = None
+
+    def bounds(self, run: Run) -> tuple[int, int]:
+        """Return the first microsecond that is wanted, and the first after it that is not.
+
+        Raises:
+            SettingsError: when a bound is no time, or the end is not after the start.
+        """
+        start = run.started if self.start is None else _parse_moment("--from", self.start.strip(), run)
+        end = run.ended + 1 if self.end is None else _parse_moment("--to", self.end.strip(), run)
+        if self.start and self.end and end <= start:
+            hint = "give a later end or an earlier start"
+            raise SettingsError("--to", "the end is not after the start", hint, code="empty_window")
+        return start, end
+
+
+def _parse_moment(option: str, text: str, run: Run) -> int:
+    """Return a moment in the time base of a run, in microseconds."""
+    seconds = _parse_elapsed(text)
+    if seconds is not None and isfinite(seconds * 1e6):
+        return run.started + round(seconds * 1e6)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise SettingsError(option, f"{text!r} is no time", _HINT, code="not_a_time") from error
+    if moment.tzinfo is not None and run.timezone is None:
+        what = f"{text!r} names a zone and the run has none"
+        raise SettingsError(option, what, "leave it out, or give --tz", code="zone_not_known")
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC if run.timezone is None else load_zone(run.timezone))
+    return round(moment.timestamp() * 1e6)
+
+
+def _parse_elapsed(text: str) -> float | None:
+    """Return a time since the start in seconds, None when a text is none."""
+    if _ELAPSED.fullmatch(text):
+        return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+    if clock := _CLOCK.fullmatch(text):
+        hours, minutes, seconds = clock.groups()
+        return int(hours or 0) * 3_600 + int(minutes) * 60 + float(seconds)
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def cut_recording(recording: Recording, window: Window) -> Recording:
+    """Return a part of a run; rows left out are counted.
+
+    Where training metrics count work, that of the whole run is dropped: they count that of the part as well.
+
+    Raises:
+        SettingsError: when a bound is no time.
+        SourceError: when no row of a GPU is in it.
+    """
+    run, training = recording.run, recording.training
+    start, end = window.bounds(run)
+    inside = _is_inside(recording.series, start, end)
+    series = recording.series.filter(columns.to_arrow(inside, pa.bool_()))
+    times = columns.integers(series.column("timestamp"))
+    if not len(times):
+        what, hint = "nothing was recorded between --from and --to", "choose another part of the run"
+        raise SourceError(run.name, what, hint, code="nothing_in_window")
+    counts_work = choose_throughput(map(str, training.column("name").unique().to_pylist()), None) is not None
+    outside = Rejected(reason=OUTSIDE if window.job is None else OTHER_JOB, rows=int((~inside).sum()), first_line=None)
+    return Recording(
+        run=replace(
+            run,
+            name=run.name if window.job is None else f"{run.name} #{window.job}",
+            work=None if counts_work else run.work,
+            started=int(times.min()),
+            ended=int(times.max()),
+            stages=tuple(
+                replace(stage, start=max(stage.start, start), end=min(stage.end, end))
+                for stage in run.stages
+                if stage.start < end and stage.end >= start
+            ),
+            quality=_cut_account(run, start, end, outside),
+        ),
+        series=arrange_series([series]),
+        training=training.filter(columns.to_arrow(_is_inside(training, start, end), pa.bool_())),
+    )
+
+
+def _is_inside(table: "pa.Table", start: int, end: int) -> BoolArray:
+    times = columns.integers(table.column("timestamp"), null=start - 1)
+    inside: BoolArray = (times >= start) & (times < end)
+    return inside
+
+
+def _cut_account(run: Run, start: int, end: int, outside: Rejected) -> Quality:
+    """Return the account of a part: rows outside are counted, gaps and events outside are dropped."""
+    quality = run.quality
+    gaps = tuple(
+        LogGap(device=gap.device, start=max(gap.start, start), end=min(gap.end, end))
+        for gap in quality.gaps
+        if gap.start < end and gap.end > start
+    )
+    whole = (min(end, run.ended) - max(start, run.started)) * max(len(run.devices), 1)
+    missing = sum(gap.end - gap.start for gap in gaps)
+    return replace(
+        quality,
+        rows_kept=quality.rows_kept - outside.rows,
+        rejected=(*quality.rejected, outside) if outside.rows else quality.rejected,
+        gaps=gaps,
+        clock_steps=tuple(step for step in quality.clock_steps if start <= step.at < end),
+        log_events=tuple(event for event in quality.log_events if event.at is None or start <= event.at < end),
+        coverage_ratio=1 - missing / whole if quality.coverage_ratio is not None and whole > 0 else None,
+    )
+
+
+class CutReading:
+    """Reads a part of a run; all of it is held in memory meanwhile."""
+
+    def __init__(
+        self, reading: "Reading | TrackedReading | CutReading", window: Window, whole: Recording | None = None
+    ) -> None:
+        """Prepare to read; nothing is read yet.
+
+        Args:
+            reading: reads all of the run.
+            window: the part.
+            whole: all of the run, where it was read already.
+        """
+        self._reading, self._window, self._whole = reading, window, whole
+        self.labels: Labels = reading.labels
+        self.file_labels: Labels = reading.file_labels
+
+    @cached_property
+    def _part(self) -> Recording:
+        whole = self._whole or self._reading.recording()
+        cut = cut_recording(replace(whole, run=replace(whole.run, id=self.run_id)), self._window)
+        run = replace(cut.run, work=self.labels.find_work(cut.run.quality) or cut.run.work)
+        return replace(cut, run=self.labels.look_up(run))
+
+    def recording(self) -> Recording:
+        """Read the part into memory."""
+        return self._part
+
+    @property
+    def locator(self) -> str:
+        """What a person called its first source."""
+        return self._reading.locator
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Bytes of each source."""
+        return self._reading.sizes
+
+    @property
+    def work(self) -> int:
+        """Bytes that are read."""
+        return self._reading.work
+
+    def watch(self, seen: Callable[[int], None]) -> None:
+        """Have the number of bytes told whenever some were read."""
+        self._reading.watch(seen)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Where the run comes from."""
+        return self._reading.sources
+
+    @property
+    def run_id(self) -> str:
+        """The id of the part, from that of the run and the bounds."""
+        text = f"{self._reading.run_id}\nfrom={self._window.start or ''} to={self._window.end or ''}\n"
+        # a shell hands over any bytes
+        return sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
+
+    def batches(self) -> Iterator["pa.Table"]:
+        """Yield a table of each device."""
+        for device in self._part.run.devices:
+            if len(table := self._part.rows_of(device.id)):
+                yield table
+
+    def run(self) -> Run:
+        """Return what is known about the part."""
+        return self._part.run
+
+    def training(self) -> "pa.Table":
+        """Return its training metrics."""
+        return self._part.training
+
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """Return headings of its tables, and the metric or attribute that each became."""
+        return self._reading.columns()

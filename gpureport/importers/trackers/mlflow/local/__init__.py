@@ -1,1 +1,0 @@
-"""MLflow's stores on this machine: its SQLite database and its folder of files."""

@@ -1,1 +1,0 @@
-"""MLflow's server, read through its REST paths or its own client."""

@@ -1,1 +1,0 @@
-"""Parquet files that neptune-exporter wrote."""

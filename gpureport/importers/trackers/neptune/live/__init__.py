@@ -1,1 +1,0 @@
-"""Neptune servers of one's own, read by a process of limited time."""

@@ -1,1 +1,0 @@
-"""Folders that Neptune's clients leave on this machine."""

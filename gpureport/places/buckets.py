@@ -1,0 +1,272 @@
+"""Objects and folders of buckets, by pyarrow, with the part of pathlib's interface that this project uses.
+
+Credentials, region and endpoint come from where the clients of each cloud find them: the environment, the files of
+their command lines, or the machine itself. pyarrow is loaded when a bucket is first reached.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from fnmatch import fnmatchcase
+from functools import cache
+from io import BytesIO
+from mimetypes import guess_type
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, TypeVar
+
+from gpureport.errors import PlaceError, SettingsError
+from gpureport.fetched_copies import SCHEMES
+from gpureport.places.bucket_errors import NO_BUCKET, describe_bucket_error
+
+if TYPE_CHECKING:
+    from pyarrow import fs
+
+_SMALL = 2**23
+"""Bytes of the largest object that is written by one request; of one of 10 MB and more pyarrow makes parts."""
+_CONNECT_SECONDS, _SILENT_SECONDS, _ATTEMPTS = 10, 15, 3
+"""A server that does not answer is given up after 45 s; the defaults of the clients range from 10 s to 15 min."""
+_AT_ONCE = 16
+"""Requests at the same time; pyarrow keeps 25 connections open."""
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class RemotePath:
+    """An object of a bucket, or a folder, which is there when an object lies in it.
+
+    Methods that reach the bucket raise `PlaceError` when it cannot be reached or refuses.
+
+    Attributes:
+        scheme: one of `SCHEMES`.
+        path: the bucket, then the key without a slash at either end.
+    """
+
+    scheme: str
+    path: str
+
+    def __str__(self) -> str:
+        """Return its URL."""
+        return f"{self.scheme}://{self.path}"
+
+    def __truediv__(self, name: str) -> "RemotePath":
+        """Return what lies in it under a name, which may hold slashes."""
+        return RemotePath(scheme=self.scheme, path=f"{self.path}/{name}")
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return PurePosixPath(self.path).name
+
+    @property
+    def stem(self) -> str:
+        """Its name without the suffix."""
+        return PurePosixPath(self.path).stem
+
+    @property
+    def suffix(self) -> str:
+        """The end of its name, from the last dot."""
+        return PurePosixPath(self.path).suffix
+
+    @property
+    def parent(self) -> "RemotePath":
+        """The folder it lies in; a bucket lies in itself."""
+        return RemotePath(scheme=self.scheme, path=self.path.rpartition("/")[0] or self.path)
+
+    def exists(self) -> bool:
+        """Return whether it is an object or a folder."""
+        return self.find_info().type.name != "NotFound"
+
+    def is_file(self) -> bool:
+        """Return whether it is an object."""
+        return self.find_info().is_file
+
+    def is_dir(self) -> bool:
+        """Return whether it is a folder."""
+        return self.find_info().type.name == "Directory"
+
+    def read_bytes(self) -> bytes:
+        """Return the content of an object; `FileNotFoundError` where there is none."""
+        with self.reach() as client, client.open_input_file(self.path) as stream:
+            return stream.read()
+
+    def read_text(self, encoding: str = "utf-8") -> str:
+        """Return the content of an object as text."""
+        return self.read_bytes().decode(encoding)
+
+    def open(self, mode: str) -> BytesIO:
+        """Return the content of an object as a file; the mode is `rb`."""
+        del mode
+        return BytesIO(self.read_bytes())
+
+    def write_bytes(self, content: bytes) -> None:
+        """Write an object, which appears whole or not at all, with the type that its name says.
+
+        An interrupt between opening and closing would publish half an object, since a stream is closed when it is
+        dropped. Interrupts reach the main thread alone, so that another one writes.
+        """
+
+        def put() -> None:
+            kind, _ = guess_type(self.name)
+            with self.reach(large=len(content) > _SMALL) as client:
+                stream = client.open_output_stream(self.path, metadata={"Content-Type": kind} if kind else None)
+                stream.write(content)
+                stream.close()
+
+        with ThreadPoolExecutor(1) as pool:
+            try:
+                pool.submit(put).result()
+            except PlaceError:
+                # the parts may be one object although the answer was lost, or is not as pyarrow expects
+                with suppress(FileNotFoundError, PlaceError):
+                    if len(content) > _SMALL and self.read_bytes() == content:
+                        return
+                raise
+
+    def unlink(self, *, missing_ok: bool = True) -> None:
+        """Remove an object; nothing where there is none."""
+        del missing_ok
+        with suppress(FileNotFoundError), self.reach() as client:
+            client.delete_file(self.path)
+
+    def remove_folder(self, last: str) -> None:
+        """Remove a folder with all that lies in it, where there is one: first the file that readers look for."""
+        (self / last).unlink()
+        with suppress(FileNotFoundError), self.reach() as client:
+            client.delete_dir(self.path)
+
+    def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
+        """Do nothing: a folder is there once something lies in it."""
+
+    def absolute(self) -> "RemotePath":
+        """Return itself: a URL means the same wherever it is read."""
+        return self
+
+    def iterdir(self) -> Iterator["RemotePath"]:
+        """Yield what lies in a folder; nothing where there is none."""
+        return self.glob("*")
+
+    def glob(self, pattern: str) -> Iterator["RemotePath"]:
+        """Yield what matches a pattern, without `**`, in or below a folder; with a slash at its end only folders."""
+        parts = pattern.rstrip("/").split("/")
+        for info in self.list_infos(recursive=len(parts) > 1):
+            names = info.path.removeprefix(f"{self.path}/").split("/")
+            is_wanted = not pattern.endswith("/") or info.type.name == "Directory"
+            if is_wanted and len(names) == len(parts) and all(map(fnmatchcase, names, parts)):
+                yield RemotePath(scheme=self.scheme, path=info.path)
+
+    def list_infos(self, *, recursive: bool) -> "list[fs.FileInfo]":
+        """Return what pyarrow knows of each object and folder in a folder, of those below as well if `recursive`."""
+        from pyarrow import fs  # noqa: PLC0415 - only where a bucket is named
+
+        with self.reach() as client:
+            found = client.get_file_info(fs.FileSelector(self.path, allow_not_found=True, recursive=recursive))
+        return sorted(found, key=lambda info: info.path)
+
+    def find_info(self) -> "fs.FileInfo":
+        """Return what pyarrow knows of it."""
+        with self.reach() as client:
+            return client.get_file_info([self.path])[0]
+
+    def check_bucket(self) -> None:
+        """Refuse a bucket that is not there or cannot be reached, before the work whose result goes there."""
+        bucket = RemotePath(scheme=self.scheme, path=self.path.partition("/")[0])
+        try:
+            if not bucket.exists():
+                raise PlaceError(str(bucket), *NO_BUCKET, code="no_such_bucket")
+        except PlaceError as error:
+            # whoever may write objects need not be allowed to ask for the bucket
+            if error.code != "access_denied":
+                raise
+
+    @contextmanager
+    def reach(self, *, large: bool = False) -> "Iterator[fs.FileSystem]":
+        """Give the client that reaches it; `large` where it is to be written and larger than `_SMALL`.
+
+        Raises:
+            OSError: when there is no such object, or this machine refuses.
+            PlaceError: when the bucket cannot be reached, or refuses.
+        """
+        import pyarrow as pa  # noqa: PLC0415 - only where a bucket is named
+
+        try:
+            yield _open_client(self.scheme, large=large)
+        except (OSError, pa.ArrowException) as error:
+            # what this machine says has a number
+            if isinstance(error, FileNotFoundError) or getattr(error, "errno", None) is not None:
+                raise
+            raise describe_bucket_error(str(self), self.scheme, error) from error
+
+
+Place = Path | RemotePath
+"""A path of this machine, or of a bucket."""
+
+
+@cache
+def _open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
+    from pyarrow import fs  # noqa: PLC0415 - only where a bucket is named
+
+    given = os.environ.get
+    if scheme == "s3":
+        return fs.S3FileSystem(
+            # pyarrow does not read these, which every other client does
+            endpoint_override=given("AWS_ENDPOINT_URL_S3") or given("AWS_ENDPOINT_URL") or None,
+            connect_timeout=_CONNECT_SECONDS,
+            request_timeout=_SILENT_SECONDS,
+            retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
+            # one request for a small object instead of three; where the first request for a large one fails, this would
+            # write its first megabytes as if they were the whole
+            allow_delayed_open=not large,  # type: ignore[call-arg]  # the stubs lack it
+        )
+    if scheme == "gs":
+        return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=_SILENT_SECONDS))
+    if not (account := given("AZURE_STORAGE_ACCOUNT")):
+        what = "the storage account is not named"
+        raise PlaceError("az://", what, "set AZURE_STORAGE_ACCOUNT", code="no_storage_account")
+    # without either, the login of the az command or the identity of the machine is used
+    key, token = given("AZURE_STORAGE_KEY"), given("AZURE_STORAGE_SAS_TOKEN")
+    return fs.AzureFileSystem(account, account_key=key, sas_token=None if key else token)
+
+
+def is_bucket_url(text: str) -> bool:
+    """Return whether a text is the URL of something in a bucket."""
+    return text.startswith(tuple(f"{scheme}://" for scheme in SCHEMES))
+
+
+def is_place(text: str) -> bool:
+    """Return whether a text can be a place: a path, or the URL of something in a bucket."""
+    url = _URL.fullmatch(text)
+    return url is None or (url[1] in SCHEMES and bool(url[2].strip("/")))
+
+
+def parse_place(text: str) -> Place:
+    """Return the place that a text names: a path, unless it is a URL.
+
+    Raises:
+        SettingsError: when the URL has an unknown scheme, or names no bucket.
+    """
+    url = _URL.fullmatch(text)
+    if url is None:
+        return Path(text)
+    scheme, path = url[1], url[2].strip("/")
+    if scheme not in SCHEMES:
+        hint = f"give a path, or a URL that begins with {', '.join(f'{each}://' for each in SCHEMES)}"
+        raise SettingsError(text, f"{scheme}:// is not supported", hint, code="unknown_scheme")
+    if not path:
+        raise SettingsError(text, "it names no bucket", f"write {scheme}://BUCKET/PATH", code="no_bucket_named")
+    return RemotePath(scheme=scheme, path=path)
+
+
+def map_places(function: Callable[[Place], Result], places: Sequence[Place]) -> list[Result]:
+    """Return what a function returns for each place, in order; several at a time where they lie in a bucket.
+
+    A request to a bucket waits a hundred times longer than a disk.
+    """
+    if not any(isinstance(place, RemotePath) for place in places):
+        return [function(place) for place in places]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(function, places))

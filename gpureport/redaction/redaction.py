@@ -1,0 +1,242 @@
+"""Texts, params, command lines and columns without their secrets.
+
+Values stand in a text after their name: `token=…`, `"token": …`, `--token …`, `token: …`. Every pattern takes time in
+proportion to the text.
+"""
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from gpureport.redaction import names
+from gpureport.redaction.forms import hide_forms, hide_random, hide_schemes, hide_users
+from gpureport.redaction.names import HIDDEN, is_secret, may_be_secret
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ASSIGNED = re.compile(r"(?<![\w.\-])([\w.\-]++)[\\\"'\])]{0,4}[ \t]{0,4}=[ \t]{0,4}(?![=>])")
+_KEYED = re.compile(r"(?<![\w.\-])([\w.\-]++)\\{0,4}[\"']\s*+:\s*+")
+_OPENS = (
+    "access|account|admin|api|auth|aws|client|comet|deploy|encryption|hf|hugging ?face|licen[cs]e|mlflow|neptune|openai"
+    "|private|product|secret|service|session|signing|ssh|storage|subscription|wandb|webhook"
+)
+_COUNTS = "per|total|seen|max|num|processed"
+"""Words before `key` that make a secret of it, unlike `missing key`, and before `token` where tokens are counted."""
+_HEADED = re.compile(
+    rf"(?<![\w.\-])((?:(?i:{_OPENS}|{_COUNTS})[ \t]{{1,4}}|[A-Za-z]{{1,20}}/)?[A-Za-z][\w.\-]*+)"
+    r"[ \t]{0,4}:[ \t]{0,4}(?![:/])"
+)
+_RATE = re.compile(rf"(?:{_COUNTS})[ \t]|[A-Za-z]+/", re.IGNORECASE)
+"""What before a name says that it is counted, or something by it: `seen token`, `FLOPs per token`, `ms/token`."""
+_OPTIONED = re.compile(r"(?<![\w.\-])--([A-Za-z][\w.\-]*+)[ \t]{1,4}(?!-)")
+_QUOTED = r"\"(?:[^\"\\]|\\.?)*+(?:\"|$)|'(?:[^'\\]|\\.?)*+(?:'|$)|\\{1,4}\"[^\"]*(?:\"|$)|\\{1,4}'[^']*(?:'|$)"
+_VALUE = re.compile(rf"{_QUOTED}|[^\s,;&\"']+", re.DOTALL)
+_SCALAR = re.compile(rf"{_QUOTED}|[^\s,{{}}\[\]\"']+", re.DOTALL)
+_ANY = re.compile(rf"\{{(?:{_QUOTED}|[^{{}}\"'])*+\}}|\[(?:{_QUOTED}|[^\[\]\"'])*+\]|{_VALUE.pattern}", re.DOTALL)
+"""Values of text, and of JSON without and with its lists and objects."""
+_LINE = re.compile(rf"{_QUOTED}|[^\r\n\"']+", re.DOTALL)
+_OPENING = re.compile(r"\\*[\"']|(?=[{\[])")
+_AFTER_VALUE = ":.)]}`"
+"""What may follow a value without quotes in a sentence."""
+_WHOLE_LINE = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie"))
+"""Headers whose value goes on after a blank."""
+_SHORTEST, _LONGEST_WORD = 8, 64
+_COUNT = re.compile(r"[-+]?\d{0,9}(?:\.\d{0,9})?(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
+_FIGURE = re.compile(r"[-+]?[\d_]{0,18}(?:\.\d*)?(?:e[-+]?\d+)?|inf|nan", re.IGNORECASE)
+"""After `token:` and the like: letters from which a value with a digit is no word of a sentence, and up to which one
+without is; numbers that count or number one, and numbers after `per token:`."""
+_TELLING_VALUE = "aA0" * 11
+"""A value that is a secret after every name that allows one."""
+_OPTION = re.compile(r"--?[A-Za-z][\w.\-]*|-")
+_ASSIGNMENT = re.compile(r"([-+~]*[A-Za-z_][\w.\-/]*)(=|:[ \t]*(?!//))(.*)", re.DOTALL)
+_SHELL_WORD = re.compile(r"(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|[^\s\"'\\;&|()<>]++)++|[\"'\\]", re.DOTALL)
+_USER_OPTIONS = {"-u", "--user"}
+
+_NUMBER = re.compile(r"[-+\d.eE %]{1,31}")
+_SHOWN, _LOOKED_BEYOND = 200, 2000
+"""Letters of a text of others that an error shows, and letters behind: as many as a user with a password has."""
+_LONGEST_KEPT = 1000
+"""Letters of a text whose result is kept, as most texts come again and again; a line of a log may have a million."""
+EXTRA = "extra_"
+"""How the names of columns begin that hold what a log says beside the metrics, as text."""
+
+
+def redact_text(text: str) -> str:
+    """Return any text without users of URLs, values of secret keys, and tokens that show what they are.
+
+    Checksums and ids, which only look random, stay.
+    """
+    redact = _redact if len(text) <= _LONGEST_KEPT else _redact.__wrapped__
+    return redact(text, names.version)
+
+
+@lru_cache(maxsize=8192)
+def _redact(text: str, _version: int) -> str:
+    text = hide_users(hide_schemes(text, keep_words=True))
+    if ":" in text:
+        text = _hide_after(_KEYED, _hide_after(_KEYED, text, may_be_secret, _SCALAR), is_secret, _ANY)
+    text = _hide_after(_ASSIGNED, text, is_secret) if "=" in text else text
+    text = _hide_after(_HEADED, text, _is_headed_secret) if ":" in text else text
+    return hide_forms(_hide_after(_OPTIONED, text, is_secret) if "--" in text else text)
+
+
+def redact_start(text: str, longest: int = _SHOWN) -> str:
+    """Return the beginning of a text, of so many letters at most, as `redact_text` does.
+
+    A secret that is cut shows no longer what it is, so that it is replaced before.
+    """
+    return redact_text(text[: longest + _LOOKED_BEYOND])[:longest]
+
+
+def redact_pairs(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return params or tags without the values that are secrets by their name or their form."""
+    return tuple((redact_text(name), redact_value(name, value)) for name, value in pairs)
+
+
+def redact_value(name: str, value: str) -> str:
+    """Return the value of a param or tag, `***` where its name says secret, and without those it holds."""
+    if is_secret(name, value):
+        return HIDDEN
+    if _NUMBER.fullmatch(value):
+        return names.hide_own(value)
+    text = redact_text(value)
+    return text if names.read_name(name)[2] else hide_random(text)
+
+
+def _hide_after(
+    label: re.Pattern[str], text: str, judge: Callable[[str, str], bool], values: re.Pattern[str] = _VALUE
+) -> str:
+    """Return a text without the secrets after labels; looks on behind a label whose value is none.
+
+    A value is looked at only where its name allows a secret, and stays only where it is short: the time is that of the
+    text, however many labels stand in the value of another.
+    """
+    parts, end, found = [], 0, label.search(text)
+    while found:
+        place = found.end()
+        pattern = _LINE if label is not _KEYED and found[1].lower() in _WHOLE_LINE else values
+        if judge(found[1], _TELLING_VALUE) and (value := pattern.match(text, place)):
+            opening = _OPENING.match(value[0])
+            quote = opening[0] if opening else ""
+            secret = value[0][len(quote) :].rstrip("\\\"'" if opening else _AFTER_VALUE)
+            if not secret.startswith(HIDDEN) and judge(found[1], secret):
+                shown = quote or ('"' if label is _KEYED else "")
+                parts += [text[end:place], shown, HIDDEN, shown]
+                place = end = value.end() if opening else place + len(secret)
+        found = label.search(text, place)
+    return "".join([*parts, text[end:]]) if parts else text
+
+
+def _is_headed_secret(name: str, value: str) -> bool:
+    """Return whether what follows `name:` is a secret.
+
+    A sentence may say `token: word` and `per token: 0.01`: a value after a name that leaves a doubt looks like one only
+    with a digit in it, and where it is no number that counts something; after `key` only where the word before says
+    what it opens, as in `API key`, or where it is as a generator writes it.
+    """
+    last = re.split(r"[ \t/]", name)[-1]
+    before = name.removesuffix(last)
+    if not is_secret(last, value):
+        return False
+    if names.read_name(last)[0] == names.PLAIN or last.lower() in _WHOLE_LINE:
+        return True
+    has_digit, is_rate = any(map(str.isdigit, value)), _RATE.match(before)
+    if last.lower() == "key":
+        # sentences and messages say so of anything that is looked up: `missing key: gpu_0`
+        is_long = len(value) >= _SHORTEST or names.read_name(name)[0] == names.PLAIN
+        opens = bool(before) and not is_rate and is_long
+        return hide_random(value) != value or (opens and has_digit and not _COUNT.fullmatch(value))
+    is_word = len(value) <= _LONGEST_WORD and not has_digit
+    return len(value) >= _SHORTEST and not is_word and not (_FIGURE if is_rate else _COUNT).fullmatch(value)
+
+
+def hide_secrets(command: Sequence[str]) -> tuple[str, ...]:
+    """Return a command line with `***` for what is a secret, or may be one, by its name or its form."""
+    shown: list[str] = []
+    option = ""
+    for word in command:
+        is_secret_word = may_be_secret(option, word)
+        # a secret may begin with a hyphen, as an option of one letter does
+        is_hyphened = is_secret_word and len(word) > len("-x") and not word.startswith("--")
+        is_value = bool(option) and (is_hyphened or not _OPTION.fullmatch(word))
+        if is_value and (is_secret_word or (option in _USER_OPTIONS and ":" in word)):
+            shown.append(HIDDEN)
+        else:
+            shown.append(_hide_in_word(word, option if is_value else ""))
+        option = word if _OPTION.fullmatch(word) else ""
+    return tuple(shown)
+
+
+def hide_secret_value(name: str, value: str) -> str:
+    """Return the value of a setting, `***` where it is a secret, or may be one."""
+    return HIDDEN if may_be_secret(name, value) else _hide_in_word(value, name)
+
+
+def _hide_in_word(word: str, name: str = "") -> str:
+    """Return a word of a command line, which may be a whole script, without its secrets."""
+    if assigned := _ASSIGNMENT.fullmatch(word):
+        name, sign, value = assigned.groups()
+        if may_be_secret(name, value):
+            return f"{name}{sign}{HIDDEN}"
+    word = _hide_after(_KEYED, hide_users(hide_schemes(word, keep_words=False)), may_be_secret, _ANY)
+    if re.search(r"\s", word):
+        # a script, whose blanks stay
+        pieces = list(_SHELL_WORD.finditer(word))
+        words = [_unquote(piece[0]) for piece in pieces]
+        parts, end = [], 0
+        for piece, old, new in zip(pieces, words, hide_secrets(words), strict=True):
+            parts += [word[end : piece.start()], piece[0] if new == old else new]
+            end = piece.end()
+        word = "".join([*parts, word[end:]])
+    word = hide_forms(_hide_after(_ASSIGNED, word, may_be_secret))
+    return word if names.read_name(name)[2] else hide_random(word)
+
+
+def _unquote(piece: str) -> str:
+    """Return a word as the shell understands it; as it is where its quotes do not match."""
+    try:
+        return "".join(shlex.split(piece)) if re.search(r"[\"'\\]", piece) else piece
+    except ValueError:
+        return piece
+
+
+def redact_extra_columns(table: "pa.Table") -> "pa.Table":
+    """Return a table without secrets in its extra columns: those that their name or their form shows."""
+    for name in table.column_names:
+        if name.startswith(EXTRA):
+            table = _redact_texts(table, name, partial(redact_value, name.removeprefix(EXTRA)))
+    return table
+
+
+def redact_column(table: "pa.Table", name: str) -> "pa.Table":
+    """Return a table without secrets in the texts of one column; texts that differ stay so, with a number behind.
+
+    The number depends on the other texts of the table, so that what is shown alike in two tables need not be alike.
+    """
+    return _redact_texts(table, name, redact_text, distinct=True)
+
+
+def _redact_texts(table: "pa.Table", name: str, redact: Callable[[str], str], *, distinct: bool = False) -> "pa.Table":
+    """Return a table with the texts of a column replaced; the table itself where none changes."""
+    import pyarrow as pa  # noqa: PLC0415 - whoever hides secrets of texts alone does without Arrow
+
+    place = table.schema.get_field_index(name)
+    field, column = table.schema.field(place), table.column(place)
+    if not (pa.types.is_string(field.type) or pa.types.is_dictionary(field.type)):
+        return table
+    unique: list[Any] = column.unique().to_pylist()
+    shown = {text: redact(text) for text in unique if text is not None}
+    taken = {text for text in shown if shown[text] == text}
+    if len(taken) == len(shown):
+        return table
+    for text in sorted(shown.keys() - taken) if distinct else ():
+        numbered = (f"{shown[text]} ({number})" if number > 1 else shown[text] for number in count(1))
+        shown[text] = next(each for each in numbered if each not in taken)
+        taken.add(shown[text])
+    replaced = pa.array([shown.get(text, text) for text in column.to_pylist()], pa.string())
+    is_dictionary = pa.types.is_dictionary(field.type)
+    return table.set_column(place, field, replaced.dictionary_encode() if is_dictionary else replaced)
