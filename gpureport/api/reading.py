@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from gpureport.importers.protocol.column_map import read_column_map as read_map
+from gpureport.importers.protocol.column_map import read_column_map
 from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.tracker import Selection, Tracker, split_readable
 from gpureport.importers.reading import Reading, find_runs
@@ -69,7 +69,7 @@ def read(  # noqa: PLR0913 - each option is given by name
     source, hosts, trained = _fetch(source), list(map(_fetch, _paths(host))), list(map(_fetch, _paths(training)))
     if tracker:
         _check_keys("tracker", tracker, {field.name for field in fields(Selection)} - {"map"})
-    mapping = read_map(Path(column_map)) if column_map else None
+    mapping = read_column_map(Path(column_map)) if column_map else None
     options = ReadOptions(
         tz=tz or (mapping.zone if mapping else None),
         gpus=tuple(sorted({gpus} if isinstance(gpus, int) else set(gpus))) if gpus is not None else None,
@@ -132,15 +132,7 @@ def _labels(labels: Mapping[str, Any]) -> Labels:
         from gpureport.importers.labels import LabelTable  # noqa: PLC0415 - most runs have none
 
         table = LabelTable(Path(table))
-    return Labels(
-        name=labels.get("name"),
-        step=labels.get("step"),
-        params=pairs["params"],
-        tags=pairs["tags"],
-        work=work,
-        gpu_model=labels.get("gpu_model"),
-        table=table,
-    )
+    return Labels(**{**labels, **pairs, "work": work, "table": table})
 
 
 def _check_keys(name: str, values: Mapping[str, Any], known: set[str]) -> None:

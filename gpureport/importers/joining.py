@@ -12,7 +12,7 @@ from gpureport import columns
 from gpureport.columns import BoolArray, IntArray
 from gpureport.data_quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds, merge_quality
 from gpureport.errors import SourceError
-from gpureport.importers.machines import find_nodes, match_devices, merge_devices, name_device
+from gpureport.importers.grouping import find_nodes, match_devices, merge_devices, name_device
 from gpureport.importers.protocol.importer import Outcome
 from gpureport.importers.protocol.reject_reasons import NO_MAIN_ROW, SECOND_HOST, TWICE
 from gpureport.importers.surveys import KEYS, Log, Span, Tables, check_time_bases, find_nearest, hash_rows, shared_time
@@ -42,7 +42,8 @@ def join_logs(logs: Sequence[Log], tz: str | None) -> tuple[Tables, Outcome, lis
     span = min(outcome.span[0] for outcome in gpu_logs), max(outcome.span[1] for outcome in gpu_logs)
     for log in logs:
         if shared_time(log.span, span) < 0:
-            what, hint = "it covers another time than the GPU logs", "check its clock, give --tz, or leave it out"
+            what = "it covers another time than the GPU logs"
+            hint = "check its clock, give --tz, or leave it out"
             raise SourceError(log.given.locator, what, hint, code="no_shared_time")
     spans = [{device: _span(table) for device, table in log.tables.items()} for log in logs]
     nodes, notes = find_nodes(logs, spans)
@@ -174,14 +175,10 @@ def _find_gaps(logs: Sequence[tuple[Span, Sequence[Span]]], limit: float) -> Ite
 
 @dataclass(slots=True)
 class _Account:
-    """What became of the rows and values of a log that was joined to another one.
+    """What became of a log that was joined to a main one.
 
-    Attributes:
-        added: metrics that it gave to rows of the main log.
-        held: values that the main log holds as well.
-        joined: rows that became part of rows of the main log.
-        rejected: rows that were left out, by reason.
-        devices: devices that no other log has, by their ids in the log, as they are called in the run.
+    It added metrics, and holds values that the main one holds as well. Its devices are those that no other log has, by
+    their ids in the log, as they are called in the run.
     """
 
     added: dict[str, None] = field(default_factory=dict)

@@ -108,16 +108,10 @@ def _parse_labels(content: Mapping[str, Any]) -> Labels | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelRow:
-    """What a table says of one job or run.
+    """What a line of a table says of one job or run; empty or None is what it does not say.
 
-    Attributes:
-        line: number of its line in the file.
-        run: name, id or file of the run; empty where the table has no such column.
-        jobs: numbers of the job: `4411`, of a task of an array `4411_7`, and the number under which Slurm runs that.
-        nodes: machines it ran on.
-        start: when it began; None where it did not, or the table does not say.
-        end: when it ended; None where it goes on, or the table does not say.
-        tags: what its run is labelled with.
+    The jobs are the numbers of the job: `4411`, of a task of an array `4411_7`, and the number under which Slurm runs
+    that. The run is a name, an id or a file.
     """
 
     line: int
@@ -169,9 +163,7 @@ def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
     again = f"give what this prints: {SACCT}"
     try:
         # of a pipe the size is not known
-        blocks = (
-            decompressed_blocks(file, 2**20) if path.is_file() else iter([read_small_text(path).encode()])
-        )
+        blocks = decompressed_blocks(file, 2**20) if path.is_file() else iter([read_small_text(path).encode()])
         text = b"".join(decode_utf8(blocks)).decode(errors="replace").removeprefix("\ufeff")
     except UnsafeFileError as error:
         raise SettingsError(str(path), str(error.strerror), error.hint, code="not_a_regular_file") from error
@@ -255,14 +247,7 @@ class LabelMatch:
 
 
 class LabelTable:
-    """A table, and which of its rows belong to the runs that were looked up in it.
-
-    Attributes:
-        path: the file.
-        rows: its rows.
-        unread: lines that have another number of cells than its heading.
-        matches: what was found for each run, by the run's id, with its name.
-    """
+    """A table, and which of its rows belong to the runs that were looked up in it, by the runs' ids."""
 
     def __init__(self, path: Path) -> None:
         """Read the table; errors as for `read_label_rows`."""

@@ -310,7 +310,7 @@ class Reading:
         """Read what the training loop wrote; a file found beside the log is left out where it cannot be read."""
         from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most runs have none
 
-        base = self._outcomes[0]
+        base, self._training = self._outcomes[0], []
         for each, file in self._trained:
             try:
                 read = TrainingLog().read(file, self._options, base.span[0], each.locator)

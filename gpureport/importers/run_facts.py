@@ -114,11 +114,8 @@ def compute_run_id(sources: Sequence[Source], options: ReadOptions) -> str:
 class RunFacts:
     """How a run is read, and what the files beside its logs say of it.
 
-    Attributes:
-        options: how rows are placed; the zone is that of the recording where a person names none.
-        labels: name, step, params and tags; files of labels win over run files.
-        notes: what a reader must know.
-        unfinished: whether a recorder has written no end.
+    The zone is that of the recording where a person names none, and files of labels win over run files. A run is
+    unfinished whose recorder has written no end.
     """
 
     options: ReadOptions

@@ -6,8 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.importers.grouping import Group, group_logs
-from gpureport.importers.machines import match_devices
+from gpureport.importers.grouping import Group, group_logs, match_devices
 from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
 from gpureport.importers.sources import (
@@ -30,12 +29,9 @@ _SEVERAL_RUNS = "may belong to any of several runs"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundRuns:
-    """The runs of several sources.
+    """For each source its runs, each as its main logs, companions and host logs; host logs of no run, and why.
 
-    Attributes:
-        runs: for each source its runs, each as its main logs followed by its companions and host logs. A source whose
-            logs all belong to runs of other sources has none.
-        unused: host logs that belong to no run, and why.
+    A source whose logs all belong to runs of other sources has none.
     """
 
     runs: list[list[list[Input]]]
@@ -77,14 +73,10 @@ def find_source_runs(
         SourceError: when there is no log, a file is of no known kind, or one that was named belongs to no run.
     """
     options = options or ReadOptions()
-    named = [identify_companion(str(path)) for path in host]
-    logs = [log for place, source in enumerate(sources) for log in _find_logs(place, source, kind)]
-    given = {log.path for log in logs}
-    for each in named:
-        if not each.beside and each.path.resolve() in given:
-            what = "named as a source and with --host"
-            raise SourceError(each.locator, what, "name every log once", code="given_twice")
-    logs += [_GivenLog(each, None, None) for each in named if not each.beside]
+    logs, hosts = _find_logs(sources, host, kind)
+    given = {log.path for log in logs if log.source is not None}
+    if twice := next((log.given.locator for log in logs if log.source is None and log.path in given), None):
+        raise SourceError(twice, "named as a source and with --host", "name every log once", code="given_twice")
     runs: list[list[list[Input]]] = [[] for _ in sources]
     flat: list[list[Input]] = []
     searched: dict[Path, list[list[Input]]] = {}
@@ -93,7 +85,6 @@ def find_source_runs(
         flat.append(inputs)
         if group[0].folder is not None:
             searched.setdefault(inputs[0].path.parent, []).append(inputs)
-    hosts = [each for each in named if each.beside]
     for each, chosen in _choose_for_hosts(hosts, flat, options):
         # one that shares no time with any run is refused when it is read
         for place in range(len(flat)) if isinstance(chosen, str) else chosen:
@@ -126,13 +117,12 @@ def find_run_logs(
         SourceError: when there is no log, a file is of no known kind, or one is named twice.
     """
     options = options or ReadOptions()
-    named = [identify_companion(str(path)) for path in host]
-    logs = [log for place, source in enumerate(sources) for log in _find_logs(place, source, kind)]
-    folders = {log.folder: None for log in logs if log.folder is not None}
-    logs += [_GivenLog(each, None, None) for each in named if not each.beside]
+    logs, hosts = _find_logs(sources, host, kind)
     found = {log.given.path for log in logs}
-    hosts = [each for each in named if each.beside] or [
-        each for folder in folders for each in list_in_folder(folder, HOST_IMPORTERS.kinds, found)
+    hosts = hosts or [
+        each
+        for folder in dict.fromkeys(log.folder for log in logs if log.folder is not None)
+        for each in list_in_folder(folder, HOST_IMPORTERS.kinds, found)
     ]
     seen: set[Path] = set()
     for each in (*(log.given for log in logs), *hosts):
@@ -153,11 +143,19 @@ def find_run_logs(
     return [*mains, *(replace(log.given, companion_of=mains.index(main)) for log, main in companions), *hosts]
 
 
-def _find_logs(place: int, source: str | Path, kind: str | None) -> Iterator[_GivenLog]:
-    if is_folder(source):
-        yield from (_GivenLog(given, place, given.path.parent) for given in list_gpu_logs(Path(source)))
-    else:
-        yield _GivenLog(identify(str(source), kind=kind), place, None)
+def _find_logs(
+    sources: Sequence[str | Path], host: Sequence[str | Path], kind: str | None
+) -> tuple[list[_GivenLog], list[Input]]:
+    """Return the GPU logs of sources, then those that --host names, and the host logs that it names."""
+    named = [identify_companion(str(path)) for path in host]
+    logs: list[_GivenLog] = []
+    for place, source in enumerate(sources):
+        if is_folder(source):
+            logs += [_GivenLog(given, place, given.path.parent) for given in list_gpu_logs(Path(source))]
+        else:
+            logs.append(_GivenLog(identify(str(source), kind=kind), place, None))
+    logs += [_GivenLog(each, None, None) for each in named if not each.beside]
+    return logs, [each for each in named if each.beside]
 
 
 def _may_join(one: _GivenLog, other: _GivenLog) -> bool:

@@ -155,8 +155,8 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
         what = f"{file.account.damage} before its first line"
         raise SourceError(source, what, "copy or compress it again", code="damaged_archive")
     if not head or (len(head) < HEAD_BYTES and not head.strip(b"\0\t\r\n ")):
-        what = "the file holds nothing but blank lines or NUL bytes" if head else "the file is empty"
-        raise SourceError(source, what, RECORDS_ONE, code="empty_file")
+        empty = "the file holds nothing but blank lines or NUL bytes" if head else "the file is empty"
+        raise SourceError(source, empty, RECORDS_ONE, code="empty_file")
     found = next((each for each in importers if each.kind == kind), None) if kind else _recognise(file, head, importers)
     packed = None if kind or is_plain_text(file.first_bytes()) else archive_kind(file)
     if packed:
@@ -164,8 +164,8 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
         raise SourceError(source, packed, hint, code="archive_of_files")
     if found is None:
         other = _recognise(file, head, IMPORTERS if beside else HOST_IMPORTERS)
-        what, hint, code = _explain(path.name, head, beside=beside, is_other=other is not None)
-        raise SourceError(source, what, hint, code=code)
+        known, advice, code = _explain(path.name, head, beside=beside, is_other=other is not None)
+        raise SourceError(source, known, advice, code=code)
     return Input(path, found, source, beside)
 
 
@@ -283,10 +283,8 @@ def _walk_logs(folder: Path, above: frozenset[Path]) -> Iterator[Input]:
     """
     above |= {folder.resolve()}
     if len(above) > DEEPEST_FOLDER + 1:
-        what, hint = (
-            f"its folders are nested more than {DEEPEST_FOLDER} deep",
-            "give the folder in it that holds the logs",
-        )
+        what = f"its folders are nested more than {DEEPEST_FOLDER} deep"
+        hint = "give the folder in it that holds the logs"
         raise SourceError(redact_start(str(folder)), what, hint, code="nested_too_deeply")
     logs = list(list_in_folder(folder, IMPORTERS.kinds))
     if not logs and record_folder.read_run_file(folder) is not None:
@@ -412,8 +410,8 @@ def _explain_table(text: str, shown: str) -> CodedProblem:
     if draft_map(text):
         return what, _MAP, "not_a_gpu_log"
     row = [cell.strip() for cell in text.partition("\n")[0].split(",")]
-    hint = RECORDS_ONE
+    without = ""
     if 1 < len(row) <= _MOST_CELLS and all(map(_NUMBER.fullmatch, row)):
         names = [f"column_{place + 1}" for place in range(len(row))]
-        hint += f"; if it is one without its header, {format_columns_option(names)}"
-    return what, hint, "not_a_gpu_log"
+        without = f"; if it is one without its header, {format_columns_option(names)}"
+    return what, RECORDS_ONE + without, "not_a_gpu_log"

@@ -214,12 +214,13 @@ def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[
         if (outcome.timezone is None) == (base.timezone is None) or outcome.quality.synthetic_time:
             continue
         if outcome.timezone is not None:
-            what, spans = f"its times are {outcome.timezone}, those of {first} name no zone", (base.span, outcome.span)
+            what = f"its times are {outcome.timezone}, those of {first} name no zone"
+            offset = _find_offset(base.span, outcome.span)
         else:
-            what, spans = f"its times name no zone, those of {first} are {base.timezone}", (outcome.span, base.span)
-        hint = "give the zone of the other with --tz, such as Europe/Berlin"
-        if offset := _find_offset(*spans):
-            hint += f"; their times meet where that is {offset}"
+            what = f"its times name no zone, those of {first} are {base.timezone}"
+            offset = _find_offset(outcome.span, base.span)
+        said = f"; their times meet where that is {offset}" if offset else ""
+        hint = f"give the zone of the other with --tz, such as Europe/Berlin{said}"
         raise SourceError(each.locator, what, hint, code="times_not_comparable")
 
 

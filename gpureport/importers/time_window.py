@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import sha256
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
@@ -17,8 +17,6 @@ from gpureport.data_quality import LogGap, Quality, Rejected
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol.reject_reasons import OTHER_JOB, OUTSIDE
-from gpureport.importers.reading import Reading
-from gpureport.importers.tracked import TrackedReading
 from gpureport.recording import Recording, Run, Source
 from gpureport.series_table import arrange_series
 from gpureport.training_names import choose_throughput
@@ -108,7 +106,8 @@ def cut_recording(recording: Recording, window: Window) -> Recording:
     series = recording.series.filter(columns.to_arrow(inside, pa.bool_()))
     times = columns.integers(series.column("timestamp"))
     if not len(times):
-        what, hint = "nothing was recorded between --from and --to", "choose another part of the run"
+        what = "nothing was recorded between --from and --to"
+        hint = "choose another part of the run"
         raise SourceError(run.name, what, hint, code="nothing_in_window")
     counts_work = choose_throughput(map(str, training.column("name").unique().to_pylist()), None) is not None
     outside = Rejected(reason=OUTSIDE if window.job is None else OTHER_JOB, rows=int((~inside).sum()), first_line=None)
@@ -161,9 +160,7 @@ def _cut_account(run: Run, start: int, end: int, outside: Rejected) -> Quality:
 class CutReading:
     """Reads a part of a run; all of it is held in memory meanwhile."""
 
-    def __init__(
-        self, reading: "Reading | TrackedReading | CutReading", window: Window, whole: Recording | None = None
-    ) -> None:
+    def __init__(self, reading: "RunReading", window: Window, whole: Recording | None = None) -> None:
         """Prepare to read; nothing is read yet.
 
         Args:
@@ -234,3 +231,7 @@ class CutReading:
     def columns(self) -> tuple[tuple[str, str], ...]:
         """Return headings of its tables, and the metric or attribute that each became."""
         return self._reading.columns()
+
+
+RunReading: TypeAlias = "Reading | TrackedReading | CutReading"
+"""A run that is being read: from its logs or from a tracker, whole or in part."""

@@ -44,7 +44,8 @@ def join_attached_logs(tracked: Tracked, options: ReadOptions) -> Tracked:
             recording = _read_attachment(attachment, options)
             offset = 0 if recording.run.timezone is not None else _find_offset(recording, tracked)
             if shared_time(_span(recording, offset), tracked.window) < 0:
-                what, hint = "it shares no time with the run", "attach the log of this run"
+                what = "it shares no time with the run"
+                hint = "attach the log of this run"
                 raise SourceError(attachment.name, what, hint, code="no_shared_time")
         except SourceError as error:
             tracked = _add_note(tracked, f"{attachment.name} is attached to the run and not read: {error.what}.")

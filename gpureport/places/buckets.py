@@ -37,9 +37,9 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class RemotePath:
-    """An object of a bucket, or a folder, which is there when an object lies in it.
+    """An object of a bucket, or a folder, which is there when an object lies in it; methods are those of pathlib.
 
-    Methods that reach the bucket raise `PlaceError` when it cannot be reached or refuses.
+    Those that reach the bucket raise `PlaceError` when it cannot be reached or refuses.
 
     Attributes:
         scheme: one of `SCHEMES`.
@@ -50,56 +50,50 @@ class RemotePath:
     path: str
 
     def __str__(self) -> str:
-        """Return its URL."""
         return f"{self.scheme}://{self.path}"
 
     def __truediv__(self, name: str) -> "RemotePath":
-        """Return what lies in it under a name, which may hold slashes."""
         return RemotePath(scheme=self.scheme, path=f"{self.path}/{name}")
 
     @property
     def name(self) -> str:
-        """The last part of its path."""
         return PurePosixPath(self.path).name
 
     @property
     def stem(self) -> str:
-        """Its name without the suffix."""
         return PurePosixPath(self.path).stem
 
     @property
     def suffix(self) -> str:
-        """The end of its name, from the last dot."""
         return PurePosixPath(self.path).suffix
 
     @property
     def parent(self) -> "RemotePath":
-        """The folder it lies in; a bucket lies in itself."""
         return RemotePath(scheme=self.scheme, path=self.path.rpartition("/")[0] or self.path)
 
     def exists(self) -> bool:
-        """Return whether it is an object or a folder."""
         return self.find_info().type.name != "NotFound"
 
     def is_file(self) -> bool:
-        """Return whether it is an object."""
         return self.find_info().is_file
 
     def is_dir(self) -> bool:
-        """Return whether it is a folder."""
         return self.find_info().type.name == "Directory"
 
+    def absolute(self) -> "RemotePath":
+        return self
+
+    def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
+        """Do nothing: a folder is there once something lies in it."""
+
     def read_bytes(self) -> bytes:
-        """Return the content of an object; `FileNotFoundError` where there is none."""
         with self.reach() as client, client.open_input_file(self.path) as stream:
             return stream.read()
 
     def read_text(self, encoding: str = "utf-8") -> str:
-        """Return the content of an object as text."""
         return self.read_bytes().decode(encoding)
 
     def open(self, mode: str) -> BytesIO:
-        """Return the content of an object as a file; the mode is `rb`."""
         del mode
         return BytesIO(self.read_bytes())
 
@@ -109,9 +103,9 @@ class RemotePath:
         An interrupt between opening and closing would publish half an object, since a stream is closed when it is
         dropped. Interrupts reach the main thread alone, so that another one writes.
         """
+        kind, _ = guess_type(self.name)
 
         def put() -> None:
-            kind, _ = guess_type(self.name)
             with self.reach(large=len(content) > _SMALL) as client:
                 stream = client.open_output_stream(self.path, metadata={"Content-Type": kind} if kind else None)
                 stream.write(content)
@@ -139,15 +133,7 @@ class RemotePath:
         with suppress(FileNotFoundError), self.reach() as client:
             client.delete_dir(self.path)
 
-    def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
-        """Do nothing: a folder is there once something lies in it."""
-
-    def absolute(self) -> "RemotePath":
-        """Return itself: a URL means the same wherever it is read."""
-        return self
-
     def iterdir(self) -> Iterator["RemotePath"]:
-        """Yield what lies in a folder; nothing where there is none."""
         return self.glob("*")
 
     def glob(self, pattern: str) -> Iterator["RemotePath"]:
@@ -168,7 +154,6 @@ class RemotePath:
         return sorted(found, key=lambda info: info.path)
 
     def find_info(self) -> "fs.FileInfo":
-        """Return what pyarrow knows of it."""
         with self.reach() as client:
             return client.get_file_info([self.path])[0]
 
@@ -188,7 +173,7 @@ class RemotePath:
         """Give the client that reaches it; `large` where it is to be written and larger than `_SMALL`.
 
         Raises:
-            OSError: when there is no such object, or this machine refuses.
+            OSError: when there is no such object, or this machine refuses: what it says has a number.
             PlaceError: when the bucket cannot be reached, or refuses.
         """
         import pyarrow as pa  # noqa: PLC0415 - only where a bucket is named
@@ -196,7 +181,6 @@ class RemotePath:
         try:
             yield _open_client(self.scheme, large=large)
         except (OSError, pa.ArrowException) as error:
-            # what this machine says has a number
             if isinstance(error, FileNotFoundError) or getattr(error, "errno", None) is not None:
                 raise
             raise describe_bucket_error(str(self), self.scheme, error) from error

@@ -16,8 +16,8 @@ _AT_ONCE = 8
 """Objects that are fetched or sent at the same time."""
 _PIECE = 16 * 2**20
 """Bytes of one request, and of a large object in memory."""
-_fetched: dict[RemotePath, list[tuple[str, int, int | None]]] = {}
-"""The path, size and time of each object that was fetched for a place."""
+_fetched: dict[RemotePath, dict[str, tuple[int, int | None]]] = {}
+"""The size and time of each object that was fetched for a place, by its path."""
 
 
 def fetch(place: RemotePath, watch: Callable[[int, int], None] = lambda _done, _total: None) -> Path:
@@ -36,27 +36,28 @@ def fetch(place: RemotePath, watch: Callable[[int, int], None] = lambda _done, _
     objects = [info] if info.is_file else [each for each in place.list_infos(recursive=True) if each.is_file]
     if not objects:
         place.check_bucket()
-    states = [(each.path, each.size, each.mtime_ns) for each in objects]
+    states = {each.path: (each.size, each.mtime_ns) for each in objects}
+    for path in (place.path, *states):
+        if {".", ".."} & {*path.split("/")}:
+            url, what = f"{place.scheme}://{path}", "a name with . or .. is not fetched"
+            raise PlaceError(url, what, "rename the object", code="unsafe_name")
     copy, total, done = (
         copy_path(place.scheme, place.path),
-        sum(each.size for each in objects),
+        sum(size for size, _ in states.values()),
         dict.fromkeys(states, 0),
     )
     if _fetched.get(place) == states:
         return copy
 
-    def copy_object(state: tuple[str, int, int | None]) -> None:
-        each, size, _ = state
-        source, file = RemotePath(scheme=place.scheme, path=each), copy_path(place.scheme, each)
-        if {".", ".."} & {*each.split("/")}:
-            raise PlaceError(str(source), "a name with . or .. is not fetched", "rename the object", code="unsafe_name")
+    def copy_object(path: str) -> None:
+        source, file = RemotePath(scheme=place.scheme, path=path), copy_path(place.scheme, path)
         file.parent.mkdir(parents=True, exist_ok=True)
-        with source.reach() as client, client.open_input_file(each) as stream, file.open("wb") as opened:
+        with source.reach() as client, client.open_input_file(path) as stream, file.open("wb") as opened:
             while piece := stream.read(_PIECE):
                 opened.write(piece)
-                done[state] += len(piece)
+                done[path] += len(piece)
                 watch(sum(done.values()), total)
-        if done[state] != size:
+        if done[path] != states[path][0]:
             what = "it changed while it was fetched"
             raise PlaceError(str(source), what, "run it again when nothing writes to it", code="changed_while_read")
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from gpureport.errors import SourceError
 from gpureport.importers.mlflow.folder import refuse_artifacts
+from gpureport.importers.mlflow.selection import PREFIX, is_mlflow_source, split_locator
 from gpureport.places import Place, RemotePath
 from gpureport.places.transfer import fetch
-from gpureport.publishing import folder_copy, folder_targets, mlflow_targets
+from gpureport.publishing import folder_copy, folder_targets
 
 
 def prepare(
@@ -32,7 +33,7 @@ def prepare(
         SettingsError: when a target begins with a scheme that is not known.
         SourceError: when there is no such file, or it cannot be put there.
     """
-    stores = [target for target in targets if mlflow_targets.is_mlflow_target(target)]
+    stores = [target for target in targets if _is_mlflow_target(target)]
     folders = {target: folder_targets.parse_folder(target) for target in targets if target not in stores}
     for folder in folders.values():
         if not isinstance(folder, RemotePath):
@@ -74,3 +75,8 @@ def publish(
 
 
 __all__ = ["prepare", "publish"]
+
+
+def _is_mlflow_target(target: str) -> bool:
+    """Return whether a target is a store of MLflow or a run of it: by `mlflow:`, or as the path of one."""
+    return target.startswith(PREFIX) or ("://" not in target and is_mlflow_source(split_locator(target)[0]))

@@ -1,11 +1,10 @@
 """Secrets, replaced by `***`: on command lines, in params and tags, and in any text before it is written down.
 
-`names` holds the words that show a secret and a person's own, `forms` how tokens, users, headers and random letters
-look, `redaction` looks through texts, command lines and columns. A new form is a row of `FORMS`, a new word one of the
-tables of `names`; `docs/reference/secrets.md` is made from both.
+`signs` holds what shows a secret: names, a person's own, and how tokens, users and random letters look; `redaction`
+looks through texts, command lines and columns. A new form is a row of `FORMS`, a new word one of the tables above it;
+`docs/reference/secrets.md` is made from both.
 """
 
-from gpureport.redaction.names import HIDDEN, OwnSecrets, get_own_secrets, use_own_secrets
 from gpureport.redaction.redaction import (
     hide_secret_value,
     hide_secrets,
@@ -16,6 +15,7 @@ from gpureport.redaction.redaction import (
     redact_text,
     redact_value,
 )
+from gpureport.redaction.signs import HIDDEN, OwnSecrets, get_own_secrets, use_own_secrets
 
 __all__ = ["HIDDEN", "OwnSecrets", "get_own_secrets", "hide_secret_value", "hide_secrets", "redact_column"]
 __all__ += ["redact_extra_columns", "redact_pairs", "redact_start", "redact_text", "redact_value", "use_own_secrets"]

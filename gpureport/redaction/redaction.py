@@ -11,9 +11,8 @@ from functools import lru_cache, partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from gpureport.redaction import names
-from gpureport.redaction.forms import hide_forms, hide_random, hide_schemes, hide_users
-from gpureport.redaction.names import HIDDEN, is_secret, may_be_secret
+from gpureport.redaction import signs
+from gpureport.redaction.signs import HIDDEN, hide_forms, hide_random, hide_users, is_secret, may_be_secret
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +31,8 @@ _HEADED = re.compile(
 )
 _RATE = re.compile(rf"(?:{_COUNTS})[ \t]|[A-Za-z]+/", re.IGNORECASE)
 """What before a name says that it is counted, or something by it: `seen token`, `FLOPs per token`, `ms/token`."""
+_SCHEMED = re.compile(r"\b(Bearer|Basic)\s+", re.IGNORECASE)
+_WORD = re.compile(r"\S+")
 _OPTIONED = re.compile(r"(?<![\w.\-])--([A-Za-z][\w.\-]*+)[ \t]{1,4}(?!-)")
 _QUOTED = r"\"(?:[^\"\\]|\\.?)*+(?:\"|$)|'(?:[^'\\]|\\.?)*+(?:'|$)|\\{1,4}\"[^\"]*(?:\"|$)|\\{1,4}'[^']*(?:'|$)"
 _VALUE = re.compile(rf"{_QUOTED}|[^\s,;&\"']+", re.DOTALL)
@@ -71,12 +72,12 @@ def redact_text(text: str) -> str:
     Checksums and ids, which only look random, stay.
     """
     redact = _redact if len(text) <= _LONGEST_KEPT else _redact.__wrapped__
-    return redact(text, names.version)
+    return redact(text, signs.version)
 
 
 @lru_cache(maxsize=8192)
 def _redact(text: str, _version: int) -> str:
-    text = hide_users(hide_schemes(text, keep_words=True))
+    text = hide_users(_hide_after(_SCHEMED, text, _is_credential, _WORD))
     if ":" in text:
         text = _hide_after(_KEYED, _hide_after(_KEYED, text, may_be_secret, _SCALAR), is_secret, _ANY)
     text = _hide_after(_ASSIGNED, text, is_secret) if "=" in text else text
@@ -102,9 +103,9 @@ def redact_value(name: str, value: str) -> str:
     if is_secret(name, value):
         return HIDDEN
     if _NUMBER.fullmatch(value):
-        return names.hide_own(value)
+        return signs.hide_own(value)
     text = redact_text(value)
-    return text if names.read_name(name)[2] else hide_random(text)
+    return text if signs.read_name(name)[2] else hide_random(text)
 
 
 def _hide_after(
@@ -131,6 +132,11 @@ def _hide_after(
     return "".join([*parts, text[end:]]) if parts else text
 
 
+def _is_credential(_: str, word: str) -> bool:
+    """Return whether what follows `Bearer` or `Basic` is no word of a sentence, as in `basic training`."""
+    return len(word) >= len("0123456789abcdef") or not word.isalpha()
+
+
 def _is_headed_secret(name: str, value: str) -> bool:
     """Return whether what follows `name:` is a secret.
 
@@ -142,12 +148,12 @@ def _is_headed_secret(name: str, value: str) -> bool:
     before = name.removesuffix(last)
     if not is_secret(last, value):
         return False
-    if names.read_name(last)[0] == names.PLAIN or last.lower() in _WHOLE_LINE:
+    if signs.read_name(last)[0] == signs.PLAIN or last.lower() in _WHOLE_LINE:
         return True
     has_digit, is_rate = any(map(str.isdigit, value)), _RATE.match(before)
     if last.lower() == "key":
         # sentences and messages say so of anything that is looked up: `missing key: gpu_0`
-        is_long = len(value) >= _SHORTEST or names.read_name(name)[0] == names.PLAIN
+        is_long = len(value) >= _SHORTEST or signs.read_name(name)[0] == signs.PLAIN
         opens = bool(before) and not is_rate and is_long
         return hide_random(value) != value or (opens and has_digit and not _COUNT.fullmatch(value))
     is_word = len(value) <= _LONGEST_WORD and not has_digit
@@ -182,7 +188,8 @@ def _hide_in_word(word: str, name: str = "") -> str:
         name, sign, value = assigned.groups()
         if may_be_secret(name, value):
             return f"{name}{sign}{HIDDEN}"
-    word = _hide_after(_KEYED, hide_users(hide_schemes(word, keep_words=False)), may_be_secret, _ANY)
+    word = hide_users(_hide_after(_SCHEMED, word, lambda _, value: bool(value), _WORD))
+    word = _hide_after(_KEYED, word, may_be_secret, _ANY)
     if re.search(r"\s", word):
         # a script, whose blanks stay
         pieces = list(_SHELL_WORD.finditer(word))
@@ -193,7 +200,7 @@ def _hide_in_word(word: str, name: str = "") -> str:
             end = piece.end()
         word = "".join([*parts, word[end:]])
     word = hide_forms(_hide_after(_ASSIGNED, word, may_be_secret))
-    return word if names.read_name(name)[2] else hide_random(word)
+    return word if signs.read_name(name)[2] else hide_random(word)
 
 
 def _unquote(piece: str) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 from gpureport.limits import LONGEST_SECRET_PATTERN, MOST_SECRET_PATTERNS
 from gpureport.redaction import OwnSecrets
-from gpureport.redaction.names import STAR
+from gpureport.redaction.signs import STAR
 from gpureport.settings.settings_file import Section, Settings
 
 SECTION = "secrets"

@@ -16,7 +16,7 @@ SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "report", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One table of the settings file.
+    """One table of the settings file. What reads a value raises `SettingsError` where it is of another kind.
 
     Attributes:
         file: the file, for messages.
@@ -31,64 +31,42 @@ class Section:
     lines: dict[str, int] = field(default_factory=dict)
 
     def number(self, key: str, default: float | None = None) -> float | None:
-        """Return a number, the default when the key is absent.
-
-        Raises:
-            SettingsError: when it is not a number.
-        """
-        value = self.values.get(key, default)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise self.wrong(
-                key, f"{key} must be a number, not {value!r}", "write it without quotes", code="not_a_number"
-            )
-        return value
+        """Return a number, the default when the key is absent."""
+        value: Any = self.values.get(key, default)
+        if not _is_kind(value, int | float):
+            what = f"{key} must be a number, not {value!r}"
+            raise self.wrong(key, what, "write it without quotes", code="not_a_number")
+        return value  # type: ignore[no-any-return]  # it was checked
 
     def amount(self, key: str) -> float | None:
-        """Return a number from 0 on, None when the key is absent.
-
-        Raises:
-            SettingsError: when it is none.
-        """
+        """Return a number from 0 on, None when the key is absent."""
         value = self.number(key)
         if value is not None and not 0 <= value < float("inf"):
-            raise self.wrong(
-                key, f"{key} must be 0 or more, not {value:g}", "write a number from 0 on", code="below_zero"
-            )
+            what = f"{key} must be 0 or more, not {value:g}"
+            raise self.wrong(key, what, "write a number from 0 on", code="below_zero")
         return value
 
     def text(self, key: str) -> str:
-        """Return a text, empty when the key is absent.
-
-        Raises:
-            SettingsError: when it is none, or an empty one.
-        """
-        value = self.values.get(key)
-        if value is not None and (not isinstance(value, str) or not value.strip()):
+        """Return a text that is not blank, empty when the key is absent."""
+        value: Any = self.values.get(key)
+        if not _is_kind(value, str) or (value is not None and not value.strip()):
             raise self.wrong(key, f"{key} must be a text, not {value!r}", "write it between quotes", code="not_a_text")
         return value or ""
 
     def switch(self, key: str) -> bool | None:
-        """Return true or false, None when the key is absent.
-
-        Raises:
-            SettingsError: when it is neither.
-        """
-        value = self.values.get(key)
-        if value is not None and not isinstance(value, bool):
+        """Return true or false, None when the key is absent."""
+        value: Any = self.values.get(key)
+        if not _is_kind(value, bool):
             what = f"{key} must be true or false, not {value!r}"
             raise self.wrong(key, what, "write it without quotes", code="not_true_or_false")
-        return value
+        return value  # type: ignore[no-any-return]  # as above
 
     def at(self, key: str) -> str:
         """Return the place of a key, as `gpureport.toml:4`; the file alone where its lines are not known."""
         return f"{self.file}:{self.lines.get(key, 1)}" if self.lines else self.file
 
     def only(self, known: set[str]) -> None:
-        """Refuse keys that are not known.
-
-        Raises:
-            SettingsError: naming the first such key.
-        """
+        """Refuse keys that are not known."""
         for key in self.values.keys() - known:
             hint = f"known are {', '.join(sorted(known))}"
             raise self.wrong(key, f"unknown key {key!r} in [{self.name}]", hint, code="unknown_key")
@@ -107,17 +85,13 @@ class Settings:
     text: str = ""
 
     def section(self, name: str) -> Section:
-        """Return a table by its dotted name, empty when it is absent.
-
-        Raises:
-            SettingsError: when the name holds no table.
-        """
+        """Return a table by its dotted name, empty when it is absent; `SettingsError` where the name holds none."""
         values: Any = self.content
         for part in name.split("."):
             values = values.get(part, {})
             if not isinstance(values, dict):
                 raise SettingsError(self.file, f"{name} must be a table", f"write [{name}]", code="not_a_table")
-        return Section(file=self.file, name=name, values=values, lines=_lines(self.text, name))
+        return self._place_lines(name, values)
 
     def unknown_sections(self) -> list[str]:
         """Return the names at the top that nobody reads."""
@@ -125,25 +99,27 @@ class Settings:
 
     def refuse_section(self, name: str) -> SettingsError:
         """Return an error that names the line of a section nobody reads."""
-        where = f"{self.file}:{_opening(self.text, name)}" if self.text else self.file
+        opened = (line.partition("=")[0].strip("[ \t").replace("]", ".") for line in self.text.splitlines())
+        found = (number for number, line in enumerate(opened, 1) if line.partition(".")[0].strip(" \"'") == name)
+        # 1 where it is written otherwise
+        where = f"{self.file}:{next(found, 1)}" if self.text else self.file
         hint = f"known are {', '.join(SECTIONS)}"
         return SettingsError(where, f"unknown section [{name}]", hint, code="unknown_section")
 
     def sections(self, name: str) -> tuple[Section, ...]:
-        """Return every table of an array of tables (`[[name]]`) by its dotted name, none when it is absent.
-
-        Raises:
-            SettingsError: when the name holds no array of tables.
-        """
+        """Return every table of an array (`[[name]]`) by its dotted name; `SettingsError` where the name holds none."""
         parent, _, last = name.rpartition(".")
         entries = (self.section(parent).values if parent else self.content).get(last, [])
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             hint = f"write [[{name}]]"
             raise SettingsError(self.file, f"{name} must be an array of tables", hint, code="not_a_table")
-        return tuple(
-            Section(file=self.file, name=name, values=entry, lines=_lines(self.text, name, place))
-            for place, entry in enumerate(entries)
-        )
+        return tuple(self._place_lines(name, entry, place) for place, entry in enumerate(entries))
+
+    def _place_lines(self, name: str, values: dict[str, Any], place: int = 0) -> Section:
+        """Return a table with the line of each key; of an array of tables the one at `place`."""
+        tables = _index_lines(self.text).get(name, [])
+        lines = tables[place] if place < len(tables) else {}
+        return Section(file=self.file, name=name, values=values, lines=lines)
 
 
 def read_settings(path: Path | None) -> Settings:
@@ -179,19 +155,6 @@ def check_sections(settings: Settings) -> Settings:
     return settings
 
 
-def _opening(text: str, name: str) -> int:
-    """Return the line that first opens a section or names a key at the top, 1 where it is written otherwise."""
-    opened = (line.partition("=")[0].strip("[ \t").replace("]", ".") for line in text.splitlines())
-    found = (number for number, line in enumerate(opened, 1) if line.partition(".")[0].strip(" \"'") == name)
-    return next(found, 1)
-
-
-def _lines(text: str, section: str, place: int = 0) -> dict[str, int]:
-    """Return the line of each key in one table; of an array of tables in the one at `place`."""
-    tables = _index_lines(text).get(section, [])
-    return tables[place] if place < len(tables) else {}
-
-
 @lru_cache(1)
 def _index_lines(text: str) -> dict[str, list[dict[str, int]]]:
     """Return the lines of the keys of each table, by its name in the order of its headings."""
@@ -205,3 +168,17 @@ def _index_lines(text: str) -> dict[str, list[dict[str, int]]]:
         elif "=" in stripped:
             current[stripped.partition("=")[0].strip().strip('"')] = number
     return found
+
+
+def _is_kind(value: Any, kind: Any) -> bool:
+    """Return whether a value is of a kind, as msgspec tells kinds apart; none is of any."""
+    if value is None:
+        return True
+    import msgspec  # noqa: PLC0415 - most commands read no value of a file
+
+    try:
+        # a call in Python may give a number of NumPy
+        msgspec.convert(value.item() if hasattr(value, "item") else value, kind)
+    except msgspec.ValidationError:
+        return False
+    return True

@@ -24,12 +24,7 @@ _WHOLE = 2**63
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TomlText:
-    """A file of TOML.
-
-    Attributes:
-        text: as it is written.
-        content: what it holds.
-    """
+    """A file of TOML, as it is written, and what it holds."""
 
     text: str = ""
     content: dict[str, Any] = field(default_factory=dict)
@@ -87,14 +82,11 @@ def _check_values(content: dict[str, Any]) -> None:
         if any(isinstance(value, int) and not -_WHOLE <= value < _WHOLE for value in level):
             msg = "a whole number of more than 64 bits"
             raise ValueError(msg)
-        level = [inner for value in level for inner in _list_inner(value)]
+        inner = [
+            value.values() if isinstance(value, dict) else value for value in level if isinstance(value, dict | list)
+        ]
+        level = [value for values in inner for value in values]
         if not level:
             return
     msg = f"nested more than {_DEEPEST} deep"
     raise ValueError(msg)
-
-
-def _list_inner(value: object) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []

@@ -243,7 +243,7 @@ def noise(count: int, seed: int) -> testing.Floats:
     st.integers(0, 99),
 )
 def test_repeating_rows_changes_nothing(parts: list[tuple[bool, int]], times: int, seed: int) -> None:
-    """Each reading written `times` as often: as many readings, the same findings at the same time."""
+    """Each reading written `times` as often: the same findings at the same time."""
     whole = [(True, 100), *parts, (True, 100)]
     util = np.concatenate(
         [noise(count, seed + place) if works else np.zeros(count) for place, (works, count) in enumerate(whole)]
@@ -255,11 +255,6 @@ def test_repeating_rows_changes_nothing(parts: list[tuple[bool, int]], times: in
         )
         for count in (1, times)
     )
-    for metric in ("gpu_utilization_ratio", "gpu_power_watts"):
-        plain, fine = (each.statistics[0].metric(metric) for each in (one, many))
-        assert plain is not None
-        assert fine is not None
-        assert fine.effective_samples == pytest.approx(plain.effective_samples, rel=0.03)
     ordered = [sorted(each.findings, key=lambda finding: (finding.kind, finding.intervals)) for each in (one, many)]
     for before, after in zip(*ordered, strict=True):
         assert (before.fingerprint, before.confidence) == (after.fingerprint, after.confidence)

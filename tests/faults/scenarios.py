@@ -13,7 +13,7 @@ from tests.store.runs import noisy
 from tests.support.logs import stamp
 
 _NIGHT = ("--site", "site", "--junit", "junit.xml", "--summary", "summary.md", "--fail-on", "idle_ratio <= 99%")
-_TEXT_FORMATS = ("html", "json", "md", "prom", "txt", "xml", "svg")
+_TEXT_FORMATS = ("html", "json", "md", "txt", "svg")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ SCENARIOS = (
         clears=_NIGHT_3,
         points=3,
     ),
-    Scenario(name="report, seven formats", arguments=_REPORT, points=4),
+    Scenario(name="report, five formats", arguments=_REPORT, points=4),
     Scenario(name="report, replaced", arguments=("report", "new.csv", *_REPORT[2:]), prepare=(_REPORT,), points=3),
     Scenario(name="report, PDF and PNG", arguments=("report", "old.csv", "-o", "r.pdf", "-o", "r.png"), points=3),
     Scenario(name="check", arguments=("check", "old.csv", *_NIGHT[2:]), points=12),

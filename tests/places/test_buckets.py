@@ -162,6 +162,9 @@ def test_what_goes_wrong(gpureport: Program, bucket: Bucket, logs: str) -> None:
         done = gpureport(*arguments)
         assert (ok(done, 3), done.err.count("\n"), lost in done.err) == ("", 1, True)
     assert bucket.names() == ["logs/base/gpu.csv", "logs/next/gpu.csv"]
+    # its copy would lie outside the folder of the copies, and whatever lies there would be removed
+    outside = gpureport("analyze", f"{bucket}/../../../x")
+    assert (ok(outside, 3), outside.err.count("\n")) == ("", 1)
     with pytest.raises(api.errors.PlaceError) as refused:
         api.read(f"{lost}/gpu.csv")
     assert refused.value.code == "no_such_bucket"

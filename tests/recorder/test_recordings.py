@@ -105,6 +105,9 @@ def test_the_load_of_machine_and_job(record: Any) -> None:
 @pytest.mark.slow
 def test_what_can_be_seen_of_a_job(record: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Options and assignments, versions of its Python's packages, known variables; and no secret."""
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        # what a library of another test may have set for all that follows
+        monkeypatch.delenv(name, raising=False)
     for words, expected in SETTINGS:
         params = read_run_file(record("--host-only", "--", *words.split()))["params"]
         own = {name: value for name, value in params.items() if name not in SEEN and not name.endswith("_version")}

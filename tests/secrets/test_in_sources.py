@@ -126,7 +126,7 @@ def _write_recording(folder: Path, planter: Planter, seconds: int) -> None:
 
 @pytest.mark.slow
 def test_recordings(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
-    """Run file, headings, metrics, messages, lines that are no rows, and the noise that repetitions in a store have."""
+    """Run file, headings, metrics, messages, and lines that are no rows."""
     for number in range(6):
         _write_recording(tmp_path / f"rec{number}", planter, 60 + number)
     exits.sources = set(tmp_path.rglob("*"))
@@ -255,7 +255,6 @@ def test_options(gpureport: Program, tmp_path: Path, planter: Planter, exits: Ex
         ("compare", "log.csv", "two.csv", "--steps", shaped("--steps")),
         ("report", "log.csv", "-o", f"s3://key:{secret('bucket')}@b/r.html"),
         ("report", "log.csv", "-o", f"x?token={secret('output')}"),
-        ("report", "log.csv", "-o", "r.html", "--templates", shaped("--templates")),
         ("publish", "log.csv", "--to", f"mlflow:http://me:{secret('server to publish to')}@127.0.0.1:9/#r"),
         ("publish", "log.csv", "--to", f"s3://me:{secret('bucket to publish to')}@b/x"),
         ("publish", "log.csv", "--to", f"https://h/x?token={secret('address to publish to')}"),

@@ -164,11 +164,10 @@ class _Module:
                     yield from self._pair(node, text, code=code)
 
     def _read_pairs(self, value: ast.expr) -> Iterator[Message]:
-        """Yield the pairs of what is wrong and what to do in an expression."""
+        """Yield the pairs of what is wrong and what to do in an expression, with the code where there is one."""
         for node in ast.walk(value):
-            if isinstance(node, ast.Tuple) and len(node.elts) == 2:
-                what, hint = node.elts
-                yield from self._pair(node, what, hint)
+            if isinstance(node, ast.Tuple) and len(node.elts) in {2, 3}:
+                yield from self._pair(node, *node.elts)
 
     def _pair(
         self, node: ast.expr, what: ast.expr, hint: ast.expr | None = None, code: ast.expr | None = None

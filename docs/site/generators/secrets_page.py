@@ -4,7 +4,7 @@ import textwrap
 
 from generators.pages import MADE, table
 from gpureport.limits import LONGEST_SECRET_PATTERN, MOST_SECRET_PATTERNS
-from gpureport.redaction import HIDDEN, forms, names
+from gpureport.redaction import HIDDEN, signs
 
 _HEAD = f"""# Secrets
 
@@ -75,18 +75,18 @@ patterns = ["corp-", "*@intern"]   # words of any text
 def secrets_page() -> str:
     """Return docs/reference/secrets.md."""
     rows = [
-        ("letters anywhere in it, signs left out", _list(names.ANYWHERE), "`db.password`, `API_KEY`"),
-        ("the end of a part", _list(names.ENDINGS), "`hf_token`, `MYSQL_PWD`, `apiToken`"),
-        ("a whole part", _list(names.WORDS), "`jwt`, `sas_url`"),
+        ("letters anywhere in it, signs left out", _list(signs.ANYWHERE), "`db.password`, `API_KEY`"),
+        ("the end of a part", _list(signs.ENDINGS), "`hf_token`, `MYSQL_PWD`, `apiToken`"),
+        ("a whole part", _list(signs.WORDS), "`jwt`, `sas_url`"),
     ]
-    words = {"model": _list(names.MODEL_WORDS), "others": _list(names.OTHER_ENDINGS)}
-    shown = [(owner, f"`{shown}`") for owner, shown, _ in forms.FORMS]
+    words = {"model": _list(signs.MODEL_WORDS), "others": _list(signs.OTHER_ENDINGS)}
+    shown = [(owner, f"`{shown}`") for owner, shown, _ in signs.FORMS]
     shown += [
         ("users and passwords of addresses", "`https://user:password@host`, `user:password@host`"),
         ("headers", "`Bearer …`, `Basic …`, and all that follows `Authorization:` and `Cookie:`"),
         (
             "random letters, as the value of a param or tag and on a command line",
-            f"{forms.SHORTEST_RANDOM} or more hexadecimal digits, or capitals, small letters and digits",
+            f"{signs.SHORTEST_RANDOM} or more hexadecimal digits, or capitals, small letters and digits",
         ),
     ]
     return "\n".join(
@@ -96,7 +96,7 @@ def secrets_page() -> str:
             "\n" + _fill(_WORDS_THAT_STAY.format(**words)) + "\n",
             _FORMS,
             table(("whose", "form"), shown),
-            _OWN.replace("{random}", _fill(_RANDOM.format(checksums=_list(names.CHECKSUM_WORDS)), indent="  ")),
+            _OWN.replace("{random}", _fill(_RANDOM.format(checksums=_list(signs.CHECKSUM_WORDS)), indent="  ")),
         ]
     )
 

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from gpureport.checks.gate_verdict import Verdict
     from gpureport.cli.runs.analyses import AnalysedRuns
     from gpureport.findings import Check
-    from gpureport.importers.reading import Reading
-    from gpureport.importers.time_window import CutReading
-    from gpureport.importers.tracked import TrackedReading
+    from gpureport.importers.time_window import RunReading
     from gpureport.places import Place
     from gpureport.recording import Recording
 
@@ -120,7 +118,7 @@ def _read_stored(options: SourceOptions, name: str) -> "list[Recording]":
     return named_runs.read_recordings([name], replace(options, anonymise=False))
 
 
-def _read_log(reading: "Reading | TrackedReading | CutReading") -> "Recording":
+def _read_log(reading: "RunReading") -> "Recording":
     recording = reading.recording()
     print_details(summarise_run(recording.run))
     return recording

@@ -14,9 +14,7 @@ from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import Verbosity, current_verbosity
 
 if TYPE_CHECKING:
-    from gpureport.importers.reading import Reading
-    from gpureport.importers.time_window import CutReading
-    from gpureport.importers.tracked import TrackedReading
+    from gpureport.importers.time_window import RunReading
 
 _PATIENCE = 1.0
 """Seconds after which something is shown."""
@@ -24,7 +22,7 @@ _CLEAR = "\r\x1b[K"
 
 
 @contextmanager
-def show_progress(reading: "Reading | TrackedReading | CutReading") -> Iterator[None]:
+def show_progress(reading: "RunReading") -> Iterator[None]:
     """Show how far a run has been read while it is read, when that takes over a second on a terminal."""
     if not _is_watched():
         yield

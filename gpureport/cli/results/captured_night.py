@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gpureport.findings import Check
-    from gpureport.importers.reading import Reading
-    from gpureport.importers.time_window import CutReading
-    from gpureport.importers.tracked import TrackedReading
+    from gpureport.importers.time_window import RunReading
     from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
     from gpureport.recording import Recording
     from gpureport.store import Store
@@ -105,7 +103,7 @@ def _read_stored(store: "Store", options: SourceOptions, name: str) -> "list[Rec
         raise StoreError(name, what, "see what gpureport record said", code=error.code) from error
 
 
-def _store_and_read(store: "Store", reading: "Reading | TrackedReading | CutReading") -> "Recording":
+def _store_and_read(store: "Store", reading: "RunReading") -> "Recording":
     return store.read(store_run(store, reading, force=False)[0])
 
 

@@ -10,9 +10,7 @@ from gpureport.errors import SourceError, StoreError
 
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
-    from gpureport.importers.reading import Reading
-    from gpureport.importers.time_window import CutReading
-    from gpureport.importers.tracked import TrackedReading
+    from gpureport.importers.time_window import RunReading
     from gpureport.recording import Recording
 
 
@@ -28,7 +26,7 @@ def read_each_run(
     group: Sequence[str],
     options: "SourceOptions",
     read_stored: "Callable[[str], list[Recording]]",
-    read_log: "Callable[[Reading | TrackedReading | CutReading], Recording]",
+    read_log: "Callable[[RunReading], Recording]",
 ) -> "Iterator[Recording | SourceError | InternalError]":
     """Yield every run of sources that are read together, or why one of them cannot be read.
 

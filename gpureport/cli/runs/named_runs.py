@@ -27,12 +27,10 @@ from gpureport.regular_files import path_exists
 
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
-    from gpureport.importers.reading import Reading
-    from gpureport.importers.time_window import CutReading
-    from gpureport.importers.tracked import TrackedReading
+    from gpureport.importers.time_window import RunReading
     from gpureport.recording import Recording
 
-Check = Callable[[str, "Sequence[Reading | TrackedReading | CutReading]"], None]
+Check = Callable[[str, "Sequence[RunReading]"], None]
 """Takes a source and its runs before they are read."""
 
 
@@ -114,9 +112,7 @@ class _Nesting:
     steps: bool
     hidden: bool
 
-    def place(
-        self, readings: "Sequence[Reading | TrackedReading | CutReading]", source: str
-    ) -> "list[Reading | TrackedReading | CutReading]":
+    def place(self, readings: "Sequence[RunReading]", source: str) -> "list[RunReading]":
         """Return the runs of a source that are counted with it, with their step where the source tells it."""
         kept = nested_sources.leave_out_named_runs(readings, source, self.named)
         if self.steps:
@@ -200,7 +196,7 @@ def _read(
     return found
 
 
-def _try_reading(reading: "Reading | TrackedReading | CutReading") -> "Recording | SourceError | InternalError":
+def _try_reading(reading: "RunReading") -> "Recording | SourceError | InternalError":
     """Return a run, or why it cannot be read."""
     try:
         with internal_errors(reading.locator), progress.show_progress(reading):

@@ -8,9 +8,7 @@ from gpureport.errors import DamagedRunError, SettingsError
 
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
-    from gpureport.importers.reading import Reading
-    from gpureport.importers.time_window import CutReading
-    from gpureport.importers.tracked import TrackedReading
+    from gpureport.importers.time_window import RunReading
     from gpureport.recording import Run
     from gpureport.store import Entry, Store
 
@@ -19,7 +17,7 @@ _SMALL = 16 * 2**20
 """Bytes up to which hashing a log is faster than searching a store of many runs."""
 
 
-def store_run(store: "Store", reading: "Reading | TrackedReading | CutReading", *, force: bool) -> tuple["Entry", str]:
+def store_run(store: "Store", reading: "RunReading", *, force: bool) -> tuple["Entry", str]:
     """Store a run unless the store holds it, and return it with what was done, as the begin of a sentence.
 
     A run that the store holds keeps its labels unless the options give others. What a file beside its log says besides
@@ -74,7 +72,7 @@ def _describe(entry: "Entry", done: str) -> tuple["Entry", str]:
     return entry, done.replace("{}", entry.run.name, 1)
 
 
-def _name_other(known: "Entry", reading: "Reading | TrackedReading | CutReading") -> str:
+def _name_other(known: "Entry", reading: "RunReading") -> str:
     """Return a note where the store knows the same bytes under another name; empty where the name is the same."""
     name = PurePath(reading.locator).name
     if known.run.tracked or name in {PurePath(each.locator).name for each in known.run.sources}:
@@ -82,7 +80,7 @@ def _name_other(known: "Entry", reading: "Reading | TrackedReading | CutReading"
     return f" ({name} holds the same bytes)"
 
 
-def _has_grown(known: "Entry", reading: "Reading | TrackedReading | CutReading") -> bool:
+def _has_grown(known: "Entry", reading: "RunReading") -> bool:
     """Return whether a source has grown since the run was stored: its tracker, or the training log beside its log.
 
     A GPU log that has grown is another run. A stored training log stays where none is named.

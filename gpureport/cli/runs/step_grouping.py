@@ -19,9 +19,7 @@ from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
-    from gpureport.importers.reading import Reading
-    from gpureport.importers.time_window import CutReading
-    from gpureport.importers.tracked import TrackedReading
+    from gpureport.importers.time_window import RunReading
     from gpureport.recording import Recording, Run
     from gpureport.store.indexed_run import IndexedRun
     from gpureport.store.run_selection import RunSelection
@@ -146,7 +144,7 @@ def read_steps(
     return named_runs.hide_names(found) if options.anonymise else found
 
 
-def _refuse_many_steps(source: str, readings: "Sequence[Reading | TrackedReading | CutReading]") -> None:
+def _refuse_many_steps(source: str, readings: "Sequence[RunReading]") -> None:
     """Refuse a source with so many runs that they are jobs beside each other and no steps after each other.
 
     Raises:

@@ -9,18 +9,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gpureport.analysis.results import Job
-    from gpureport.importers.reading import Reading
-    from gpureport.importers.time_window import CutReading, Window
-    from gpureport.importers.tracked import TrackedReading
+    from gpureport.importers.time_window import RunReading, Window
     from gpureport.recording import Recording, Run
 
 EACH = 0
 """The number that means every job."""
 
 
-def select_readings(
-    reading: "Reading | TrackedReading | CutReading", job: int
-) -> "Iterator[Reading | TrackedReading | CutReading]":
+def select_readings(reading: "RunReading", job: int) -> "Iterator[RunReading]":
     """Yield the jobs of a run that are wanted; the run itself where it cannot be read, which whoever reads it tells.
 
     Raises:

@@ -11,12 +11,8 @@ from gpureport.record_folder import RUN_FILE
 from gpureport.regular_files import is_folder, path_exists
 
 if TYPE_CHECKING:
-    from gpureport.importers.reading import Reading
-    from gpureport.importers.time_window import CutReading
-    from gpureport.importers.tracked import TrackedReading
+    from gpureport.importers.time_window import RunReading
     from gpureport.recording import Recording, Run
-
-    AnyReading = Reading | TrackedReading | CutReading
 
 
 def drop_repeated_sources(sources: Sequence[str]) -> list[str]:
@@ -60,7 +56,7 @@ def _identify(run: "Run") -> tuple[object, ...]:
     return run.step, run.id, run.started, run.ended, logs
 
 
-def leave_out_named_runs(readings: "Sequence[AnyReading]", source: str, named: Sequence[str]) -> "list[AnyReading]":
+def leave_out_named_runs(readings: "Sequence[RunReading]", source: str, named: Sequence[str]) -> "list[RunReading]":
     """Return the runs of a source without those that a source within its folder names; say which these are.
 
     Args:
@@ -88,7 +84,7 @@ def leave_out_named_runs(readings: "Sequence[AnyReading]", source: str, named: S
     return kept if inner else list(readings)
 
 
-def _resolve_log(reading: "AnyReading") -> Path:
+def _resolve_log(reading: "RunReading") -> Path:
     """Return where the log of a run lies, as far as it is a file."""
     return Path(reading.locator).resolve()
 
@@ -98,7 +94,7 @@ def _lies_in(log: Path, place: Path) -> bool:
     return place == log or place in log.parents
 
 
-def label_repetitions(readings: "Sequence[AnyReading]", source: str, named: Sequence[str], *, hidden: bool) -> None:
+def label_repetitions(readings: "Sequence[RunReading]", source: str, named: Sequence[str], *, hidden: bool) -> None:
     """Label the recordings of a folder as repetitions of one step, where it stands beside other sources.
 
     A folder that `gpureport record` did not write into, and runs with a step label, stay as they are.

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
     from gpureport.importers.protocol.tracker import Tracker
     from gpureport.importers.reading import Reading
-    from gpureport.importers.time_window import CutReading
+    from gpureport.importers.time_window import RunReading
     from gpureport.importers.tracked import TrackedReading
 
 
-def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Reading | TrackedReading | CutReading]":
+def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[RunReading]":
     """Return every run the sources hold, or the part of each that is wanted, not yet read.
 
     Raises:
@@ -36,7 +36,7 @@ def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Rea
     if not options.labels.name:
         lengthen_equal_names([each for each in found if isinstance(each, Reading)])
     check_single_name(options, len(found))
-    parts: list[Reading | TrackedReading | CutReading] = [*found]
+    parts: list[RunReading] = [*found]
     if window is not None:
         parts = [CutReading(reading, window) for reading in found]
     if options.window.job is not None:

@@ -32,8 +32,7 @@ def _describe_sources(runs: Collection[RunName]) -> dict[str, str]:
     paths = longer_names([run.source or "" for run in logs])
     shown |= {run.id: path for run, path in zip(logs, paths, strict=True)}
     texts = Counter(shown.values())
-    shown = {key: text if texts[text] == 1 else f"{text}, {key}" for key, text in shown.items()}
-    return {key: shorten_name(text) for key, text in shown.items()}
+    return {key: shorten_name(text if texts[text] == 1 else f"{text}, {key}") for key, text in shown.items()}
 
 
 def _describe_tracked(source: str) -> str:

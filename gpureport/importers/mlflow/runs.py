@@ -172,7 +172,8 @@ def _add_neptune(
     if not spaces:
         return
     found.moved = frozenset(path for space in spaces for path in space.leaves)
-    series = {key: hardware.Series(points[key].times * 1000, points[key].values, points[key].steps) for key in found.moved}
+    moved = {key: points[key] for key in found.moved}
+    series = {key: hardware.Series(one.times * 1000, one.values, one.steps) for key, one in moved.items()}
     samples = [hardware.sample_process(space, series, params.get(f"{space.path}/hostname", "")) for space in spaces]
     every = hardware.arrange_by_device(rows for sample in samples for rows in sample.blocks)
     kept, left_out = hardware.select_gpus(every, gpus)

@@ -137,8 +137,8 @@ def _missing_parts(parts: Sequence[_Part]) -> Iterator[SourceError]:
         hint = "export it again, or remove .tmp from the name to read what is there"
         yield SourceError(str(numbered[0].path), what, hint, code="export_interrupted")
     elif missing < len(whole):
-        what, hint = f"part {missing} of this run is missing", "copy all parts of the export"
-        yield SourceError(str(numbered[0].path), what, hint, code="missing_part")
+        what = f"part {missing} of this run is missing"
+        yield SourceError(str(numbered[0].path), what, "copy all parts of the export", code="missing_part")
 
 
 def _refuse_copies(rows: Mapping[Key, _Rows]) -> None:
@@ -189,8 +189,8 @@ def _open(path: Path) -> parquet.ParquetFile:
         if name not in schema.names:
             raise _lack_error(path, name)
         if not fits(schema.field(name).type):
-            what, hint = f"its column {name} is of type {schema.field(name).type}", _AGAIN
-            raise SourceError(str(path), what, hint, code="wrong_column_type")
+            what = f"its column {name} is of type {schema.field(name).type}"
+            raise SourceError(str(path), what, _AGAIN, code="wrong_column_type")
     return file
 
 
@@ -200,8 +200,8 @@ def _lack_error(path: Path, name: str) -> SourceError:
 
 def _damaged_error(path: Path, error: Exception) -> SourceError:
     reason = redact_start(str(error).splitlines()[0], _SHOWN) if str(error) else type(error).__name__
-    what, hint = f"the Parquet file is damaged ({reason})", "copy or export it again"
-    return SourceError(str(path), what, hint, code="damaged_export")
+    what = f"the Parquet file is damaged ({reason})"
+    return SourceError(str(path), what, "copy or export it again", code="damaged_export")
 
 
 def _read_groups(path: Path, names: Collection[str], numbers: Iterable[int] | None = None) -> Iterator["pa.Table"]:
@@ -258,14 +258,14 @@ def _make_run(key: Key, rows: _Rows) -> StoredRun:
     tags: tuple[str, ...] = ()
     try:
         for row in _single_values(key, rows):
-            kind, path = row["attribute_type"], row["attribute_path"]
+            kind, path = row["attribute_type"], row["attribute_path"] or ""
             value = row.get(_VALUES.get(kind, ""))
             if value is not None:
                 scalars[path] = value
             elif kind == "datetime" and row.get(_MOMENT) is not None:
                 moments[path] = (row[_MOMENT] - EPOCH) // timedelta(microseconds=1)
             elif kind == "string_set" and path == "sys/tags":
-                tags = tuple(sorted(row.get(_TAGS) or ()))
+                tags = tuple(sorted(filter(None, row.get(_TAGS) or ())))
     except SourceError as error:
         rows.faults.append(error)
     project, run_id = key

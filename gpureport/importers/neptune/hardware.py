@@ -229,16 +229,12 @@ DeviceKey = tuple[str, int | None]
 class RowsByDevice:
     """Rows of a run by node and GPU (None for the host); those of one device do not overlap.
 
-    Attributes:
-        copies: number of points that another process recorded as well.
-        copied: namespaces whose rows were all left out as copies.
-        numbered: number of GPUs without a number that were numbered by their processes.
+    `copies` counts points that another process recorded as well, `copied` are namespaces of which nothing else is left.
     """
 
     blocks: dict[DeviceKey, list[DeviceRows]]
     copies: int = 0
     copied: tuple[str, ...] = ()
-    numbered: int = 0
 
     @property
     def several(self) -> bool:
@@ -254,7 +250,7 @@ class RowsByDevice:
 def arrange_by_device(blocks: Iterable[DeviceRows]) -> RowsByDevice:
     """Return the rows of each device; if several processes recorded it at the same time, those of one."""
     held = [block for block in blocks if len(block.times)]
-    numbered = _number_bare_gpus(held)
+    _number_bare_gpus(held)
     by_key: dict[DeviceKey, list[DeviceRows]] = {}
     for block in sorted(held, key=lambda each: (each.gpu is None, each.node, each.gpu or 0)):
         by_key.setdefault((block.node, block.gpu), []).append(block)
@@ -264,7 +260,6 @@ def arrange_by_device(blocks: Iterable[DeviceRows]) -> RowsByDevice:
         blocks=kept,
         copies=count_points(held) - count_points(left),
         copied=tuple(sorted({each.space.path for each in held} - {each.space.path for each in left})),
-        numbered=numbered,
     )
 
 
@@ -273,13 +268,12 @@ def count_points(blocks: Iterable[DeviceRows]) -> int:
     return sum(int(block.points.sum()) for block in blocks)
 
 
-def _number_bare_gpus(blocks: Sequence[DeviceRows]) -> int:
-    """Number the GPUs of processes that each saw a single GPU; return how many there are then.
+def _number_bare_gpus(blocks: Sequence[DeviceRows]) -> None:
+    """Number the GPUs of processes that each saw a single GPU, which has number 0 so far.
 
     Processes that run at the same time each have a GPU of their own. Processes that run one after the other may share
     one, and share number 0.
     """
-    numbered = 0
     gpus = [block for block in blocks if block.gpu is not None]
     for node in {block.node for block in gpus}:
         bare = [block for block in gpus if block.node == node and block.space.bare]
@@ -290,9 +284,7 @@ def _number_bare_gpus(blocks: Sequence[DeviceRows]) -> int:
         for block in sorted(bare, key=lambda each: (int(each.times[0]), each.space.path)):
             busy = {other.gpu for other in taken if _overlap(block, other)}
             block.gpu = next(number for number in range(len(bare)) if number not in busy)
-            numbered = max(numbered, block.gpu + 1 if block.gpu else 0)
             taken.append(block)
-    return numbered
 
 
 def _overlap(one: DeviceRows, other: DeviceRows) -> bool:

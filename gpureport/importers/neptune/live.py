@@ -19,8 +19,8 @@ from gpureport.importers.neptune.hardware import STEP_UNITS, make_series
 from gpureport.importers.neptune.stored import Content, StoredRun, merge_contents
 from gpureport.json_text import parse_json
 
-_LOADING, _SILENT = 60.0, 30.0
-"""Seconds the client may take to be imported (about 16 on a busy machine), and a server to answer."""
+_SILENT = 60.0
+"""Seconds without an answer after which a server is given up; to be imported takes the client 16 on a busy machine."""
 _SERVICE = "Neptune's hosted service was closed on 2026-03-05: read an export or a .neptune folder"
 _PROBLEMS: dict[str, CodedProblem] = {
     "ModuleNotFound": ("the package neptune is not installed", "pip install 'gpureport[neptune]'", "not_installed"),
@@ -39,8 +39,8 @@ def find_live_runs(locator: str, query: str | None) -> list[StoredRun]:
     store, _, run = locator.partition("#")
     parts = store.removeprefix("neptune://").strip("/").split("/")
     if len(parts) not in {2, 3} or not all(parts):
-        what, hint = "not the locator of a project", "give neptune://workspace/project/RUN-ID"
-        raise SourceError(store, what, hint, code="not_a_locator")
+        hint = "give neptune://workspace/project/RUN-ID"
+        raise SourceError(store, "not the locator of a project", hint, code="not_a_locator")
     project = "/".join(parts[:2])
     if run := run or "".join(parts[2:]):
         return [merge_contents(_read_run(store, project, run), f"{project} {run}", run)]
@@ -55,8 +55,7 @@ def find_live_runs(locator: str, query: str | None) -> list[StoredRun]:
 def _read_run(store: str, project: str, run: str) -> list[Content]:
     said = _ask(store, project=project, run=run)
     series = {path: make_series(points) for path, points in said.pop("series").items() if points}
-    state = f"{sum(len(each.times) for each in series.values())}"
-    return [Content(state=state, series=series, project=project, **said)]
+    return [Content(state=str(sum(len(s.times) for s in series.values())), series=series, project=project, **said)]
 
 
 def _ask(store: str, **asked: str | None) -> dict[str, Any]:
@@ -66,18 +65,19 @@ def _ask(store: str, **asked: str | None) -> dict[str, Any]:
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603
     said: dict[str, Any] = parse_json(done.stdout or b'{"error": "Connection", "what": ""}')
     if error := said.get("error"):
-        other = (f"the server could not be read ({error}: {said['what']})", _SERVICE, "request_failed")
-        what, hint, code = next((known for word, known in _PROBLEMS.items() if word in error), other)
-        raise SourceError(store, what, hint, code=code)
+        for word, (what, hint, code) in _PROBLEMS.items():
+            if word in error:
+                raise SourceError(store, what, hint, code=code)
+        problem = f"the server could not be read ({error}: {said['what']})"
+        raise SourceError(store, problem, _SERVICE, code="request_failed")
     return said
 
 
 def _answer(project: str, silent: float, run: str | None = None, query: str | None = None) -> dict[str, Any]:
     """Return single values of a run and its points as time, value and step; or single values of runs."""
-    dump_traceback_later(_LOADING, exit=True)
+    dump_traceback_later(silent, exit=True)
     import neptune  # noqa: PLC0415 - an extra, and slow to load
 
-    dump_traceback_later(silent, exit=True)
     if run is None:
         names = ["sys/id", "sys/name", "sys/state", "sys/creation_time", "sys/trashed"]
         with neptune.init_project(project=project, mode="read-only") as container:

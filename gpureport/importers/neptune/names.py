@@ -165,8 +165,8 @@ def read_name_map(path: Path | None) -> NameMap:
     table = _read_table(path, said, "[neptune]", {"namespaces", "series"})
     named, series = table.get("namespaces", []), table.get("series", {})
     if not isinstance(named, list) or not all(isinstance(each, str) and each for each in named):
-        what, hint = "namespaces is no list of paths", 'such as namespaces = ["hw/training"]'
-        raise SettingsError(str(path), what, hint, code="not_a_list")
+        hint = 'such as namespaces = ["hw/training"]'
+        raise SettingsError(str(path), "namespaces is no list of paths", hint, code="not_a_list")
     if not isinstance(series, dict):
         raise SettingsError(str(path), "series is no table", _EXAMPLE, code="not_a_table")
     own = {name: _read_meaning(path, f"[neptune.series.{name!r}]", each) for name, each in series.items()}

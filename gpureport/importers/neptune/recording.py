@@ -221,6 +221,7 @@ def _notes(places: Sequence[_Place], rows: RowsByDevice, devices: Sequence[Devic
     spread = max(each.spread for each in samples)
     metrics = {meaning.metric for each in samples if each.space.gpus for meaning in each.space.leaves.values()}
     others = [path for each in samples for path in each.space.others]
+    bare = [block.gpu or 0 for each in samples if each.space.bare for block in each.blocks]
     gpus = [device for device in devices if device.index is not None]
     largest = given is None and any(_find_highest(places, node, MEMORY) for node, gpu in rows.blocks if gpu is not None)
     unknown = any(device.memory_total_bytes is None for device in gpus)
@@ -230,8 +231,8 @@ def _notes(places: Sequence[_Place], rows: RowsByDevice, devices: Sequence[Devic
         (unrestored, f"memory of {unrestored} was not recorded, so zeros cannot be put back and idle time is missing"),
         (spread, f"points of one sample lie up to {spread / 1000:.0f} ms apart and were joined"),
         (rows.copied, f"{len(rows.copied)} processes {_COPIED}: {list_first(rows.copied, _MOST_NAMED)}"),
-        (rows.numbered > 1, f"{rows.numbered} processes {_NUMBERED}"),
-        (rows.numbered <= 1 and any(each.space.bare for each in samples), _BARE),
+        (any(bare), f"{max(bare, default=0) + 1} processes {_NUMBERED}"),
+        (bare and not any(bare), _BARE),
         (metrics and POWER not in metrics, "GPU power was not recorded: Neptune's client does so since 1.11.0"),
         (MEMORY in metrics, _RESERVED),
         (

@@ -11,6 +11,7 @@ from gpureport.importers.neptune import client_log, exports, scale
 from gpureport.importers.neptune.names import NameMap, Namespace, find_namespaces, read_name_map
 from gpureport.importers.neptune.recording import record_run
 from gpureport.importers.neptune.stored import StoredRun
+from gpureport.importers.note_text import format_count
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection, SkippedRun, Tracked
 from gpureport.importers.trackers.start_order import sort_by_start
@@ -65,11 +66,11 @@ class Neptune:
         """
         chosen = read_name_map(selection.map)
         store, held, named = _open_store(source, selection)
-        wanted = _select_runs(held, source, selection, chosen, named=named)
+        wanted, left = _select_runs(held, source, selection, chosen, named=named)
         groups = [[each] for each in wanted] if selection.group is None else [wanted]
         return SelectedRuns(
             runs=tuple(_make_run(store, group, selection, chosen) for group in groups),
-            skipped=() if named or selection.runs else tuple(_list_skipped(held, wanted, selection, chosen)),
+            skipped=tuple(SkippedRun(name=each.id, reason="without hardware series") for each in left),
             grouped=() if selection.group is None else tuple(each.id for each in wanted),
         )
 
@@ -121,28 +122,26 @@ def _make_run(store: str, held: Sequence[StoredRun], selection: Selection, chose
 
 
 def _list_run(held: StoredRun, chosen: NameMap) -> ListedRun:
-    spaces, points = _namespaces(held, chosen), held.points or {}
-    described = [_describe_namespace(space, [points[path] for path in space.leaves]) for space in spaces]
+    spaces, points = _spaces(held, chosen), held.points or {}
+    if held.fault is not None:
+        return ListedRun(id=held.id, name=held.id, status="cannot be read", started=None, fault=held.fault)
+    described = [
+        f"{space.stage or space.path}: {max(points[path] for path in space.leaves)} ticks, "
+        f"{format_count(len(space.gpus), 'GPU')}"
+        for space in spaces
+    ]
     holds = "; ".join(described) or ("series not looked at" if held.points is None else "no hardware series")
     return ListedRun(
         id=held.id,
-        name=held.id if held.fault else held.name,
-        status="cannot be read" if held.fault else held.status,
-        started=None if held.fault else held.started,
-        points=None
-        if held.fault or held.points is None
-        else sum(points[path] for space in spaces for path in space.leaves),
-        holds="" if held.fault else f"{held.project}  {holds}" if held.project else holds,
-        fault=held.fault,
+        name=held.name,
+        status=held.status,
+        started=held.started,
+        points=None if held.points is None else sum(points[path] for space in spaces for path in space.leaves),
+        holds=f"{held.project}  {holds}" if held.project else holds,
     )
 
 
-def _describe_namespace(space: Namespace, points: Sequence[int]) -> str:
-    gpus = f"{len(space.gpus)} GPU{'' if len(space.gpus) == 1 else 's'}"
-    return f"{space.stage or space.path}: {max(points)} ticks, {gpus}"
-
-
-def _namespaces(held: StoredRun, chosen: NameMap) -> list[Namespace]:
+def _spaces(held: StoredRun, chosen: NameMap) -> list[Namespace]:
     return find_namespaces(held.points or (), [*held.scalars, *held.moments], chosen)
 
 
@@ -154,8 +153,8 @@ def _open_store(source: str, selection: Selection) -> tuple[str, list[StoredRun]
         found = find_live_runs(source, selection.filter)
         return source.partition("#")[0], found, len(found) == 1
     if selection.filter is not None:
-        what, hint = "files of Neptune have no filter of their own", "name runs with --run, * is any"
-        raise SettingsError("--filter", what, hint, code="filter_needs_server")
+        what = "files of Neptune have no filter of their own"
+        raise SettingsError("--filter", what, "name runs with --run, * is any", code="filter_needs_server")
     whole = source.removeprefix(_PREFIX)
     store, _, run = whole.rpartition("#")
     if not store or Path(whole).exists():
@@ -186,48 +185,30 @@ def _find_runs(path: Path) -> list[StoredRun]:
 
 def _select_runs(
     held: Sequence[StoredRun], source: str, selection: Selection, chosen: NameMap, *, named: bool
-) -> list[StoredRun]:
-    """Return the selected runs: those named, else all with hardware series and all that cannot be read."""
+) -> tuple[list[StoredRun], list[StoredRun]]:
+    """Return the selected runs, and those left out although no option excludes them.
+
+    Where none is named, all with hardware series and all that cannot be read are selected, without those in the trash.
+    """
     found = _find_by_patterns(held, selection.runs, source) if selection.runs else list(held)
     if selection.experiment is not None:
         found = [each for each in found if fnmatchcase(each.name, selection.experiment)]
+    bare: list[StoredRun] = []
     if not named and not selection.runs:
-        bare = [each for each in found if _is_bare(each, chosen)]
+        bare = [each for each in found if each.fault is None and each.points is not None and not _spaces(each, chosen)]
         if selection.require_hardware and bare:
-            what, hint = "the run holds no hardware series", "leave out --require-hardware"
-            raise SourceError(f"{source}#{bare[0].id}", what, hint, code="no_hardware_series")
+            where, hint = f"{source}#{bare[0].id}", "leave out --require-hardware"
+            raise SourceError(where, "the run holds no hardware series", hint, code="no_hardware_series")
         if found and len(bare) == len(found):
             what = f"none of its {len(found)} runs holds hardware series"
             raise SourceError(source, what, "--list shows what they hold", code="no_hardware_series")
-        found = _sort(
-            each for each in found if each not in bare and (each.fault or each.scalars.get("sys/trashed") is not True)
-        )
+        found = _sort(each for each in found if each not in bare and (each.fault or not each.trashed))
     if not found:
         raise SourceError(source, "it holds no such run", _SEE, code="unknown_run")
     if selection.latest is not None:
         newest = sorted(found, key=lambda each: each.started or 0, reverse=True)[: selection.latest]
         found = [each for each in found if each in newest]
-    return found
-
-
-def _is_bare(held: StoredRun, chosen: NameMap) -> bool:
-    """Return whether a run is known to hold no hardware series."""
-    return held.fault is None and held.points is not None and not _namespaces(held, chosen)
-
-
-def _list_skipped(
-    held: Iterable[StoredRun], wanted: Sequence[StoredRun], selection: Selection, chosen: NameMap
-) -> Iterator[SkippedRun]:
-    """Yield the runs that are not read although no option excludes them, without those in the trash."""
-    for each in held:
-        excluded = selection.experiment is not None and not fnmatchcase(each.name, selection.experiment)
-        if (
-            each not in wanted
-            and not excluded
-            and each.scalars.get("sys/trashed") is not True
-            and _is_bare(each, chosen)
-        ):
-            yield SkippedRun(name=each.id, reason="without hardware series")
+    return found, [each for each in bare if not each.trashed]
 
 
 def _sort(held: Iterable[StoredRun]) -> list[StoredRun]:

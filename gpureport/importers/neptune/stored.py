@@ -74,6 +74,11 @@ class StoredRun:
         return self.kept or state or "status not recorded"
 
     @property
+    def trashed(self) -> bool:
+        """Whether it is in the trash."""
+        return self.scalars.get("sys/trashed") is True
+
+    @property
     def started(self) -> int | None:
         """When it was made; None where that is not recorded."""
         return self.moments.get("sys/creation_time") if self.made is None else self.made

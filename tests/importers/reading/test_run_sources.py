@@ -123,6 +123,55 @@ def test_logs_of_a_folder(tmp_path: Path, logs: dict[str, str], expected: list[l
     assert runs(tmp_path) == expected
 
 
+def node(seed: int, seconds: Iterable[int] = range(60), extra: str = "") -> str:
+    """Return a log of two GPUs of a machine that no column names; `seed` tells machines apart."""
+    lines = [f"timestamp, index, utilization.gpu [%], power.draw [W]{extra and f', {extra}'}"]
+    for at in seconds:
+        for gpu in (0, 1):
+            util, watts = (at * (7 + seed) + 13 * gpu) % 101, 200 + (at * seed + gpu) % 97
+            lines.append(f"{stamp(at)}, {gpu}, {util} %, {watts}.00 W{extra and ', 50'}")
+    return "\n".join([*lines, ""])
+
+
+def test_a_log_a_node_in_a_folder_is_one_run_of_several_nodes(tmp_path: Path) -> None:
+    """Its GPUs are called by their nodes, every row is kept, and the order of the files says nothing."""
+    write(tmp_path / "logs", **{f"node{seed}": node(seed) for seed in (2, 1, 3)})
+    run = read(tmp_path / "logs").run
+    assert [device.id for device in run.gpus] == [f"node{seed}/gpu:{gpu}" for seed in (1, 2, 3) for gpu in (0, 1)]
+    assert (run.name, run.quality.rows_kept, run.quality.accounted) == ("logs", 360, True)
+    assert run.id == read(tmp_path / "logs", as_one_run=True).run.id
+
+
+@pytest.mark.parametrize(
+    "other",
+    [node(2, range(100, 160)), node(2, range(130)), node(2, range(0, 60, 3)), node(2, extra="temperature.gpu")],
+    ids=["later", "longer", "coarser", "other columns"],
+)
+def test_what_is_no_second_node(tmp_path: Path, other: str) -> None:
+    """A log of another time, interval or command is a run of its own."""
+    write(tmp_path / "logs", a=node(1), b=other)
+    assert runs(tmp_path / "logs") == [["a"], ["b"]]
+
+
+def test_a_copy_of_a_part_is_no_second_node(tmp_path: Path) -> None:
+    write(tmp_path / "logs", a=node(1), b=node(1, range(55)))
+    assert [device.id for device in read(tmp_path / "logs").run.gpus] == ["gpu:0", "gpu:1"]
+
+
+def test_nodes_that_are_named_stay_apart(tmp_path: Path, gpureport: Program) -> None:
+    """They are one run where a person says so."""
+    write(tmp_path, n1=node(1), n2=node(2))
+    for more, count in (((), 2), (("--as-one-run",), 1)):
+        done = gpureport("analyze", "n1.csv", "n2.csv", *more, "--format", "json")
+        assert len(json.loads(done.out)["runs"]) == count
+
+
+def test_what_may_add_to_any_of_several_nodes_adds_to_none(tmp_path: Path) -> None:
+    """Copies over PCIe without a uuid are those of either node, and a run of their own."""
+    write(tmp_path / "logs", n1=query(range(60)), n2=query(range(60), uuid="GPU-b"), copies=dmon(range(60)))
+    assert runs(tmp_path / "logs") == [["copies"], ["n1", "n2"]]
+
+
 def test_the_finer_of_two_recorders_of_one_gpu_is_the_main_one(tmp_path: Path) -> None:
     write(tmp_path, ".log", slow=query(range(0, 60, 5)), fine=query(range(60)))
     recording = read(tmp_path)

@@ -193,6 +193,13 @@ def test_points_without_a_time_are_rejected(tmp_path: Path) -> None:
     assert rejected(found) == [("no_time_stamp", 1)]
 
 
+def test_single_values_without_a_path_or_a_word(tmp_path: Path) -> None:
+    rows = dumps.run(RUN, singles={"sys/tags": ["a", None]})
+    rows.append(rows[0] | {"attribute_path": None})
+    found = recording(dumps.write(tmp_path, rows))
+    assert (found.run.tags[0], len(found.rows_of("gpu:0"))) == (("a", "true"), 20)
+
+
 def test_not_every_parquet_is_an_export(tmp_path: Path) -> None:
     for _ in range(2):
         assert refused(tmp_path).code == "no_log"
@@ -214,6 +221,25 @@ def test_listing(gpureport: Program, tmp_path: Path) -> None:
     line = done.out.splitlines()[0]
     assert all(word in line for word in ("OPT-1  baseline  inactive", "acme/gpu-opt  training: 20 ticks, 2 GPUs")), line
     assert (done.code, "OPT-2" in done.out + done.err) == (3, True)
+
+
+def test_a_listing_names_the_namespaces_of_each_run_alone(gpureport: Program, tmp_path: Path) -> None:
+    other = dumps.run(Schedule(utilization=[[10.0] * 4], namespace="monitoring/other"), run_id="OPT-2")
+    dumps.write_to(tmp_path / "part_0.parquet", [*dumps.run(RUN), *other])
+    first, second, *_ = gpureport("ingest", "--list", str(tmp_path)).out.splitlines()
+    assert first.endswith("acme/gpu-opt  training: 20 ticks, 2 GPUs")
+    assert second.endswith("acme/gpu-opt  other: 4 ticks, 1 GPU")
+
+
+def test_values_that_are_not_numbers_are_counted_in_every_process(tmp_path: Path) -> None:
+    later = Schedule(utilization=[LOAD], namespace="monitoring/validation", start=START + 30 * TICK)
+    rows = dumps.run(RUN, later)
+    powers = [row for row in rows if row["attribute_path"].endswith("gpu_power_0")]
+    for row in (powers[0], powers[1], powers[-1]):
+        row["float_value"] = float("nan")
+    quality = recording(dumps.write(tmp_path, rows)).run.quality
+    assert [(each.column, each.cells) for each in quality.absent_cells] == [("gpu_power_watts", 3)]
+    assert quality.noise == 3
 
 
 def test_work_is_counted_by_a_training_metric(tmp_path: Path) -> None:

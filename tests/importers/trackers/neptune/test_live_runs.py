@@ -167,7 +167,7 @@ def test_what_the_client_says_is_one_line(monkeypatch: pytest.MonkeyPatch) -> No
             if given is not None:
                 monkeypatch.setenv("NEPTUNE_API_TOKEN", given)
             if given == silent:
-                monkeypatch.setattr("gpureport.importers.neptune.live._SILENT", 2.0)
+                monkeypatch.setattr("gpureport.importers.neptune.live._SILENT", 20.0)
             assert refused(f"{STORE}/OPT-1").code == code, given
 
 

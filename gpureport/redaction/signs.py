@@ -1,0 +1,211 @@
+"""What shows a secret: names, the names and beginnings that a person adds, and forms.
+
+On a command line, what only might be a secret is one: a hidden value costs a reader less than a shown password. In
+params, tags and texts, words of machine learning (`pad_token`, `key_padding`) name settings. Every pattern takes time
+in proportion to the text.
+"""
+
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+HIDDEN, STAR = "***", "*"
+ANYWHERE = "passw passphrase secret credential apikey accesskey privatekey authoriz connectionstring"
+ENDINGS = "token key pwd auth"
+OTHER_ENDINGS = "donkey hockey jockey lackey mickey monkey turkey turnkey whiskey"
+WORDS = "bearer cookie cred creds dsn jwt otp pass pat sas sig signature webhook"
+"""What shows a secret: letters anywhere in a name, its separators left out; ends of a part, as in `apiToken`, and parts
+that merely end so; whole parts."""
+MODEL_WORDS = (
+    "attention batch bos bucket cls count dim dropout embedding eos feature group head heads image input label length "
+    "mask max metric min mix mixing monitor num output pad padding per query sep size sort special stop target text "
+    "train type unk value vocab"
+)
+"""Words beside `token` or `key` that make a param a setting of a model, not a secret."""
+CHECKSUM_WORDS = "checksum commit digest fingerprint hash id md5 ref revision sha uuid"
+"""Parts of a name whose value may look random without being a secret."""
+_ANYWHERE, _ENDINGS = re.compile(ANYWHERE.replace(" ", "|")), tuple(ENDINGS.split())
+_OTHER, _WORDS = frozenset(OTHER_ENDINGS.split()), frozenset(WORDS.split())
+_MODEL, _CHECKSUM = frozenset(MODEL_WORDS.split()), frozenset(CHECKSUM_WORDS.split())
+PLAIN, _LIKELY, _POSSIBLE, _NONE = 3, 2, 1, 0
+"""Signs of a name: its value is a secret without doubt, whatever it looks like, unless it looks like a setting."""
+_SETTING = re.compile(r"[-+]?\d{0,9}\.?\d{0,9}(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_LONGEST = 200
+"""Letters of a name that are looked at, the last ones."""
+_SEPARATORS = str.maketrans("-. :/", "_____")
+_LETTER = r"[^\s\"'<>,;&()|]"
+"""What `*` of a pattern stands for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnSecrets:
+    """Names whose values are secrets, whatever their case, and beginnings of secrets; `*` stands for any letters.
+
+    They are no regular expressions, whose time may grow without bounds.
+    """
+
+    names: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+
+
+_in_use, version = OwnSecrets(), 0
+"""What a person added, and how often that changed: what is kept of other secrets holds no longer."""
+
+
+def use_own_secrets(own: OwnSecrets) -> None:
+    """Replace these secrets too, in this process, from now on; those that were in use before no longer."""
+    global _in_use, version
+    _in_use, version = own, version + (own != _in_use)
+
+
+def get_own_secrets() -> OwnSecrets:
+    """Return the secrets that a person added."""
+    return _in_use
+
+
+def hide_own(text: str) -> str:
+    """Return a text without the words that the patterns of a person find."""
+    for pattern in _in_use.patterns:
+        if all(piece in text for piece in pattern.split(STAR)):
+            text = _compile(pattern).sub(lambda found: found[0] if found[1] is None else HIDDEN, text)
+    return text
+
+
+@lru_cache(256)
+def _compile(pattern: str) -> re.Pattern[str]:
+    """Return an expression for the rest of a word from where a pattern may begin, with a group where it does.
+
+    Where the pieces do not follow the first place of the first one, they follow no later one of the word.
+    """
+    first, *rest = map(re.escape, pattern.split(STAR))
+    start = rf"(?<![^\W_]){first}" if first else f"(?<!{_LETTER})(?={_LETTER})"
+    pieces = "".join(f"(?>{_LETTER}*?{piece})" for piece in rest)
+    return re.compile(f"{start}(?:{pieces}{_LETTER}*()|{_LETTER}*)")
+
+
+def may_be_secret(name: str, value: str) -> bool:
+    """Return whether a name says that its value is a secret; `max_tokens=2048` and `key_dim=64` are settings."""
+    # our own messages and help say KEY=VALUE
+    return value not in {"", "VALUE"} and read_name(name)[0] > (_POSSIBLE if _SETTING.fullmatch(value) else _NONE)
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Return whether a param is a secret by its name, words of machine learning aside."""
+    return not read_name(name)[1] and may_be_secret(name, value)
+
+
+def read_name(name: str) -> tuple[int, bool, bool]:
+    """Return the sign of a name, whether words beside make it a setting of a model, and whether it is a checksum."""
+    return _read_name(name[-_LONGEST:], version)
+
+
+@lru_cache(maxsize=8192)
+def _read_name(name: str, _version: int) -> tuple[int, bool, bool]:
+    # own names are meant as a whole or as the last part; `-` is `_`
+    bare = name.strip("-+~").lower()
+    forms = {part.translate(_SEPARATORS) for part in (bare, re.split(r"[./:]", bare)[-1])} if _in_use.names else ()
+    is_own = any(fnmatchcase(form, own.lower().translate(_SEPARATORS)) for own in _in_use.names for form in forms)
+    parts = [part.lower() for part in _PARTS.findall(name)]
+    ends = [part.rstrip("s") for part in parts]
+    telling = [
+        part in _WORDS or (end.endswith(_ENDINGS) and end not in _OTHER) for part, end in zip(parts, ends, strict=True)
+    ]
+    sign = _LIKELY if any(telling[-1:]) and not parts[-1].endswith("s") else _POSSIBLE if any(telling) else _NONE
+    if is_own or _ANYWHERE.search("".join(parts)):
+        sign = PLAIN
+    is_of_model = sign != PLAIN and _WORDS.isdisjoint(parts) and not _MODEL.isdisjoint(parts)
+    return sign, is_of_model, not _CHECKSUM.isdisjoint(parts)
+
+
+FORMS = (
+    ("Hugging Face", "hf_…", r"hf_[A-Za-z0-9]{8,}"),
+    ("OpenAI, Anthropic and others", "sk-…", r"sk-[\w\-]{8,}"),
+    ("Stripe", "sk_live_…, rk_live_…", r"[rs]k_(?:live|test)_\w{8,}"),
+    ("GitHub", "ghp_…, gho_…, ghs_…, ghu_…, ghr_…", r"gh[opsur]_[A-Za-z0-9]{8,}"),
+    ("GitHub", "github_pat_…", r"github_pat_\w+"),
+    ("GitLab", "glpat-…, gldt-…, glrt-…", r"gl(?:pat|dt|rt)-[\w\-]+"),
+    ("Slack", "xoxb-…, xoxp-…, xapp-…", r"xox[abeprs]-[\w\-]+|xapp-[\w\-]{8,}"),
+    ("AWS", "AKIA…, ASIA…", r"(?:AKIA|ASIA)[A-Z0-9]{12,}"),
+    ("Google", "AIza…, ya29.…", r"AIza[\w\-]{20,}|ya29\.[\w\-]{8,}"),
+    ("NVIDIA", "nvapi-…", r"nvapi-[\w\-]{8,}"),
+    ("Databricks", "dapi…", r"dapi[0-9a-f]{32}"),
+    ("Vault", "hvs.…, hvb.…", r"hv[sb]\.[\w\-]{8,}"),
+    ("Docker", "dckr_pat_…", r"dckr_pat_[\w\-]{8,}"),
+    ("npm", "npm_…", r"npm_\w{16,}"),
+    ("PyPI", "pypi-…", r"pypi-[\w\-]{16,}"),
+    ("JSON web tokens, and Neptune", "eyJ…", r"eyJ[\w+/=.\-]{16,}"),
+    ("Azure", "sig=…, AccountKey=…", r"sig=[\w%+/=\-]{16,}|AccountKey=[\w+/=]{16,}"),
+    ("private keys", "-----BEGIN … PRIVATE KEY-----, and all that follows", r"-----BEGIN[^-]*PRIVATE KEY-----.*"),
+)
+"""How tokens begin: whose they are, how they look for people, and as an expression; no letter stands before."""
+_FORMS = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(pattern for *_, pattern in FORMS)})", re.DOTALL)
+_LONGEST_USER = 1200
+_USER_OF_URL = re.compile(rf"://(?:[^\s/:]{{0,{_LONGEST_USER}}}+:\S{{0,{_LONGEST_USER}}}|[^\s/]{{0,{_LONGEST_USER}}})@")
+"""A password may hold slashes and `@`, as people forget to escape them; user and password may be so long."""
+_NAMED_HOST = re.compile(r"(?<![^\s\"',;(/])[^\s\"',;(/@]*+@[^\s\"',;(/]*+")
+_HOST = re.compile(r"(?!sha\d+:)(?:[A-Za-z\[]|\d+\.\d+\.)")
+"""How the name or address of a machine begins, unlike what follows `@` in `recall:mean@10` and `image:tag@sha256:…`."""
+_DEVICE = re.compile(r"(?:cuda|gpu|rank):\d{1,2}", re.IGNORECASE)
+"""What stands before `@` in names of devices: `cuda:0@node-7`."""
+_LEVEL = r"(?:[01]?[.,]\d{1,2}|\d{1,2}|100)%?"
+_MEASURE = re.compile(
+    rf"[^:]+:(?:(?:iou|k|top)?{_LEVEL}(?:[:\-]{_LEVEL})?"
+    r"|k|mean|avg|max|min|macro|micro|weighted|iou|all|small|medium|large)",
+    re.IGNORECASE,
+)
+"""What stands before `@` in names of metrics (`mAP:50@person`, `recall:macro@k`): no password that guards anything."""
+_MACHINE = re.compile(r".*(?:\.[A-Za-z0-9\-]*[A-Za-z]|:\d+|\]|\d+\.\d+\.\d+\.\d+)", re.DOTALL)
+"""How what follows `@` shows that it is a machine: by a domain, a port, or an address."""
+_NAMED_AS_MACHINE = re.compile(
+    r"[A-Za-z\d\-]*?(?:database|db|dgx|gpu|host|login|mysql|node-?\d|postgres|redis|server|srv)-?\d*", re.IGNORECASE
+)
+"""What machines are called, so that what looks like a metric before it is a user: `step:99@db`, `map:50@gpu7`."""
+SHORTEST_RANDOM = 32
+"""Letters from which hexadecimal digits, or a mixture of letters and digits, are as a generator writes them."""
+_RANDOM = re.compile(
+    rf"(?<![\w/.+\-])(?:([0-9a-fA-F]{{{SHORTEST_RANDOM},}})|[A-Za-z0-9+]{{{SHORTEST_RANDOM},}}={{0,2}})(?![\w/.+\-])"
+)
+
+
+def hide_forms(text: str) -> str:
+    """Return a text without tokens that show what they are by how they begin, and those that a person named."""
+    return hide_own(_FORMS.sub(HIDDEN, text))
+
+
+def hide_random(text: str) -> str:
+    """Return a text without hexadecimal digits and mixtures of letters and digits as a generator writes them."""
+
+    def hide(found: re.Match[str]) -> str:
+        is_mixed = all(any(map(kind, found[0])) for kind in (str.isupper, str.islower, str.isdigit))
+        return HIDDEN if is_mixed or (found[1] and not found[1].isdigit()) else found[0]
+
+    return _RANDOM.sub(hide, text)
+
+
+def hide_users(text: str) -> str:
+    """Return a text without users and passwords of URLs, and of `user:password@host`."""
+    if "@" not in text:
+        return text
+    return _NAMED_HOST.sub(_hide_named_user, _USER_OF_URL.sub(f"://{HIDDEN}@", text))
+
+
+def _hide_named_user(found: re.Match[str]) -> str:
+    """Return `user:password@host` without the user; what stands before `=` stays.
+
+    What looks like a metric or a device holds a password only in a URL, and before what is plainly a machine.
+    """
+    word = found[0]
+    named, _, host = word.rpartition("@")
+    user, colon, password = named.partition(":")
+    before, sign, user = user.rpartition("=")
+    if not (colon and password and user[:1].isalpha() and _HOST.match(host)):
+        return word
+    named = f"{user}:{password}"
+    is_metric = _MEASURE.fullmatch(named) and not _NAMED_AS_MACHINE.fullmatch(host)
+    if (is_metric or _DEVICE.fullmatch(named)) and not _MACHINE.match(host):
+        start = found.string[max(0, found.start() - _LONGEST_USER) : found.start()]
+        if "://" not in re.split(r"\s", start)[-1]:
+            return word
+    return f"{before}{sign}{HIDDEN}@{host}"
