@@ -345,7 +345,7 @@ _FORMATS = ("%a %b %d %H:%M:%S %Y", "%a %b %d %H:%M:%S %Z %Y")
 _DAY_FIRST = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4}),? (\d{1,2})(:\d\d(?::\d\d(?:[.,]\d{1,6})?)?)", re.ASCII)
 """What spreadsheets write: `14.03.2026 09:26:53,123` and `14/03/2026 9:26`."""
 _YEAR_FIRST = re.compile(
-    r"(\d{4})([-/]?)(\d{1,2})\2(\d{1,2})[ T](\d{1,2})(:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)"
+    r"(\d{4})([-/])(\d{1,2})\2(\d{1,2})[ T](\d{1,2})(:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)"
     r" ?(Z|UTC|GMT|[+-]\d\d:?\d\d)?",
     re.ASCII,
 )
@@ -363,6 +363,8 @@ def parse_time(text: str) -> tuple[int, bool] | None:
         moment_at = None if factor is None else round(float(text) * factor)
         return None if moment_at is None or not moment_at < LAST_MICROSECOND else (moment_at, True)
     moment, leap = None, _LEAP.search(text) is not None
+    if text[:8].isdecimal() and text[8:9] in {" ", "T"}:
+        text = f"{text[:4]}-{text[4:6]}-{text[6:]}"
     day_first, year_first = _DAY_FIRST.fullmatch(text), _YEAR_FIRST.fullmatch(text)
     if day_first is not None:
         day, _, month, year, hour, rest = day_first.groups()
