@@ -365,7 +365,8 @@ def parse_time(text: str) -> tuple[int, bool] | None:
     moment, leap = None, _LEAP.search(text) is not None
     if text[:8].isdecimal() and text[8:9] in {" ", "T"}:
         text = f"{text[:4]}-{text[4:6]}-{text[6:]}"
-    day_first, year_first = _DAY_FIRST.fullmatch(text), _YEAR_FIRST.fullmatch(text)
+    year_first = _YEAR_FIRST.fullmatch(text)
+    day_first = None if year_first else _DAY_FIRST.fullmatch(text)
     if day_first is not None:
         day, _, month, year, hour, rest = day_first.groups()
         text = f"{year}-{month:0>2}-{day:0>2} {hour:0>2}{rest.replace(',', '.')}"

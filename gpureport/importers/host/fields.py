@@ -222,10 +222,12 @@ class Ticks:
             return
         (table, at, number), said = self._open, self._said
         self._open, self._said = None, []
-        values = {name: value for of, each in said if not of for name, value in each.items()}
+        parts: dict[str, list[dict[str, float]]] = {}
+        for of, each in said:
+            parts.setdefault(of, []).append(each)
+        values = {name: value for each in parts.pop("", ()) for name, value in each.items()}
         spare: dict[str, float] = {}
-        for of in dict.fromkeys(of for of, _ in said if of):
-            listed = [each for other, each in said if other == of]
+        for of, listed in parts.items():
             lengths = self._lengths.setdefault((table, of), set())
             if cut and lengths != {len(listed)}:
                 self._account.absent[of, "the log ends among its lines"] += 1

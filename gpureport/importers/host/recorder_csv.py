@@ -219,8 +219,8 @@ def _decode(
 ) -> Rows:
     """Return rows, of which each has a line, by their columns; of several cores the busiest counts."""
     stamps = [columns[place] for place in layout.times]
-    texts = map(" ".join, zip(*(each.to_pylist() for each in stamps), strict=True))
-    times, good, zone = read_times(stamps[0] if len(stamps) == 1 else list(texts))
+    pairs = () if len(stamps) == 1 else zip(*(each.to_pylist() for each in stamps), strict=True)
+    times, good, zone = read_times(list(map(" ".join, pairs)) or stamps[0])
     if not good.any():
         found = [clock.at(parse_time_of_day(text.strip().partition(".")[0])) for text in stamps[-1].to_pylist()]
         good = np.array([time is not None for time in found], dtype=np.bool_)
@@ -251,13 +251,10 @@ def _decode(
 
 def _read(column: _Field, text: str) -> tuple[float, str | None]:
     """Return the value of a cell, or NaN and why there is none; without a reason the row is no row."""
-    missing = "nan" if text in {"None", "NaN", "null", "NA"} else absence(text)
-    if missing is not None:
-        return np.nan, missing
-    text = text.replace(",", ".")
-    if _NUMBER.fullmatch(text) is None:
-        return np.nan, None
-    value, share = float(text.rstrip("% ")) * column.scale, column.metric.endswith("_ratio")
+    number = text.replace(",", ".")
+    if _NUMBER.fullmatch(number) is None:
+        return np.nan, "nan" if text in {"None", "NaN", "null", "NA"} else absence(text)
+    value, share = float(number.rstrip("% ")) * column.scale, column.metric.endswith("_ratio")
     if value < 0 or (share and value > _MOST) or value >= LARGEST:
         return np.nan, "negative" if value < 0 else "above 100%" if share else "beyond any machine"
     return value, None

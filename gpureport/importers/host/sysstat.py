@@ -164,6 +164,7 @@ def is_json(lines: Sequence[str]) -> bool:
 
 _OBJECT = re.compile(r'\{\s*"timestamp"\s*:')
 _DATE = re.compile(r'"date"\s*:\s*"([^"]*)"')
+_DECODER = json.JSONDecoder()
 _TOGETHER = 2**22
 """Characters that are read at once."""
 _ACTIVITIES = ("cpu-load", "cpu-load-all", "memory", "io", "queue", "disk")
@@ -216,11 +217,12 @@ def _find_objects(text: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
     at = 0
     while at < len(text):
         begins, content = _OBJECT.match(text, at), None
-        follower = _OBJECT.search(text, begins.end() if begins else at)
-        end = follower.start() if follower else len(text)
         if begins:
             with suppress(ValueError, RecursionError):
-                content, end = json.JSONDecoder().raw_decode(text, at)
+                content, end = _DECODER.raw_decode(text, at)
+        if content is None:
+            follower = _OBJECT.search(text, begins.end() if begins else at)
+            end = follower.start() if follower else len(text)
         yield text[at:end], content
         at = end
 
@@ -253,7 +255,7 @@ def _take_object(ticks: Ticks, content: dict[str, Any], at: int | None, held: Se
         return NO_TIME
     said: list[Said] = []
     try:
-        for activity in (content.get(name) for name in _ACTIVITIES):
+        for activity in (content[name] for name in _ACTIVITIES if name in content):
             for part in activity if isinstance(activity, list) else [activity]:
                 cells = _cells(part)
                 said += (reader(cells) for reader in find_readers(tuple(cells)))
@@ -268,5 +270,6 @@ def _cells(part: object) -> dict[str, Any]:
     """Return the figures of an activity by the names of the tables."""
     if not isinstance(part, dict):
         return {}
-    parts = [part, *(part[name] for name in ("io-reads", "io-writes") if isinstance(part.get(name), dict))]
-    return {_NAMES[name]: value for each in parts for name, value in each.items() if name in _NAMES}
+    for way in ("io-reads", "io-writes"):
+        part |= part[way] if isinstance(part.get(way), dict) else {}
+    return {_NAMES[name]: value for name, value in part.items() if name in _NAMES}
