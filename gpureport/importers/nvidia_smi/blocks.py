@@ -46,13 +46,14 @@ FORMS: tuple[tuple[Callable[[str], bool], Form, str], ...] = (
 QUERY = FORMS[-1][1]
 _CSV = {QUERY, process_lists.read_compute_apps}
 _NAMES = {form: name for _, form, name in FORMS}
-_ROWS = re.compile(r"^ {0,64}(?![ \d])", re.MULTILINE)
+_ROWS = re.compile(r"\n {0,64}(?![ \d])")
 _INSIDE: dict[Form | None, re.Pattern[str]] = {
-    read_drawn_tables: re.compile(r"^(?![|+\n])", re.MULTILINE),
-    documents.read_query_xml: re.compile(r"^(?![ \t<\n])", re.MULTILINE),
-    documents.read_query_text: re.compile(r"^(?![ \n])", re.MULTILINE),
+    read_drawn_tables: re.compile(r"\n(?![|+\n])"),
+    documents.read_query_xml: re.compile(r"\n(?![ \t<\n])"),
+    documents.read_query_text: re.compile(r"\n(?![ \n])"),
 }
-"""What begins a line that may open a block of another form: no row, or what no line of a form begins with."""
+"""What begins a line that may open a block of another form, behind the end of the line above: no row, or what no line of
+a form begins with."""
 
 
 @lru_cache(4096)
@@ -118,14 +119,15 @@ def _cut(chunks: Iterable[tuple[str, int]]) -> Iterator[tuple[_Block, str, int]]
     """
     block: _Block = (0, None, False)
     interrupted = False
-    for text, first in chunks:
-        number, begin, at, below = first, 0, 0, True
+    for chunk, first in chunks:
+        # a pattern that begins with a line end is found several times as fast as one with ^
+        text, number, begin, at, below = f"\n{chunk}", first, 1, 1, True
         silent: set[str] = set()
         while at < len(text):
             inside = _INSIDE.get(block[1], _ROWS)
             # the first row below other lines may open a block, as any other line may
-            found = None if below and text[at : at + _INDENT].lstrip(" ")[:1].isdigit() else inside.search(text, at)
-            start = at if below and found is None else len(text) if found is None else found.start()
+            found = None if below and text[at : at + _INDENT].lstrip(" ")[:1].isdigit() else inside.search(text, at - 1)
+            start = at if below and found is None else len(text) if found is None else found.start() + 1
             at = text.find("\n", start) + 1 or len(text) + 1
             line = text[start : at - 1]
             below = found is not None and inside is _ROWS and not line.lstrip(" ").startswith("#")
