@@ -375,8 +375,7 @@ def parse_time(text: str) -> tuple[int, bool] | None:
         zone = "Z" if zone in {"UTC", "GMT"} else zone
         text = f"{year}-{month:0>2}-{day:0>2} {hour:0>2}{rest.replace(',', '.')}{zone}"
     try:
-        is_date = day_first is not None or year_first is not None
-        moment = datetime.fromisoformat(_LEAP.sub(r"\1:59", text)) if is_date else None
+        moment = datetime.fromisoformat(_LEAP.sub(r"\1:59", text)) if day_first or year_first else None
     except ValueError:
         for form in _FORMATS:
             try:

@@ -222,11 +222,10 @@ class Ticks:
             return
         (table, at, number), said = self._open, self._said
         self._open, self._said = None, []
-        parts: dict[str, list[dict[str, float]]] = {}
+        parts, spare = dict[str, list[dict[str, float]]](), dict[str, float]()
         for of, each in said:
             parts.setdefault(of, []).append(each)
         values = {name: value for each in parts.pop("", ()) for name, value in each.items()}
-        spare: dict[str, float] = {}
         for of, listed in parts.items():
             lengths = self._lengths.setdefault((table, of), set())
             if cut and lengths != {len(listed)}:

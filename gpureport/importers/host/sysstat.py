@@ -165,7 +165,7 @@ def is_json(lines: Sequence[str]) -> bool:
 _OBJECT = re.compile(r'\{\s*"timestamp"\s*:')
 _DATE = re.compile(r'"date"\s*:\s*"([^"]*)"')
 _DECODER = json.JSONDecoder()
-_TOGETHER = 2**22
+_TOGETHER = 2**20
 """Characters that are read at once."""
 _ACTIVITIES = ("cpu-load", "cpu-load-all", "memory", "io", "queue", "disk")
 _NAMES = {
@@ -191,8 +191,7 @@ def read_sysstat_json(lines: Iterable[str], first: int, account: Account, around
             continue
         time, stated = _moment(content.get("timestamp"), clock)
         utc = stated if utc is None and time is not None else utc
-        reason = _take_object(ticks, content, time if stated == utc else None, held)
-        if reason:
+        if reason := _take_object(ticks, content, time if stated == utc else None, held):
             account.reject(reason, held[0][0], rows=len(held))
     yield from ticks.rows("UTC" if utc else None)
 
