@@ -344,10 +344,15 @@ def _extremes(numbers: Any) -> tuple[int, int]:
 _FORMATS = ("%a %b %d %H:%M:%S %Y", "%a %b %d %H:%M:%S %Z %Y")
 _DAY_FIRST = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4}),? (\d{1,2})(:\d\d(?::\d\d(?:[.,]\d{1,6})?)?)", re.ASCII)
 """What spreadsheets write: `14.03.2026 09:26:53,123` and `14/03/2026 9:26`."""
+_YEAR_FIRST = re.compile(
+    r"(\d{4})([-/])(\d{1,2})\2(\d{1,2})[ T](\d{1,2})(:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)"
+    r" ?(Z|UTC|GMT|[+-]\d\d:?\d\d)?",
+    re.ASCII,
+)
 _LEAP = re.compile(r"(:\d\d):60")
 _EPOCHS = ((1e17, 1e-3), (1e14, 1), (1e11, 1e3), (1e8, 1e6))
 """From which count since 1970 it is one of nano-, micro-, milliseconds or seconds, and how many microseconds each."""
-_MINUTES, _SECONDS = len("2026/03/14 09:26"), len("2026/03/14 09:26:53")
+_SECONDS = len("2026/03/14 09:26:53")
 
 
 def parse_time(text: str) -> tuple[int, bool] | None:
@@ -358,15 +363,19 @@ def parse_time(text: str) -> tuple[int, bool] | None:
         moment_at = None if factor is None else round(float(text) * factor)
         return None if moment_at is None or not moment_at < LAST_MICROSECOND else (moment_at, True)
     moment, leap = None, _LEAP.search(text) is not None
-    if (first := _DAY_FIRST.fullmatch(text)) is not None:
-        text = f"{first[4]}-{first[3]:0>2}-{first[1]:0>2} {first[5]:0>2}{first[6]}"
-    elif text[:8].isdecimal() and text[8:9] in {" ", "T"}:
+    if text[:8].isdecimal() and text[8:9] in {" ", "T"}:
         text = f"{text[:4]}-{text[4:6]}-{text[6:]}"
+    day_first, year_first = _DAY_FIRST.fullmatch(text), _YEAR_FIRST.fullmatch(text)
+    if day_first is not None:
+        day, _, month, year, hour, rest = day_first.groups()
+        text = f"{year}-{month:0>2}-{day:0>2} {hour:0>2}{rest.replace(',', '.')}"
+    elif year_first is not None:
+        year, _, month, day, hour, rest, zone = year_first.groups(default="")
+        zone = "Z" if zone in {"UTC", "GMT"} else zone
+        text = f"{year}-{month:0>2}-{day:0>2} {hour:0>2}{rest.replace(',', '.')}{zone}"
     try:
-        text = _LEAP.sub(r"\1:59", text)
-        iso = f"{text[:10].replace('/', '-')}{text[10:].replace(',', '.')}" if text[4:5] in {"/", "-"} else text
-        is_date = text[4:5] == text[7:8] and text[-1:].isalnum() and text.isascii() and len(text) >= _MINUTES
-        moment = datetime.fromisoformat(iso) if is_date else None
+        is_date = day_first is not None or year_first is not None
+        moment = datetime.fromisoformat(_LEAP.sub(r"\1:59", text)) if is_date else None
     except ValueError:
         for form in _FORMATS:
             try:

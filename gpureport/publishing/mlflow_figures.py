@@ -183,10 +183,9 @@ def _refuse_migration(store: Database) -> None:
         mlflow = load_mlflow(store.where)
         from alembic.script import ScriptDirectory  # noqa: PLC0415 - comes with it
     except (ImportError, SourceError) as error:
+        what = "writing figures to a database needs MLflow's own client"
         hint = "pip install 'gpureport[mlflow]', or give the URL of its server"
-        raise SourceError(
-            store.where, "writing figures to a database needs MLflow's own client", hint, code="not_installed"
-        ) from error
+        raise SourceError(store.where, what, hint, code="not_installed") from error
     current = ScriptDirectory(str(Path(mlflow.__file__).parent / "store" / "db_migrations")).get_current_head()
     if store.version != f"schema {current}":
         what = f"its {store.version or 'schema'} is not that of MLflow {mlflow.__version__}, which would migrate it"
