@@ -139,7 +139,17 @@ def test_a_log_a_node_in_a_folder_is_one_run_of_several_nodes(tmp_path: Path) ->
     run = read(tmp_path / "logs").run
     assert [device.id for device in run.gpus] == [f"node{seed}/gpu:{gpu}" for seed in (1, 2, 3) for gpu in (0, 1)]
     assert (run.name, run.quality.rows_kept, run.quality.accounted) == ("logs", 360, True)
+    assert any("several machines: node1, node2 and node3." in note for note in run.quality.notes)
     assert run.id == read(tmp_path / "logs", as_one_run=True).run.id
+
+
+@pytest.mark.parametrize(("model", "count"), [("NVIDIA A100-SXM4-40GB", 1), ("A100-SXM4-40GB", 1), ("NVIDIA L4", 2)])
+def test_nodes_are_of_one_model(tmp_path: Path, model: str, count: int) -> None:
+    """Tools shorten its name."""
+    names = {"a": (1, "NVIDIA A100-SXM4-40GB"), "b": (2, model)}
+    texts = {name: node(seed, extra="name").replace(", 50\n", f", {own}\n") for name, (seed, own) in names.items()}
+    write(tmp_path / "logs", **texts)
+    assert len(runs(tmp_path / "logs")) == count
 
 
 @pytest.mark.parametrize(
