@@ -154,12 +154,22 @@ def test_nodes_are_of_one_model(tmp_path: Path, model: str, count: int) -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [node(2, range(100, 160)), node(2, range(130)), node(2, range(0, 60, 3)), node(2, extra="temperature.gpu")],
-    ids=["later", "longer", "coarser", "other columns"],
+    [
+        *(node(2, range(100, 160)), node(2, range(130)), node(2, range(0, 60, 3)), node(2, extra="temperature.gpu")),
+        node(2, range(8, 68)),
+    ],
+    ids=["later", "longer", "coarser", "other columns", "seconds later"],
 )
 def test_what_is_no_second_node(tmp_path: Path, other: str) -> None:
     """A log of another time, interval or command is a run of its own."""
     write(tmp_path / "logs", a=node(1), b=other)
+    assert runs(tmp_path / "logs") == [["a"], ["b"]]
+
+
+def test_logs_that_are_labelled_one_by_one_are_runs(tmp_path: Path) -> None:
+    """Jobs of a cluster may begin in the same second."""
+    write(tmp_path / "logs", a=node(1), b=node(2))
+    (tmp_path / "logs" / "b.json").write_text('{"tags": {"job": "22"}}')
     assert runs(tmp_path / "logs") == [["a"], ["b"]]
 
 
