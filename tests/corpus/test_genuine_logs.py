@@ -163,7 +163,8 @@ def test_documents(path: Path) -> None:
         (r"power_readings>\s*<power_state>.*?</power_state>.*?<\w*power_draw>(\d[\d.]*) W", POWER, 1),
     ):
         written = [float(number) * scale for number in re.findall(pattern, text, re.DOTALL)]
-        assert values(recording, metric) == pytest.approx(sorted(written)[: len(recording.series)]), metric
+        found = values(recording, metric)
+        assert found[~np.isnan(found)] == pytest.approx(sorted(written)[: len(recording.series)]), metric
 
 
 @pytest.mark.parametrize("path", listed("multi-section capture"), ids=lambda path: path.name)
