@@ -34,7 +34,7 @@ def load_zone(name: str) -> ZoneInfo:
     """
     try:
         return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+    except (ZoneInfoNotFoundError, ValueError, OSError, RecursionError) as error:
         raise SettingsError(
             "--tz", f"no time zone {name!r}", "give a name such as Europe/Berlin or UTC", code="unknown_time_zone"
         ) from error

@@ -23,9 +23,10 @@ _COMMON = re.compile(r"(?:^|[-_.])(?:nvidia[-_]?smi|smi|gpus?|hosts?|cpu|metrics
 _SAME_MINUTES, _COVERED = 0.8, 0.5
 """Share of the longer log that two recorders of one run have in common, and of the shorter one that must lie in the
 time of the main log where it adds metrics (pragmatic)."""
-_TOGETHER = 60_000_000
-"""Microseconds by which logs of different GPUs or nodes of one run begin and end apart at most: one job starts and ends
-all of them, while jobs of their own in the same minutes seldom do both together (pragmatic)."""
+_TOGETHER, _INTERVALS = 5_000_000, 3
+"""Microseconds by which logs of different GPUs or nodes of one run begin and end apart at most, or so many intervals if
+that is longer: one command starts and ends their recorders, while jobs of a cluster may well begin in the same minute
+(pragmatic)."""
 _SIMILAR_INTERVALS = 2.0
 """They are written with intervals that differ by no more than this factor (pragmatic)."""
 _NAMED, _ALIKE, _POSSIBLE = 3, 2, 1
@@ -142,7 +143,7 @@ def _run_together(main: Log, log: Log) -> bool:
     slower, faster = sorted((main.interval, log.interval), reverse=True)
     return (
         shared_time(main.span, log.span) >= max(_SAME_MINUTES * longer, 1)
-        and apart <= _TOGETHER
+        and apart <= max(_TOGETHER, _INTERVALS * slower * 1e6)
         and slower <= _SIMILAR_INTERVALS * faster
         and not any(_models_differ(main.gpus[0], each) for each in log.gpus)
     )

@@ -9,6 +9,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.grouping import Group, group_logs, match_devices
 from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
+from gpureport.importers.run_facts import list_label_files
 from gpureport.importers.sources import (
     identify,
     identify_companion,
@@ -188,8 +189,12 @@ def _group_given(
 
     def may_add(main: Log, log: Log, is_node: bool) -> bool:
         # two logs that are named, each by itself, are two runs rather than two nodes
-        is_found = by_input[main.given].folder is not None and by_input[log.given].folder is not None
-        return not steps and main.given.path.parent == log.given.path.parent and (is_found or not is_node)
+        one, other = by_input[main.given], by_input[log.given]
+        is_found = one.folder is not None and other.folder is not None
+        # a file that labels one log alone says that it is a run
+        is_labelled = any(place.is_file() for each in (one, other) for place in list_label_files(each.path)[1:])
+        together = one.path.parent == other.path.parent and not is_labelled
+        return not steps and together and (is_found or not is_node)
 
     zone_known = options.tz is not None
     groups = [group for own in surveys.values() for group in group_logs(own, may_join, may_add, zone_known=zone_known)]

@@ -25,7 +25,7 @@ SM_CLOCK, MEMORY_CLOCK = "gpu_sm_clock_hertz", "gpu_memory_clock_hertz"
 REFUSED = {
     *("DEEPGadget-GPU_CPU_temp_logger__temperature_log.txt", "Unshapendwarf-SlowFast__mvit32_base.out"),
     *("grantwilkins-energy-inference__timechart.csv", "harp-lab-MNMGDatalog__power_log.csv"),
-    *("influxdata-telegraf__gtx-1070-ti.xml", "michalaarne-create-FULL-BOT-new__nvidia_dmon.log"),
+    "michalaarne-create-FULL-BOT-new__nvidia_dmon.log",
     *("seongjunpark17-GPU-power-log__power_log.csv", "sklinderton-vit-real-vs-fake-faces__vit_train_599696.log"),
 }
 """Without a time, of the host alone, or in columns of nobody's tool; each of the others must be read."""
@@ -163,7 +163,8 @@ def test_documents(path: Path) -> None:
         (r"power_readings>\s*<power_state>.*?</power_state>.*?<\w*power_draw>(\d[\d.]*) W", POWER, 1),
     ):
         written = [float(number) * scale for number in re.findall(pattern, text, re.DOTALL)]
-        assert values(recording, metric) == pytest.approx(sorted(written)[: len(recording.series)]), metric
+        found = values(recording, metric)
+        assert found[~np.isnan(found)] == pytest.approx(sorted(written)[: len(recording.series)]), metric
 
 
 @pytest.mark.parametrize("path", listed("multi-section capture"), ids=lambda path: path.name)

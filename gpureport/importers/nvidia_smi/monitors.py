@@ -286,10 +286,10 @@ class _Dmon:
 
 def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
     """Yield the rows of dmon, as text or CSV, under a pair of headings that is written again and again."""
-    state, width, commas = _Dmon(account), -1, True
+    state, width = _Dmon(account), -1
     taken, numbers = state.lines, state.numbers
     for number, line in enumerate(lines, first):
-        cells = _split(line) if commas else line.split()
+        cells = line.replace(",", " ").split() if "," in line else line.split()
         if len(cells) == width and cells[0].isdigit() and line.isascii() and "\0" not in line and line[-1] == "\n":
             taken.append(",".join(cells))
             numbers.append(number)
@@ -309,7 +309,6 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Ro
                 account.noise += not declares
             else:
                 state.add(number, line)
-            commas = "," in line
         else:
             state.add(number, line)
         width = -1 if state.layout is None else len(state.layout.columns)

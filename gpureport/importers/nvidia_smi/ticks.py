@@ -5,7 +5,6 @@ size, told by the gaps between their stamps; where a tick takes so long that gap
 the memory in use repeats itself after as many rows as there are GPUs.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -148,93 +147,38 @@ LEFT_OUT = -1
 """Position of a row in a tick of an unusual size, where no position stands for a GPU."""
 
 
+@dataclass(slots=True)
 class TickPositions:
-    """Gives each row its place in its tick, from 0, or LEFT_OUT.
+    """Gives each row its place in its tick, from 0, or LEFT_OUT where the tick has another number of rows.
 
-    A tick is judged when the next one begins, so the rows of the last one are held back until then. Where the
-    stamps do not show the ticks, a row's place is its number modulo the size.
-
-    Attributes:
-        fitting: ticks so far that hold the usual number of rows.
+    A tick that goes on in the next block is judged by what is known of it, so that no row is held back.
     """
 
-    def __init__(self, ticks: Ticks) -> None:
-        self._size, self._gap = ticks.size, ticks.gap
-        self._last: int | None = None
-        self._pending = 0
-        self._too_long = False
-        self._rows = 0
-        self.fitting = 0
+    ticks: Ticks
+    _last: int | None = None
+    _before: int = 0
 
-    @property
-    def pending(self) -> int:
-        """Number of rows whose positions are not known yet; never more than a tick holds."""
-        return self._pending
-
-    def assign(self, times: IntArray) -> IntArray:
-        """Return the positions of the rows held back, and of the next ones as far as they are known.
+    def assign(self, times: IntArray, *, ended: bool) -> IntArray:
+        """Return the positions of the next rows.
 
         Args:
-            times: stamps of the next rows as written, in microseconds.
+            times: their stamps as written, in microseconds.
+            ended: whether no row follows.
         """
-        if not len(times):
-            return np.zeros(0, dtype=np.int64)
-        if self._gap is None:
-            return self._counted(len(times))
         known = times[:1] if self._last is None else np.array([self._last], dtype=np.int64)
-        gaps = np.abs(np.diff(np.concatenate([known, times])))
-        self._last = int(times[-1])
-        starts = self._pending + np.flatnonzero(gaps > self._gap)
-        borders = np.unique(np.concatenate([[0], starts, [self._pending + len(times)]]))
-        return self._judged(np.diff(borders), follows=self._pending == 0 and len(starts) > 0 and starts[0] == 0)
-
-    def finish(self) -> IntArray:
-        """Return the positions of the rows still held back, when no row follows."""
-        if self._gap is None:
-            return np.zeros(0, dtype=np.int64)
-        sizes = np.array([self._pending] if self._pending else [], dtype=np.int64)
-        self._pending = 0
-        self._close()
-        return self._positions(sizes)
-
-    def _counted(self, rows: int) -> IntArray:
-        """Return positions by the number of the row alone."""
-        positions = (self._rows + np.arange(rows, dtype=np.int64)) % self._size
-        self.fitting += (self._rows + rows) // self._size - self._rows // self._size
-        self._rows += rows
-        return positions
-
-    def _judged(self, sizes: IntArray, *, follows: bool) -> IntArray:
-        """Return the positions of all ticks but the last, which stays open; the first continues the open one.
-
-        Args:
-            sizes: rows of the ticks, from the first row held back on.
-            follows: whether the open tick ended with the rows before, all of them judged.
-        """
-        leading = 0
-        if self._too_long and not follows:
-            # rows of a tick that is known to be too long already
-            leading, sizes = int(sizes[0]), sizes[1:]
-            if not len(sizes):
-                return np.full(leading, LEFT_OUT, dtype=np.int64)
-        self._close()
-        self._pending = int(sizes[-1])
-        positions = [np.full(leading, LEFT_OUT, dtype=np.int64), self._positions(sizes[:-1])]
-        if self._pending > self._size:
-            positions.append(np.full(self._pending, LEFT_OUT, dtype=np.int64))
-            self._pending, self._too_long = 0, True
-        return np.concatenate(positions)
-
-    def _close(self) -> None:
-        """Count the open tick if its rows were left out before it ended."""
-        self._too_long = False
-
-    def _positions(self, sizes: IntArray) -> IntArray:
-        """Return the positions of the rows of complete ticks, and count these."""
-        fits = sizes == self._size
-        self.fitting += int(fits.sum())
-        places = np.arange(int(sizes.sum()), dtype=np.int64) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        return np.where(np.repeat(fits, sizes), places, LEFT_OUT)
+        apart = np.abs(np.diff(np.concatenate([known, times]))) > (self.ticks.gap or 0)
+        apart[0] |= self._last is None
+        tick = np.cumsum(apart) - apart[0]
+        sizes, before = np.bincount(tick), 0 if apart[0] else self._before
+        places = np.arange(len(times)) - np.searchsorted(tick, tick) + np.where(tick == 0, before, 0)
+        sizes[0] += before
+        fits = sizes == self.ticks.size
+        if before:
+            fits[0] = sizes[0] <= self.ticks.size
+        if not ended:
+            fits[-1] = sizes[-1] <= self.ticks.size
+        self._last, self._before = int(times[-1]), int(sizes[-1])
+        return np.where(fits[tick], places, LEFT_OUT)
 
 
 _HEAD = 50_000
@@ -272,31 +216,25 @@ class TickAssignment:
     named: bool = False
     damaged: list[int] = field(default_factory=list)
 
-    def assign(self, parts: Iterable[Rows], whole: Callable[[], bool]) -> Iterator[tuple[Rows, IntArray | None]]:
+    def assign(self, parts: Iterable[Rows], ended: Callable[[], bool]) -> Iterator[tuple[Rows, IntArray | None]]:
         """Yield rows with their positions, None where columns name GPUs or only one is logged.
 
         Rows up to the next ones in which a column names GPUs have ticks of one size.
 
         Args:
             parts: the rows of the log.
-            whole: whether what was read so far is all of it.
+            ended: whether what was read so far is all of it.
         """
         ticks: Ticks | None = None
         positions: TickPositions | None = None
-        waiting: deque[Rows] = deque()
-        known: IntArray = np.zeros(0, dtype=np.int64)
         begun, counted = False, 0
         for rows in parts:
             if names_gpus(rows):
-                self.named = True
-                if positions is not None:
-                    yield from _settled(waiting, np.concatenate([known, positions.finish()]))
-                    known = known[:0]
-                begun, positions, ticks = False, None, None
+                self.named, begun = True, False
                 yield rows, None
                 continue
             if not begun:
-                begun, counted, ticks = True, 0, self._ticks(rows, whole=whole())
+                begun, counted, ticks = True, 0, self._ticks(rows, whole=ended())
                 positions = TickPositions(ticks) if ticks is not None and ticks.gap is not None else None
                 if ticks is not None:
                     self.notes[
@@ -307,20 +245,13 @@ class TickAssignment:
                 self.mixed |= infer_ticks(rows.times[:_HEAD], whole=False) is not None
             if ticks is None:
                 yield rows, None
-            elif positions is None:
+            elif positions is not None and rows.times is not None:
+                yield rows, positions.assign(rows.times, ended=ended())
+            else:
                 # what was torn off stands before the row that was kept of its line
                 before = np.searchsorted(np.unique(np.array(self.damaged, dtype=np.int64)), rows.lines, side="right")
                 yield rows, (counted + np.arange(len(rows)) + before) % ticks.size
                 counted += len(rows)
-            elif rows.times is not None:
-                waiting.append(rows)
-                known = np.concatenate([known, positions.assign(rows.times)])
-                while waiting and len(waiting[0]) <= len(known):
-                    size = len(waiting[0])
-                    yield waiting.popleft(), known[:size]
-                    known = known[size:]
-        if positions is not None:
-            yield from _settled(waiting, np.concatenate([known, positions.finish()]))
 
     def _ticks(self, rows: Rows, *, whole: bool) -> Ticks | None:
         """Return the ticks of a log by its first rows."""
@@ -343,11 +274,3 @@ class TickAssignment:
         if found is not None:
             said = f"--gpus-per-tick {self.per_tick}, although {found.evidence}"
         return Ticks(size=self.per_tick, confidence="low", evidence=said)
-
-
-def _settled(waiting: deque[Rows], known: IntArray) -> Iterator[tuple[Rows, IntArray]]:
-    """Yield the rows that wait with their positions, now that all are known."""
-    while waiting:
-        size = len(waiting[0])
-        yield waiting.popleft(), known[:size]
-        known = known[size:]

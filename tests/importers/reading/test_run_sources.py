@@ -139,17 +139,37 @@ def test_a_log_a_node_in_a_folder_is_one_run_of_several_nodes(tmp_path: Path) ->
     run = read(tmp_path / "logs").run
     assert [device.id for device in run.gpus] == [f"node{seed}/gpu:{gpu}" for seed in (1, 2, 3) for gpu in (0, 1)]
     assert (run.name, run.quality.rows_kept, run.quality.accounted) == ("logs", 360, True)
+    assert any("several machines: node1, node2 and node3." in note for note in run.quality.notes)
     assert run.id == read(tmp_path / "logs", as_one_run=True).run.id
+
+
+@pytest.mark.parametrize(("model", "count"), [("NVIDIA A100-SXM4-40GB", 1), ("A100-SXM4-40GB", 1), ("NVIDIA L4", 2)])
+def test_nodes_are_of_one_model(tmp_path: Path, model: str, count: int) -> None:
+    """Tools shorten its name."""
+    names = {"a": (1, "NVIDIA A100-SXM4-40GB"), "b": (2, model)}
+    texts = {name: node(seed, extra="name").replace(", 50\n", f", {own}\n") for name, (seed, own) in names.items()}
+    write(tmp_path / "logs", **texts)
+    assert len(runs(tmp_path / "logs")) == count
 
 
 @pytest.mark.parametrize(
     "other",
-    [node(2, range(100, 160)), node(2, range(130)), node(2, range(0, 60, 3)), node(2, extra="temperature.gpu")],
-    ids=["later", "longer", "coarser", "other columns"],
+    [
+        *(node(2, range(100, 160)), node(2, range(130)), node(2, range(0, 60, 3)), node(2, extra="temperature.gpu")),
+        node(2, range(8, 68)),
+    ],
+    ids=["later", "longer", "coarser", "other columns", "seconds later"],
 )
 def test_what_is_no_second_node(tmp_path: Path, other: str) -> None:
     """A log of another time, interval or command is a run of its own."""
     write(tmp_path / "logs", a=node(1), b=other)
+    assert runs(tmp_path / "logs") == [["a"], ["b"]]
+
+
+def test_logs_that_are_labelled_one_by_one_are_runs(tmp_path: Path) -> None:
+    """Jobs of a cluster may begin in the same second."""
+    write(tmp_path / "logs", a=node(1), b=node(2))
+    (tmp_path / "logs" / "b.json").write_text('{"tags": {"job": "22"}}')
     assert runs(tmp_path / "logs") == [["a"], ["b"]]
 
 
