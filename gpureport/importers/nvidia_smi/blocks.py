@@ -52,7 +52,7 @@ _INSIDE: dict[Form | None, re.Pattern[str]] = {
     documents.read_query_xml: re.compile(r"\n(?![ \t<\n])"),
     documents.read_query_text: re.compile(r"\n(?![ \n])"),
 }
-"""What may open a block of another form, behind a line end as that is found fast: no row, or what no row begins with."""
+"""What may open a block of another form, behind a line end, as that is found fast: no row, or what begins no row."""
 
 
 @lru_cache(4096)
