@@ -62,20 +62,19 @@ def build_tiles(
         return (*first[:2], lost, memory if memory not in first[:2] else hottest)
     if told:
         return (*[*told, computing][:2], lost, memory)
-    if worst is not None or _lost_ratio(step) >= _HIGH_LOSS:
+    held, wasted = gpu_time.job_gpu_seconds(step.analyses), gpu_time.lost_seconds_by_class(step.analyses)
+    if worst is not None or (held and sum(wasted.values()) / held >= _HIGH_LOSS):
         return computing, lost, hottest, memory
     return computing, hottest, energy, memory
-
-
-def _lost_ratio(step: Step) -> float:
-    held = gpu_time.job_gpu_seconds(step.analyses)
-    return sum(gpu_time.lost_seconds_by_class(step.analyses).values()) / held if held else 0.0
 
 
 def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
     """Return what stands for a figure of GPU time, and why; empty where it can be told."""
     if not any(analysis.run.gpus for analysis in step.analyses):
         return display.NOT_RECORDED, "No GPU was recorded"
+    found = [each.metric("gpu_utilization_ratio") for analysis in step.analyses for each in analysis.statistics]
+    if findings.samples == 1 and (uses := [f"{each.mean:.0%}" for each in found if each]):
+        return _CANNOT, f"At that moment {', '.join(uses[:_NAMED])}{', ...' if len(uses) > _NAMED else ''}"
     if explain_unknown_loss(step, findings):
         return _CANNOT, "The recording is too short" if findings.too_short else "No utilisation was recorded"
     if not gpu_time.job_gpu_seconds(step.analyses):
