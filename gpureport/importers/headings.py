@@ -144,6 +144,7 @@ GPU_COLUMNS = _rows(
     ("gpu_memory_free_bytes", "memory free", "gpu"),
     ("gpu_memory_controller_ratio", "memory utilization", "gpu"),
     ("gpu_memory_used_bytes", "memory used", "gpu"),
+    ("gpu_memory_used_bytes", "gpu memory", "usage"),
     ("gpu_fan_ratio", "fan", "gpu speed"),
     ("gpu_utilization_ratio", "gpu utilization"),
     (MODEL, "gpu name"),
@@ -222,7 +223,7 @@ def _matches(words: frozenset[str], columns: tuple[_Row, ...]) -> Iterator[Colum
         unit_word = stated_unit_word(words, row.base)
         left = have - row.words - row.optional - {unit_word}
         # numbers of these mean nothing without a unit
-        needs_unit = row.target in _SIZED or row.target.endswith("bytes_per_second")
+        needs_unit = row.target in _SIZED or row.target.endswith("per_second") or row.words == {"gpu", "memory"}
         if row.words <= have and not left and (unit_word or not needs_unit):
             yield ColumnName(row.target, UNIT_WORDS.get(unit_word, ""), unit_word)
 

@@ -5,16 +5,13 @@ import re
 
 import numpy as np
 
-from gpureport.importers.columns import extra_name
-from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
+from gpureport.metrics import BY_NAME
 from gpureport.units import MOST, UNITS
 
 _ROUNDING = 1e-6
 """By how much a mean of parts of a whole may exceed it."""
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _NONE = {"", "nan", "n/a", "-", "null", "none"}
-_KNOWN_BITS = sum(CLOCK_EVENT_BITS.values())
-_MASK_BITS = 64
 
 
 def parse_number(cell: object) -> float | None:
@@ -70,16 +67,3 @@ def absence_word(cell: object) -> str | None:
 def describe_absence(cell: object) -> str:
     """Return why a cell holds no value of its metric."""
     return absence_word(cell) or "no value it can have"
-
-
-def split_clock_events(mask: int) -> dict[str, bool | int]:
-    """Return NVML's mask of clock event reasons as one value a reason; bits without a name are kept."""
-    if not 0 <= mask < 2**_MASK_BITS:
-        return {}
-    reasons = {f"clock_event_{reason}": bool(mask & bit) for reason, bit in CLOCK_EVENT_BITS.items()}
-    return {**reasons, "clock_event_unknown_bits": mask & ~_KNOWN_BITS}
-
-
-def extra_column(source: str, cell: object) -> tuple[str, str]:
-    """Return the extra column for a field without a metric, and the cell as text."""
-    return extra_name(source), str(cell)

@@ -354,8 +354,8 @@ def _explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPr
         hint = f"give it as a source; with --host, {_WANTED_BESIDE}"
         return "a log of GPUs, not of a host", hint, "gpu_log_as_host"
     if is_other:
-        hint = "give the log of the GPUs as a source, and this one with --host"
-        return "a host log, which says nothing of GPUs", hint, "host_log_as_gpu"
+        hint = "give the log of the GPUs as a source, and this one with --host; a map reads columns of GPUs it may have"
+        return "a host log: no column says which GPU a row is of", f"{hint}: {_MAP}", "host_log_as_gpu"
     text = head_text(head)
     # the beginning of the first line with words that a terminal can print
     first = head.decode("utf-8", errors="replace").lstrip("\ufeff").lstrip().partition("\n")[0].strip()
@@ -371,11 +371,7 @@ def _explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPr
     if beside:
         what = f"not a recognised host log (first line: {shown})" if shown else "not a text log"
         return what, _WANTED_BESIDE, "not_a_host_log"
-    return (
-        (_explain_text(text) or _explain_table(text, shown))
-        if shown
-        else ("not a text log", RECORDS_ONE, "not_a_gpu_log")
-    )
+    return (_explain_text(text) if shown else None) or _explain_table(text, shown)
 
 
 def _explain_text(text: str) -> CodedProblem | None:
@@ -403,13 +399,16 @@ def _explain_text(text: str) -> CodedProblem | None:
 
 def _explain_table(text: str, shown: str) -> CodedProblem:
     """Return that a text is no known log, and which option reads it where it may be a table."""
+    from gpureport.importers.headings import is_time_heading  # noqa: PLC0415 - as above
     from gpureport.importers.note_text import format_columns_option  # noqa: PLC0415 - as above
     from gpureport.importers.tools.mapped import draft_map  # noqa: PLC0415 - few files need it
 
+    if not shown:
+        return "not a text log", RECORDS_ONE, "not_a_gpu_log"
     what = f"not a recognised GPU log (first line: {shown})"
-    if draft_map(text):
-        return what, _MAP, "not_a_gpu_log"
     row = [cell.strip() for cell in text.partition("\n")[0].split(",")]
+    if hint := _MAP if draft_map(text) else _JSON if len(row) > 1 and any(map(is_time_heading, row)) else "":
+        return what, hint, "not_a_gpu_log"
     without = ""
     if 1 < len(row) <= _MOST_CELLS and all(map(_NUMBER.fullmatch, row)):
         names = [f"column_{place + 1}" for place in range(len(row))]

@@ -36,8 +36,7 @@ def format_period(report: FleetReport) -> str:
         return format_day(end)
     if start.year != end.year:
         return f"{format_day(start)} to {format_day(end)}"
-    first = f"{start.day}" if start.month == end.month else f"{start.day} {start:%B}"
-    return f"{first} to {format_day(end)}"
+    return f"{start.day}{'' if start.month == end.month else f' {start:%B}'} to {format_day(end)}"
 
 
 def format_day(day: date) -> str:

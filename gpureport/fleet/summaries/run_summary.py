@@ -39,15 +39,16 @@ def summarise_run(recording: Recording, analysis: Analysis, key: str) -> list[Gp
 
 
 def describe_run(run: Run, key: str) -> GpuSummary:
-    """Return what is known of a run without looking at its series."""
+    """Return what is known of a run without looking at its series; a time without a date is of 1970, and no time."""
+    timeless = run.quality.synthetic_time or run.ended < 365 * 86_400_000_000
     return GpuSummary(
         key=key,
         run_id=run.id,
         run_name=run.name,
         source=run.sources[0].locator if run.sources else None,
         step=run.step,
-        started=None if run.quality.synthetic_time else run.started,
-        ended=None if run.quality.synthetic_time else run.ended,
+        started=None if timeless else run.started,
+        ended=None if timeless else run.ended,
         timezone=run.timezone,
         work_amount=run.work.amount if run.work else None,
         work_unit=run.work.unit if run.work else None,

@@ -165,7 +165,7 @@ def _read(
         else:
             record[column.metric] = value
     rest = {heading: cell for heading, cell in said.items() if heading not in told.headings}
-    if named is not None:
+    if named is not None and named in devices:
         devices[named] |= {extra_name(heading): cell for heading, cell in rest.items() if cell}
     elif rest:
         account.note(f"Columns the map does not name are not kept: {', '.join(list(rest)[:_LISTED])}.")

@@ -9,8 +9,8 @@ from gpureport.report.wording.ranges import format_range
 from gpureport.report.wording.work_scale import name_work
 
 TIMES = "\N{MULTIPLICATION SIGN}"
-_NAMED = 3
-"""Nodes that are named at most."""
+_NAMED, _NO_DATE = 3, 1970
+"""Nodes that are named at most, and the year of times without a date."""
 
 
 def build_subtitle(runs: Sequence[ReportRun], grouped: str = "") -> str:
@@ -79,11 +79,12 @@ def _format_period(runs: Sequence[ReportRun]) -> str:
         return ""
     start = convert_to_local_time(runs[0].run, min(run.run.started for run in runs))
     end = convert_to_local_time(runs[0].run, max(run.run.ended for run in runs))
+    zone = f" {end:%Z}" if runs[0].run.timezone else ""
     if start.date() == end.date():
         until = "" if f"{start:%H:%M}" == f"{end:%H:%M}" else f" to {end:%H:%M}"
-        return f"{_format_date(start)}, {start:%H:%M}{until}"
-    return f"{_format_date(start)}, {start:%H:%M} to {_format_date(end)}, {end:%H:%M}"
+        return f"{_format_date(start)}, {start:%H:%M}{until}{zone}"
+    return f"{_format_date(start)}, {start:%H:%M} to {_format_date(end)}, {end:%H:%M}{zone}"
 
 
 def _format_date(moment: datetime) -> str:
-    return f"{moment.day} {moment:%B} {moment.year}"
+    return f"{moment.day} {moment:%B} {moment.year}" if moment.year > _NO_DATE else "day not known"

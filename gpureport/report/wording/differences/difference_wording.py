@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import isfinite
 
-from gpureport.comparison.steps.steps import Delta, Verdict
+from gpureport.comparison.steps.steps import Delta, Needed, Verdict
 from gpureport.report.wording import display
 from gpureport.report.wording.scales import NUMBERS, Scale
 
@@ -109,7 +109,7 @@ def describe_precision(delta: Delta, shown: FigureFormat) -> Iterator[str]:
     yield f"Recordings like these can show a difference of {shown.scale.format(detectable)} or more."
     # what is established needs no narrower interval
     if delta.needed is not None and not delta.verdict.is_established:
-        yield from _recordings_needed(delta, shown)
+        yield from _recordings_needed(delta.needed, shown)
     if delta.unseen_gap_seconds is not None and delta.metric in {"gpu_utilization_ratio", "idle_ratio"}:
         rare = display.duration(delta.unseen_gap_seconds)
         yield (
@@ -118,15 +118,12 @@ def describe_precision(delta: Delta, shown: FigureFormat) -> Iterator[str]:
         )
 
 
-def _recordings_needed(delta: Delta, shown: FigureFormat) -> Iterator[str]:
+def _recordings_needed(needed: Needed, shown: FigureFormat) -> Iterator[str]:
     """Yield how much longer, or how many more runs, an interval of two points either way would take."""
-    if delta.needed is None:
-        return
-    aim = f"An interval of ±{shown.scale.format(delta.needed.half_width)}"
-    seconds, runs = delta.needed.seconds, delta.needed.runs
-    if runs is not None:
-        yield f"{aim} takes {runs} runs a step."
-    elif seconds is not None and seconds < _LONGEST:
-        yield f"{aim} takes {display.duration(seconds)} of steady state in each run."
+    aim = f"An interval of ±{shown.scale.format(needed.half_width)}"
+    if needed.runs is not None:
+        yield f"{aim} takes {needed.runs} runs a step."
+    elif needed.seconds is not None and needed.seconds < _LONGEST:
+        yield f"{aim} takes {display.duration(needed.seconds)} of steady state in each run."
     else:
         yield f"{aim} is out of reach of more recordings like these."

@@ -17,7 +17,7 @@ from gpureport.report.sections.head.tiles.memory_tile import build_memory_tile
 from gpureport.report.sections.head.tiles.step_tiles import build_step_tiles
 from gpureport.report.wording import display, terms
 
-_CANNOT = "cannot be told"
+_CANNOT, _NO_POWER = "cannot be told", "Power was not recorded"
 _NAMED = 3
 """Most classes of lost time that are named."""
 _HIGH_LOSS = 0.1
@@ -62,20 +62,19 @@ def build_tiles(
         return (*first[:2], lost, memory if memory not in first[:2] else hottest)
     if told:
         return (*[*told, computing][:2], lost, memory)
-    if worst is not None or _lost_ratio(step) >= _HIGH_LOSS:
+    held, wasted = gpu_time.job_gpu_seconds(step.analyses), gpu_time.lost_seconds_by_class(step.analyses)
+    if worst is not None or (held and sum(wasted.values()) / held >= _HIGH_LOSS):
         return computing, lost, hottest, memory
     return computing, hottest, energy, memory
-
-
-def _lost_ratio(step: Step) -> float:
-    held = gpu_time.job_gpu_seconds(step.analyses)
-    return sum(gpu_time.lost_seconds_by_class(step.analyses).values()) / held if held else 0.0
 
 
 def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
     """Return what stands for a figure of GPU time, and why; empty where it can be told."""
     if not any(analysis.run.gpus for analysis in step.analyses):
         return display.NOT_RECORDED, "No GPU was recorded"
+    found = [each.metric("gpu_utilization_ratio") for analysis in step.analyses for each in analysis.statistics]
+    if findings.samples == 1 and (uses := [f"{each.mean:.0%}" for each in found if each]):
+        return _CANNOT, f"At that moment {', '.join(uses[:_NAMED])}{', ...' if len(uses) > _NAMED else ''}"
     if explain_unknown_loss(step, findings):
         return _CANNOT, "The recording is too short" if findings.too_short else "No utilisation was recorded"
     if not gpu_time.job_gpu_seconds(step.analyses):
@@ -115,18 +114,16 @@ def _build_lost_tile(step: Step, findings: Findings) -> Tile:
     is_partly_seen = unseen > known_loss.MOST_UNSEEN_RATIO
     base = held * (1 - unseen) if is_partly_seen else held
     named = [name for name in lost if lost[name] / base >= known_loss.NEGLIGIBLE_RATIO][:_NAMED]
-    parts = [f"{_name_class(name, step.analyses)} {display.percent(lost[name] / base)}" for name in named]
+    texts = {name: display.lower_first(terms.CLASSES[name]) for name in named if name != "throttled"}
+    parts = [
+        f"{texts.get(name) or name_loss(name, step.analyses)} {display.percent(lost[name] / base)}" for name in named
+    ]
     return Tile(
         label=label,
         value=display.percent(sum(lost.values()) / base),
         unit=f"of {loss_wording.format_gpu_time(base, len(step.analyses))}{' observed' if is_partly_seen else ''}",
         context=phrases.capitalize(", ".join(parts)) or "Nothing lost",
     )
-
-
-def _name_class(name: str, analyses: Sequence[Analysis]) -> str:
-    """Return a class of lost time within a sentence: slowed clocks by what slowed them, where that is known."""
-    return name_loss(name, analyses) if name == "throttled" else display.lower_first(terms.CLASSES[name])
 
 
 def _build_hottest_tile(step: Step) -> Tile:
@@ -146,18 +143,27 @@ def _build_hottest_tile(step: Step) -> Tile:
 def _list_peaks(analyses: Sequence[Analysis]) -> list[tuple[str, float]]:
     """Return the highest temperature of each GPU over all runs."""
     peaks: dict[str, float] = {}
-    for analysis in analyses:
-        gpus = {gpu.id for gpu in analysis.run.gpus}
-        for each in analysis.statistics:
-            summary = each.metric(_TEMPERATURE) if each.device in gpus else None
-            if summary is not None:
-                peaks[each.device] = max(peaks.get(each.device, summary.max), summary.max)
+    for each in (each for analysis in analyses for each in analysis.statistics):
+        if (summary := each.metric(_TEMPERATURE)) is not None:
+            peaks[each.device] = max(peaks.get(each.device, summary.max), summary.max)
     return list(peaks.items())
 
 
 def _build_energy_tile(step: Step) -> Tile:
     joules = step.value("energy_joules")
     if joules is None:
-        return Tile(label="Energy", value=display.NOT_RECORDED, context="Power was not recorded")
+        why = _explain_no_energy(step.analyses)
+        return Tile(label="Energy", value=_CANNOT if why else display.NOT_RECORDED, context=why or _NO_POWER)
     value, _, unit = display.energy(joules).partition(display.GAP)
     return Tile(label="Energy", value=value, unit=unit, context="GPUs only")
+
+
+def _explain_no_energy(analyses: Sequence[Analysis]) -> str:
+    """Return why power that was recorded gives no energy; empty where none was recorded."""
+    known = [each for analysis in analyses for each in analysis.statistics]
+    reasons = {
+        "Power cannot be right: left out": any(each.power_doubt for each in known),
+        "Too few samples of power": any(each.metric("gpu_power_watts") for each in known),
+        "Only instant power was recorded": any(each.metric("gpu_power_instant_watts") for each in known),
+    }
+    return next((why for why, holds in reasons.items() if holds), "")

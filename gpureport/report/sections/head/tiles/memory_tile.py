@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.recorded_setup import SAME_MEMORY
 from gpureport.comparison.steps.steps import Comparison, Step
-from gpureport.recording import Device
 from gpureport.report.model.head import Tile
 from gpureport.report.wording import display
 from gpureport.report.wording.differences.changes import build_plain_change
@@ -63,10 +62,6 @@ def _list_memory(analysis: Analysis) -> Iterator[tuple[int | None, float]]:
         if (summary := each.metric("gpu_memory_reserved_bytes")) is not None
     }
     for gpu in analysis.run.gpus:
-        yield _find_memory(gpu, logged.get(gpu.id))
-
-
-def _find_memory(gpu: Device, logged: float | None) -> tuple[int | None, float]:
-    total, stated = gpu.memory_total_bytes, gpu.memory_reserved_bytes
-    kept = logged if stated is None else stated
-    return total, kept if kept and total and kept < total else 0.0
+        total, stated = gpu.memory_total_bytes, gpu.memory_reserved_bytes
+        kept = logged.get(gpu.id) if stated is None else stated
+        yield total, kept if kept and total and kept < total else 0.0
