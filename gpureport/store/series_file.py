@@ -17,12 +17,7 @@ from pyarrow import parquet
 
 from gpureport import columns
 from gpureport.redaction import redact_extra_columns
-from gpureport.series_table import (
-    KEY_FIELDS,
-    METRIC_TYPES,
-    SCHEMA,
-    sort_by_time,
-)
+from gpureport.series_table import KEY_FIELDS, METRIC_TYPES, SCHEMA, sort_by_time
 
 ROW_GROUP = 196_608
 """Rows after which those of one device are written as a row group."""
@@ -72,13 +67,11 @@ class SeriesWriter:
         """Write what is left, in the order of `devices`; return the columns that were recorded, in order.
 
         Rows that came in another order than that of devices and time, or in several files, are written once more.
-
-        Args:
-            devices: device ids in the end.
         """
         written = {*self._newest}
         rest = {device: self._take(device) for device in devices if self._held.get(device)}
-        rearranged = self._must_rearrange()
+        late = bool(self._parts) and bool(self._columns.keys() - {*self._schema.names})
+        rearranged = late or not self._ordered or len(self._parts) > 1
         apart = [(rest.get(device), device in written) for device in devices]
         for table in rest.values() if rearranged else _share_groups(apart):
             self._write_group(table)
@@ -97,11 +90,6 @@ class SeriesWriter:
             with suppress(OSError):
                 self._writer.close()
 
-    def _must_rearrange(self) -> bool:
-        """Return whether what was written, and what is held, is not in order, or lies in files of other columns."""
-        late = bool(self._parts) and bool(self._columns.keys() - {*self._schema.names})
-        return not self._ordered or len(self._parts) > 1 or late
-
     def _take(self, device: str) -> "pa.Table":
         """Return the rows held of a device, which are no longer held."""
         table = pa.concat_tables(self._held.pop(device), promote_options="default")
@@ -114,10 +102,8 @@ class SeriesWriter:
 
     def _write_group(self, table: "pa.Table") -> None:
         """Write a row group; begin another file where this one lacks a column."""
-        writer = self._writer
-        if writer is None or self._columns.keys() - {*self._schema.names}:
-            writer = self._begin()
-        self._put(writer, table)
+        is_late = self._columns.keys() - {*self._schema.names}
+        self._put(self._begin() if self._writer is None or is_late else self._writer, table)
 
     def _begin(self) -> "parquet.ParquetWriter":
         """Begin a file of the columns known by now."""
@@ -145,18 +131,17 @@ class SeriesWriter:
                 for index in range(file.num_row_groups):
                     device = file.read_row_group(index, columns=["device"]).column("device")[0].as_py()
                     groups.setdefault(device, []).append((file, index))
+
+            def join(device: str) -> pa.Table:
+                tables = [file.read_row_group(index) for file, index in groups[device]]
+                return sort_by_time(pa.concat_tables(tables, promote_options="default"), device)
+
             options = _writer_options(self._columns)
             writer = opened.enter_context(parquet.ParquetWriter(self._path, self._schema, **options))
-            for table in _share_groups((_join_groups(groups[each], each), False) for each in devices if each in groups):
+            for table in _share_groups((join(device), False) for device in devices if device in groups):
                 self._put(writer, table)
         for part in self._parts:
             part.unlink()
-
-
-def _join_groups(groups: Sequence[tuple["parquet.ParquetFile", int]], device: str) -> "pa.Table":
-    """Return row groups of one device as one table in the order of time."""
-    tables = [file.read_row_group(index) for file, index in groups]
-    return sort_by_time(pa.concat_tables(tables, promote_options="default"), device)
 
 
 def _share_groups(devices: Iterable[tuple["pa.Table | None", bool]]) -> Iterator["pa.Table"]:
