@@ -5,7 +5,7 @@ A page checksum turns every flipped bit into an error instead of a wrong value, 
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache
 from io import BytesIO
@@ -25,9 +25,6 @@ SHARED_ROWS = 65_536
 """Rows of a row group that short devices share. A row group a device of 720 rows takes 11.6 bytes a row."""
 _MOST_ROWS_HELD = 950_272
 """Rows of all devices that are held at most, then the fullest device is written: about 65 MB for ten columns."""
-_ZSTD_LEVEL = 5
-"""Of zstd: 2 % fewer bytes than 3, and nothing is gained above (measured 1 to 9)."""
-_PAGE_BYTES, _MOST_PAGE_ROWS = 64 * 2**20, 2**20
 _KEYS = tuple(field.name for field in KEY_FIELDS)
 _RUN_ID = pa.field("run_id", pa.dictionary(pa.int32(), pa.string()), nullable=False)
 
@@ -106,10 +103,13 @@ class SeriesWriter:
         self._put(self._begin() if self._writer is None or is_late else self._writer, table)
 
     def _begin(self) -> "parquet.ParquetWriter":
-        """Begin a file of the columns known by now."""
+        """Begin a file of the columns known by now: run_id, the keys and the metrics, then extras."""
         if self._writer is not None:
             self._writer.close()
-        self._schema = _build_schema(self._columns)
+        text = pa.dictionary(pa.int32(), pa.string())
+        known = [field for field in SCHEMA if field.name in self._columns]
+        extras = [pa.field(name, text) for name in _extra_columns(self._columns)]
+        self._schema = pa.schema([_RUN_ID, *known, *extras])
         self._parts.append(self._path.with_suffix(f".{len(self._parts)}"))
         self._writer = parquet.ParquetWriter(self._parts[-1], self._schema, **_writer_options(self._columns))
         return self._writer
@@ -177,24 +177,18 @@ def _writer_options(recorded: Iterable[str]) -> dict[str, Any]:
     """Return how these columns are written."""
     return {
         "compression": "zstd",
-        "compression_level": _ZSTD_LEVEL,
+        # 2 % fewer bytes than 3, and nothing is gained above (measured 1 to 9)
+        "compression_level": 5,
         "use_dictionary": [name for name in ("run_id", *recorded) if name != "timestamp"],
         "column_encoding": {"timestamp": "DELTA_BINARY_PACKED"},
         # what a reader prunes row groups by; bounds of every other column cost a tenth of the writing
         "write_statistics": ["run_id", "device", "timestamp"],
         "write_page_checksum": True,
         # a row group is read whole: one page a column saves 5 % of the bytes and a tenth of the writing
-        "data_page_size": _PAGE_BYTES,
-        "max_rows_per_page": _MOST_PAGE_ROWS,
+        "data_page_size": 64 * 2**20,
+        "max_rows_per_page": 2**20,
         "write_page_index": False,
     }
-
-
-def _build_schema(recorded: Collection[str]) -> "pa.Schema":
-    """Return run_id, the keys and the metrics that were recorded, then extras."""
-    text = pa.dictionary(pa.int32(), pa.string())
-    known = [field for field in SCHEMA if field.name in recorded]
-    return pa.schema([_RUN_ID, *known, *(pa.field(name, text) for name in _extra_columns(recorded))])
 
 
 def _extra_columns(recorded: Iterable[str]) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,9 @@ from gpureport.places import Place
 from gpureport.regular_files import check_regular_file
 from gpureport.series_table import TRAINING_SCHEMA, arrange_series, empty_training
 from gpureport.store.run_records import read_stored_file
+
+_Part: TypeAlias = tuple[int, int, int]
+"""Rows of one device in a row group: the group, its first row, and the one after its last."""
 
 
 class SeriesFile:
@@ -49,7 +52,7 @@ class SeriesFile:
         self._parts: dict[str, list[_Part]] = {}
         for group in range(self._file.num_row_groups):
             for device, start, end in _find_devices(self._file.read_row_group(group, columns=["device"])):
-                self._parts.setdefault(device, []).append(_Part(group, start, end))
+                self._parts.setdefault(device, []).append((group, start, end))
         if unknown := self._parts.keys() - {*devices}:
             msg = f"{path} holds {', '.join(sorted(unknown))} besides"
             raise ValueError(msg)
@@ -75,7 +78,7 @@ class SeriesFile:
 
     def count_rows(self, device: str) -> int:
         """Return how many rows a device has."""
-        return sum(part.end - part.start for part in self._parts.get(device, ()))
+        return sum(end - start for _, start, end in self._parts.get(device, ()))
 
     def read(self, devices: Iterable[str], names: tuple[str, ...]) -> "pa.Table":
         """Return columns of the rows of some devices, one after another, each in the order of time.
@@ -84,14 +87,14 @@ class SeriesFile:
             OSError: when a page does not match its checksum.
         """
         parts = [part for device in devices for part in self._parts.get(device, ())]
-        groups = {part.group: self._file.metadata.row_group(part.group).num_rows for part in parts}
+        groups = {group: self._file.metadata.row_group(group).num_rows for group, _, _ in parts}
         if not self._parts:
             return arrange_series([])
         if not groups:
             return self.schema.empty_table().select([name for name in self.schema.names if name in names])
         table = self._read_groups((*groups,), names)
         begins = dict(zip(groups, accumulate(groups.values(), initial=0), strict=False))
-        ranges = [(begins[part.group] + part.start, part.end - part.start) for part in parts]
+        ranges = [(begins[group] + start, end - start) for group, start, end in parts]
         if [begin for begin, _ in ranges] == [*accumulate((rows for _, rows in ranges[:-1]), initial=0)]:
             # what lies in order is not copied piece by piece
             return arrange_series([table.slice(0, sum(rows for _, rows in ranges))])
@@ -129,14 +132,6 @@ class _DeviceInFile:
 
     def __len__(self) -> int:
         return self.file.count_rows(self.device)
-
-
-class _Part(NamedTuple):
-    """Rows of one device in a row group."""
-
-    group: int
-    start: int
-    end: int
 
 
 def _find_devices(group: "pa.Table") -> Iterator[tuple[str, int, int]]:

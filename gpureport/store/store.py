@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -102,17 +102,19 @@ class Store:
                 marker = json.dumps({"format": FORMAT}) + "\n"
                 atomic_writes.write_bytes(self._marker, marker.encode(), self._runs)
         with atomic_writes.write_folder(self._runs, lambda: reading.run_id, RUN_FILE) as folder:
-            columns, run = self._write_series(reading, folder / _SERIES)
+            series, training = folder / _SERIES, folder / _TRAINING
+            columns, run = self._write_series(reading, series)
+            points = redact_column(reading.training(), "name")
             with atomic_writes.raise_store_errors(self.folder):
-                series_sha256 = series_reader.hash_file(folder / _SERIES)
-            stored = StoredRun(
-                run=_copy_labels(run, label_source or run),
-                columns=columns,
-                importer_version=importer_version,
-                series_sha256=series_sha256,
-                training_sha256=self._write_training(redact_column(reading.training(), "name"), folder / _TRAINING),
-            )
-            with atomic_writes.raise_store_errors(self.folder):
+                if len(points):
+                    series_file.write_training(points, training)
+                stored = StoredRun(
+                    run=_copy_labels(run, label_source or run),
+                    columns=columns,
+                    importer_version=importer_version,
+                    series_sha256=series_reader.hash_file(series),
+                    training_sha256=series_reader.hash_file(training) if len(points) else None,
+                )
                 (folder / RUN_FILE).write_text(run_records.dump_run(stored), encoding="utf-8")
         return Entry(stored, self._runs / run.id)
 
@@ -129,14 +131,6 @@ class Store:
         except BaseException:
             writer.abandon()
             raise
-
-    def _write_training(self, table: "pa.Table", path: Path) -> str | None:
-        """Write training metrics; return the sha256 of the file, None without metrics."""
-        if not len(table):
-            return None
-        with atomic_writes.raise_store_errors(self.folder):
-            series_file.write_training(table, path)
-            return series_reader.hash_file(path)
 
     def entries(self) -> list[Entry]:
         """Return all runs that can be read, oldest first; `index` names the others. Every `run.json` is read."""
@@ -261,11 +255,5 @@ def _try_entry(folder: Place) -> Entry | None:
 
 def _copy_labels(run: Run, label_source: Run) -> Run:
     """Return a run with the name, step, params, tags and work of another."""
-    return replace(
-        run,
-        name=label_source.name,
-        step=label_source.step,
-        params=label_source.params,
-        tags=label_source.tags,
-        work=label_source.work,
-    )
+    labels: dict[str, Any] = {name: getattr(label_source, name) for name in ("name", "step", "params", "tags", "work")}
+    return replace(run, **labels)
