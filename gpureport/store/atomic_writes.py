@@ -1,5 +1,6 @@
 """Writes files and folders that appear whole or not at all; errors of the disk become errors of the store."""
 
+import ctypes
 import errno
 import os
 import re
@@ -14,16 +15,12 @@ from gpureport.errors import StoreError
 from gpureport.places import Place, RemotePath, part_files
 from gpureport.places.transfer import replace_folder
 from gpureport.regular_files import TooLargeFileError, UnsafeFileError, code_system_error
-from gpureport.store import folder_swap
 
 _OWN_NAME = re.compile(r"\.tmp-(?:(?P<target>.+)-\d+-[0-9a-f]{8}|[0-9a-f]{16}-old)")
 """Names of files and folders that writers make; another that begins like them belongs to a person."""
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-
-
-def temporary_path(runs: Path, name: str) -> Path:
-    """Return a path beside the runs that readers ignore, and that is removed later if its writer was killed."""
-    return runs / f".tmp-{name}-{os.getpid()}-{secrets.token_hex(4)}"
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+_TRIES = 100
 
 
 @contextmanager
@@ -56,10 +53,8 @@ def refuse_file(where: str, error: UnsafeFileError) -> StoreError:
 def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Path]:
     """Give a folder to write to; on success move it to the place of its name, else remove it.
 
-    What is to lie in a bucket is written to a temporary folder and then sent, as `replace_folder` says.
-
     Args:
-        runs: folder of the runs.
+        runs: folder of the runs; what is to lie in a bucket is sent there once it is written.
         name: returns the name; called when all is written.
         last: name of the file without which readers see no folder.
     """
@@ -68,7 +63,7 @@ def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Pa
             yield Path(folder)
             replace_folder(Path(folder), runs / name(), last)
         return
-    part = temporary_path(runs, "run")
+    part = _temporary_path(runs, "run")
     try:
         with raise_store_errors(runs.parent):
             part.mkdir()
@@ -77,16 +72,57 @@ def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Pa
             for file in part.iterdir():
                 flush_to_disk(file)
             flush_to_disk(part)
-            folder_swap.move_into_place(part, runs / name())
+            _move_into_place(part, runs / name())
             flush_to_disk(runs)
     finally:
         # where the run was a link to its folder, it is now the link
         part_files.remove_entry(part)
 
 
-def write_text(path: Place, content: str, runs: Place) -> None:
-    """Write a small file of text whole or not at all; arguments as for `write_bytes`."""
-    write_bytes(path, content.encode(), runs)
+def _move_into_place(folder: Path, place: Path) -> None:
+    """Move a folder to its place in one step; one already there takes its old name, or is removed.
+
+    Raises:
+        OSError: when neither is possible.
+    """
+    for _ in range(_TRIES):
+        if place.exists():
+            if _exchange(folder, place):
+                return
+            continue
+        try:
+            folder.rename(place)
+        except OSError as error:
+            # another writer of the same run was first
+            if error.errno not in {errno.EEXIST, errno.ENOTEMPTY}:
+                raise
+        else:
+            return
+    raise OSError(errno.EBUSY, "other writers keep replacing it", str(place))
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two folders; false if one of them disappeared.
+
+    Where the system cannot, two renames replace the other, and a reader can miss it in between.
+    """
+    library = ctypes.CDLL(None, use_errno=True)
+    code = errno.ENOSYS
+    if hasattr(library, "renameat2"):
+        if not library.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE):
+            return True
+        code = ctypes.get_errno()
+    if code == errno.ENOENT:
+        return False
+    if code not in {errno.EINVAL, errno.ENOSYS}:
+        raise OSError(code, os.strerror(code), str(other))
+    with suppress(FileNotFoundError):
+        other.rename(one.with_name(f".tmp-{secrets.token_hex(8)}-old"))
+    try:
+        one.rename(other)
+    except OSError:
+        return False
+    return True
 
 
 def write_bytes(path: Place, content: bytes, runs: Place) -> None:
@@ -101,7 +137,7 @@ def write_bytes(path: Place, content: bytes, runs: Place) -> None:
     if isinstance(path, RemotePath) or isinstance(runs, RemotePath):
         path.write_bytes(content)
         return
-    part = temporary_path(runs, path.name)
+    part = _temporary_path(runs, path.name)
     try:
         part.write_bytes(content)
         flush_to_disk(part)
@@ -110,25 +146,6 @@ def write_bytes(path: Place, content: bytes, runs: Place) -> None:
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-
-
-def remove_folder(folder: Place, last: str) -> None:
-    """Remove a folder: first from the eyes of readers, then its files.
-
-    Args:
-        folder: the folder.
-        last: name of the file without which readers see no folder.
-    """
-    if isinstance(folder, RemotePath):
-        folder.remove_folder(last)
-        return
-    gone = temporary_path(folder.parent, folder.name)
-    folder.rename(gone)
-    if gone.is_symlink():
-        # what it leads to lies where a person put it
-        gone.unlink()
-        return
-    shutil.rmtree(gone)
 
 
 def replace_file(path: Place, content: bytes, folder: Place) -> None:
@@ -143,6 +160,20 @@ def replace_file(path: Place, content: bytes, folder: Place) -> None:
     write_bytes(path, content, folder)
 
 
+def remove_folder(folder: Place, last: str) -> None:
+    """Remove a folder: first from the eyes of readers, who see none without its file `last`, then its files."""
+    if isinstance(folder, RemotePath):
+        folder.remove_folder(last)
+        return
+    gone = _temporary_path(folder.parent, folder.name)
+    folder.rename(gone)
+    if gone.is_symlink():
+        # what it leads to lies where a person put it
+        gone.unlink()
+        return
+    shutil.rmtree(gone)
+
+
 def remove_stale_files(runs: Place, targets: str = "") -> None:
     """Remove files that killed writers left a day ago or longer; in a bucket they leave none that need a name.
 
@@ -151,17 +182,15 @@ def remove_stale_files(runs: Place, targets: str = "") -> None:
         targets: expression that the whole name of the file to write must match, for a folder that others write to as
             well; there no folder is removed.
     """
-    if isinstance(runs, RemotePath):
-        return
-    part_files.remove_stale(runs.glob(".tmp-*"), lambda left: _is_own(left, targets))
 
+    def is_own(path: Path) -> bool:
+        match = _OWN_NAME.fullmatch(path.name)
+        if match is None or not targets:
+            return match is not None
+        return re.fullmatch(targets, match["target"] or "") is not None and path.is_file() and not path.is_symlink()
 
-def _is_own(path: Path, targets: str) -> bool:
-    """Return whether a writer made a file or folder; the rest as `remove_stale_files` takes it."""
-    match = _OWN_NAME.fullmatch(path.name)
-    if match is None or not targets:
-        return match is not None
-    return re.fullmatch(targets, match["target"] or "") is not None and path.is_file() and not path.is_symlink()
+    if not isinstance(runs, RemotePath):
+        part_files.remove_stale(runs.glob(".tmp-*"), is_own)
 
 
 def flush_to_disk(path: Path) -> None:
@@ -171,3 +200,8 @@ def flush_to_disk(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _temporary_path(runs: Path, name: str) -> Path:
+    """Return a path beside the runs that readers ignore, and that is removed later if its writer was killed."""
+    return runs / f".tmp-{name}-{os.getpid()}-{secrets.token_hex(4)}"

@@ -1,4 +1,4 @@
-"""Which stored runs are wanted: comparisons such as `gpus>=8`, all of which a run must meet.
+"""The stored runs that a person means: by name, by id, or by comparisons such as `gpus>=8`, all of which a run meets.
 
 A comparison is `KEY OPERATOR VALUE`:
 
@@ -10,23 +10,33 @@ A comparison is `KEY OPERATOR VALUE`:
   the time zone of each run, or in UTC with a `Z` at its end.
 
 A run that lacks what is compared does not match, whatever the operator. Of several models, hosts or sources of a run
-one must match, and with `!=` none may be equal.
+one must match, and with `!=` none may be equal. Commands that need no series load this without Arrow.
 """
 
+import operator as compare
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from itertools import chain
-from typing import TypeVar
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from gpureport.errors import SettingsError
-from gpureport.store.indexed_run import IndexedRun
+from gpureport.errors import SettingsError, StoreError, UnknownRunError
+from gpureport.places import Place
 
-Ordered = TypeVar("Ordered", str, float)
+if TYPE_CHECKING:
+    from gpureport.store.store import Entry, Store
+
+FOLDER = ".gpureport"
+"""Folder of a store."""
+BASELINES = "baselines"
+"""Folder of a store that holds its named baselines."""
+_ID = re.compile(r"[0-9a-f]{16}")
+_SHORTEST_PREFIX = 4
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COMPARISON = re.compile(r"((?:tag|param):[^=!<>~]+|[^=!<>~:]+)(!=|<=|>=|==?|<|>|~)(.*)", re.DOTALL)
@@ -34,32 +44,125 @@ _DATE = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d)?)?)?)?)?Z?")
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:w|d|h|min|m|s))+")
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(w|d|h|min|m|s)")
 _SECONDS = {"w": 604_800, "d": 86_400, "h": 3_600, "min": 60, "m": 60, "s": 1}
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "=": compare.eq,
+    "!=": compare.ne,
+    "<": compare.lt,
+    "<=": compare.le,
+    ">": compare.gt,
+    ">=": compare.ge,
+}
+_ORDERS = {"<", "<=", ">", ">="}
 
-_TEXTS: dict[str, Callable[[IndexedRun], Sequence[str | None]]] = {
-    "name": lambda run: (run.name,),
-    "id": lambda run: (run.id,),
-    "step": lambda run: (run.step,),
-    "model": lambda run: run.models,
-    "host": lambda run: run.hosts,
-    "uuid": lambda run: run.uuids,
-    "source": lambda run: run.source_kinds,
-}
-_NUMBERS: dict[str, Callable[[IndexedRun], float]] = {
-    "gpus": lambda run: run.gpus,
-    "duration": lambda run: run.seconds,
-}
-_TIMES: dict[str, Callable[[IndexedRun], int]] = {
-    "started": lambda run: run.started,
-    "ended": lambda run: run.ended,
-}
-_LABELS: dict[str, Callable[[IndexedRun], Sequence[tuple[str, str]]]] = {
-    "tag": lambda run: run.tags,
-    "param": lambda run: run.params,
-}
+_TEXTS = {"name": "name", "id": "id", "step": "step", "model": "models", "host": "hosts", "uuid": "uuids"}
+_TEXTS |= {"source": "source_kinds"}
+_NUMBERS = {"gpus": "gpus", "duration": "seconds"}
+_TIMES = ("started", "ended")
 KEYS = (*_TEXTS, *_NUMBERS, *_TIMES)
 """What runs are selected by, besides `tag:KEY` and `param:KEY`."""
-_ORDERS = {"<", "<=", ">", ">="}
 _HINT = f"write KEY=VALUE with one of {', '.join(KEYS)}, tag:KEY, param:KEY, and =, !=, <, <=, >, >= or ~"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedRun:
+    """What a stored run is listed and selected by, without its series and its account of lines.
+
+    Attributes:
+        started: first sample, in microseconds; UTC where there is a time zone, else local time.
+        ended: last sample, in the same way.
+        synthetic_time: whether its log has no time stamps, so that its times mean nothing.
+        interval: median seconds between samples of one GPU.
+        models: models of its GPUs, each once.
+        hosts: names of its nodes, each once; empty where only one was recorded.
+        source_sizes: bytes of each source, in the order of their kinds; None where not recorded.
+        series_sha256: as `StoredRun` has it, as `training_sha256` and `importer_version`.
+        work_amount: work it did in all, where known.
+    """
+
+    id: str
+    name: str
+    step: str | None
+    started: int
+    ended: int
+    timezone: str | None
+    synthetic_time: bool
+    interval: float | None
+    gpus: int
+    models: tuple[str, ...]
+    hosts: tuple[str, ...]
+    uuids: tuple[str, ...]
+    params: tuple[tuple[str, str], ...]
+    tags: tuple[tuple[str, str], ...]
+    source_kinds: tuple[str, ...]
+    source_sizes: tuple[int | None, ...]
+    importer_version: str
+    series_sha256: str | None
+    training_sha256: str | None
+    work_amount: float | None
+    work_unit: str | None
+
+    @property
+    def seconds(self) -> float:
+        """How long it lasted, from its first to its last sample."""
+        return (self.ended - self.started) / 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunIndex:
+    """What a store holds: its runs, oldest first, and the names of folders whose `run.json` cannot be read."""
+
+    runs: tuple[IndexedRun, ...]
+    damaged: tuple[str, ...]
+
+
+def find_store_folder(start: Path) -> Path:
+    """Return the store of a folder or of the nearest one above it, else the place of a new one in it."""
+    above = next((each for each in (start, *start.parents) if (each / FOLDER).is_dir()), start)
+    return above / FOLDER
+
+
+def list_baseline_names(store: Place) -> list[str]:
+    """Return the names of a store's baselines, in their order."""
+    return sorted(path.name for path in (store / BASELINES).glob("[!.]*/"))
+
+
+class RunLookup:
+    """Finds runs of a store, as it was when the first was looked up, by what a person types; made once a command."""
+
+    def __init__(self, store: "Store") -> None:
+        self._store = store
+
+    @cached_property
+    def _index(self) -> RunIndex:
+        return self._store.index()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the runs, each once, in the order of the oldest run of each."""
+        return [*dict.fromkeys(run.name for run in self._index.runs)]
+
+    def find(self, name: str) -> "Entry":
+        """Return the one run with this name, or whose id is this or begins so.
+
+        Raises:
+            UnknownRunError: when there is none.
+            StoreError: when there is more than one, or its `run.json` is damaged.
+        """
+        # a whole id is a folder, which is read without a look at any other run
+        if _ID.fullmatch(name) and (entry := self._store.get(name)):
+            return entry
+        ids = {run.id for run in self._index.runs if run.name == name}
+        if len(name) >= _SHORTEST_PREFIX:
+            known = (*(run.id for run in self._index.runs), *self._index.damaged)
+            ids |= {each for each in known if each.startswith(name)}
+        if len(ids) > 1:
+            hint = f"name one by its id: {', '.join(sorted(ids))}"
+            raise StoreError(name, f'{len(ids)} runs are named "{name}"', hint, code="several_runs")
+        if ids and (entry := self._store.get(*ids)):
+            return entry
+        close = get_close_matches(name, self.names, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "list runs: gpureport runs"
+        raise UnknownRunError(name, f'no file or stored run named "{name}"', hint, code="unknown_run")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,14 +194,15 @@ class Condition:
         """Return whether a run meets the condition."""
         if self.key in _NUMBERS:
             wanted = _parse_seconds(self.value) if self.key == "duration" else float(self.value)
-            return wanted is not None and _compare(_NUMBERS[self.key](run), self.operator, wanted)
+            return wanted is not None and _COMPARE[self.operator](getattr(run, _NUMBERS[self.key]), wanted)
         if self.key in _TIMES:
-            return not run.synthetic_time and _matches_date(_TIMES[self.key](run), run, self.operator, self.value)
+            return not run.synthetic_time and self._matches_date(getattr(run, self.key), run.timezone)
         if self.label:
             kind, key = self.label
-            texts = [value for known, value in _LABELS[kind](run) if known == key]
+            texts = [value for known, value in _get_labels(run, kind) if known == key]
         else:
-            texts = [text for text in _TEXTS[self.key](run) if text is not None]
+            value = getattr(run, _TEXTS[self.key])
+            texts = [value] if isinstance(value, str) else [*(value or ())]
         negated = self.operator == "!="
         return bool(texts) and any(self._matches_text(text) for text in texts) is not negated
 
@@ -108,8 +212,16 @@ class Condition:
             return fnmatchcase(text.lower(), self.value.lower())
         one, other = (_parse_number(text), _parse_number(self.value)) if self.label else (None, None)
         if self.operator in _ORDERS:
-            return one is not None and other is not None and _compare(one, self.operator, other)
+            return one is not None and other is not None and _COMPARE[self.operator](one, other)
         return text == self.value or (one is not None and one == other)
+
+    def _matches_date(self, microseconds: int, timezone: str | None) -> bool:
+        """Return whether a time matches a date, compared as far as the date is written."""
+        time = _format_time(microseconds, None if self.value.endswith("Z") else timezone)
+        wanted = self.value.removesuffix("Z")
+        if self.operator == "~":
+            return fnmatchcase(time, wanted)
+        return _COMPARE[self.operator](time[: len(wanted)], wanted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,9 +290,8 @@ def parse_since(text: str, now: int) -> Condition:
     """
     seconds = _parse_seconds(text)
     if seconds is not None:
-        return Condition(
-            key="ended", operator=">=", value=_format_time(now - round(min(seconds * 1e6, now)), None) + "Z"
-        )
+        begin = _format_time(now - round(min(seconds * 1e6, now)), None)
+        return Condition(key="ended", operator=">=", value=f"{begin}Z")
     date = text.strip().replace(" ", "T")
     if not _DATE.fullmatch(date):
         hint = "write it as 30d, 12h, 2026-10-14 or 2026-10-14T09:30"
@@ -194,44 +305,24 @@ def select_runs(runs: Sequence[IndexedRun], selection: RunSelection) -> list[Ind
     Raises:
         SettingsError: when no run at all has a tag or param that is asked for.
     """
-    for condition in selection.conditions:
-        if runs and condition.label:
-            _require_label(runs, *condition.label)
+    for kind, key in filter(None, (condition.label for condition in selection.conditions)):
+        known = dict.fromkeys(name for run in runs for name, _ in _get_labels(run, kind))
+        if runs and key not in known:
+            close = get_close_matches(key, known, n=1)
+            listed = ", ".join(list(known)[:8]) or "none"
+            hint = f"did you mean {kind}:{close[0]}?" if close else f"{kind}s of the runs are: {listed}"
+            raise SettingsError("--where", f"no stored run has the {kind} {key!r}", hint, code="unknown_label")
     return [run for run in runs if all(condition.matches(run) for condition in selection.conditions)]
 
 
-def _require_label(runs: Sequence[IndexedRun], kind: str, key: str) -> None:
-    known = dict.fromkeys(name for name, _ in chain.from_iterable(map(_LABELS[kind], runs)))
-    if key in known:
-        return
-    close = get_close_matches(key, known, n=1)
-    listed = ", ".join(list(known)[:8]) or "none"
-    hint = f"did you mean {kind}:{close[0]}?" if close else f"{kind}s of the runs are: {listed}"
-    raise SettingsError("--where", f"no stored run has the {kind} {key!r}", hint, code="unknown_label")
-
-
-def _matches_date(microseconds: int, run: IndexedRun, operator: str, value: str) -> bool:
-    """Return whether a time of a run matches a date, compared as far as the date is written."""
-    time = _format_time(microseconds, None if value.endswith("Z") else run.timezone)
-    wanted = value.removesuffix("Z")
-    return fnmatchcase(time, wanted) if operator == "~" else _compare(time[: len(wanted)], operator, wanted)
+def _get_labels(run: IndexedRun, kind: str) -> tuple[tuple[str, str], ...]:
+    return run.tags if kind == "tag" else run.params
 
 
 def _format_time(microseconds: int, timezone: str | None) -> str:
     """Return a time as `2026-10-14T09:30:00` in a zone; as it is without one."""
     time = _EPOCH + timedelta(microseconds=microseconds)
     return f"{time.astimezone(ZoneInfo(timezone)) if timezone else time:%Y-%m-%dT%H:%M:%S}"
-
-
-def _compare(one: Ordered, operator: str, other: Ordered) -> bool:
-    return {
-        "=": one == other,
-        "!=": one != other,
-        "<": one < other,
-        "<=": one <= other,
-        ">": one > other,
-        ">=": one >= other,
-    }[operator]
 
 
 def _parse_number(text: str) -> float | None:

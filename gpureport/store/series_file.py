@@ -5,7 +5,7 @@ A page checksum turns every flipped bit into an error instead of a wrong value, 
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache
 from io import BytesIO
@@ -17,12 +17,7 @@ from pyarrow import parquet
 
 from gpureport import columns
 from gpureport.redaction import redact_extra_columns
-from gpureport.series_table import (
-    KEY_FIELDS,
-    METRIC_TYPES,
-    SCHEMA,
-    sort_by_time,
-)
+from gpureport.series_table import KEY_FIELDS, METRIC_TYPES, SCHEMA, sort_by_time
 
 ROW_GROUP = 196_608
 """Rows after which those of one device are written as a row group."""
@@ -30,9 +25,6 @@ SHARED_ROWS = 65_536
 """Rows of a row group that short devices share. A row group a device of 720 rows takes 11.6 bytes a row."""
 _MOST_ROWS_HELD = 950_272
 """Rows of all devices that are held at most, then the fullest device is written: about 65 MB for ten columns."""
-_ZSTD_LEVEL = 5
-"""Of zstd: 2 % fewer bytes than 3, and nothing is gained above (measured 1 to 9)."""
-_PAGE_BYTES, _MOST_PAGE_ROWS = 64 * 2**20, 2**20
 _KEYS = tuple(field.name for field in KEY_FIELDS)
 _RUN_ID = pa.field("run_id", pa.dictionary(pa.int32(), pa.string()), nullable=False)
 
@@ -72,13 +64,11 @@ class SeriesWriter:
         """Write what is left, in the order of `devices`; return the columns that were recorded, in order.
 
         Rows that came in another order than that of devices and time, or in several files, are written once more.
-
-        Args:
-            devices: device ids in the end.
         """
         written = {*self._newest}
         rest = {device: self._take(device) for device in devices if self._held.get(device)}
-        rearranged = self._must_rearrange()
+        late = bool(self._parts) and bool(self._columns.keys() - {*self._schema.names})
+        rearranged = late or not self._ordered or len(self._parts) > 1
         apart = [(rest.get(device), device in written) for device in devices]
         for table in rest.values() if rearranged else _share_groups(apart):
             self._write_group(table)
@@ -97,11 +87,6 @@ class SeriesWriter:
             with suppress(OSError):
                 self._writer.close()
 
-    def _must_rearrange(self) -> bool:
-        """Return whether what was written, and what is held, is not in order, or lies in files of other columns."""
-        late = bool(self._parts) and bool(self._columns.keys() - {*self._schema.names})
-        return not self._ordered or len(self._parts) > 1 or late
-
     def _take(self, device: str) -> "pa.Table":
         """Return the rows held of a device, which are no longer held."""
         table = pa.concat_tables(self._held.pop(device), promote_options="default")
@@ -114,16 +99,17 @@ class SeriesWriter:
 
     def _write_group(self, table: "pa.Table") -> None:
         """Write a row group; begin another file where this one lacks a column."""
-        writer = self._writer
-        if writer is None or self._columns.keys() - {*self._schema.names}:
-            writer = self._begin()
-        self._put(writer, table)
+        is_late = self._columns.keys() - {*self._schema.names}
+        self._put(self._begin() if self._writer is None or is_late else self._writer, table)
 
     def _begin(self) -> "parquet.ParquetWriter":
-        """Begin a file of the columns known by now."""
+        """Begin a file of the columns known by now: run_id, the keys and the metrics, then extras."""
         if self._writer is not None:
             self._writer.close()
-        self._schema = _build_schema(self._columns)
+        text = pa.dictionary(pa.int32(), pa.string())
+        known = [field for field in SCHEMA if field.name in self._columns]
+        extras = [pa.field(name, text) for name in _extra_columns(self._columns)]
+        self._schema = pa.schema([_RUN_ID, *known, *extras])
         self._parts.append(self._path.with_suffix(f".{len(self._parts)}"))
         self._writer = parquet.ParquetWriter(self._parts[-1], self._schema, **_writer_options(self._columns))
         return self._writer
@@ -145,18 +131,17 @@ class SeriesWriter:
                 for index in range(file.num_row_groups):
                     device = file.read_row_group(index, columns=["device"]).column("device")[0].as_py()
                     groups.setdefault(device, []).append((file, index))
+
+            def join(device: str) -> pa.Table:
+                tables = [file.read_row_group(index) for file, index in groups[device]]
+                return sort_by_time(pa.concat_tables(tables, promote_options="default"), device)
+
             options = _writer_options(self._columns)
             writer = opened.enter_context(parquet.ParquetWriter(self._path, self._schema, **options))
-            for table in _share_groups((_join_groups(groups[each], each), False) for each in devices if each in groups):
+            for table in _share_groups((join(device), False) for device in devices if device in groups):
                 self._put(writer, table)
         for part in self._parts:
             part.unlink()
-
-
-def _join_groups(groups: Sequence[tuple["parquet.ParquetFile", int]], device: str) -> "pa.Table":
-    """Return row groups of one device as one table in the order of time."""
-    tables = [file.read_row_group(index) for file, index in groups]
-    return sort_by_time(pa.concat_tables(tables, promote_options="default"), device)
 
 
 def _share_groups(devices: Iterable[tuple["pa.Table | None", bool]]) -> Iterator["pa.Table"]:
@@ -192,24 +177,18 @@ def _writer_options(recorded: Iterable[str]) -> dict[str, Any]:
     """Return how these columns are written."""
     return {
         "compression": "zstd",
-        "compression_level": _ZSTD_LEVEL,
+        # 2 % fewer bytes than 3, and nothing is gained above (measured 1 to 9)
+        "compression_level": 5,
         "use_dictionary": [name for name in ("run_id", *recorded) if name != "timestamp"],
         "column_encoding": {"timestamp": "DELTA_BINARY_PACKED"},
         # what a reader prunes row groups by; bounds of every other column cost a tenth of the writing
         "write_statistics": ["run_id", "device", "timestamp"],
         "write_page_checksum": True,
         # a row group is read whole: one page a column saves 5 % of the bytes and a tenth of the writing
-        "data_page_size": _PAGE_BYTES,
-        "max_rows_per_page": _MOST_PAGE_ROWS,
+        "data_page_size": 64 * 2**20,
+        "max_rows_per_page": 2**20,
         "write_page_index": False,
     }
-
-
-def _build_schema(recorded: Collection[str]) -> "pa.Schema":
-    """Return run_id, the keys and the metrics that were recorded, then extras."""
-    text = pa.dictionary(pa.int32(), pa.string())
-    known = [field for field in SCHEMA if field.name in recorded]
-    return pa.schema([_RUN_ID, *known, *(pa.field(name, text) for name in _extra_columns(recorded))])
 
 
 def _extra_columns(recorded: Iterable[str]) -> list[str]:

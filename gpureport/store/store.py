@@ -1,10 +1,11 @@
 """The store: a folder of runs, on this machine or in a bucket. A run appears there when it is whole."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -14,15 +15,10 @@ from gpureport.places import Place, map_places
 from gpureport.recording import Recording, Run
 from gpureport.redaction import redact_column, redact_extra_columns
 from gpureport.regular_files import UnsafeFileError, code_system_error
-from gpureport.series_rows import RowsInMemory, SeriesRows
-from gpureport.store import atomic_writes, run_index, run_json, series_file, series_reader
-from gpureport.store.readable_run import ReadableRun
-from gpureport.store.run_files import RUN_FILE, list_run_folders, read_stored_file, read_stored_run
-from gpureport.store.run_index import RunIndex
-from gpureport.store.run_json import StoredRun
-from gpureport.store.run_lookup import RunLookup, may_hold_sources
-from gpureport.store.stored_names import find_store_folder
-from gpureport.store.stored_rows import StoredRows
+from gpureport.series_rows import RowsInMemory
+from gpureport.store import atomic_writes, run_records, series_file, series_reader
+from gpureport.store.run_records import RUN_FILE, StoredRun, read_stored_file, read_stored_run
+from gpureport.store.run_selection import RunIndex, RunLookup, find_store_folder
 
 FORMAT = 1
 """Version of the store's layout. 1 (2026-11): run.json, hardware.parquet per run."""
@@ -31,6 +27,23 @@ _DAMAGED = ("damaged or missing", "ingest the run again")
 _MOST_ROWS_IN_MEMORY = 6_000_000
 """Rows up to which a run is read at once: about 400 MB."""
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
+
+
+class ReadableRun(Protocol):
+    """A run that is being read: batches first, then what is known about it."""
+
+    @property
+    def run_id(self) -> str:
+        """Its id; complete after the last batch."""
+
+    def batches(self) -> Iterator["pa.Table"]:
+        """Yield its series."""
+
+    def run(self) -> Run:
+        """Return the run, after the last batch."""
+
+    def training(self) -> "pa.Table":
+        """Return its training metrics, after the last batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +70,22 @@ class Store:
         """
         self.folder = folder
         self._runs = folder / "runs"
-        marker = folder / "store.json"
-        if marker.exists():
-            self._check(marker)
+        self._marker = folder / "store.json"
+        if not self._marker.exists():
+            return
+        try:
+            version = int(json.loads(read_stored_file(self._marker, MOST_SETTINGS_BYTES))["format"])
+        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+            hint = "restore it or ingest into a new store"
+            raise StoreError(str(self._marker), "cannot be read", hint, code="damaged_store") from error
+        if version > FORMAT:
+            what = f"format {version} is newer than {FORMAT}"
+            raise StoreError(str(self._marker), what, "upgrade gpureport", code="newer_store")
 
     @classmethod
     def find(cls, start: Path) -> "Store":
         """Return the store of a folder or of the nearest one above it, else a new one in it."""
         return cls(find_store_folder(start))
-
-    @staticmethod
-    def _check(marker: Place) -> None:
-        try:
-            version = int(json.loads(read_stored_file(marker, MOST_SETTINGS_BYTES))["format"])
-        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-            hint = "restore it or ingest into a new store"
-            raise StoreError(str(marker), "cannot be read", hint, code="damaged_store") from error
-        if version > FORMAT:
-            what = f"format {version} is newer than {FORMAT}"
-            raise StoreError(str(marker), what, "upgrade gpureport", code="newer_store")
 
     def write(self, reading: ReadableRun, importer_version: str, label_source: Run | None = None) -> Entry:
         """Read a run into the store; an existing run of the same id is replaced whole.
@@ -85,30 +95,28 @@ class Store:
             importer_version: version of the importers that read it.
             label_source: a run whose name, step, params, tags and work it takes over.
         """
-        self._prepare()
-        with atomic_writes.write_folder(self._runs, lambda: reading.run_id, RUN_FILE) as folder:
-            columns, run = self._write_series(reading, folder / _SERIES)
-            with atomic_writes.raise_store_errors(self.folder):
-                series_sha256 = series_reader.hash_file(folder / _SERIES)
-            stored = StoredRun(
-                run=_copy_labels(run, label_source or run),
-                columns=columns,
-                importer_version=importer_version,
-                series_sha256=series_sha256,
-                training_sha256=self._write_training(redact_column(reading.training(), "name"), folder / _TRAINING),
-            )
-            with atomic_writes.raise_store_errors(self.folder):
-                (folder / RUN_FILE).write_text(run_json.dump_run(stored), encoding="utf-8")
-        return Entry(stored, self._runs / run.id)
-
-    def _prepare(self) -> None:
-        """Make the store's folder where there is none, and clear away what killed writers left."""
-        marker = self.folder / "store.json"
         with atomic_writes.raise_store_errors(self.folder):
             self._runs.mkdir(parents=True, exist_ok=True)
             atomic_writes.remove_stale_files(self._runs)
-            if not marker.exists():
-                atomic_writes.write_text(marker, json.dumps({"format": FORMAT}) + "\n", self._runs)
+            if not self._marker.exists():
+                marker = json.dumps({"format": FORMAT}) + "\n"
+                atomic_writes.write_bytes(self._marker, marker.encode(), self._runs)
+        with atomic_writes.write_folder(self._runs, lambda: reading.run_id, RUN_FILE) as folder:
+            series, training = folder / _SERIES, folder / _TRAINING
+            columns, run = self._write_series(reading, series)
+            points = redact_column(reading.training(), "name")
+            with atomic_writes.raise_store_errors(self.folder):
+                if len(points):
+                    series_file.write_training(points, training)
+                stored = StoredRun(
+                    run=_copy_labels(run, label_source or run),
+                    columns=columns,
+                    importer_version=importer_version,
+                    series_sha256=series_reader.hash_file(series),
+                    training_sha256=series_reader.hash_file(training) if len(points) else None,
+                )
+                (folder / RUN_FILE).write_text(run_records.dump_run(stored), encoding="utf-8")
+        return Entry(stored, self._runs / run.id)
 
     def _write_series(self, reading: ReadableRun, path: Path) -> tuple[tuple[str, ...], Run]:
         """Write the series of a run; return their columns and the run."""
@@ -124,23 +132,15 @@ class Store:
             writer.abandon()
             raise
 
-    def _write_training(self, table: "pa.Table", path: Path) -> str | None:
-        """Write training metrics; return the sha256 of the file, None without metrics."""
-        if not len(table):
-            return None
-        with atomic_writes.raise_store_errors(self.folder):
-            series_file.write_training(table, path)
-            return series_reader.hash_file(path)
-
     def entries(self) -> list[Entry]:
         """Return all runs that can be read, oldest first; `index` names the others. Every `run.json` is read."""
-        folders = list(map(self.run_folder, list_run_folders(self._runs)))
+        folders = list(map(self.run_folder, run_records.list_run_folders(self._runs)))
         found = [entry for entry in map_places(_try_entry, folders) if entry is not None]
         return sorted(found, key=lambda entry: (entry.run.started, entry.run.id))
 
     def index(self) -> RunIndex:
         """Return what runs are listed and selected by; every `run.json` is read."""
-        return run_index.read_index(self.folder)
+        return run_records.read_index(self._runs)
 
     def run_folder(self, run_id: str) -> Place:
         """Return the folder of a run."""
@@ -157,7 +157,15 @@ class Store:
 
     def may_hold(self, sizes: Sequence[int]) -> bool:
         """Return whether a run may be here whose sources have these sizes; what no size is known of may be any."""
-        return may_hold_sources(self.index().runs, sizes)
+        wanted = sorted(sizes)
+        for run in self.index().runs:
+            # training metrics are no part of a run's identity
+            kinds_and_sizes = zip(run.source_kinds, run.source_sizes, strict=True)
+            recorded = [size for kind, size in kinds_and_sizes if kind != "training"]
+            known = [size for size in recorded if size is not None]
+            if len(known) < len(recorded) or sorted(known) == wanted:
+                return True
+        return False
 
     def intact(self, entry: Entry) -> bool:
         """Return whether the series of a run are there, byte for byte as they were written where that is known."""
@@ -170,7 +178,7 @@ class Store:
 
     def lookup(self) -> RunLookup:
         """Return what finds runs by name; it knows the names that there are now."""
-        return RunLookup(self.index, self.get)
+        return RunLookup(self)
 
     def named(self, name: str) -> Entry:
         """Return the one run with this name, or whose id begins so.
@@ -189,7 +197,10 @@ class Store:
         stored, path = entry.stored, entry.folder / _SERIES
         devices = [device.id for device in entry.run.devices]
         try:
-            rows = self._read_rows(path, stored, devices)
+            file = series_reader.SeriesFile(path, stored.columns, devices, stored.series_sha256)
+            # without a hash only reading shows damage
+            is_long = len(file) > _MOST_ROWS_IN_MEMORY and stored.series_sha256 is not None
+            rows = file if is_long else RowsInMemory(file.table())
             training = series_reader.read_training(entry.folder / _TRAINING, stored.training_sha256)
             training = redact_column(training, "name")
         except UnsafeFileError as error:
@@ -202,34 +213,13 @@ class Store:
             raise StoreError(str(path), *_DAMAGED, code="damaged_run") from error
         return Recording(run=entry.run, rows=rows, training=training)
 
-    @staticmethod
-    def _read_rows(path: Place, stored: StoredRun, devices: list[str]) -> SeriesRows:
-        """Return all rows of a run, those of a long one in its file; without a hash only reading shows damage."""
-        file = series_reader.open_series(path, stored.columns, devices, stored.series_sha256)
-        rows = StoredRows(file, devices)
-        is_long = len(rows) > _MOST_ROWS_IN_MEMORY and stored.series_sha256 is not None
-        return rows if is_long else RowsInMemory(rows.table())
-
-    def open_series(self, entry: Entry) -> series_reader.SeriesFile:
-        """Return the series of a run to be read device by device, where all of them would not fit into memory.
-
-        Raises:
-            StoreError: when the file is damaged.
-        """
-        path = entry.folder / _SERIES
-        try:
-            return series_reader.SeriesFile(path, entry.stored.columns, entry.stored.series_sha256)
-        except UnsafeFileError as error:
-            raise atomic_writes.refuse_file(error.filename, error) from error
-        except _UNREADABLE as error:
-            raise StoreError(str(path), *_DAMAGED, code="damaged_run") from error
-
     def relabel(self, entry: Entry, run: Run) -> Entry:
         """Keep what is now said about a run: its name, step, params, tags and work."""
         with atomic_writes.raise_store_errors(self.folder):
             current = self.get(entry.run.id) or entry
             stored = replace(current.stored, run=_copy_labels(current.run, run))
-            atomic_writes.write_text(entry.folder / RUN_FILE, run_json.dump_run(stored), self._runs)
+            text = run_records.dump_run(stored)
+            atomic_writes.write_bytes(entry.folder / RUN_FILE, text.encode(), self._runs)
         return Entry(stored, entry.folder)
 
     def remove(self, entry: Entry) -> None:
@@ -258,19 +248,12 @@ class Store:
 
 def _try_entry(folder: Place) -> Entry | None:
     """Return the run of a folder; None where its `run.json` cannot be read."""
-    try:
+    with suppress(StoreError):
         return Entry(read_stored_run(folder), folder)
-    except StoreError:
-        return None
+    return None
 
 
 def _copy_labels(run: Run, label_source: Run) -> Run:
     """Return a run with the name, step, params, tags and work of another."""
-    return replace(
-        run,
-        name=label_source.name,
-        step=label_source.step,
-        params=label_source.params,
-        tags=label_source.tags,
-        work=label_source.work,
-    )
+    labels: dict[str, Any] = {name: getattr(label_source, name) for name in ("name", "step", "params", "tags", "work")}
+    return replace(run, **labels)

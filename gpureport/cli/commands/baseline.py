@@ -18,7 +18,7 @@ from gpureport.cli.runs.chosen_store import open_store, store_option
 from gpureport.cli.runs.run_storing import relabel_stored_run, store_run
 from gpureport.cli.sources import source_names, source_readings
 from gpureport.errors import SettingsError
-from gpureport.store.stored_names import BASELINES
+from gpureport.store.run_selection import BASELINES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -56,7 +56,7 @@ def list_runs(*, store: "Place | None", form: str, selection: RunSelection) -> N
 @store_option
 def show(*, store: "Place | None", run: str) -> None:
     """Print what is known about a run, as JSON."""
-    from gpureport.store.run_json import dump_run  # noqa: PLC0415 - loads with the store
+    from gpureport.store.run_records import dump_run  # noqa: PLC0415 - loads with the store
 
     click.echo(dump_run(open_store(store).named(run).stored), nl=False)
 

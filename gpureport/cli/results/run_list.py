@@ -13,7 +13,7 @@ from gpureport.number_format import format_duration
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gpureport.store.indexed_run import IndexedRun
+    from gpureport.store.run_selection import IndexedRun
 
 SCHEMA = "gpureport.runs/1"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

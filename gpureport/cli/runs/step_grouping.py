@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
     from gpureport.importers.time_window import RunReading
     from gpureport.recording import Recording, Run
-    from gpureport.store.indexed_run import IndexedRun
-    from gpureport.store.run_selection import RunSelection
+    from gpureport.store.run_selection import IndexedRun, RunSelection
 
 MOST_STEPS = 40
 """Runs without a step label that one source may hold as steps of a chain.

@@ -11,8 +11,7 @@ from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.options.usage_errors import UsageError
 from gpureport.cli.sources import source_names
 from gpureport.errors import DamagedRunError, SettingsError, StoreError, UnknownRunError
-from gpureport.store.run_selection import RunSelection, select_runs
-from gpureport.store.stored_names import list_baseline_names
+from gpureport.store.run_selection import RunSelection, list_baseline_names, select_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
     from gpureport.recording import Recording
     from gpureport.store import Store
-    from gpureport.store.indexed_run import IndexedRun
+    from gpureport.store.run_selection import IndexedRun
 
 
 def select_sources(

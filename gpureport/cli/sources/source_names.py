@@ -11,7 +11,7 @@ from gpureport.regular_files import path_exists
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
     from gpureport.store import Store
-    from gpureport.store.run_lookup import RunLookup
+    from gpureport.store.run_selection import RunLookup
 
 BASELINE = "baseline:"
 """What stands before the name of a baseline where a stored run may have the same name."""

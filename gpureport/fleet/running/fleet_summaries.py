@@ -14,7 +14,7 @@ from gpureport.fleet.running.task_pool import Engine, TaskPool
 from gpureport.fleet.summaries.summary_file import SummaryFile, group_by_run
 from gpureport.fleet.summaries.summary_key import KeyMaker, SummarySettings
 from gpureport.places import Place
-from gpureport.store.indexed_run import IndexedRun
+from gpureport.store.run_selection import IndexedRun
 
 Watch = Callable[[int, int, str], None]
 """Takes how many runs are done, how many there are, and the name of the last one."""

@@ -12,7 +12,7 @@ from gpureport.fleet.summaries import run_summary, summary_key
 from gpureport.fleet.summaries.summary_key import KeyMaker, SummarySettings
 from gpureport.places import Place
 from gpureport.store import Store
-from gpureport.store.indexed_run import summarise_stored_run
+from gpureport.store.run_records import summarise_stored_run
 from gpureport.store.store import Entry
 
 

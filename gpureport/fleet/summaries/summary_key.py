@@ -20,7 +20,7 @@ from gpureport.analysis.job.training_signs import is_training_name
 from gpureport.analysis.rules.rule import Rule
 from gpureport.redaction import OwnSecrets, get_own_secrets
 from gpureport.settings import Settings
-from gpureport.store.indexed_run import IndexedRun
+from gpureport.store.run_selection import IndexedRun
 
 _PACKAGE = Path(gpureport.__file__).parent
 _PARTS = ("*.py", "*.toml", "analysis/**/*.py", "comparison/gains/known_loss.py", "fleet/*.py", "fleet/summaries/*.py")

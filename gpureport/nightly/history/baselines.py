@@ -14,8 +14,8 @@ from gpureport.places import Place, RemotePath
 from gpureport.places.transfer import fetch
 from gpureport.recording import Recording, Run
 from gpureport.store import Entry, Store, atomic_writes
-from gpureport.store.run_files import list_run_folders
-from gpureport.store.stored_names import BASELINES
+from gpureport.store.run_records import list_run_folders
+from gpureport.store.run_selection import BASELINES
 
 _MARKER = "store.json"
 """File that makes a folder a store; a baseline appears by it."""

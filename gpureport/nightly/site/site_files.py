@@ -60,7 +60,7 @@ def claim_site(site: Place, folder: Path, pages: Iterable[str]) -> None:
     if isinstance(site, Path) and _names_generator(site / _NIGHTS):
         (site / _NIGHTS).unlink()
     if not is_marked:
-        atomic_writes.write_text(folder / MARKER, _MARKER_TEXT, folder)
+        atomic_writes.write_bytes(folder / MARKER, _MARKER_TEXT.encode(), folder)
 
 
 def _refuse_foreign_page(page: Place) -> None:

@@ -1,0 +1,175 @@
+"""`run.json`, a run and its quality as JSON a person can read: written, read back, and what a store holds by it.
+
+A flipped bit often gives another valid number, so the file carries the sha256 of its content. The hash covers the
+values and not the bytes: other white space is not damage.
+"""
+
+import json
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from gpureport.errors import DamagedRunError, StoreError
+from gpureport.limits import LAST_MICROSECOND, MOST_RECORD_BYTES
+from gpureport.places import Place, RemotePath, map_places
+from gpureport.recording import Run
+from gpureport.regular_files import UnsafeFileError, check_regular_file, code_system_error
+from gpureport.store.run_selection import IndexedRun, RunIndex
+
+RUN_FILE = "run.json"
+"""File that makes a folder a run."""
+_FIRST_KEYS = {"importer_version", "columns", "run"}
+_DAMAGE = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
+"""What reading a damaged `run.json` raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """A run as stored.
+
+    Attributes:
+        run: the run.
+        columns: columns of its series, in order.
+        importer_version: version of the importers that read it.
+        series_sha256: sha256 of the file of its series; None in what was stored before there was one.
+        training_sha256: sha256 of the file of its training metrics; None without training metrics.
+    """
+
+    run: Run
+    columns: tuple[str, ...]
+    importer_version: str
+    series_sha256: str | None = None
+    training_sha256: str | None = None
+
+
+def dump_run(stored: StoredRun) -> str:
+    """Return the JSON text; params and tags as objects."""
+    run = asdict(stored.run)
+    run["params"], run["tags"] = dict(stored.run.params), dict(stored.run.tags)
+    if run["work"] is not None and not run["work"]["is_common"]:
+        # as it was written before there was common work
+        del run["work"]["is_common"]
+    content: dict[str, Any] = {"importer_version": stored.importer_version, "columns": stored.columns, "run": run}
+    for name in ("series_sha256", "training_sha256"):
+        if getattr(stored, name) is not None:
+            content[name] = getattr(stored, name)
+    return json.dumps({**content, "sha256": _hash_content(content)}, indent=1) + "\n"
+
+
+def _load_run(text: str) -> StoredRun:
+    """Return the run a JSON text holds; raise one of `_DAMAGE` where it holds none, or was changed since."""
+    import msgspec  # noqa: PLC0415 - most commands read no stored run
+
+    content = json.loads(text)
+    written = content.pop("sha256", None)
+    # a run stored before there was a checksum has these three keys alone
+    if written != _hash_content(content) and (written is not None or content.keys() != _FIRST_KEYS):
+        msg = "its content is not what was written"
+        raise ValueError(msg)
+    labels = {name: tuple(content["run"][name].items()) for name in ("params", "tags")}
+    try:
+        stored = msgspec.convert({**content, "run": {**content["run"], **labels}}, StoredRun)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error
+    if max(abs(stored.run.started), abs(stored.run.ended)) >= LAST_MICROSECOND:
+        msg = "a time lies beyond all calendars"
+        raise ValueError(msg)
+    return stored
+
+
+def _hash_content(content: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(content).encode()).hexdigest()
+
+
+def read_stored_file(path: Place, most: int) -> bytes:
+    """Return the content of a file of a store.
+
+    Raises:
+        OSError: when it cannot be read, is no regular file, or is larger than `most` bytes.
+    """
+    if isinstance(path, Path):
+        check_regular_file(path, most=most)
+    return path.read_bytes()
+
+
+def read_stored_run(folder: Place) -> StoredRun:
+    """Return what the `run.json` of a folder says.
+
+    Raises:
+        DamagedRunError: when it is missing or damaged.
+        StoreError: when it cannot be read.
+    """
+    path = folder / RUN_FILE
+    try:
+        return _load_run(read_stored_file(path, MOST_RECORD_BYTES).decode("utf-8"))
+    except (FileNotFoundError, UnsafeFileError, *_DAMAGE) as error:
+        raise DamagedRunError(str(path), "damaged", "ingest the run again", code="damaged_run") from error
+    except OSError as error:
+        what, code = f"cannot be read ({error.strerror})", code_system_error(error, "cannot_read")
+        raise StoreError(str(path), what, "check its permissions and the disk", code=code) from error
+
+
+def list_run_folders(runs: Place) -> list[str]:
+    """Return the name of every folder that holds a `run.json`, in their order; those of writers begin with a dot."""
+    found = []
+    if isinstance(runs, RemotePath):
+        # one listing of all objects, since each question for one would wait for its answer
+        paths = [info.path.removeprefix(f"{runs.path}/") for info in runs.list_infos(recursive=True) if info.is_file]
+        found = [folder for folder, *names in (path.split("/") for path in paths) if names == [RUN_FILE]]
+        return sorted(folder for folder in found if not folder.startswith("."))
+    with suppress(FileNotFoundError):
+        for folder in runs.iterdir():
+            # not every folder is a run, and one may be removed meanwhile
+            with suppress(OSError):
+                if not folder.name.startswith(".") and stat.S_ISREG((folder / RUN_FILE).stat().st_mode):
+                    found.append(folder.name)
+    return sorted(found)
+
+
+def read_index(runs: Place) -> RunIndex:
+    """Return what a store holds by every `run.json` in the folder of its runs: ten thousand take two seconds."""
+    folders = [runs / name for name in list_run_folders(runs)]
+    found = list(zip(folders, map_places(_read_indexed_run, folders), strict=True))
+    # a folder without the file was removed meanwhile
+    damaged = tuple(folder.name for folder, run in found if run is None and (folder / RUN_FILE).is_file())
+    known = sorted((run for _, run in found if run is not None), key=lambda run: (run.started, run.id))
+    return RunIndex(runs=tuple(known), damaged=damaged)
+
+
+def _read_indexed_run(folder: Place) -> IndexedRun | None:
+    """Return what a run is listed by; None where its `run.json` cannot be read."""
+    with suppress(StoreError):
+        return summarise_stored_run(read_stored_run(folder))
+    return None
+
+
+def summarise_stored_run(stored: StoredRun) -> IndexedRun:
+    """Return what a run is listed and selected by."""
+    run = stored.run
+    return IndexedRun(
+        id=run.id,
+        name=run.name,
+        step=run.step,
+        started=run.started,
+        ended=run.ended,
+        timezone=run.timezone,
+        synthetic_time=run.quality.synthetic_time,
+        interval=run.interval,
+        gpus=len(run.gpus),
+        models=tuple(dict.fromkeys(gpu.model for gpu in run.gpus if gpu.model)),
+        hosts=tuple(dict.fromkeys(device.node for device in run.devices if device.node)),
+        uuids=tuple(gpu.uuid for gpu in run.gpus if gpu.uuid),
+        params=run.params,
+        tags=run.tags,
+        source_kinds=tuple(source.kind for source in run.sources),
+        source_sizes=tuple(source.bytes for source in run.sources),
+        importer_version=stored.importer_version,
+        series_sha256=stored.series_sha256,
+        training_sha256=stored.training_sha256,
+        work_amount=run.work.amount if run.work else None,
+        work_unit=run.work.unit if run.work else None,
+    )
