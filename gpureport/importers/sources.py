@@ -354,11 +354,12 @@ def _explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPr
         hint = f"give it as a source; with --host, {_WANTED_BESIDE}"
         return "a log of GPUs, not of a host", hint, "gpu_log_as_host"
     if is_other:
+        what = "a host log, which says nothing of GPUs"
         hint = "give the log of the GPUs as a source, and this one with --host"
-        if "gpu" not in head_text(head).partition("\n")[0].lower():
-            return "a host log, which says nothing of GPUs", hint, "host_log_as_gpu"
-        hint = f"{hint}; for what it has of GPUs, {_MAP}"
-        return "a host log: no column says which GPU a row is of", hint, "host_log_as_gpu"
+        if "gpu" in head_text(head).partition("\n")[0].lower():
+            what = "a host log: no column says which GPU a row is of"
+            hint = f"{hint}; for what it has of GPUs, {_MAP}"
+        return what, hint, "host_log_as_gpu"
     text = head_text(head)
     # the beginning of the first line with words that a terminal can print
     first = head.decode("utf-8", errors="replace").lstrip("\ufeff").lstrip().partition("\n")[0].strip()
