@@ -15,9 +15,6 @@ _RUN = ("sh", "bash", "python", "sql")
 _FAILS = "gpureport check sample_logs/thermal_throttle"
 """A gate that is shown because it fails."""
 _PATH = re.compile(r"(?:tests|sample_logs)/[\w/.]*\w")
-QUICK = ("README.md", "docs/tutorial/first-report.md")
-"""Pages whose blocks the quick tests run; the others are slow."""
-
 ELSEWHERE = {
     "docs/contributing/": "tests/docs/test_recipes.py",
     "docs/how-to/ci/github-actions.md": "tests/docs/test_github_recipe.py",
@@ -199,7 +196,7 @@ def check_page(page: Path, folder: Path) -> None:
 
 def _mark_slow(page: Path) -> "pytest.ParameterSet":
     name = page.relative_to(ROOT).as_posix()
-    return pytest.param(page, id=name, marks=() if name in QUICK else pytest.mark.slow)
+    return pytest.param(page, id=name, marks=() if name == "README.md" else pytest.mark.slow)
 
 
 @pytest.mark.parametrize("page", [_mark_slow(page) for page in PAGES if list_blocks(page)])

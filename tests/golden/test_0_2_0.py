@@ -72,6 +72,7 @@ def test_what_0_2_0_said_still_holds(gpureport: Program, group: str) -> None:
     report_differences(group, results)
 
 
+@pytest.mark.slow
 def test_each_night_after_those_that_0_2_0_recorded(gpureport: Program, place: Path) -> None:
     history = place / ".gpureport" / "history"
     recorded = {file.name: file.read_bytes() for file in history.iterdir()}

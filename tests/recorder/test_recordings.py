@@ -56,6 +56,7 @@ def fields(folder: Path) -> list[str]:
     return [name.partition(" ")[0] for name in (folder / "gpu.csv").read_text().splitlines()[0].split(", ")]
 
 
+@pytest.mark.slow
 def test_what_the_driver_knows_is_logged(record: Any, stand_in_driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Old names where it has those, no field that it refuses, and GPU activity where its dmon counts it."""
     assert stand_in_driver.exists()
@@ -106,7 +107,6 @@ def test_the_load_of_machine_and_job(record: Any) -> None:
 def test_what_can_be_seen_of_a_job(record: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Options and assignments, versions of its Python's packages, known variables; and no secret."""
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        # what a library of another test may have set for all that follows
         monkeypatch.delenv(name, raising=False)
     for words, expected in SETTINGS:
         params = read_run_file(record("--host-only", "--", *words.split()))["params"]

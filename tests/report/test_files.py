@@ -76,6 +76,7 @@ def test_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert target.read_text() == "old"
 
 
+@pytest.mark.slow
 def test_json_is_valid_by_its_schema_and_holds_no_samples() -> None:
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads((SAMPLES.parent / "docs/reference/report-1.schema.json").read_text())

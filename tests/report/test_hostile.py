@@ -81,6 +81,7 @@ def test_markdown_has_the_elements_it_has_with_plain_names(name: str) -> None:
     assert not re.search(r"@\w|[^\\]://|www\.", outside_code)
 
 
+@pytest.mark.slow
 def test_endless_names_are_shortened() -> None:
     for form in FORMS:
         for name in ("length", "words"):

@@ -111,6 +111,7 @@ def test_sections_and_findings_can_be_jumped_to(tmp_path: Path) -> None:
     assert [label for label in ("GPU 0", "computing", "h:min:s", "100%") if label not in text] == []
 
 
+@pytest.mark.slow
 @needs_poppler
 def test_tables_are_tagged_and_repeat_their_header(tmp_path: Path) -> None:
     made = run(gpus=400, seconds=60)
@@ -126,6 +127,7 @@ def test_tables_are_tagged_and_repeat_their_header(tmp_path: Path) -> None:
     assert "node_100, 2 GPUs 97" not in pdf_reading.text(saved(analysis, tmp_path))
 
 
+@pytest.mark.slow
 @needs_poppler
 def test_names_are_text(tmp_path: Path) -> None:
     injections = (
@@ -183,7 +185,6 @@ def test_a_missing_font_is_an_error_with_its_path(tmp_path: Path, monkeypatch: p
 
 @needs_poppler
 def test_every_figure_of_the_page_is_a_figure_with_words(tmp_path: Path) -> None:
-    """Alternative texts are what a screen reader reads of a chart."""
     path = saved(runs.recorded_steps(), tmp_path)
     content = json.loads(build_page(runs.recorded_steps(), "json"))
     assert len(content["spent"]["bars"]) == 5

@@ -20,7 +20,6 @@ NODES, PER_NODE, SAMPLES, HOT = 3, 8, 120, 13
 
 
 def on_nodes(recording: gpureport.Recording, per_node: int) -> gpureport.Recording:
-    """Return a recording whose GPUs are spread over nodes in their order."""
 
     def rename(index: int) -> str:
         return f"node_{index // per_node + 1}/gpu:{index % per_node}"
@@ -37,7 +36,6 @@ def on_nodes(recording: gpureport.Recording, per_node: int) -> gpureport.Recordi
 
 
 def page_of_nodes(*nodes: int) -> dict[str, Any]:
-    """Return the page on so many GPUs of each node, one of which is hot and slow."""
     count = sum(nodes)
     values = np.random.default_rng(1).normal(0, 1, (count, SAMPLES))
     hot = np.zeros((count, SAMPLES))
@@ -76,7 +74,6 @@ def test_many_gpus_are_told_by_node_but_for_the_one_that_differs() -> None:
 
 
 def staged(*names: str, util: Any) -> gpureport.Recording:
-    """Return a recording of one GPU whose rows, ten seconds apart, belong to stages."""
     made = testing.recording(util=util, every=10.0)
     known = tuple(dict.fromkeys(names))
     column = pa.array(names).dictionary_encode().cast(pa.dictionary(pa.int32(), pa.string()))
@@ -233,6 +230,7 @@ def test_a_worst_gpu_is_drawn_with_its_limit() -> None:
     assert page_of(run(seconds=0))["worst"] is None
 
 
+@pytest.mark.slow
 def test_pictures_stand_alone() -> None:
     for results in (runs.sample("thermal_throttle"), runs.recorded_steps(), run(seconds=0)):
         svg = build_page(results, "svg")

@@ -19,13 +19,11 @@ from tests.support.runs import SAMPLES, plain, run, step
 
 
 def width(text: str) -> int:
-    """Return the columns that a terminal takes for a text."""
     wide = {"W", "F"}
     return sum(0 if unicodedata.combining(sign) else 1 + (unicodedata.east_asian_width(sign) in wide) for sign in text)
 
 
 def check_screen(results: Any, columns: int = 80) -> list[str]:
-    """Return the lines of a screen, which fits and begins with the headline."""
     lines = build_page(results, "txt").splitlines()
     assert len(lines) <= 30
     assert [line for line in lines if width(line) > columns and " " in line.strip()] == []
@@ -42,6 +40,7 @@ def test_every_sample_is_one_screen() -> None:
         assert any("--detail full" in line for line in lines[-4:]), name
 
 
+@pytest.mark.slow
 def test_steps_and_many_gpus_are_one_screen() -> None:
     check_screen(runs.sample(*runs.CHAIN))
     check_screen(runs.recorded_steps())
@@ -67,6 +66,7 @@ def test_bars_are_as_long_as_the_time_they_stand_for() -> None:
     assert any(line.rstrip().endswith("better") for line in lines)
 
 
+@pytest.mark.slow
 def test_no_doubt_is_cut() -> None:
     made = []
     for place in range(40):

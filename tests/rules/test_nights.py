@@ -73,6 +73,7 @@ def test_a_source_found_later_fills_its_gap_and_no_other(tmp_path: Path) -> None
     assert sorted(shown) == [(date(0), False, False), (date(0), True, True), (date(1), True, False)]
 
 
+@pytest.mark.slow
 def test_merging_is_copying(folder: Path, tmp_path: Path) -> None:
     """Folders of several jobs, in any order and overlapping, give the same pages as one, and the same bytes."""
     files = sorted((folder / ".gpureport" / "history").glob("*.parquet"))

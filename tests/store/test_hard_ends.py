@@ -166,7 +166,6 @@ def beside_a_reader(forks: Forks, store: Path, given: Sequence[Order], rows: int
     readings = 0
     while not forks.ended():
         if not store.is_dir():
-            # no command has written yet
             continue
         listed = run_program(store.parent, "runs", "list", "--store", str(store), "--format", "json")
         assert (listed.code, listed.err) == (0, "")

@@ -42,7 +42,6 @@ if "gpureport.importers.neptune.live" in sys.orig_argv:
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the client's backend replaced in the process that reads from a server."""
     (tmp_path / "sitecustomize.py").write_text(_SITE)
     root = Path(__file__).parents[4]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(root), os.environ.get("PYTHONPATH", "")]))
@@ -119,6 +118,7 @@ SINGLES: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @WITH_CLIENT
 @pytest.mark.usefixtures("served")
 def test_a_run_is_read_through_the_client() -> None:

@@ -100,6 +100,7 @@ def test_any_bytes_are_a_message_or_none(tmp_path: Path, data: bytes) -> None:
         recording(tmp_path / "run")
 
 
+@pytest.mark.slow
 @ONCE
 @given(st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False, allow_infinity=False), st.text("aäß €", min_size=1))
 def test_numbers_and_texts_come_back(tmp_path: Path, whole: int, number: float, text: str) -> None:
