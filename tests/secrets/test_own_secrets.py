@@ -61,7 +61,6 @@ def test_no_exit_shows_one(gpureport: Program, tmp_path: Path) -> None:
     assert exits.find_leaks(planter) == []
 
 
-@pytest.mark.slow
 def test_what_was_stored_before_is_hidden_at_once(gpureport: Program, tmp_path: Path) -> None:
     """Whatever shows a stored run, its rows, a baseline or a night does without what the settings name by now."""
     exits, planter = Exits(tmp_path), Planter()
@@ -114,6 +113,7 @@ def test_a_list_of_the_store_shows_none(gpureport: Program, tmp_path: Path) -> N
 
 def test_a_file_of_config_takes_the_place_of_the_one_here(gpureport: Program, tmp_path: Path) -> None:
     """The settings of a command are one file."""
+    (tmp_path / "log.csv").write_text(log(60))
     (tmp_path / "gpureport.toml").write_text("not TOML")
     (tmp_path / "own.toml").write_text(_SETTINGS)
     for option in (["--config", "own.toml"], ["--config=own.toml"]):
