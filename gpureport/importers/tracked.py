@@ -20,7 +20,7 @@ from gpureport.importers.reading import Reading
 from gpureport.importers.run_facts import compute_run_id, name_copies_by_url
 from gpureport.importers.sources import identify
 from gpureport.importers.surveys import KEYS, shared_time
-from gpureport.importers.trackers.device_tables import add_timing, read_clocks
+from gpureport.importers.tracker_series import add_timing, read_clocks, usual_interval
 from gpureport.recording import Device, Recording, Run, Source
 from gpureport.series_table import collect_series
 
@@ -128,7 +128,6 @@ def _use_log(tracked: Tracked, log: Recording, offset: int, taken: Sequence[Devi
         known[device.id] = replace(device, **lacks)
     devices = sorted(known.values(), key=lambda each: (each.index is None, each.node or "", each.index or 0))
     clocks = read_clocks([series[device.id] for device in devices])
-    rates = sorted(clock.interval for clock in clocks if clock.interval is not None)
     zone = f"in {log.run.timezone}"
     if log.run.timezone is None:
         hours, minutes = divmod(abs(offset) // 60_000_000, 60)
@@ -150,7 +149,7 @@ def _use_log(tracked: Tracked, log: Recording, offset: int, taken: Sequence[Devi
         series=series,
         quality=add_timing(quality, clocks),
         span=(min(clock.first or 0 for clock in clocks), max(clock.last or 0 for clock in clocks)),
-        interval=rates[len(rates) // 2] if rates else None,
+        interval=usual_interval(clocks),
         sources=(*tracked.sources, *(replace(source, locator=name) for source in log.run.sources)),
         state=f"{tracked.state}\n{log.run.sources[0].sha256}",
     )
