@@ -18,16 +18,15 @@ from gpureport import label_tags
 from gpureport.errors import SettingsError
 from gpureport.importers.clock import load_zone, local_span
 from gpureport.importers.columns import parse_time
-from gpureport.importers.source_file import RawFile, decompressed_blocks
-from gpureport.importers.source_text import decode_utf8
 from gpureport.label_tags import find_label
 from gpureport.recording import TRACKER_KINDS, Run
 from gpureport.redaction import redact_text
-from gpureport.regular_files import UnsafeFileError, read_small_text
+from gpureport.regular_files import UnsafeFileError, read_regular_file, read_small_text
 
 Pairs = tuple[tuple[str, str], ...]
 SACCT = "sacct -aXP -S now-30days --format=JobID,JobName,User,Account,Partition,NodeList,Start,End,State"
 """The command that prints such a table; `-S` and `-E` choose the days."""
+_MOST_BYTES = 2**28
 _MOST_NODES, _MOST_MACHINES = 100_000, 2_000_000
 """Machines of one list, and of all rows together: a month of the largest clusters has a tenth of either."""
 _RUN = ("run", "run_id", "run_name", "file", "log")
@@ -204,25 +203,20 @@ def _read_rows(path: Path) -> tuple[list[LabelRow], list[int]]:
 
 def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the cells of each line."""
-    file, again = RawFile(path), f"give what this prints: {SACCT}"
+    again = f"give what this prints: {SACCT}"
     try:
-        # of a pipe the size is not known
-        blocks = decompressed_blocks(file, 2**20) if path.is_file() else iter([read_small_text(path).encode()])
-        text = b"".join(decode_utf8(blocks)).decode(errors="replace").removeprefix("\ufeff")
+        content = read_regular_file(path, most=_MOST_BYTES) if path.is_file() else read_small_text(path).encode()
     except UnsafeFileError as error:
         raise SettingsError(str(path), str(error.strerror), error.hint, code="not_a_regular_file") from error
     except OSError as error:
         code = "no_such_file" if isinstance(error, FileNotFoundError) else "cannot_read"
         raise SettingsError(str(path), error.strerror or "cannot be read", again, code=code) from error
-    if file.account.damage:
-        raise SettingsError(str(path), file.account.damage, "copy or compress it again", code="damaged_archive")
-    lines = text.split("\n")
+    lines = content.decode("utf-8-sig", errors="replace").split("\n")
     delimiter = max("|\t;,", key=lines[0].count)
     # sacct quotes nothing, and a name of a job may hold a quote
     table = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE if delimiter == "|" else csv.QUOTE_MINIMAL)
     try:
-        for cells in table:
-            yield table.line_num, cells
+        yield from ((table.line_num, cells) for cells in table)
     except csv.Error as error:
         what = f"line {table.line_num + 1} cannot be read: {error}"
         raise SettingsError(str(path), what, again, code="damaged_table") from error
