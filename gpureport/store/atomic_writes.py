@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gpureport.errors import StoreError
 from gpureport.places import Place, RemotePath, part_files
-from gpureport.places.transfer import replace_folder
+from gpureport.places.transfer import send_folder
 from gpureport.regular_files import TooLargeFileError, UnsafeFileError, code_system_error
 
 _OWN_NAME = re.compile(r"\.tmp-(?:(?P<target>.+)-\d+-[0-9a-f]{8}|[0-9a-f]{16}-old)")
@@ -61,7 +61,10 @@ def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Pa
     if isinstance(runs, RemotePath):
         with tempfile.TemporaryDirectory(prefix="gpureport-") as folder:
             yield Path(folder)
-            replace_folder(Path(folder), runs / name(), last)
+            # without renaming, the order makes up for it: whoever reads finds no mixture of two contents
+            target = runs / name()
+            target.remove_folder(last)
+            send_folder(Path(folder), target, last)
         return
     part = _temporary_path(runs, "run")
     try:
@@ -86,10 +89,8 @@ def _move_into_place(folder: Path, place: Path) -> None:
         OSError: when neither is possible.
     """
     for _ in range(_TRIES):
-        if place.exists():
-            if _exchange(folder, place):
-                return
-            continue
+        if place.exists() and _exchange(folder, place):
+            return
         try:
             folder.rename(place)
         except OSError as error:
@@ -104,7 +105,7 @@ def _move_into_place(folder: Path, place: Path) -> None:
 def _exchange(one: Path, other: Path) -> bool:
     """Exchange two folders; false if one of them disappeared.
 
-    Where the system cannot, two renames replace the other, and a reader can miss it in between.
+    Where the system cannot, the other is moved out of the way, and a reader can miss it until the next rename.
     """
     library = ctypes.CDLL(None, use_errno=True)
     code = errno.ENOSYS
@@ -112,17 +113,12 @@ def _exchange(one: Path, other: Path) -> bool:
         if not library.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE):
             return True
         code = ctypes.get_errno()
-    if code == errno.ENOENT:
-        return False
-    if code not in {errno.EINVAL, errno.ENOSYS}:
+    if code in {errno.EINVAL, errno.ENOSYS}:
+        with suppress(FileNotFoundError):
+            other.rename(one.with_name(f".tmp-{secrets.token_hex(8)}-old"))
+    elif code != errno.ENOENT:
         raise OSError(code, os.strerror(code), str(other))
-    with suppress(FileNotFoundError):
-        other.rename(one.with_name(f".tmp-{secrets.token_hex(8)}-old"))
-    try:
-        one.rename(other)
-    except OSError:
-        return False
-    return True
+    return False
 
 
 def write_bytes(path: Place, content: bytes, runs: Place) -> None:
