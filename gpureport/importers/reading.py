@@ -37,17 +37,11 @@ def find_runs(
     kind: str | None = None,
     options: ReadOptions | None = None,
 ) -> list[list[Input]]:
-    """Return the runs a source holds, each as its main logs followed by its companions and the files beside it.
+    """Return the runs a file, a folder or `-` holds, each as its main logs, its companions and the files beside it.
 
-    A file is one run, and so is `-`, standard input. In a folder and those below, logs of one machine and the same
-    minutes are one run, and so is a log a node, with the host logs of its time. Host logs named by a person win over
-    those found.
-
-    Args:
-        source: a file, a folder, or `-`.
-        host: files with the CPU series of the machine, or further GPU logs of it.
-        kind: name of the importer that reads a file whatever its content looks like.
-        options: how rows are placed.
+    In a folder and those below, logs of one machine and the same minutes are one run, and so is a log a node, with the
+    host logs of its time. What a person names with `host` wins over what is found; `kind` names the importer that reads
+    a file whatever its content looks like.
 
     Raises:
         SourceError: when there is no log, or a file is of no known kind.
@@ -75,15 +69,10 @@ class Reading:
         as_one_run: bool = False,
         training: Sequence[TrainingFile] = (),
     ) -> None:
-        """Prepare to read; nothing is read yet.
+        """Prepare to read the log, or several that are one run, then files beside it and logs that add to it.
 
-        Args:
-            inputs: the log, or several that are one run, then files beside it and logs that add to it.
-            options: how to select and place rows.
-            labels: what a person says about the run.
-            strict: whether a line that was not understood is an error.
-            as_one_run: whether all logs are one run, even one log and those beside it.
-            training: what the training loop wrote of its metrics.
+        With `strict`, a line that was not understood is an error; with `as_one_run`, even one log and those beside it
+        are joined as logs of one run.
         """
         own = [each for each in inputs if each.companion_of is None]
         self._own, self._mains = len(own), sum(not each.beside for each in own)

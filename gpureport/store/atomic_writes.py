@@ -51,12 +51,9 @@ def refuse_file(where: str, error: UnsafeFileError) -> StoreError:
 
 @contextmanager
 def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Path]:
-    """Give a folder to write to; on success move it to the place of its name, else remove it.
+    """Give a folder to write to; on success move it to the place of its name, asked for at the end, else remove it.
 
-    Args:
-        runs: folder of the runs; what is to lie in a bucket is sent there once it is written.
-        name: returns the name; called when all is written.
-        last: name of the file without which readers see no folder.
+    What is to lie in a bucket is sent there once it is written, last the file without which readers see no folder.
     """
     if isinstance(runs, RemotePath):
         with tempfile.TemporaryDirectory(prefix="gpureport-") as folder:
@@ -122,13 +119,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def write_bytes(path: Place, content: bytes, runs: Place) -> None:
-    """Write a small file whole or not at all.
-
-    Args:
-        path: the file.
-        content: what it is to hold.
-        runs: folder of the runs, or any other of the same disk, where the half-written file is kept.
-    """
+    """Write a small file whole or not at all; `runs`, any folder of the same disk, holds the half-written one."""
     # both lie on this machine or neither
     if isinstance(path, RemotePath) or isinstance(runs, RemotePath):
         path.write_bytes(content)
@@ -145,13 +136,7 @@ def write_bytes(path: Place, content: bytes, runs: Place) -> None:
 
 
 def replace_file(path: Place, content: bytes, folder: Place) -> None:
-    """Write as `write_bytes` does to a folder that others write to as well, and remove what killed writers left of it.
-
-    Args:
-        path: the file.
-        content: what it is to hold.
-        folder: where the half-written file is kept.
-    """
+    """Write as `write_bytes` does to a folder that others write to as well, and remove what killed writers left."""
     remove_stale_files(folder, re.escape(path.name))
     write_bytes(path, content, folder)
 
@@ -173,10 +158,7 @@ def remove_folder(folder: Place, last: str) -> None:
 def remove_stale_files(runs: Place, targets: str = "") -> None:
     """Remove files that killed writers left a day ago or longer; in a bucket they leave none that need a name.
 
-    Args:
-        runs: folder of the runs, or any other that files are written to.
-        targets: expression that the whole name of the file to write must match, for a folder that others write to as
-            well; there no folder is removed.
+    In a folder that others write to as well, only those of files whose whole names match `targets`, and no folder.
     """
 
     def is_own(path: Path) -> bool:

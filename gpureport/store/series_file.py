@@ -32,8 +32,8 @@ _RUN_ID = pa.field("run_id", pa.dictionary(pa.int32(), pa.string()), nullable=Fa
 class SeriesWriter:
     """Writes batches of one device each; holds about a million rows of all devices in memory at most.
 
-    Arrow needs the columns of a file before its first row. If a log names a column late, another file is begun, and in
-    the end all files become one.
+    Arrow needs the columns of a file before its first row. If a log names a column late, another file is begun, and all
+    become one in the end.
     """
 
     def __init__(self, path: Path, run_id: Callable[[], str]) -> None:
