@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.importers.grouping import Group, group_logs, match_devices
+from gpureport.importers.grouping import AS_SOURCE, Group, attach_named, group_logs
 from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
 from gpureport.importers.run_facts import list_label_files
@@ -17,12 +17,9 @@ from gpureport.importers.sources import (
     list_in_folder,
     list_training_logs,
 )
-from gpureport.importers.surveys import Log, any_overlap, format_span, shared_time, survey_log
+from gpureport.importers.surveys import Log, any_overlap, shared_time, survey_log
 from gpureport.regular_files import is_folder
 
-_FEWEST = 2
-"""Logs that can be joined at least."""
-_AS_SOURCE = "give it as a source of its own, or leave it out"
 _NO_SHARED_TIME = "shares no time with a GPU log"
 _OTHER_ZONE = "its times name a zone and those of the GPU logs none, or the other way round; give it with --tz"
 _SEVERAL_RUNS = "may belong to any of several runs"
@@ -52,6 +49,10 @@ class _GivenLog:
         """The file, whatever name it is given by."""
         return self.given.path.resolve()
 
+    def may_join(self, other: "_GivenLog") -> bool:
+        """Return whether two logs lie in one folder, or either is named by itself."""
+        return self.path != other.path and (self.folder == other.folder or None in {self.folder, other.folder})
+
 
 def find_source_runs(
     sources: Sequence[str | Path],
@@ -75,17 +76,18 @@ def find_source_runs(
     """
     options = options or ReadOptions()
     logs, hosts = _find_logs(sources, host, kind)
-    given = {log.path for log in logs if log.source is not None}
-    if twice := next((log.given.locator for log in logs if log.source is None and log.path in given), None):
+    named = {log.path for log in logs if log.source is not None}
+    if twice := next((log.given.locator for log in logs if log.source is None and log.path in named), None):
         raise SourceError(twice, "named as a source and with --host", "name every log once", code="given_twice")
     runs: list[list[list[Input]]] = [[] for _ in sources]
-    flat: list[list[Input]] = []
     searched: dict[Path, list[list[Input]]] = {}
-    for inputs, group in _group_given(logs, options, steps=steps):
+    flat: list[list[Input]] = []
+    for group in _group_given(logs, options, steps=steps):
+        inputs = [log.given for log in group]
         runs[next(log.source for log in group if log.source is not None)].append(inputs)
         flat.append(inputs)
         if group[0].folder is not None:
-            searched.setdefault(inputs[0].path.parent, []).append(inputs)
+            searched.setdefault(group[0].given.path.parent, []).append(inputs)
     for each, chosen in _choose_for_hosts(hosts, flat, options):
         # one that shares no time with any run is refused when it is read
         for place in range(len(flat)) if isinstance(chosen, str) else chosen:
@@ -119,23 +121,20 @@ def find_run_logs(
     """
     options = options or ReadOptions()
     logs, hosts = _find_logs(sources, host, kind)
-    found = {log.given.path for log in logs}
-    hosts = hosts or [
-        each
-        for folder in dict.fromkeys(log.folder for log in logs if log.folder is not None)
-        for each in list_in_folder(folder, HOST_IMPORTERS.kinds, found)
-    ]
+    if not hosts:
+        found, folders = {log.given.path for log in logs}, {log.folder: 0 for log in logs if log.folder is not None}
+        hosts = [each for folder in folders for each in list_in_folder(folder, HOST_IMPORTERS.kinds, found)]
     seen: set[Path] = set()
     for each in (*(log.given for log in logs), *hosts):
         if each.path.resolve() in seen:
             raise SourceError(each.locator, "named twice for one run", "name every log once", code="given_twice")
         seen.add(each.path.resolve())
     by_input = {log.given: log for log in logs}
-    surveys = [survey for each in by_input if (survey := survey_log(each, options))] if len(logs) >= _FEWEST else []
+    surveys = [survey for each in by_input if (survey := survey_log(each, options))] if len(logs) > 1 else []
 
     def only_adds(main: Log, log: Log) -> bool:
         adds = not log.is_complete and bool(log.metrics - main.metrics)
-        return adds and _may_join(by_input[main.given], by_input[log.given])
+        return adds and by_input[main.given].may_join(by_input[log.given])
 
     groups = group_logs(surveys, only_adds, lambda *_: False, zone_known=options.tz is not None)
     joined = {log.given: (log, group.mains[place].given) for group in groups for log, place in group.companions}
@@ -159,96 +158,57 @@ def _find_logs(
     return logs, [each for each in named if each.beside]
 
 
-def _may_join(one: _GivenLog, other: _GivenLog) -> bool:
-    """Return whether two logs lie in one folder, or either is named by itself."""
-    return one.path != other.path and (one.folder == other.folder or one.folder is None or other.folder is None)
-
-
-def _group_given(
-    logs: Sequence[_GivenLog], options: ReadOptions, *, steps: bool
-) -> list[tuple[list[Input], list[_GivenLog]]]:
-    """Return the logs of each run, in the order of its first main log: as inputs, and as they were given."""
-    files: dict[Path | None, set[Path]] = {None: set()}
-    for log in logs:
-        files.setdefault(log.folder, set()).add(log.path)
-    # a log that is alone in its folder, and beside none that is named by itself, is a run
-    is_alone = {folder: len(own | files[None]) < _FEWEST for folder, own in files.items()}
-    is_alone[None] = len({log.path for log in logs}) < _FEWEST
-    partnered = [log for log in logs if not is_alone[log.folder]]
-    by_input = {log.given: log for log in partnered}
+def _group_given(logs: Sequence[_GivenLog], options: ReadOptions, *, steps: bool) -> list[list[_GivenLog]]:
+    """Return the logs of each run, the main ones first, in the order of its first one."""
     # logs of two folders that were searched are never one run
-    is_searched = all(log.folder is not None for log in partnered)
-    surveys: dict[Path | None, list[Log]] = {}
-    for log in partnered:
-        if (found := survey_log(log.given, options)) is not None:
-            surveys.setdefault(log.folder if is_searched else None, []).append(found)
+    is_searched = all(log.folder is not None for log in logs)
+    parts: dict[Path | None, list[_GivenLog]] = {}
+    for log in logs:
+        parts.setdefault(log.folder if is_searched else None, []).append(log)
+    # a log that is alone is a run, whatever it holds
+    partnered = [log for own in parts.values() if len({log.path for log in own}) > 1 for log in own]
+    by_input = {log.given: log for log in partnered}
+    places = {log: place for place, log in enumerate(logs)}
 
     def may_join(main: Log, log: Log) -> bool:
         is_copy = main.file.sha256() == log.file.sha256()
-        return not is_copy and _may_join(by_input[main.given], by_input[log.given])
+        return not is_copy and by_input[main.given].may_join(by_input[log.given])
 
     def may_add(main: Log, log: Log, is_node: bool) -> bool:
-        # two logs that are named, each by itself, are two runs rather than two nodes
         one, other = by_input[main.given], by_input[log.given]
+        # two logs that are named, each by itself, are two runs rather than two nodes
         is_found = one.folder is not None and other.folder is not None
         # a file that labels one log alone says that it is a run
         is_labelled = any(place.is_file() for each in (one, other) for place in list_label_files(each.path)[1:])
         together = one.path.parent == other.path.parent and not is_labelled
         return not steps and together and (is_found or not is_node)
 
-    zone_known = options.tz is not None
-    groups = [group for own in surveys.values() for group in group_logs(own, may_join, may_add, zone_known=zone_known)]
-    groups = _attach_named(groups, by_input)
-    places = {log: place for place, log in enumerate(logs)}
-    runs: list[tuple[list[Input], list[_GivenLog]]] = []
-    for group in groups:
-        order = sorted(range(len(group.mains)), key=lambda place: places[by_input[group.mains[place].given]])
-        inputs = [group.mains[place].given for place in order]
-        inputs += [replace(log.given, companion_of=order.index(place)) for log, place in group.companions]
-        own = [by_input[group.mains[place].given] for place in order]
-        runs.append((inputs, [*own, *(by_input[log.given] for log, _ in group.companions)]))
+    groups: list[Group] = []
+    for own in parts.values():
+        surveys = [survey for log in own if log.given in by_input and (survey := survey_log(log.given, options))]
+        groups += group_logs(surveys, may_join, may_add, zone_known=options.tz is not None)
+    groups = attach_named(groups, {log for log in by_input if by_input[log].source is None})
     sourced = [log for log in logs if log.source is not None]
-    if steps and len(groups) < _FEWEST <= len(sourced):
+    if steps and len(groups) == 1 < len(sourced):
         # nothing would be left to compare
-        extra = [log for log in logs if log.source is None]
-        runs = [([log.given], [log]) for log in sourced]
-        runs[0] = [sourced[0].given, *(replace(log.given, companion_of=0) for log in extra)], [sourced[0], *extra]
-    joined = {log for _, group in runs for log in group}
-    for log in (log for log in logs if log not in joined):
+        extra = [_as_companion(log, 0) for log in logs if log.source is None]
+        return [[sourced[0], *extra], *([log] for log in sourced[1:])]
+    runs: list[list[_GivenLog]] = []
+    for group in groups:
+        mains = sorted((by_input[main.given] for main in group.mains), key=places.__getitem__)
+        order = [mains.index(by_input[main.given]) for main in group.mains]
+        runs.append([*mains, *(_as_companion(by_input[log.given], order[at]) for log, at in group.companions)])
+    joined = {log.given for group in groups for log, _ in group.logs}
+    for log in (log for log in logs if log.given not in joined):
         if log.source is None:
             what = "its rows have no time stamps, so it joins no other log"
-            raise SourceError(log.given.locator, what, _AS_SOURCE, code="no_timestamps")
-        runs.append(([log.given], [log]))
-    return sorted(runs, key=lambda each: places[each[1][0]])
+            raise SourceError(log.given.locator, what, AS_SOURCE, code="no_timestamps")
+        runs.append([log])
+    return sorted(runs, key=lambda run: places[run[0]])
 
 
-def _attach_named(groups: list[Group], by_input: dict[Input, _GivenLog]) -> list[Group]:
-    """Return the runs after joining logs that `--host` names, which a person says belong to one.
-
-    Raises:
-        SourceError: when one shares no time or no GPU with any run.
-    """
-    own = [group for group in groups if all(by_input[log.given].source is None for log, _ in group.logs)]
-    runs = [group for group in groups if group not in own]
-    for log in (log for group in own for log, _ in group.logs):
-        near = [group for group in runs if shared_time(group.mains[0].span, log.span) >= 0]
-        if not near:
-            main = runs[0].mains[0]
-            what = f"it covers {format_span(log.span)}, and {main.given.locator} covers {format_span(main.span)}"
-            hint = "check its clock, give --tz, or leave it out"
-            raise SourceError(log.given.locator, what, hint, code="no_shared_time")
-        alike = [
-            (group, place)
-            for group in near
-            for place, main in enumerate(group.mains)
-            if match_devices(main.gpus, log.gpus)
-        ]
-        if len(alike) != 1:
-            what = "it may belong to any of several runs" if alike else "it holds other GPUs than the run of its time"
-            raise SourceError(log.given.locator, what, _AS_SOURCE, code="joins_no_run")
-        group, place = alike[0]
-        group.companions.append((log, place))
-    return runs
+def _as_companion(log: _GivenLog, place: int) -> _GivenLog:
+    return replace(log, given=replace(log.given, companion_of=place))
 
 
 def _choose_for_hosts(
@@ -343,19 +303,14 @@ def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[In
         sources: what a person named for each run; only folders are searched.
         runs: the logs of each, and the files joined to them already.
     """
-    searched = {source: is_folder(source) for source in set(sources)}
     logs: dict[Path, set[Path]] = {}
-    for source, inputs in zip(sources, runs, strict=True):
-        for each in inputs if searched[source] else ():
-            if not each.beside:
-                logs.setdefault(each.path.parent, set()).add(each.path)
+    for each in (each for inputs in runs for each in inputs if not each.beside):
+        logs.setdefault(each.path.parent, set()).add(each.path)
     found: list[list[TrainingFile]] = []
     for source, inputs in zip(sources, runs, strict=True):
         folder, used = inputs[0].path.parent, {each.path for each in inputs}
         # what is known of the logs in each folder spares listing one with many
-        is_its_own = searched[source] and all(each.path.parent == folder for each in inputs)
-        if not is_its_own or logs[folder] - used or any(list_in_folder(folder, IMPORTERS.kinds, used)):
-            found.append([])
-        else:
-            found.append(list(list_training_logs(folder, used)))
+        is_alone = is_folder(source) and all(each.path.parent == folder for each in inputs) and logs[folder] <= used
+        is_alone = is_alone and not any(list_in_folder(folder, IMPORTERS.kinds, used))
+        found.append(list_training_logs(folder, used) if is_alone else [])
     return found

@@ -1,4 +1,4 @@
-"""What a log holds, learned by reading it once, and whether two logs hold the same GPUs: by their names or readings."""
+"""What a log holds, learned by reading it once, and what two logs say of each other: time, zone and readings."""
 
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import WeakSet
 from zlib import crc32
 
 import numpy as np
@@ -40,39 +41,37 @@ CORE_METRICS = frozenset(
 """What most checks need; the log that holds the most of it is the main one (pragmatic)."""
 _SLACK = 5_000_000
 """Time that two rotated logs may share without any look at what they say of it, in microseconds (pragmatic)."""
-_room = [256 * 2**20]
-"""Bytes of surveyed rows that may still be held until they are asked for; what is beyond is read again."""
+_MOST_HELD = 256 * 2**20
+"""Bytes of rows that are held until they are asked for; what is beyond is read again."""
 
 
 class Log:
-    """A log that was read."""
+    """A log that was read: what is known of it, and its rows, held or to be read again.
+
+    Attributes:
+        spans: first and last time of each device.
+        metrics: columns that hold a value.
+        held: bytes of the rows that are held.
+    """
 
     def __init__(self, given: Input, options: ReadOptions, file: RawFile | None = None) -> None:
-        """Read a log.
-
-        Args:
-            given: the log.
-            options: how rows are placed.
-            file: its bytes.
-
-        Raises:
-            SourceError: when it holds nothing that can be used.
-        """
+        """Read a log; a `SourceError` says that it holds nothing that can be used."""
         self.given, self.file, self._options = given, file or RawFile(given.path), options
-        self.size = 0
-        self._readings: dict[str, Readings] = {}
         try:
             extraction = given.importer.extract(self.file, options)
-            self._tables: Tables | None = read_devices(extraction.batches())
+            tables = read_devices(extraction.batches())
         except SourceError as error:
             raise error.at(given.locator) from error
         self.outcome = extraction.outcome()
-        self.metrics = {
-            name
-            for table in self._tables.values()
-            for name in table.column_names
-            if name not in KEYS and table.column(name).null_count < len(table)
-        }
+        self.spans = {device: find_span(table) for device, table in tables.items()}
+        held = (name for table in tables.values() for name in table.column_names if table[name].null_count < len(table))
+        self.metrics = set(held) - KEYS
+        self.held = sum(table.nbytes for table in tables.values())
+        if self.held + sum(log.held for log in _holding) > _MOST_HELD:
+            self.held = 0
+        self._tables = tables if self.held else None
+        _holding.add(self)
+        self._readings: dict[str, Readings] = {}
 
     @property
     def tables(self) -> Tables:
@@ -81,17 +80,15 @@ class Log:
             return self._tables
         return read_devices(self.given.importer.extract(self.file.again(), self._options).batches())
 
-    def hold(self, room: list[int]) -> None:
-        """Hold the rows where there is room for them, and take it."""
-        self.size = sum(table.nbytes for table in self.tables.values())
-        if self.size > room[0]:
-            self._tables, self.size = None, 0
-        room[0] -= self.size
+    def take(self) -> Tables:
+        """Return its rows, which are not held any longer."""
+        tables, self._tables, self.held = self.tables, None, 0
+        return tables
 
     def readings(self, device: str) -> "Readings":
         """Return what it reads of one GPU, by which it is told from others."""
         if device not in self._readings:
-            self._readings = {name: Readings.of(table) for name, table in self.tables.items()}
+            self._readings = {name: _take_readings(table) for name, table in self.tables.items()}
         return self._readings[device]
 
     @property
@@ -127,6 +124,9 @@ class Log:
         return -len(self.metrics & CORE_METRICS), round(self.interval, 1), -len(self.metrics), self.file.sha256()
 
 
+_holding: WeakSet[Log] = WeakSet()
+
+
 def read_devices(batches: Iterable[pa.Table]) -> Tables:
     """Return the rows of each device in the order of time, of tables of one device each."""
     kept: dict[str, list[pa.Table]] = {}
@@ -139,7 +139,7 @@ def read_devices(batches: Iterable[pa.Table]) -> Tables:
 
 
 _surveyed: dict[tuple[Path, FileState, str, str], Log | None] = {}
-"""Logs that were read to tell which run they are of, until they are read as that run."""
+"""Logs that were read to find which run they are of, until they are read as that run."""
 
 
 def _key(given: Input, options: ReadOptions) -> tuple[Path, FileState, str, str]:
@@ -147,32 +147,39 @@ def _key(given: Input, options: ReadOptions) -> tuple[Path, FileState, str, str]
 
 
 def survey_log(given: Input, options: ReadOptions) -> Log | None:
-    """Return a log of GPUs; None where it cannot be read, which is told when it is read as a run, or has no times."""
+    """Return a log of GPUs; None where it cannot be read, which is said when it is read as a run, or has no times."""
     key = _key(given, options)
     if key not in _surveyed:
         try:
-            log: Log | None = Log(given, options)
+            log = Log(given, options)
+            _surveyed[key] = log if log.gpus and not log.outcome.quality.synthetic_time else None
         except SourceError:
-            log = None
-        if log is not None and (not log.gpus or log.outcome.quality.synthetic_time):
-            log = None
-        if log is not None:
-            log.hold(_room)
-        _surveyed[key] = log
+            _surveyed[key] = None
     found = copy(_surveyed[key])
     if found is not None:
         found.given = given
     return found
 
 
-def take_survey(given: Input, options: ReadOptions) -> Log | None:
-    """Return a log that was surveyed and is held, which the caller holds from now on; None for any other."""
+def take_survey(given: Input, options: ReadOptions, *, held: bool = True) -> Log | None:
+    """Return a log that was surveyed, which the caller owns from now on; None for any other.
+
+    Args:
+        given: the log.
+        options: how rows are placed.
+        held: whether only one whose rows are held is wanted.
+    """
     found = _surveyed.pop(_key(given, options), None)
-    if found is None or not found.size:
+    if found is None or (held and not found.held):
         return None
-    _room[0] += found.size
     found.given = given
     return found
+
+
+def find_span(table: pa.Table) -> Span:
+    """Return the first and last time of rows in the order of time."""
+    times = columns.integers(table.column("timestamp"))
+    return int(times[0]), int(times[-1])
 
 
 def shared_time(one: Span, other: Span) -> int:
@@ -191,7 +198,7 @@ def any_overlap(spans: Sequence[Span]) -> bool:
     return any(spans_overlap(one, other) for n, one in enumerate(spans) for other in spans[n + 1 :])
 
 
-_HOUR = 3_600_000_000
+_HALF_HOUR = 1_800_000_000
 _WHOLE = 0.9
 """Share of the shorter source that two are to have in common where several offsets would let them meet (pragmatic)."""
 
@@ -227,20 +234,16 @@ def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[
 def _find_offset(local: Span, utc: Span) -> str:
     """Return the only offset from UTC at which both spans meet, in hours or else half hours; empty where none is."""
     shorter = max(min(local[1] - local[0], utc[1] - utc[0]), 1)
-    for least in (0.0, _WHOLE):
-        for half in (0, _HOUR // 2):
-            offsets = (hours * _HOUR + half for hours in range(-12, 15 - bool(half)))
+    for halves in (2, 1):
+        for least in (0.0, _WHOLE):
             found = [
-                offset
-                for offset in offsets
-                if shared_time((local[0] - offset, local[1] - offset), utc) + 1 > least * shorter
+                at
+                for at in range(-24, 29, halves)
+                if shared_time((local[0] - at * _HALF_HOUR, local[1] - at * _HALF_HOUR), utc) + 1 > least * shorter
             ]
             if len(found) == 1:
-                minutes = abs(found[0]) // (_HOUR // 60)
-                sign = "-" if found[0] < 0 else "+"
-                return f"UTC{sign}{minutes // 60:02}:{minutes % 60:02}" if minutes else "UTC"
-            if found:
-                break
+                at = found[0]
+                return f"UTC{'-' if at < 0 else '+'}{abs(at) // 2:02}:{abs(at) % 2 * 30:02}" if at else "UTC"
     return ""
 
 
@@ -277,20 +280,16 @@ _BOARDS = 0.01
 
 
 class Readings(NamedTuple):
-    """What a log reads of one GPU, by which it is told from others: times, a number a row, values, and mean steps."""
+    """What a log reads of one GPU, by which it is told from others: times, a number a row, and values."""
 
     times: IntArray
     keys: npt.NDArray[np.uint64]
     values: dict[str, FloatArray]
-    steps: dict[str, float]
 
-    @classmethod
-    def of(cls, table: pa.Table) -> "Readings":
-        """Return the readings of the rows of a GPU."""
-        values = {name: columns.floats(table.column(name)) for name in _STEPS if name in table.column_names}
-        steps = {name: np.abs(np.diff(own[~np.isnan(own)])) for name, own in values.items()}
-        means = {name: float(own.mean()) if len(own) else 0.0 for name, own in steps.items()}
-        return cls(columns.integers(table.column("timestamp")), hash_rows(table), values, means)
+
+def _take_readings(table: pa.Table) -> Readings:
+    values = {name: columns.floats(table.column(name)) for name in _STEPS if name in table.column_names}
+    return Readings(columns.integers(table.column("timestamp")), hash_rows(table), values)
 
 
 def hash_rows(table: pa.Table) -> npt.NDArray[np.uint64]:
@@ -310,68 +309,40 @@ def hash_rows(table: pa.Table) -> npt.NDArray[np.uint64]:
     return keys
 
 
-def compare_readings(one: Log, other: Log, pairs: Iterable[tuple[str, str]], *, copies: bool = True) -> bool | None:
-    """Return whether two logs of the same time read the same GPUs, None where nothing tells.
+def read_same_gpus(one: Log, other: Log, pairs: Iterable[tuple[str, str]], *, copies: bool = True) -> bool:
+    """Return whether two logs of the same time read the same GPUs, given the ids in both of those that may be the same.
 
-    They do where most rows of the shorter one stand in both, which is then a copy, or where readings of nearly the same
-    moments lie about as near to each other as successive ones of one log.
-
-    Args:
-        one: a log.
-        other: another one.
-        pairs: ids of the GPUs that may be the same, in both.
-        copies: whether rows that stand in both tell.
+    They do where readings of nearly the same moments lie about as near to each other as successive ones of one log; and
+    where `copies` count, if most rows of the shorter one stand in both.
     """
     pace = round(max(one.interval, other.interval) * 1e6)
-    found = set()
-    for here, there in pairs:
-        told = _compare_device(one.readings(here), other.readings(there), pace, copies=copies)
-        if told is False:
-            return False
-        found.add(told)
-    return True if True in found else None
+    found = {_compare_device(one.readings(here), other.readings(there), pace, copies) for here, there in pairs}
+    return True in found and False not in found
 
 
-def _compare_device(one: Readings, other: Readings, pace: int, *, copies: bool) -> bool | None:
+def _compare_device(one: Readings, other: Readings, pace: int, copies: bool) -> bool | None:
+    """Return what readings of the same time tell of two GPUs being one; None where they tell nothing."""
     inside = (other.times >= one.times[0]) & (other.times <= one.times[-1])
     place, far = find_nearest(other.times[inside], one.times)
-    if copies:
-        shorter = min(len(place), int(((one.times >= other.times[0]) & (one.times <= other.times[-1])).sum()))
-        equal = int((one.keys[place] == other.keys[inside]).sum())
-        if equal and equal >= _EQUAL * shorter and int((far == 0).sum()) - equal <= 1 + _OTHER * equal:
-            return True
-    near = far <= pace
-    found = set()
-    for name, step in _STEPS.items():
-        if name in one.values and name in other.values:
-            mine, theirs = one.values[name][place][near], other.values[name][inside][near]
-            known = ~np.isnan(mine - theirs)
-            most = 2 * max(one.steps[name], other.steps[name]) + step
-            found.add(_compare_metric(name, mine[known], theirs[known], most))
-            if False in found:
-                return False
-    return True if True in found else None
-
-
-def _compare_metric(name: str, mine: FloatArray, theirs: FloatArray, most: float) -> bool | None:
-    """Return what readings of nearly the same moments tell; never that a GPU is the same where boards look alike.
-
-    Args:
-        name: the metric.
-        mine: readings of one log.
-        theirs: readings of the other.
-        most: how far they may lie apart on average.
-    """
-    if len(mine) < _PAIRS:
-        return None
-    apart = float(np.abs(mine - theirs).mean())
-    if apart > most:
-        return False
-    if name not in _TELLING:
-        return None
-    step = _STEPS[name]
-    error = 3 * float((mine - theirs).std()) / len(mine) ** 0.5
-    if name == "gpu_power_watts" and abs(float((mine - theirs).mean())) > error + step + _BOARDS * float(mine.mean()):
-        return False
-    any_two = float(np.abs(np.random.default_rng(0).permutation(mine) - theirs).mean())
-    return True if any_two > step and apart <= any_two / 2 else None
+    shorter = min(len(place), int(((one.times >= other.times[0]) & (one.times <= other.times[-1])).sum()))
+    equal = int((one.keys[place] == other.keys[inside]).sum())
+    if copies and equal and equal >= _EQUAL * shorter and int((far == 0).sum()) - equal <= 1 + _OTHER * equal:
+        return True
+    told = None
+    for name in set(_STEPS) & set(one.values) & set(other.values):
+        mine, theirs = one.values[name][place][far <= pace], other.values[name][inside][far <= pace]
+        known = ~np.isnan(mine - theirs)
+        mine, theirs, step = mine[known], theirs[known], _STEPS[name]
+        if len(mine) < _PAIRS:
+            continue
+        apart = float(np.abs(mine - theirs).mean())
+        moves = max(float(np.nanmean(np.abs(np.diff(each.values[name])))) for each in (one, other))
+        error = 3 * float((mine - theirs).std()) / len(mine) ** 0.5
+        bias = abs(float((mine - theirs).mean())) - error - step - _BOARDS * float(mine.mean())
+        if apart > 2 * moves + step or (name == "gpu_power_watts" and bias > 0):
+            return False
+        # boards that do nothing look alike
+        any_two = float(np.abs(np.random.default_rng(0).permutation(mine) - theirs).mean())
+        if name in _TELLING and any_two > step and apart <= any_two / 2:
+            told = True
+    return told
