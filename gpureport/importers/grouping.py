@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 
 from gpureport.errors import SourceError
 from gpureport.importers.nodes import match_devices, models_differ, state_same_device
-from gpureport.importers.protocol.importer import Input
-from gpureport.importers.surveys import Log, any_overlap, format_span, read_same_gpus, shared_time
+from gpureport.importers.protocol.importer import Input, ReadOptions
+from gpureport.importers.run_facts import list_label_files
+from gpureport.importers.surveys import Log, any_overlap, format_span, read_same_gpus, shared_time, survey_log
 
 AS_SOURCE = "give it as a source of its own, or leave it out"
 _SAME_MINUTES, _COVERED = 0.8, 0.5
@@ -18,6 +21,20 @@ that is longer: one command starts and ends their recorders, while jobs of a clu
 (pragmatic)."""
 _SIMILAR_INTERVALS = 2.0
 """They are written with intervals that differ by no more than this factor (pragmatic)."""
+
+
+@dataclass(frozen=True, eq=False)
+class GivenLog:
+    """A GPU log, the place of the source that it comes from (None where --host names it), and the folder searched."""
+
+    given: Input
+    source: int | None
+    folder: Path | None
+
+    @cached_property
+    def path(self) -> Path:
+        """The file, whatever name it is given by."""
+        return self.given.path.resolve()
 
 
 @dataclass(slots=True, eq=False)
@@ -34,29 +51,44 @@ class Group:
 
 
 def group_logs(
-    logs: Sequence[Log],
-    may_join: Callable[[Log, Log], bool],
-    may_add: Callable[[Log, Log, bool], bool],
-    *,
-    zone_known: bool,
+    given: Sequence[GivenLog], options: ReadOptions, *, steps: bool = False, only_adding: bool = False
 ) -> list[Group]:
     """Return the runs that logs belong to. A log that spans several runs is a companion in each.
 
+    Logs without times belong to none, nor does one that is alone, which is a run whatever it holds.
+
     Args:
-        logs: the logs, in any order.
-        may_join: whether two logs were given in a way that lets them be one run.
-        may_add: whether two logs may be of different GPUs of one run, or of different nodes where the last is true.
-        zone_known: whether the times of all can be compared.
+        given: the logs, in any order.
+        options: how rows are placed.
+        steps: whether they are steps to compare, so that logs of other GPUs are no part of a run.
+        only_adding: whether a log joins another one only to add metrics, since all are one run anyway.
     """
+    by_input = {log.given: log for log in given} if len({log.path for log in given}) > 1 else {}
+    logs = [survey for log in by_input if (survey := survey_log(log, options)) is not None]
+
+    def may_join(main: Log, log: Log) -> bool:
+        one, other = by_input[main.given], by_input[log.given]
+        together = one.path != other.path and (one.folder == other.folder or None in {one.folder, other.folder})
+        if not together or shared_time(main.span, log.span) < 0:
+            return False
+        if options.tz is None and (main.outcome.timezone is None) != (log.outcome.timezone is None):
+            return False
+        if only_adding:
+            return not log.is_complete and bool(log.metrics - main.metrics)
+        return main.file.sha256() != log.file.sha256()
+
+    def may_add(main: Log, log: Log, is_node: bool) -> bool:
+        one, other = by_input[main.given], by_input[log.given]
+        # two logs that are named, each by itself, are two runs rather than two nodes
+        is_found = one.folder is not None and other.folder is not None
+        # a file that labels one log alone says that it is a run
+        is_labelled = any(place.is_file() for each in (one, other) for place in list_label_files(each.path)[1:])
+        together = one.path.parent == other.path.parent and not is_labelled
+        return not (steps or only_adding) and together and (is_found or not is_node)
+
     groups: list[Group] = []
     for log in sorted(logs, key=lambda each: each.rank):
-        able = [
-            group
-            for group in groups
-            if shared_time(group.mains[0].span, log.span) >= 0
-            and (zone_known or (group.mains[0].outcome.timezone is None) == (log.outcome.timezone is None))
-            and may_join(group.mains[0], log)
-        ]
+        able = [group for group in groups if may_join(group.mains[0], log)]
         # logs that one recorder wrote are one run, whatever they read
         own = [(group, 0) for group in able if log.recording and group.mains[0].recording == log.recording]
         homes = own[:1] or _find_homes(able, log)

@@ -1,15 +1,13 @@
 """Which files are one run: logs of one machine and the same minutes, a log a node, and what lies beside them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.importers.grouping import AS_SOURCE, Group, attach_named, group_logs
+from gpureport.importers.grouping import AS_SOURCE, GivenLog, attach_named, group_logs
 from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
-from gpureport.importers.run_facts import list_label_files
 from gpureport.importers.sources import (
     identify,
     identify_companion,
@@ -34,24 +32,6 @@ class FoundRuns:
 
     runs: list[list[list[Input]]]
     unused: dict[Path, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class _GivenLog:
-    """A GPU log, the place of the source that it comes from (None where --host names it), and the folder searched."""
-
-    given: Input
-    source: int | None
-    folder: Path | None
-
-    @cached_property
-    def path(self) -> Path:
-        """The file, whatever name it is given by."""
-        return self.given.path.resolve()
-
-    def may_join(self, other: "_GivenLog") -> bool:
-        """Return whether two logs lie in one folder, or either is named by itself."""
-        return self.path != other.path and (self.folder == other.folder or None in {self.folder, other.folder})
 
 
 def find_source_runs(
@@ -88,20 +68,14 @@ def find_source_runs(
         flat.append(inputs)
         if group[0].folder is not None:
             searched.setdefault(group[0].given.path.parent, []).append(inputs)
-    for each, chosen in _choose_for_hosts(hosts, flat, options):
+    refused = _place_hosts(hosts, flat, options)
+    for inputs in flat:
         # one that shares no time with any run is refused when it is read
-        for place in range(len(flat)) if isinstance(chosen, str) else chosen:
-            flat[place].append(each)
+        inputs += [each for each in hosts if each.path in refused]
     unused: dict[Path, str] = {}
     used = {each.path for inputs in flat for each in inputs}
     for folder, inside in searched.items() if not hosts else ():
-        found = list(list_in_folder(folder, HOST_IMPORTERS.kinds, used))
-        for each, chosen in _choose_for_hosts(found, inside, options):
-            if isinstance(chosen, str):
-                unused[each.path] = chosen
-            else:
-                for place in chosen:
-                    inside[place].append(each)
+        unused |= _place_hosts(list(list_in_folder(folder, HOST_IMPORTERS.kinds, used)), inside, options)
     return FoundRuns(runs=runs, unused=unused)
 
 
@@ -129,14 +103,7 @@ def find_run_logs(
         if each.path.resolve() in seen:
             raise SourceError(each.locator, "named twice for one run", "name every log once", code="given_twice")
         seen.add(each.path.resolve())
-    by_input = {log.given: log for log in logs}
-    surveys = [survey for each in by_input if (survey := survey_log(each, options))] if len(logs) > 1 else []
-
-    def only_adds(main: Log, log: Log) -> bool:
-        adds = not log.is_complete and bool(log.metrics - main.metrics)
-        return adds and by_input[main.given].may_join(by_input[log.given])
-
-    groups = group_logs(surveys, only_adds, lambda *_: False, zone_known=options.tz is not None)
+    groups = group_logs(logs if len(logs) > 1 else [], options, only_adding=True)
     joined = {log.given: (log, group.mains[place].given) for group in groups for log, place in group.companions}
     mains = [log.given for log in logs if log.given not in joined]
     companions = sorted(joined.values(), key=lambda each: each[0].rank)
@@ -145,55 +112,36 @@ def find_run_logs(
 
 def _find_logs(
     sources: Sequence[str | Path], host: Sequence[str | Path], kind: str | None
-) -> tuple[list[_GivenLog], list[Input]]:
+) -> tuple[list[GivenLog], list[Input]]:
     """Return the GPU logs of sources, then those that --host names, and the host logs that it names."""
     named = [identify_companion(str(path)) for path in host]
-    logs: list[_GivenLog] = []
+    logs: list[GivenLog] = []
     for place, source in enumerate(sources):
         if is_folder(source):
-            logs += [_GivenLog(given, place, given.path.parent) for given in list_gpu_logs(Path(source))]
+            logs += [GivenLog(given, place, given.path.parent) for given in list_gpu_logs(Path(source))]
         else:
-            logs.append(_GivenLog(identify(str(source), kind=kind), place, None))
-    logs += [_GivenLog(each, None, None) for each in named if not each.beside]
+            logs.append(GivenLog(identify(str(source), kind=kind), place, None))
+    logs += [GivenLog(each, None, None) for each in named if not each.beside]
     return logs, [each for each in named if each.beside]
 
 
-def _group_given(logs: Sequence[_GivenLog], options: ReadOptions, *, steps: bool) -> list[list[_GivenLog]]:
+def _group_given(logs: Sequence[GivenLog], options: ReadOptions, *, steps: bool) -> list[list[GivenLog]]:
     """Return the logs of each run, the main ones first, in the order of its first one."""
     # logs of two folders that were searched are never one run
     is_searched = all(log.folder is not None for log in logs)
-    parts: dict[Path | None, list[_GivenLog]] = {}
+    parts: dict[Path | None, list[GivenLog]] = {}
     for log in logs:
         parts.setdefault(log.folder if is_searched else None, []).append(log)
-    # a log that is alone is a run, whatever it holds
-    partnered = [log for own in parts.values() if len({log.path for log in own}) > 1 for log in own]
-    by_input = {log.given: log for log in partnered}
+    by_input = {log.given: log for log in logs}
     places = {log: place for place, log in enumerate(logs)}
-
-    def may_join(main: Log, log: Log) -> bool:
-        is_copy = main.file.sha256() == log.file.sha256()
-        return not is_copy and by_input[main.given].may_join(by_input[log.given])
-
-    def may_add(main: Log, log: Log, is_node: bool) -> bool:
-        one, other = by_input[main.given], by_input[log.given]
-        # two logs that are named, each by itself, are two runs rather than two nodes
-        is_found = one.folder is not None and other.folder is not None
-        # a file that labels one log alone says that it is a run
-        is_labelled = any(place.is_file() for each in (one, other) for place in list_label_files(each.path)[1:])
-        together = one.path.parent == other.path.parent and not is_labelled
-        return not steps and together and (is_found or not is_node)
-
-    groups: list[Group] = []
-    for own in parts.values():
-        surveys = [survey for log in own if log.given in by_input and (survey := survey_log(log.given, options))]
-        groups += group_logs(surveys, may_join, may_add, zone_known=options.tz is not None)
-    groups = attach_named(groups, {log for log in by_input if by_input[log].source is None})
+    groups = [group for own in parts.values() for group in group_logs(own, options, steps=steps)]
+    groups = attach_named(groups, {log.given for log in logs if log.source is None})
     sourced = [log for log in logs if log.source is not None]
     if steps and len(groups) == 1 < len(sourced):
         # nothing would be left to compare
         extra = [_as_companion(log, 0) for log in logs if log.source is None]
         return [[sourced[0], *extra], *([log] for log in sourced[1:])]
-    runs: list[list[_GivenLog]] = []
+    runs: list[list[GivenLog]] = []
     for group in groups:
         mains = sorted((by_input[main.given] for main in group.mains), key=places.__getitem__)
         order = [mains.index(by_input[main.given]) for main in group.mains]
@@ -207,28 +155,33 @@ def _group_given(logs: Sequence[_GivenLog], options: ReadOptions, *, steps: bool
     return sorted(runs, key=lambda run: places[run[0]])
 
 
-def _as_companion(log: _GivenLog, place: int) -> _GivenLog:
+def _as_companion(log: GivenLog, place: int) -> GivenLog:
     return replace(log, given=replace(log.given, companion_of=place))
 
 
-def _choose_for_hosts(
-    hosts: Sequence[Input], runs: Sequence[list[Input]], options: ReadOptions
-) -> Iterator[tuple[Input, list[int] | str]]:
-    """Yield each host log with the places of its runs, or why it has none; a single run has all."""
+def _place_hosts(hosts: Sequence[Input], runs: Sequence[list[Input]], options: ReadOptions) -> dict[Path, str]:
+    """Add each host log to the runs whose time it shares; return why others belong to none. A single run has all."""
     if len(runs) == 1:
-        yield from ((host, [0]) for host in hosts)
-    elif hosts:
-        times = _read_times(runs, options)
-        known = {place: run for place, run in times.items() if not run.has_host}
-        for host in hosts:
-            alone = _read_outcome(host, options)
-            # a file that writes no date, or one that can be read in two ways, is dated by each run
-            is_dated = alone is not None and not alone.quality.rejected and not alone.quality.notes
-            told = {
-                place: alone if is_dated else _read_outcome(host, options.for_companion(run.span))
-                for place, run in known.items()
-            }
-            yield host, _choose_runs(known, told, zone_known=options.tz is not None)
+        runs[0].extend(hosts)
+    if len(runs) == 1 or not hosts:
+        return {}
+    unused: dict[Path, str] = {}
+    times = {place: run for place, run in _read_times(runs, options).items() if not run.has_host}
+    for host in hosts:
+        alone = _read_outcome(host, options)
+        # a file that writes no date, or one that can be read in two ways, is dated by each run
+        is_dated = alone is not None and not alone.quality.rejected and not alone.quality.notes
+        told = {
+            place: alone if is_dated else _read_outcome(host, options.for_companion(run.span))
+            for place, run in times.items()
+        }
+        chosen = _choose_runs(times, told, options)
+        if isinstance(chosen, str):
+            unused[host.path] = chosen
+        else:
+            for place in chosen:
+                runs[place].append(host)
+    return unused
 
 
 def _read_times(runs: Sequence[Sequence[Input]], options: ReadOptions) -> dict[int, Outcome]:
@@ -244,7 +197,7 @@ def _read_outcome(given: Input, options: ReadOptions) -> Outcome | None:
         return None
 
 
-def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], *, zone_known: bool) -> list[int] | str:
+def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], options: ReadOptions) -> list[int] | str:
     """Return the places of the runs whose time a file shares, or why it belongs to none.
 
     Runs one after the other may share a file; of several at the same time it may be any.
@@ -252,15 +205,15 @@ def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], *, z
     Args:
         runs: what is known of each run, by its place.
         told: what is known of the file when it is read beside that run; None where it has no time.
-        zone_known: whether stamps without a zone have one.
+        options: whether they name the zone of stamps that have none.
     """
     known = {place: outcome for place, outcome in told.items() if outcome is not None}
-    comparable = {
-        place: outcome
+    comparable = [
+        place
         for place, outcome in known.items()
-        if zone_known or (outcome.timezone is None) == (runs[place].timezone is None)
-    }
-    found = [place for place, outcome in comparable.items() if shared_time(runs[place].span, outcome.span) >= 0]
+        if options.tz or (outcome.timezone is None) == (runs[place].timezone is None)
+    ]
+    found = [place for place in comparable if shared_time(runs[place].span, known[place].span) >= 0]
     if not found:
         return _OTHER_ZONE if len(comparable) < len(known) else _NO_SHARED_TIME
     return _SEVERAL_RUNS if any_overlap([runs[place].span for place in found]) else found
@@ -287,7 +240,7 @@ def assign_training_logs(
             outcome = read.outcome if read.dated else None
         except SourceError:
             outcome = None
-        chosen = _choose_runs(times, dict.fromkeys(times, outcome), zone_known=options.tz is not None)
+        chosen = _choose_runs(times, dict.fromkeys(times, outcome), options)
         if isinstance(chosen, str):
             hint = "give it with --training, or leave it out"
             raise SourceError(file.locator, f"a training log that {chosen}", hint, code="training_log_of_no_run")

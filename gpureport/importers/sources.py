@@ -9,7 +9,8 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import nullcontext
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -57,7 +58,7 @@ def find_tracker(source: str) -> "Tracker | None":
 
 
 def _may_be_store(path: Path) -> bool:
-    """Return whether the first bytes of a file, or names in a folder, let it be a store: then trackers are loaded."""
+    """Return whether the first bytes of a file, or names in a folder, let it be the store of a tracker."""
     try:
         if path.is_file():
             with path.open("rb") as file:
@@ -102,33 +103,23 @@ def spool(source: str, path: Path) -> Path:
     Raises:
         SourceError: when nobody writes to the pipe, it does not end, or it is a device, a socket or a folder.
     """
+    if source == "-" and sys.stdin is None:
+        raise SourceError(source, "standard input is closed", "give a file, or a pipe", code="no_standard_input")
     handle, name = tempfile.mkstemp(prefix="gpureport-")
     atexit.register(Path(name).unlink, missing_ok=True)
-    with os.fdopen(handle, "wb") as copy:
-        if source == "-":
-            if sys.stdin is None:
-                what = "standard input is closed"
-                raise SourceError(source, what, "give a file, or a pipe", code="no_standard_input")
-            # a buffer would go on waiting for more without looking whether the process was asked to end
-            _copy(getattr(sys.stdin.buffer, "raw", sys.stdin.buffer).read, copy.write, source)
-        else:
-            try:
-                with open_pipe(path) as pipe:
-                    _copy(pipe.read, copy.write, source)
-            except UnsafeFileError as error:
-                raise SourceError(source, str(error.strerror), error.hint, code="not_a_regular_file") from error
+    try:
+        # a buffer would go on waiting for more without looking whether the process was asked to end
+        stdin = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer) if source == "-" else None
+        with os.fdopen(handle, "wb") as copy, nullcontext(stdin) if stdin else open_pipe(path) as pipe:
+            while block := pipe.read(2**20):
+                copy.write(block)
+                if copy.tell() > MOST_PIPE_BYTES:
+                    what = f"more than {MOST_PIPE_BYTES:,} bytes came through the pipe"
+                    hint = "end what writes to it, or write a file and give that"
+                    raise SourceError(source, what, hint, code="pipe_too_large")
+    except UnsafeFileError as error:
+        raise SourceError(source, str(error.strerror), error.hint, code="not_a_regular_file") from error
     return Path(name)
-
-
-def _copy(read: Callable[[int], bytes | None], write: Callable[[bytes], object], source: str) -> None:
-    size = 0
-    while block := read(2**20):
-        size += len(block)
-        if size > MOST_PIPE_BYTES:
-            what = f"more than {MOST_PIPE_BYTES:,} bytes came through the pipe"
-            hint = "end what writes to it, or write a file and give that"
-            raise SourceError(source, what, hint, code="pipe_too_large")
-        write(block)
 
 
 def _recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Importer | None:

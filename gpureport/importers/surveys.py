@@ -63,7 +63,8 @@ class Log:
         except SourceError as error:
             raise error.at(given.locator) from error
         self.outcome = extraction.outcome()
-        self.spans = {device: find_span(table) for device, table in tables.items()}
+        times = {device: columns.integers(table.column("timestamp")) for device, table in tables.items()}
+        self.spans = {device: (int(own[0]), int(own[-1])) for device, own in times.items()}
         held = (name for table in tables.values() for name in table.column_names if table[name].null_count < len(table))
         self.metrics = set(held) - KEYS
         self.held = sum(table.nbytes for table in tables.values())
@@ -87,8 +88,11 @@ class Log:
 
     def readings(self, device: str) -> "Readings":
         """Return what it reads of one GPU, by which it is told from others."""
-        if device not in self._readings:
-            self._readings = {name: _take_readings(table) for name, table in self.tables.items()}
+        if not self._readings:
+            for name, table in self.tables.items():
+                values = {told: columns.floats(table.column(told)) for told in _TELLING if told in table.column_names}
+                times = columns.integers(table.column("timestamp"))
+                self._readings[name] = Readings(times, hash_rows(table), values)
         return self._readings[device]
 
     @property
@@ -176,12 +180,6 @@ def take_survey(given: Input, options: ReadOptions, *, held: bool = True) -> Log
     return found
 
 
-def find_span(table: pa.Table) -> Span:
-    """Return the first and last time of rows in the order of time."""
-    times = columns.integers(table.column("timestamp"))
-    return int(times[0]), int(times[-1])
-
-
 def shared_time(one: Span, other: Span) -> int:
     """Return the time that two spans have in common, in microseconds; negative where they lie apart."""
     return min(one[1], other[1]) - max(one[0], other[0])
@@ -266,15 +264,10 @@ _EQUAL, _OTHER = 0.5, 0.01
 ones, up to which one of the two is damaged (pragmatic)."""
 _PAIRS = 30
 """Readings of both at nearly the same time that a judgement needs (pragmatic)."""
-_STEPS = {
-    "gpu_temperature_celsius": 1.0,
-    "gpu_power_watts": 1.0,
-    "gpu_memory_used_bytes": 64 * 2.0**20,
-    "gpu_utilization_ratio": 0.01,
-}
-"""What is compared, and how far two readings of one GPU may lie apart whatever else is known (pragmatic)."""
 _TELLING = ("gpu_temperature_celsius", "gpu_power_watts")
 """Work in step looks the same on GPUs of one job; heat and power tell two boards apart even then."""
+_STEP = 1.0
+"""Degrees or watts by which two readings of one GPU may lie apart whatever else is known (pragmatic)."""
 _BOARDS = 0.01
 """Share of the mean power up to which two recorders of one GPU differ; boards of a model differ by several per cent."""
 
@@ -285,11 +278,6 @@ class Readings(NamedTuple):
     times: IntArray
     keys: npt.NDArray[np.uint64]
     values: dict[str, FloatArray]
-
-
-def _take_readings(table: pa.Table) -> Readings:
-    values = {name: columns.floats(table.column(name)) for name in _STEPS if name in table.column_names}
-    return Readings(columns.integers(table.column("timestamp")), hash_rows(table), values)
 
 
 def hash_rows(table: pa.Table) -> npt.NDArray[np.uint64]:
@@ -329,20 +317,19 @@ def _compare_device(one: Readings, other: Readings, pace: int, copies: bool) -> 
     if copies and equal and equal >= _EQUAL * shorter and int((far == 0).sum()) - equal <= 1 + _OTHER * equal:
         return True
     told = None
-    for name in set(_STEPS) & set(one.values) & set(other.values):
+    for name in one.values.keys() & other.values.keys():
         mine, theirs = one.values[name][place][far <= pace], other.values[name][inside][far <= pace]
         known = ~np.isnan(mine - theirs)
-        mine, theirs, step = mine[known], theirs[known], _STEPS[name]
+        mine, theirs = mine[known], theirs[known]
         if len(mine) < _PAIRS:
             continue
         apart = float(np.abs(mine - theirs).mean())
         moves = max(float(np.nanmean(np.abs(np.diff(each.values[name])))) for each in (one, other))
         error = 3 * float((mine - theirs).std()) / len(mine) ** 0.5
-        bias = abs(float((mine - theirs).mean())) - error - step - _BOARDS * float(mine.mean())
-        if apart > 2 * moves + step or (name == "gpu_power_watts" and bias > 0):
+        bias = abs(float((mine - theirs).mean())) - error - _STEP - _BOARDS * float(mine.mean())
+        if apart > 2 * moves + _STEP or (name == "gpu_power_watts" and bias > 0):
             return False
         # boards that do nothing look alike
         any_two = float(np.abs(np.random.default_rng(0).permutation(mine) - theirs).mean())
-        if name in _TELLING and any_two > step and apart <= any_two / 2:
-            told = True
+        told = told or (any_two > _STEP and apart <= any_two / 2) or None
     return told
