@@ -6,10 +6,10 @@ from functools import cached_property
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.importers.nodes import match_devices, models_differ, state_same_device
+from gpureport.importers.nodes import match_devices, models_differ, relate_logs
 from gpureport.importers.protocol.importer import Input, ReadOptions
 from gpureport.importers.run_facts import list_label_files
-from gpureport.importers.surveys import Log, any_overlap, format_span, read_same_gpus, shared_time, survey_log
+from gpureport.importers.surveys import Log, any_overlap, format_span, shared_time, survey_log
 
 AS_SOURCE = "give it as a source of its own, or leave it out"
 _SAME_MINUTES, _COVERED = 0.8, 0.5
@@ -104,17 +104,16 @@ def _find_homes(groups: Sequence[Group], log: Log) -> list[tuple[Group, int]] | 
 
     Of several at the same time it is the one that a uuid or its readings name, otherwise none is returned.
     """
-    matches = [
-        (match, group, place)
-        for group in groups
-        for each, place in group.logs
-        if _share_minutes(group.mains[place], log) and (match := _match(each, log))
-    ]
-    if not matches:
-        return None
-    best = max(match for match, _, _ in matches)
-    chosen = list(dict.fromkeys((group, place) for match, group, place in matches if match == best))
-    return [] if any_overlap([group.mains[place].span for group, place in chosen]) else chosen
+    found: dict[str, dict[tuple[Group, int], None]] = {}
+    for group in groups:
+        for each, place in group.logs:
+            if _share_minutes(group.mains[place], log):
+                # what only adds metrics may be of any machine that nothing speaks against
+                told = relate_logs(each, log)
+                adds = not log.is_complete and bool(log.metrics - each.metrics)
+                found.setdefault("" if told == "untold" and not adds else told, {})[group, place] = None
+    best = next(([*found[told]] for told in ("same", "alike", "untold") if told in found), None)
+    return [] if best and any_overlap([group.mains[place].span for group, place in best]) else best
 
 
 def _share_minutes(main: Log, log: Log) -> bool:
@@ -122,23 +121,6 @@ def _share_minutes(main: Log, log: Log) -> bool:
     shared = shared_time(main.span, log.span)
     shorter, longer = sorted((main.span[1] - main.span[0], log.span[1] - log.span[0]))
     return shared >= 0 and shared >= (_COVERED * shorter if log.metrics - main.metrics else _SAME_MINUTES * longer)
-
-
-def _match(main: Log, log: Log) -> int:
-    """Return what speaks for two logs of the same time being of one machine.
-
-    3 is a uuid or serial number, 2 their readings, 1 that nothing speaks against it; 0 is nothing.
-    """
-    pairs = match_devices(main.gpus, log.gpus)
-    if any(state_same_device(one, other) for one, other in pairs):
-        return 3
-    if not pairs or any(models_differ(one, other) for one, other in pairs):
-        return 0
-    if not log.is_complete and log.metrics - main.metrics:
-        # a tool that adds metrics
-        return 1
-    ids = [(one.id, other.id) for one, other in pairs]
-    return 2 if read_same_gpus(main, log, ids, copies=False) else 0
 
 
 def _add_devices(group: Group, log: Log, may_add: Callable[[Log, Log, bool], bool]) -> bool:
@@ -164,9 +146,6 @@ def _add_devices(group: Group, log: Log, may_add: Callable[[Log, Log, bool], boo
         return bool(found)
     same_columns = log.metrics == main.metrics or (log.is_complete and main.is_complete)
     if log.given.importer.kind != main.given.importer.kind or not same_columns:
-        return False
-    if read_same_gpus(main, log, [(one.id, other.id) for one, other in match_devices(main.gpus, log.gpus)]):
-        # it is a copy of a part of the other
         return False
     group.mains.append(log)
     return True

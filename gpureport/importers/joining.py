@@ -205,9 +205,12 @@ def _describe_companion(log: Log, added: dict[str, Device], account: Counter[str
     notes = [*log.outcome.quality.notes, *log.file.account.notes()]
     rows, held = account.pop(_JOINED, 0), account.pop(_HELD, 0)
     if rows:
-        counted = f"{metrics} metric{'' if metrics == 1 else 's'}"
-        also = f"; {held:,} values not used, because {main} holds those metrics" if held else ""
-        notes.append(f"{log.given.locator}: {rows:,} rows joined by time to those of {main}, adding {counted}{also}.")
+        said = f"{rows:,} readings joined by time to rows of {main}"
+        if not log.given.beside:
+            counted = f"{metrics} metric{'' if metrics == 1 else 's'}"
+            also = f"; {held:,} values not used, because {main} holds those metrics" if held else ""
+            said = f"{rows:,} rows joined by time to those of {main}, adding {counted}{also}"
+        notes.append(f"{log.given.locator}: {said}.")
     quality = _rename_account(log, names)
     left = (Rejected(reason=reason, rows=n, first_line=None) for reason, n in account.items() if n)
     quality = replace(
@@ -222,21 +225,34 @@ def _describe_companion(log: Log, added: dict[str, Device], account: Counter[str
     return replace(log.outcome, devices=tuple(added.values()), intervals=intervals, quality=quality)
 
 
-def _join_columns(
-    whole: pa.Table, rows: pa.Table, rates: tuple[float, float], account: Counter[str], metrics: set[str]
+def _join_columns(  # noqa: PLR0913 - two tables, how they are joined, and what is counted
+    whole: pa.Table,
+    rows: pa.Table,
+    rates: tuple[float, float],
+    account: Counter[str],
+    metrics: set[str],
+    *,
+    covering: bool = False,
 ) -> pa.Table:
-    """Return rows of a GPU with the metrics of a companion that they lack.
+    """Return rows of a device with the metrics of a companion that they lack.
 
     A row gets the reading that lies nearest in time, at most an interval of the companion away. Where several readings
-    lie nearest to one row, shares and rates are their mean.
+    lie nearest to one row, shares and rates are their mean. Of a coarser log of means, `covering`, it gets the reading
+    that covers the middle of the time that the row covers.
     """
     every = [max(round(rate * 1e6), 1) for rate in rates]
     times, others = (columns.integers(table.column("timestamp")) for table in (whole, rows))
     nearest, distance = find_nearest(others, times)
     near = distance <= max(every)
-    account.update({_JOINED: int(near.sum()), NO_MAIN_ROW: int((~near).sum())})
     source, far = find_nearest(times, others)
-    picks: Any = pa.array(source, mask=far > every[1])
+    is_known = far <= every[1]
+    if covering:
+        middles = times - every[0] // 2
+        source = np.minimum(np.searchsorted(others, middles), len(others) - 1)
+        is_known = (others[source] >= middles) & (others[source] - middles <= _COVERS * every[1])
+        near = np.isin(np.arange(len(others)), source[is_known])
+    account.update({_JOINED: int(near.sum()), NO_MAIN_ROW: int((~near).sum())})
+    picks: Any = pa.array(source, mask=~is_known)
     for name in rows.column_names:
         column = rows.column(name)
         if name in KEYS or column.null_count == len(rows):
@@ -249,7 +265,7 @@ def _join_columns(
         metrics.add(name)
         values: Any = column.take(picks)
         metric = BY_NAME.get(name)
-        if pa.types.is_floating(values.type) and metric is not None and metric.kind is MetricKind.GAUGE:
+        if not covering and pa.types.is_floating(values.type) and metric and metric.kind is MetricKind.GAUGE:
             # of counters and states the mean says nothing
             read = columns.floats(column)
             known = near & ~np.isnan(read)
@@ -264,7 +280,7 @@ def join_hosts(logs: Sequence[Log]) -> tuple[pa.Table, list[Outcome]]:
     """Return several logs of one machine as one series, and what is known of each.
 
     A row of the finest log gets the reading of another one that covers the middle of the time it covers itself. Where a
-    log is coarser its readings so stand in several rows. Readings that cover no row become rows of their own.
+    log is coarser its readings so stand in several rows. Readings that cover no row are counted and left out.
 
     Raises:
         SourceError: when two hold the same column.
@@ -278,35 +294,11 @@ def join_hosts(logs: Sequence[Log]) -> tuple[pa.Table, list[Outcome]]:
             raise SourceError(names, what, "give one, or join them before", code="metric_in_two_logs")
         held |= dict.fromkeys(set(table.column_names) - KEYS, log)
     # what a single reading covers is a second
-    every = [round(log.outcome.intervals.get(HOST, 1.0) * 1e6) or 1_000_000 for log in logs]
-    base = min(range(len(logs)), key=lambda place: (every[place], -len(tables[place])))
+    rates = [log.outcome.intervals.get(HOST, 0.0) or 1.0 for log in logs]
+    base = min(range(len(logs)), key=lambda place: (rates[place], -len(tables[place])))
     whole, outcomes = tables[base], [log.outcome for log in logs]
     for place in (place for place in range(len(logs)) if place != base):
-        table, quality = tables[place], outcomes[place].quality
-        times, others = (columns.integers(each.column("timestamp")) for each in (whole, table))
-        middles = times - every[base] // 2
-        rows = np.minimum(np.searchsorted(others, middles), len(others) - 1)
-        covers = (others[rows] >= middles) & (others[rows] - middles <= _COVERS * every[place])
-        picks: Any = pa.array(rows, mask=~covers)
-        taken = table.take(picks)
-        for name in (name for name in table.column_names if name not in KEYS):
-            whole = whole.append_column(name, taken.column(name))
-        alone = np.ones(len(others), dtype=np.bool_)
-        alone[rows[covers]] = False
-        if alone.any():
-            own = table.filter(columns.to_arrow(alone, pa.bool_()))
-            whole = sort_by_time(pa.concat_tables([whole, own], promote_options="default"))
-        count = int(alone.sum())
-        said = f"{len(others) - count} readings joined by time to rows of {logs[base].given.locator}."
-        outcomes[place] = replace(
-            outcomes[place],
-            devices=(),
-            quality=replace(
-                quality,
-                rows_kept=count,
-                continued=quality.continued + quality.rows_kept - count,
-                gaps=(),
-                notes=(*quality.notes, f"{logs[place].given.locator}: {said}"),
-            ),
-        )
+        account: Counter[str] = Counter()
+        whole = _join_columns(whole, tables[place], (rates[base], rates[place]), account, set(), covering=True)
+        outcomes[place] = _describe_companion(logs[place], {}, account, logs[base].given.locator, 0)
     return whole, outcomes

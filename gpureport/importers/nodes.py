@@ -85,12 +85,13 @@ def name_device(device: Device, node: str | None, known: dict[str, Device], take
 
 def find_nodes(logs: Sequence[Log]) -> tuple[list[str | None], list[str]]:
     """Return the node of each log, None where all are of one machine, and how that is known."""
-    told = {pair: same for pair in combinations(range(len(logs)), 2) if (same := _relate(logs, *pair)) != ""}
+    pairs = combinations(range(len(logs)), 2)
+    told = {pair: same for pair in pairs if (same := relate_logs(logs[pair[0]], logs[pair[1]]))}
     if any(same in {"apart", "untold"} and not logs[one].given.beside for (one, _), same in told.items()):
         # hosts of several nodes have host logs of their own, whatever they say
         told |= {pair: "untold" for pair, same in told.items() if same == "alike" and logs[pair[0]].given.beside}
     leaders = list(range(len(logs)))
-    for pair in (pair for pair, same in told.items() if same in {"one", "alike"}):
+    for pair in (pair for pair, same in told.items() if same in {"same", "alike"}):
         low, high = sorted(leaders[place] for place in pair)
         leaders = [low if leader == high else leader for leader in leaders]
     apart = [pair for pair in told if leaders[pair[0]] != leaders[pair[1]]]
@@ -115,28 +116,25 @@ def find_nodes(logs: Sequence[Log]) -> tuple[list[str | None], list[str]]:
     return nodes, notes
 
 
-def _relate(logs: Sequence[Log], one: int, other: int) -> str:
-    """Return what two logs are to each other: of `one` machine or of machines `apart`, as they state it of a device.
+def relate_logs(one: Log, other: Log) -> str:
+    """Return what two logs are to each other by the GPUs that both hold at the same time; empty where there is none.
 
-    Where they state nothing of one that both hold at the same time they are `alike` by its readings, or `untold`. Empty
-    where they hold no such device.
+    They are of one machine where a uuid or serial number is the `same`, and of machines `apart` where names contradict
+    each other. Where nothing is stated they are `alike` by their readings, or `untold`.
     """
-    mine, theirs = logs[one], logs[other]
-    pairs = [
-        (here.id, there.id, state_same_device(here, there))
-        for here in mine.outcome.devices
-        for there in theirs.outcome.devices
-        if here.id in mine.spans
-        and there.id in theirs.spans
-        and spans_overlap(mine.spans[here.id], theirs.spans[there.id])
-    ]
-    if any(same for _, _, same in pairs):
-        return "one"
-    shared = [(here, same) for here, there, same in pairs if here == there]
-    if not shared or any(same is False for _, same in shared):
-        return "apart" if shared else ""
-    both = [(device, device) for device in mine.spans if device in theirs.spans]
-    return "alike" if read_same_gpus(mine, theirs, both) else "untold"
+    together = {
+        (mine, theirs)
+        for mine, span in one.spans.items()
+        for theirs, other_span in other.spans.items()
+        if spans_overlap(span, other_span)
+    }
+    matched = match_devices(one.outcome.devices, other.outcome.devices)
+    pairs = [(mine, theirs) for mine, theirs in matched if (mine.id, theirs.id) in together]
+    if any(state_same_device(mine, theirs) for mine, theirs in pairs):
+        return "same"
+    if not pairs or any(models_differ(mine, theirs) for mine, theirs in pairs):
+        return "apart" if any(mine == theirs for mine, theirs in together) else ""
+    return "alike" if read_same_gpus(one, other, [(mine.id, theirs.id) for mine, theirs in pairs]) else "untold"
 
 
 def _list_some(names: Sequence[str]) -> str:

@@ -186,10 +186,8 @@ def identify_companion(path: str) -> Input:
 
 def _missing_source_hint(source: str) -> str:
     """Return what to do about a missing source, which may be the address of a tracker."""
-    if source.startswith(("sqlite:", "http://", "https://", "file://", "databricks:")):
-        return "put mlflow: before the address of a store of MLflow; a log is read from a file"
     if "://" in source and not is_bucket_url(source):
-        return "a log is read from a path, s3://, gs:// or az://"
+        return "put mlflow: before the address of a store of MLflow; a log is read from a path, s3://, gs:// or az://"
     if path := _find_store_path(source):
         return f"a run after # is one of a store of a tracker, which {path} is not"
     return "check the path"

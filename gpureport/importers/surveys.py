@@ -196,11 +196,6 @@ def any_overlap(spans: Sequence[Span]) -> bool:
     return any(spans_overlap(one, other) for n, one in enumerate(spans) for other in spans[n + 1 :])
 
 
-_HALF_HOUR = 1_800_000_000
-_WHOLE = 0.9
-"""Share of the shorter source that two are to have in common where several offsets would let them meet (pragmatic)."""
-
-
 def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[Outcome], tz: str | None) -> None:
     """Make sure that times of several sources are all UTC, or all local times without a zone.
 
@@ -220,29 +215,10 @@ def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[
             continue
         if outcome.timezone is not None:
             what = f"its times are {outcome.timezone}, those of {first} name no zone"
-            offset = _find_offset(base.span, outcome.span)
         else:
             what = f"its times name no zone, those of {first} are {base.timezone}"
-            offset = _find_offset(outcome.span, base.span)
-        said = f"; their times meet where that is {offset}" if offset else ""
-        hint = f"give the zone of the other with --tz, such as Europe/Berlin{said}"
+        hint = "give the zone of the other with --tz, such as Europe/Berlin"
         raise SourceError(each.locator, what, hint, code="times_not_comparable")
-
-
-def _find_offset(local: Span, utc: Span) -> str:
-    """Return the only offset from UTC at which both spans meet, in hours or else half hours; empty where none is."""
-    shorter = max(min(local[1] - local[0], utc[1] - utc[0]), 1)
-    for halves in (2, 1):
-        for least in (0.0, _WHOLE):
-            found = [
-                at
-                for at in range(-24, 29, halves)
-                if shared_time((local[0] - at * _HALF_HOUR, local[1] - at * _HALF_HOUR), utc) + 1 > least * shorter
-            ]
-            if len(found) == 1:
-                at = found[0]
-                return f"UTC{'-' if at < 0 else '+'}{abs(at) // 2:02}:{abs(at) % 2 * 30:02}" if at else "UTC"
-    return ""
 
 
 def format_span(span: Span) -> str:
@@ -297,24 +273,24 @@ def hash_rows(table: pa.Table) -> npt.NDArray[np.uint64]:
     return keys
 
 
-def read_same_gpus(one: Log, other: Log, pairs: Iterable[tuple[str, str]], *, copies: bool = True) -> bool:
+def read_same_gpus(one: Log, other: Log, pairs: Iterable[tuple[str, str]]) -> bool:
     """Return whether two logs of the same time read the same GPUs, given the ids in both of those that may be the same.
 
-    They do where readings of nearly the same moments lie about as near to each other as successive ones of one log; and
-    where `copies` count, if most rows of the shorter one stand in both.
+    They do where most rows of the shorter one stand in both, which is then a copy, or where readings of nearly the same
+    moments lie about as near to each other as successive ones of one log.
     """
     pace = round(max(one.interval, other.interval) * 1e6)
-    found = {_compare_device(one.readings(here), other.readings(there), pace, copies) for here, there in pairs}
+    found = {_compare_device(one.readings(here), other.readings(there), pace) for here, there in pairs}
     return True in found and False not in found
 
 
-def _compare_device(one: Readings, other: Readings, pace: int, copies: bool) -> bool | None:
+def _compare_device(one: Readings, other: Readings, pace: int) -> bool | None:
     """Return what readings of the same time tell of two GPUs being one; None where they tell nothing."""
     inside = (other.times >= one.times[0]) & (other.times <= one.times[-1])
     place, far = find_nearest(other.times[inside], one.times)
     shorter = min(len(place), int(((one.times >= other.times[0]) & (one.times <= other.times[-1])).sum()))
     equal = int((one.keys[place] == other.keys[inside]).sum())
-    if copies and equal and equal >= _EQUAL * shorter and int((far == 0).sum()) - equal <= 1 + _OTHER * equal:
+    if equal and equal >= _EQUAL * shorter and int((far == 0).sum()) - equal <= 1 + _OTHER * equal:
         return True
     told = None
     for name in one.values.keys() & other.values.keys():
