@@ -16,7 +16,7 @@ from gpureport.importers.protocol.named_models import name_gpu_models
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.source_file import RawFile
 from gpureport.importers.sources import identify
-from gpureport.importers.surveys import Log, Tables, check_time_bases, format_span, take_survey
+from gpureport.importers.surveys import Log, Tables, check_time_bases, format_span, read_devices, take_survey
 from gpureport.label_tags import merge_pairs, override_pairs
 from gpureport.limits import MOST_GPUS
 from gpureport.metrics import Scope
@@ -25,6 +25,7 @@ from gpureport.regular_files import is_folder
 from gpureport.series_table import collect_series, empty_training
 
 if TYPE_CHECKING:
+    from gpureport.importers.joining import JoinedLogs
     from gpureport.importers.training import Training
 
 IMPORTER_VERSION = "13"
@@ -182,7 +183,7 @@ class Reading:
     def _read_log(self, place: int, options: ReadOptions, held: Log | None = None) -> Log:
         """Return one log, all of it; one that was read already gives its bytes for those of the source."""
         each = self._inputs[place]
-        log = held or take_survey(each, options) or Log(each, options, self._files[place])
+        log = held or take_survey(each, options, held=False) or Log(each, options, self._files[place])
         if log.file is not self._files[place]:
             if (seen := self._files[place].watch) is not None:
                 seen(log.file.size)
@@ -192,37 +193,40 @@ class Reading:
         return log
 
     def _join(self, held: Log | None) -> Iterator["pa.Table"]:
-        """Yield the main logs as one, with what companions add, by devices."""
+        """Yield the main logs as one, with what companions add."""
+        companions, tables = self._inputs[self._own :], Tables()
         if self._merged:
-            tables, owners = self._join_mains()
+            joined = self._join_mains()
+            if companions:
+                tables = read_devices(joined.batches())
+            else:
+                yield from joined.batches()
+            self._outcomes, owners = [joined.outcome()], [set(own.values()) for own in joined.names]
+            self._refuse_rejected_lines(self._outcomes[0], self.locator)
         else:
             log = self._read_log(0, self._options, held)
             tables, owners = log.tables, [set(log.tables)]
             self._outcomes = [log.outcome.noted(log.file.account.notes())]
-        if self._own < len(self._inputs):
-            from gpureport.importers.joining import Companions  # noqa: PLC0415 - most runs have none
+        if companions:
+            from gpureport.importers.joining import join_companions  # noqa: PLC0415 - most runs have none
 
+            logs = []
+            for place, each in enumerate(companions, self._own):
+                main = each.companion_of or 0
+                logs.append((self._read_log(place, self._options), self._inputs[main].locator, owners[main]))
             has_host = any(each.beside for each in self._inputs)
-            joined = Companions(tables, self._outcomes[0], has_host=has_host)
-            for place in range(self._own, len(self._inputs)):
-                main = self._inputs[place].companion_of or 0
-                joined.join(self._read_log(place, self._options), self._inputs[main].locator, owners[main])
-            self._outcomes[0] = replace(self._outcomes[0], devices=joined.devices)
-            self._joined = joined.outcomes
+            self._outcomes[0], self._joined = join_companions(tables, self._outcomes[0], logs, has_host=has_host)
         yield from tables.values()
 
-    def _join_mains(self) -> tuple[Tables, list[set[str]]]:
-        """Return the rows of several main logs and the logs beside them, and the devices of each."""
-        from gpureport.importers.joining import join_logs  # noqa: PLC0415 - most runs have one log
+    def _join_mains(self) -> "JoinedLogs":
+        """Return several main logs and the logs beside them as one."""
+        from gpureport.importers.joining import JoinedLogs  # noqa: PLC0415 - most runs have one log
 
         logs = [self._read_log(place, self._options) for place in range(self._mains)]
         starts, ends = zip(*(log.span for log in logs), strict=True)
         options = self._options.for_companion((min(starts), max(ends)))
         logs += [self._read_log(place, options) for place in range(self._mains, self._own)]
-        tables, outcome, names = join_logs(logs, self._options.tz)
-        self._refuse_rejected_lines(outcome, self.locator)
-        self._outcomes = [outcome]
-        return tables, [set(own.values()) for own in names]
+        return JoinedLogs(logs, self._options.tz)
 
     def _read_hosts(self) -> Iterator["pa.Table"]:
         """Yield the series of the machine from the host files of a log: one as it is, several as one series."""
