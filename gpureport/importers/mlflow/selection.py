@@ -2,19 +2,18 @@
 
 import os
 import re
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from difflib import get_close_matches
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from gpureport.errors import SourceError
+from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.mlflow.folder import Folder, is_file_store, keeps_artifacts, refuse_artifacts
 from gpureport.importers.mlflow.runs import MlflowRun
 from gpureport.importers.mlflow.series import parse_names
-from gpureport.importers.mlflow.stores import Database, RunInfo, holds_runs
+from gpureport.importers.mlflow.stores import Database, LocalStore, RunInfo, holds_runs
+from gpureport.importers.note_text import list_first
 from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection, SkippedRun
 from gpureport.importers.trackers.read_only_sqlite import is_database
 from gpureport.importers.trackers.start_order import sort_by_start
@@ -93,20 +92,16 @@ def open_store(source: str) -> tuple[Store, str | None]:
 
 
 def _open_path(path: Path, where: str) -> Database | Folder:
-    if path.is_dir() and is_file_store(path):
-        return Folder(path, where)
-    if path.exists() and not path.is_dir():
+    if not path.exists():
+        raise SourceError(str(path), "no MLflow database or mlruns folder here", _GIVE, code="no_mlflow_store")
+    if not path.is_dir():
         if is_database(path):
             return Database(path, where)
         raise SourceError(str(path), "not an MLflow database", _GIVE, code="not_an_mlflow_database")
-    near: list[str] = []
-    with suppress(OSError):
-        beside = next((each for each in (path, *path.parents) if each.is_dir()), Path())
-        near += [str(each) for each in sorted(beside.iterdir()) if _is_store(each)]
-    hint = f"did you mean {', '.join(near[:3])}?" if near else _GIVE
-    if path.is_dir():
+    if not is_file_store(path):
+        hint = next((f"give {each}" for each in sorted(path.iterdir()) if _is_store(each)), _GIVE)
         raise SourceError(str(path), "the folder holds no runs of MLflow", hint, code="no_runs")
-    raise SourceError(str(path), "no MLflow database or mlruns folder here", hint, code="no_mlflow_store")
+    return Folder(path, where)
 
 
 class Mlflow:
@@ -137,13 +132,12 @@ class Mlflow:
 
     def listed(self, source: str, selection: Selection) -> list[ListedRun]:
         """Return what a store holds, the newest first, then what is deleted where all are wanted."""
-        store, _ = open_store(source)
-        runs = store.runs(selection.experiment, selection.filter)
+        runs = _list_runs(open_store(source)[0], selection)
         deleted = [run for run in runs if run.deleted and selection.latest is None]
-        return [_list(run) for run in [*[run for run in runs if not run.deleted][: selection.latest], *deleted]]
+        return [_describe(run) for run in [*[run for run in runs if not run.deleted][: selection.latest], *deleted]]
 
 
-def _list(run: RunInfo) -> ListedRun:
+def _describe(run: RunInfo) -> ListedRun:
     names = parse_names(run.hardware)
     gpus = len({(name.node, name.gpu) for name in names if name.gpu is not None})
     nodes = len({name.node for name in names if name.node is not None})
@@ -165,6 +159,15 @@ def _list(run: RunInfo) -> ListedRun:
     )
 
 
+def _list_runs(store: Store, selection: Selection) -> list[RunInfo]:
+    if not isinstance(store, LocalStore):
+        return store.runs(selection.experiment, selection.filter)
+    if selection.filter is not None:
+        hint = f"name runs with --run or --experiment, or start one: mlflow server --backend-store-uri {store.where}"
+        raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
+    return store.runs(selection.experiment)
+
+
 def select_runs(store: Store, named: str | None, selection: Selection) -> tuple[list[RunInfo], list[SkippedRun]]:
     """Return the runs that are meant, the earliest first, and those left out though nobody said so.
 
@@ -174,68 +177,55 @@ def select_runs(store: Store, named: str | None, selection: Selection) -> tuple[
     wanted = (*(() if named is None else (named,)), *selection.runs)
     if wanted and not selection.children and all(re.fullmatch("[0-9a-f]{32}", name) for name in wanted):
         # whole ids, for which nobody needs to know all runs of the store
-        direct = [store.run(name) for name in dict.fromkeys(wanted)]
-        if all(direct):
-            return [run for run in direct if run is not None][: selection.latest], []
-    runs = store.runs(selection.experiment, selection.filter)
-    groups = [_find_named(store, runs, name) for name in wanted] or [_find_finished(store, runs, selection)]
-    found = _merge(groups, runs, selection)
-    kept = {run.id for run in [run for run in found if run.fault is None][: selection.latest]}
-    in_time = _merge([_sort_by_start(group) for group in groups], _sort_by_start(runs), selection)
-    read = [run for run in in_time if run.id in kept] + [run for run in found if run.fault is not None]
-    return read, [] if wanted else _list_skipped(runs, {run.id for run in found})
-
-
-def _sort_by_start(runs: Iterable[RunInfo]) -> list[RunInfo]:
-    return sort_by_start(
-        runs, start=lambda run: None if run.started is None else run.started * 1000, name=lambda run: run.name
+        direct = [run for name in dict.fromkeys(wanted) if (run := store.run(name)) is not None]
+        if len(direct) == len({*wanted}):
+            return _take_newest(direct, selection.latest), []
+    runs = sort_by_start(
+        _list_runs(store, selection), start=lambda run: (run.started or 0) * 1000 or None, name=lambda run: run.name
     )
-
-
-def _merge(groups: Sequence[Sequence[RunInfo]], runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
-    """Return the runs of all groups, each once, with those nested in them where they are wanted."""
-    waiting = [run for group in groups for run in group]
-    kept: dict[str, RunInfo] = {}
+    waiting = [run for name in wanted for run in _find_named(store, runs, name)]
+    waiting = waiting or _find_finished(store, runs, selection)
+    found: dict[str, RunInfo] = {}
     while waiting:
         run = waiting.pop(0)
-        if run.id not in kept:
-            kept[run.id] = run
+        if run.id not in found:
+            found[run.id] = run
             if selection.children:
                 waiting = [each for each in runs if each.parent == run.id and not each.deleted] + waiting
-    return list(kept.values())
+    left = [run for run in runs if not wanted and run.id not in found and not run.deleted]
+    skipped = []
+    for run in left:
+        reason = "nested in another" if run.parent in found else "without hardware series"
+        skipped.append(SkippedRun(name=run.name or run.id, reason=reason if run.finished else f"still {run.status}"))
+    return _take_newest(list(found.values()), selection.latest), skipped
+
+
+def _take_newest(runs: list[RunInfo], latest: int | None) -> list[RunInfo]:
+    """Return the newest of the runs in their order, and those with a fault."""
+    sound = sorted((run for run in runs if run.fault is None), key=lambda run: run.started or 0, reverse=True)
+    newest = {run.id for run in sound[:latest]}
+    return [run for run in runs if run.fault is not None or run.id in newest]
 
 
 def _find_named(store: Store, runs: Sequence[RunInfo], name: str) -> list[RunInfo]:
     """Return the run of an id, of the beginning of one, or of a name; all runs whose name fits one with `*`."""
     active = [run for run in runs if not run.deleted]
     found = [run for run in runs if run.id == name] or [run for run in active if run.name == name]
-    if not found and "*" in name and (fitting := _find_fitting(active, name)):
-        return fitting
+    if not found and "*" in name:
+        # only `*` stands for anything
+        pattern = name.replace("[", "[[]").replace("?", "[?]")
+        if fitting := [run for run in active if fnmatchcase(run.name, pattern) or fnmatchcase(run.id, pattern)]:
+            return fitting
     if not found and len(name) >= _SHORTEST:
         found = [run for run in runs if run.id.startswith(name)]
     if not found:
-        known = {each: run for run in active for each in (run.id, run.name)}
-        close = {known[each].id: known[each] for each in get_close_matches(name, known, n=_SHOWN, cutoff=0.5)}
-        said = ", ".join(f"{run.name} ({run.id})" for run in close.values())
-        hint = f"did you mean {said}?" if said else "--list shows the runs"
-        raise SourceError(store.where, f"no run {name!r}", hint, code="unknown_run")
+        raise SourceError(store.where, f"no run {name!r}", "--list shows the runs", code="unknown_run")
     if len(found) > 1:
-        said = ", ".join(f"{run.id} ({run.name}, {run.status})" for run in found[:_SHOWN]) + ", …" * (
-            len(found) > _SHOWN
-        )
-        reads_all = [run.id for run in _find_fitting(active, f"{name}*")] == [run.id for run in found]
-        every = f"; {name + '*'!r} reads all of them" if reads_all else ""
-        hint = f"name one by its id: {said}{every}"
+        hint = f"name one by its id: {list_first([f'{run.id} ({run.name}, {run.status})' for run in found], _SHOWN)}"
         raise SourceError(store.where, f"{len(found)} runs are called {name!r}", hint, code="several_runs")
     if found[0].fault is not None:
         raise found[0].fault
     return found
-
-
-def _find_fitting(runs: Iterable[RunInfo], wildcard: str) -> list[RunInfo]:
-    """Return the runs whose name or id fits one in which `*` alone stands for anything; case matters."""
-    pattern = wildcard.replace("[", "[[]").replace("?", "[?]")
-    return [run for run in runs if fnmatchcase(run.name, pattern) or fnmatchcase(run.id, pattern)]
 
 
 def _find_finished(store: Store, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
@@ -251,13 +241,3 @@ def _find_finished(store: Store, runs: Sequence[RunInfo], selection: Selection) 
         raise SourceError(store.where, what, hint, code="no_finished_run")
     ids = {run.id for run in found}
     return [run for run in found if run.parent not in ids]
-
-
-def _list_skipped(runs: Iterable[RunInfo], read: set[str]) -> list[SkippedRun]:
-    """Return the runs that are neither read nor deleted, each with its first reason."""
-    found = []
-    for run in runs:
-        if run.id not in read and not run.deleted:
-            reason = "nested in another" if run.parent in read else "without hardware series"
-            found.append(SkippedRun(name=run.name or run.id, reason=reason if run.finished else f"still {run.status}"))
-    return found
