@@ -75,6 +75,8 @@ class MlflowRun:
     def read(self, options: ReadOptions) -> Tracked:
         """Read the run, with the logs among its artifacts."""
         info, selection, store = self.info, self.selection, self.store
+        if info.fault is not None:
+            raise info.fault
         held, params, tags = store.read(info)
         if max(len(params), len(tags)) > MOST_LABELS:
             what = f"it has more than {MOST_LABELS:,} params or tags"
