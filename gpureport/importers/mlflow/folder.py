@@ -191,11 +191,12 @@ class Folder(LocalStore):
         experiment = self.path / run.experiment_id
         return (experiment if experiment.is_dir() else self.path / ".trash" / run.experiment_id) / run.id
 
-    def runs(self, experiment: str | None = None) -> list[RunInfo]:
+    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return the runs of an experiment, of all when None, the newest first; deleted ones too.
 
         One damaged run of hundreds does not keep the others out: it has a fault.
         """
+        self.refuse_filter(wanted)
         known = {path: said.get("name") or path.name for path, said in _find_experiments(self.path)}
         ids = find_experiments(self.where, {path.name: name for path, name in known.items()}, experiment)
         found = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpureport.columns import floats, integers
+from gpureport.columns import floats
 from gpureport.data_quality import AbsentCells, Quality, Rejected
 from gpureport.errors import SourceError
 from gpureport.importers.mlflow.series import FIRST_VALUE, PREFIX, Devices, Node, read_devices, read_nodes
@@ -18,13 +18,8 @@ from gpureport.importers.note_text import list_first
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TORN, TWICE_AT_ONCE
 from gpureport.importers.protocol.tracker import Attachment, Selection, Tracked
-from gpureport.importers.trackers.device_tables import add_timing, read_clocks, usual_interval
-from gpureport.importers.trackers.training_metrics import (
-    TrainingMetric,
-    build_training_table,
-    describe_training,
-    measure_work,
-)
+from gpureport.importers.trackers.tracked_runs import build_tracked
+from gpureport.importers.trackers.training_metrics import TrainingMetric
 from gpureport.limits import MOST_LABELS
 from gpureport.record_folder import COMPRESSED_SUFFIXES
 from gpureport.recording import Device, Stage
@@ -49,100 +44,64 @@ _NAMED = 3
 """Names that a note lists at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class MlflowRun:
-    """A run of a store that is not read yet."""
-
-    store: "Store"
-    info: RunInfo
-    selection: Selection
-
-    @property
-    def key(self) -> str:
-        """Its id."""
-        return self.info.id
-
-    @property
-    def locator(self) -> str:
-        """Its store and its id."""
-        return f"mlflow:{self.store.where}#{self.info.id}"
-
-    @property
-    def fault(self) -> SourceError | None:
-        """Why it cannot be read."""
-        return self.info.fault
-
-    def read(self, options: ReadOptions) -> Tracked:
-        """Read the run, with the logs among its artifacts."""
-        info, selection, store = self.info, self.selection, self.store
-        if info.fault is not None:
-            raise info.fault
-        held, params, tags = store.read(info)
-        if max(len(params), len(tags)) > MOST_LABELS:
-            what = f"it has more than {MOST_LABELS:,} params or tags"
-            raise SourceError(self.locator, what, "leave the run out", code="too_many_labels")
-        # figures that were published on the run are no measurements of it
-        points = {key: _drop_impossible(key, one) for key, one in held.items() if not key.startswith(PUBLISHED_PREFIX)}
-        logged = [each for each in points.values() if len(each.times)]
-        if not logged:
-            hint = "name another one; --list shows the runs"
-            raise SourceError(self.locator, "the run has no metrics", hint, code="no_metrics")
-        nodes = read_nodes(points, info.started)
-        found = read_devices(nodes, options.gpus, as_logged=options.as_logged)
-        moved = _add_neptune(found, points, params, options.gpus)
-        if selection.require_hardware and not found.tables:
-            raise SourceError(self.locator, "no hardware series in this run", _HOW_TO_RECORD, code="no_hardware_series")
-        metrics = [
-            TrainingMetric(key, each.times * 1000, each.steps, each.values)
-            for key, each in points.items()
-            if not key.startswith(PREFIX) and key not in moved.paths
-        ]
-        tables = [found.tables[device.id] for device in found.devices]
-        clocks = read_clocks(tables)
-        times = [integers(each.column("timestamp")) for each in tables] or [each.times * 1000 for each in logged]
-        span = min(int(each[0]) for each in times), max(int(each[-1]) for each in times)
-        work = measure_work(metrics, selection.throughput, span)
-        trained = describe_training([each.name for each in metrics], work, selection.throughput)
-        notes = [
-            f"Read from a {store.kind} of MLflow{store.version and f' ({store.version})'}, status {info.status}.",
-            *_describe_run(info, found),
-            *moved.notes,
-            *_describe_times(info, nodes, as_logged=options.as_logged),
-            *(f"{note[0].upper()}{note[1:]}." for note in trained),
-        ]
-        attachments: tuple[Attachment, ...] = ()
-        try:
-            logs = store.artifacts(info, ARTIFACT_FOLDER, _LOG_SUFFIXES)
-            attachments = tuple(Attachment(name=name, path=path) for name, path in logs.items())
-        except SourceError as error:
-            notes.append(f"Artifacts of the run could not be looked through: {error.what}.")
-        kept = {
-            key: text
-            for key, text in tags.items()
-            if key in _KEPT_TAGS or not key.startswith(("mlflow.", PUBLISHED_PREFIX))
-        }
-        user = tags.get("mlflow.user", "root")
-        ended = info.ended or max(int(each.times[-1]) for each in logged)
-        ends = [(key, len(each.times), int(each.times[-1]) if len(each.times) else 0) for key, each in points.items()]
-        own = tuple(params.items()), tuple(kept.items())
-        return Tracked(
-            name=info.name or info.id,
-            span=span,
-            devices=tuple(found.devices),
-            series=found.tables,
-            quality=add_timing(_count_points(points, found, moved.zeros, notes), clocks),
-            state=repr((info.status, info.ended, info.name, ends, own)),
-            training=build_training_table(metrics),
-            work=None if work is None else work[0],
-            interval=usual_interval(clocks),
-            stages=moved.stages,
-            params=tuple(each for each in own[0] if not (moved.paths and each[0].startswith(_NEPTUNE_PREFIXES))),
-            # root is nobody in particular
-            tags=(*(() if user == "root" or "user" in kept else (("user", user),)), *own[1]),
-            # for MLflow, a run that came from Neptune starts when it was loaded
-            lasted=None if info.started is None or moved.paths else (info.started * 1000, ended * 1000),
-            attachments=attachments,
-        )
+def record_run(store: "Store", info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
+    """Return what a store holds of a run, with the logs among its artifacts."""
+    locator = f"mlflow:{store.where}#{info.id}"
+    held, params, tags = store.read(info)
+    if max(len(params), len(tags)) > MOST_LABELS:
+        what = f"it has more than {MOST_LABELS:,} params or tags"
+        raise SourceError(locator, what, "leave the run out", code="too_many_labels")
+    # figures that were published on the run are no measurements of it
+    points = {key: _drop_impossible(key, one) for key, one in held.items() if not key.startswith(PUBLISHED_PREFIX)}
+    nodes = read_nodes(points, info.started)
+    found = read_devices(nodes, options.gpus, as_logged=options.as_logged)
+    moved = _add_neptune(found, points, params, options.gpus)
+    if selection.require_hardware and not found.tables:
+        raise SourceError(locator, "no hardware series in this run", _HOW_TO_RECORD, code="no_hardware_series")
+    metrics = [
+        TrainingMetric(key, each.times * 1000, each.steps, each.values)
+        for key, each in points.items()
+        if not key.startswith(PREFIX) and key not in moved.paths
+    ]
+    logged = [int(each.times[-1]) for each in points.values() if len(each.times)]
+    notes = [
+        f"Read from a {store.kind} of MLflow{store.version and f' ({store.version})'}, status {info.status}.",
+        *_describe_run(info, found),
+        *moved.notes,
+        *_describe_times(info, nodes, as_logged=options.as_logged),
+    ]
+    attachments: tuple[Attachment, ...] = ()
+    try:
+        logs = store.artifacts(info, ARTIFACT_FOLDER, _LOG_SUFFIXES)
+        attachments = tuple(Attachment(name=name, path=path) for name, path in logs.items())
+    except SourceError as error:
+        notes.append(f"Artifacts of the run could not be looked through: {error.what}.")
+    kept = {
+        key: text
+        for key, text in tags.items()
+        if key in _KEPT_TAGS or not key.startswith(("mlflow.", PUBLISHED_PREFIX))
+    }
+    user = tags.get("mlflow.user", "root")
+    ended = info.ended or max(logged, default=0)
+    ends = [(key, len(each.times), int(each.times[-1]) if len(each.times) else 0) for key, each in points.items()]
+    own = tuple(params.items()), tuple(kept.items())
+    return build_tracked(
+        locator,
+        found.devices,
+        found.tables,
+        metrics,
+        quality=_count_points(points, found, moved.zeros, notes),
+        throughput=selection.throughput,
+        name=info.name or info.id,
+        state=repr((info.status, info.ended, info.name, ends, own)),
+        stages=moved.stages,
+        params=tuple(each for each in own[0] if not (moved.paths and each[0].startswith(_NEPTUNE_PREFIXES))),
+        # root is nobody in particular
+        tags=(*(() if user == "root" or "user" in kept else (("user", user),)), *own[1]),
+        # for MLflow, a run that came from Neptune starts when it was loaded
+        lasted=None if info.started is None or moved.paths else (info.started * 1000, ended * 1000),
+        attachments=attachments,
+    )
 
 
 def _drop_impossible(key: str, points: Points) -> Points:

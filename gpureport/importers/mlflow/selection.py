@@ -2,19 +2,22 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from gpureport.errors import SettingsError, SourceError
+from gpureport.errors import SourceError
 from gpureport.importers.mlflow.folder import Folder, is_file_store, keeps_artifacts, refuse_artifacts
-from gpureport.importers.mlflow.runs import MlflowRun
+from gpureport.importers.mlflow.runs import record_run
 from gpureport.importers.mlflow.series import parse_names
-from gpureport.importers.mlflow.stores import Database, LocalStore, RunInfo, holds_runs
+from gpureport.importers.mlflow.stores import Database, RunInfo, holds_tables
 from gpureport.importers.note_text import list_first
-from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection, SkippedRun
+from gpureport.importers.protocol.importer import ReadOptions
+from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection, SkippedRun, Tracked
 from gpureport.importers.trackers.read_only_sqlite import is_database
 from gpureport.importers.trackers.start_order import sort_by_start
 from gpureport.regular_files import path_exists
@@ -40,7 +43,7 @@ def is_mlflow_source(source: str) -> bool:
 
 
 def _is_store(path: Path) -> bool:
-    return is_file_store(path) if path.is_dir() else path.is_file() and holds_runs(path)
+    return is_file_store(path) if path.is_dir() else path.is_file() and holds_tables(path)
 
 
 def split_locator(source: str) -> tuple[str, str | None]:
@@ -104,6 +107,45 @@ def _open_path(path: Path, where: str) -> Database | Folder:
     return Folder(path, where)
 
 
+class RunStore(Protocol):
+    """What holds runs that may be selected."""
+
+    where: str
+
+    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
+        """Return the runs of an experiment that fit a filter, the newest first; deleted ones too."""
+        ...
+
+    def run(self, run_id: str) -> RunInfo | None:
+        """Return the run of an id, deleted or not; None if there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectedRun:
+    """A run of a store that is not read yet; `record` reads it."""
+
+    locator: str
+    info: RunInfo
+    record: Callable[[RunInfo, ReadOptions], Tracked]
+
+    @property
+    def key(self) -> str:
+        """What identifies it."""
+        return self.info.key or self.info.id
+
+    @property
+    def fault(self) -> SourceError | None:
+        """Why it cannot be read."""
+        return self.info.fault
+
+    def read(self, options: ReadOptions) -> Tracked:
+        """Read the run."""
+        if self.info.fault is not None:
+            raise self.info.fault
+        return self.record(self.info, options)
+
+
 class Mlflow:
     """The reader of MLflow's stores."""
 
@@ -116,6 +158,12 @@ class Mlflow:
         """Return whether a source is a locator or a store of MLflow."""
         return is_mlflow_source(source)
 
+    def _open(self, source: str) -> tuple[Any, str | None]:
+        return open_store(source)
+
+    def _record(self, store: Any, selection: Selection, info: RunInfo, options: ReadOptions) -> Tracked:
+        return record_run(store, info, selection, options)
+
     def keeps_files(self, folder: Path) -> bool:
         """Return whether a folder is that of the artifacts of one run."""
         return keeps_artifacts(folder)
@@ -126,13 +174,16 @@ class Mlflow:
 
     def runs(self, source: str, selection: Selection) -> SelectedRuns:
         """Return the runs of a store that are meant, and those left out."""
-        store, named = open_store(source)
+        store, named = self._open(source)
         found, skipped = select_runs(store, named, selection)
-        return SelectedRuns(runs=tuple(MlflowRun(store, info, selection) for info in found), skipped=tuple(skipped))
+        record = partial(self._record, store, selection)
+        begin = f"{self.kind}:{store.where}#"
+        runs = tuple(SelectedRun(locator=begin + info.id, info=info, record=record) for info in found)
+        return SelectedRuns(runs=runs, skipped=tuple(skipped))
 
     def listed(self, source: str, selection: Selection) -> list[ListedRun]:
         """Return what a store holds, the newest first, then what is deleted where all are wanted."""
-        runs = _list_runs(open_store(source)[0], selection)
+        runs = self._open(source)[0].runs(selection.experiment, selection.filter)
         deleted = [run for run in runs if run.deleted and selection.latest is None]
         return [_describe(run) for run in [*[run for run in runs if not run.deleted][: selection.latest], *deleted]]
 
@@ -159,16 +210,7 @@ def _describe(run: RunInfo) -> ListedRun:
     )
 
 
-def _list_runs(store: Store, selection: Selection) -> list[RunInfo]:
-    if not isinstance(store, LocalStore):
-        return store.runs(selection.experiment, selection.filter)
-    if selection.filter is not None:
-        hint = f"name runs with --run or --experiment, or start one: mlflow server --backend-store-uri {store.where}"
-        raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
-    return store.runs(selection.experiment)
-
-
-def select_runs(store: Store, named: str | None, selection: Selection) -> tuple[list[RunInfo], list[SkippedRun]]:
+def select_runs(store: RunStore, named: str | None, selection: Selection) -> tuple[list[RunInfo], list[SkippedRun]]:
     """Return the runs that are meant, the earliest first, and those left out though nobody said so.
 
     Runs named one by one come in the order they are named, and leave out none. Where none is named, or many at once,
@@ -181,7 +223,9 @@ def select_runs(store: Store, named: str | None, selection: Selection) -> tuple[
         if len(direct) == len({*wanted}):
             return _take_newest(direct, selection.latest), []
     runs = sort_by_start(
-        _list_runs(store, selection), start=lambda run: (run.started or 0) * 1000 or None, name=lambda run: run.name
+        store.runs(selection.experiment, selection.filter),
+        start=lambda run: (run.started or 0) * 1000 or None,
+        name=lambda run: run.name,
     )
     waiting = [run for name in wanted for run in _find_named(store, runs, name)]
     waiting = waiting or _find_finished(store, runs, selection)
@@ -207,7 +251,7 @@ def _take_newest(runs: list[RunInfo], latest: int | None) -> list[RunInfo]:
     return [run for run in runs if run.fault is not None or run.id in newest]
 
 
-def _find_named(store: Store, runs: Sequence[RunInfo], name: str) -> list[RunInfo]:
+def _find_named(store: RunStore, runs: Sequence[RunInfo], name: str) -> list[RunInfo]:
     """Return the run of an id, of the beginning of one, or of a name; all runs whose name fits one with `*`."""
     active = [run for run in runs if not run.deleted]
     found = [run for run in runs if run.id == name] or [run for run in active if run.name == name]
@@ -228,7 +272,7 @@ def _find_named(store: Store, runs: Sequence[RunInfo], name: str) -> list[RunInf
     return found
 
 
-def _find_finished(store: Store, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
+def _find_finished(store: RunStore, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
     """Return the runs that have ended and hold hardware series, those nested in others left out, and the faulty.
 
     Monitoring that is switched on everywhere records the same hardware for a run and for each nested in it.

@@ -4,7 +4,7 @@ Times are milliseconds of UTC, as in MLflow.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 from gpureport.columns import FloatArray, IntArray
-from gpureport.errors import SourceError
+from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.trackers.read_only_sqlite import is_database, open_read_only
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND, MOST_VALUE_BYTES
 from gpureport.regular_files import UnsafeFileError, lies_within
@@ -28,9 +28,13 @@ _STORED_INFINITY = 1.7976931348623157e308
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """A run without its metrics; `hardware` names its hardware series, `fault` says why it cannot be read."""
+    """A run without its metrics; `hardware` names its hardware series, `fault` says why it cannot be read.
+
+    `key` identifies it among the runs of all stores, where its id does not.
+    """
 
     id: str
+    key: str = ""
     name: str = ""
     status: str = "cannot be read"
     started: int | None = None
@@ -157,6 +161,12 @@ class LocalStore:
         """Its folder, links followed."""
         return self.path.resolve() if self.path.is_dir() else self.path.resolve().parent
 
+    def refuse_filter(self, wanted: str | None) -> None:
+        """Refuse a filter, which nobody but a server understands."""
+        if wanted is not None:
+            hint = f"name runs with --run or --experiment, or start one: mlflow server --backend-store-uri {self.where}"
+            raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
+
     def home(self, run: RunInfo) -> Path:
         """Return the folder of a run, if the store lies where it was made."""
         return self.root / "mlruns" / run.experiment_id / run.id
@@ -199,38 +209,37 @@ _POINTS = """
     select key, is_nan, timestamp, value, step from metrics
     where run_uuid = :run and (:beginning = '' or key glob :beginning || '*')
 """
-_HINT = "give the mlflow.db of a tracking server"
 
 
-def holds_runs(path: Path) -> bool:
-    """Return whether a file is a database that holds MLflow's tables."""
+def holds_tables(path: Path, tables: Collection[str] = _TABLES) -> bool:
+    """Return whether a file is a database that holds tables, those of MLflow unless others are given."""
     with suppress(SourceError):
         if is_database(path):
-            with _open_database(path):
+            with open_database(path, tables):
                 return True
     return False
 
 
 @contextmanager
-def _open_database(path: Path) -> Iterator[sqlite3.Connection]:
-    """Give a connection that can only read to a database that holds MLflow's tables.
+def open_database(path: Path, tables: Collection[str] = _TABLES, title: str = "MLflow") -> Iterator[sqlite3.Connection]:
+    """Give a connection that can only read to a database that holds the tables of a tracker.
 
     A column of SQLite holds values of any type, and a damaged schema any bytes: what cannot be read is refused here.
     """
     try:
         with open_read_only(path) as connection:
-            tables = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
-            if lacking := _TABLES - tables:
-                said = f"not an MLflow database (no table {min(lacking)})"
-                raise SourceError(str(path), said, _HINT, code="other_schema")
+            held = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
+            if lacking := {*tables} - held:
+                said = f"not a database of {title} (no table {min(lacking)})"
+                raise SourceError(str(path), said, f"give one that {title} wrote", code="other_schema")
             yield connection
     except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
-        raise _explain(str(path), error) from error
+        raise _explain(str(path), error, title) from error
     except OSError as error:
         raise unreadable(error, path) from error
 
 
-def _explain(where: str, error: Exception) -> SourceError:
+def _explain(where: str, error: Exception, title: str) -> SourceError:
     match getattr(error, "sqlite_errorname", "").split("_")[1:]:
         case ["BUSY", *_] | ["LOCKED"]:
             return SourceError(where, "the database is locked by a writer", "try again", code="database_locked")
@@ -244,8 +253,8 @@ def _explain(where: str, error: Exception) -> SourceError:
             large = f"a value is larger than {MOST_VALUE_BYTES:,} bytes"
             return SourceError(where, large, "leave the run out", code="value_too_large")
         case _:
-            what = f"damaged, or not an MLflow database ({error})"
-            return SourceError(where, what, _HINT, code="not_an_mlflow_database")
+            what = f"damaged, or not a database of {title} ({error})"
+            return SourceError(where, what, f"give one that {title} wrote", code="not_an_mlflow_database")
 
 
 class Database(LocalStore):
@@ -256,20 +265,21 @@ class Database(LocalStore):
     def __init__(self, path: Path, where: str) -> None:
         """Take a file, and look up the revision of its schema."""
         super().__init__(path, where)
-        with _open_database(path) as connection, suppress(sqlite3.OperationalError):
+        with open_database(path) as connection, suppress(sqlite3.OperationalError):
             for (revision,) in connection.execute("select version_num from alembic_version"):
                 self.version = f"schema {revision}"
 
-    def runs(self, experiment: str | None = None) -> list[RunInfo]:
+    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return the runs of an experiment, of all when None, the newest first; deleted ones too."""
-        with _open_database(self.path) as connection:
+        self.refuse_filter(wanted)
+        with open_database(self.path) as connection:
             rows = connection.execute("select experiment_id, name from experiments")
             ids = find_experiments(self.where, {str(key): str(name) for key, name in rows}, experiment)
             return [run for run in _query_runs(connection) if run.experiment_id in ids]
 
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id, deleted or not; None if there is none."""
-        with _open_database(self.path) as connection:
+        with open_database(self.path) as connection:
             return next(iter(_query_runs(connection, run_id)), None)
 
     def read(self, run: RunInfo, beginning: str = "") -> Contents:
@@ -279,7 +289,7 @@ class Database(LocalStore):
         """
         keys: dict[str, int] = {}
         labels: dict[str, dict[str, str]] = {}
-        with _open_database(self.path) as connection:
+        with open_database(self.path) as connection:
             for part in ("params", "tags"):
                 query = f"select key, value from {part} where run_uuid = ? order by key"  # noqa: S608 - a constant
                 labels[part] = {str(key): str(value or "") for key, value in connection.execute(query, (run.id,))}
