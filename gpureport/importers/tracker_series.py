@@ -17,10 +17,13 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import Quality
+from gpureport.errors import SourceError
 from gpureport.importers.clock import Clock, coverage_ratio
 from gpureport.importers.note_text import list_first
+from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
+from gpureport.importers.protocol.tracker import Tracked
 from gpureport.name_order import split_numbers
-from gpureport.recording import HOST, Work
+from gpureport.recording import HOST, Device, Work
 from gpureport.series_table import METRIC_TYPES, SCHEMA, TRAINING_SCHEMA, empty_training
 from gpureport.training_names import choose_throughput, recognise_metric
 from gpureport.work_counting import count_by_rates
@@ -170,6 +173,48 @@ def describe_training(names: Iterable[str], done: tuple[Work, str] | None, wante
     if roles:
         named = "; ".join(f"{role}: {list_first(found, _MOST_NAMED)}" for role, found in roles.items())
         yield f"training metrics by their names: {named}"
+
+
+def build_tracked(  # noqa: PLR0913 - what a run consists of
+    locator: str,
+    devices: Sequence[Device],
+    series: Mapping[str, "pa.Table"],
+    metrics: Sequence[TrainingMetric],
+    *,
+    quality: Quality,
+    throughput: str | None,
+    **about: Any,
+) -> Tracked:
+    """Return a run of these devices and training metrics; `about` are the other fields of `Tracked`.
+
+    The account has no gaps and no notes on the training yet; a person may name the metric that counts work.
+
+    Raises:
+        SourceError: when none of them has a sample.
+    """
+    clocks = read_clocks(series[device.id] for device in devices)
+    times = [(clock.first or 0, clock.last or 0) for clock in clocks]
+    times = times or [(int(each.times.min()), int(each.times.max())) for each in metrics if len(each.times)]
+    if not times and any(entry.reason == NOT_SELECTED for entry in quality.rejected):
+        raise SourceError(locator, "it holds none of the GPUs asked for", "leave out --gpus", code="gpus_not_held")
+    if not times:
+        raise SourceError(
+            locator, "the run has no metrics", "name another one; --list shows the runs", code="no_metrics"
+        )
+    span = min(first for first, _ in times), max(last for _, last in times)
+    work = measure_work(metrics, throughput, span)
+    trained = describe_training([each.name for each in metrics], work, throughput)
+    notes = (*quality.notes, *(f"{note[0].upper()}{note[1:]}." for note in trained))
+    return Tracked(
+        span=span,
+        devices=tuple(devices),
+        series=dict(series),
+        training=build_training_table(metrics),
+        work=None if work is None else work[0],
+        quality=add_timing(replace(quality, notes=notes), clocks),
+        interval=usual_interval(clocks),
+        **about,
+    )
 
 
 Run = TypeVar("Run")
