@@ -128,7 +128,7 @@ def relate_logs(one: Log, other: Log) -> str:
         for theirs, other_span in other.spans.items()
         if spans_overlap(span, other_span)
     }
-    matched = match_devices(one.outcome.devices, other.outcome.devices)
+    matched = match_devices(one.gpus or one.outcome.devices, other.gpus or other.outcome.devices)
     pairs = [(mine, theirs) for mine, theirs in matched if (mine.id, theirs.id) in together]
     if any(state_same_device(mine, theirs) for mine, theirs in pairs):
         return "same"

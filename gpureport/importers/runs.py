@@ -104,10 +104,10 @@ def find_run_logs(
             raise SourceError(each.locator, "named twice for one run", "name every log once", code="given_twice")
         seen.add(each.path.resolve())
     groups = group_logs(logs if len(logs) > 1 else [], options, only_adding=True)
-    joined = {log.given: (log, group.mains[place].given) for group in groups for log, place in group.companions}
+    joined = {log.given: (log, main) for group in groups for log, main in group.items() if main is not None}
     mains = [log.given for log in logs if log.given not in joined]
     companions = sorted(joined.values(), key=lambda each: each[0].rank)
-    return [*mains, *(replace(log.given, companion_of=mains.index(main)) for log, main in companions), *hosts]
+    return [*mains, *(replace(log.given, companion_of=mains.index(main.given)) for log, main in companions), *hosts]
 
 
 def _find_logs(
@@ -143,10 +143,10 @@ def _group_given(logs: Sequence[GivenLog], options: ReadOptions, *, steps: bool)
         return [[sourced[0], *extra], *([log] for log in sourced[1:])]
     runs: list[list[GivenLog]] = []
     for group in groups:
-        mains = sorted((by_input[main.given] for main in group.mains), key=places.__getitem__)
-        order = [mains.index(by_input[main.given]) for main in group.mains]
-        runs.append([*mains, *(_as_companion(by_input[log.given], order[at]) for log, at in group.companions)])
-    joined = {log.given for group in groups for log, _ in group.logs}
+        adding = [(by_input[log.given], by_input[main.given]) for log, main in group.items() if main is not None]
+        mains = sorted((by_input[log.given] for log, main in group.items() if main is None), key=places.__getitem__)
+        runs.append([*mains, *(_as_companion(log, mains.index(main)) for log, main in adding)])
+    joined = {log.given for group in groups for log in group}
     for log in (log for log in logs if log.given not in joined):
         if log.source is None:
             what = "its rows have no time stamps, so it joins no other log"
@@ -200,12 +200,8 @@ def _read_outcome(given: Input, options: ReadOptions) -> Outcome | None:
 def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], options: ReadOptions) -> list[int] | str:
     """Return the places of the runs whose time a file shares, or why it belongs to none.
 
-    Runs one after the other may share a file; of several at the same time it may be any.
-
-    Args:
-        runs: what is known of each run, by its place.
-        told: what is known of the file when it is read beside that run; None where it has no time.
-        options: whether they name the zone of stamps that have none.
+    Runs one after the other may share a file; of several at the same time it may be any. What is `told` of the file is
+    what is known of it when it is read beside that run, None where it has no time.
     """
     known = {place: outcome for place, outcome in told.items() if outcome is not None}
     comparable = [
@@ -250,12 +246,7 @@ def assign_training_logs(
 
 
 def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[Input]]) -> list[list[TrainingFile]]:
-    """Return for each run the training logs in its folder, where that holds no other run.
-
-    Args:
-        sources: what a person named for each run; only folders are searched.
-        runs: the logs of each, and the files joined to them already.
-    """
+    """Return for each run the training logs in its folder, where that holds no other run; each has its source."""
     logs: dict[Path, set[Path]] = {}
     for each in (each for inputs in runs for each in inputs if not each.beside):
         logs.setdefault(each.path.parent, set()).add(each.path)
