@@ -79,3 +79,15 @@ def parse_quantity(text: str, unit: str, base: str) -> float | None:
         return None
     value = written.to_base(float(parts[0]))
     return value if abs(value) < MOST and (value >= 0 or base == "Cel") else None
+
+
+_TIMES = {"w": 604_800, "d": 86_400, "h": 3_600, "min": 60, "m": 60, "s": 1}
+_TIME = re.compile(r"(\d+(?:\.\d+)?)(w|d|h|min|m|s)")
+
+
+def parse_duration(text: str) -> float | None:
+    """Return a length of time such as `90s`, `1h30m` or `2d` in seconds, None when a text is none."""
+    parts = _TIME.findall(text.strip())
+    if not parts or "".join(map("".join, parts)) != text.strip():
+        return None
+    return sum(float(number) * _TIMES[unit] for number, unit in parts)

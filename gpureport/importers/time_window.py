@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -20,15 +21,13 @@ from gpureport.importers.protocol.reject_reasons import OTHER_JOB, OUTSIDE
 from gpureport.recording import Recording, Run, Source
 from gpureport.series_table import arrange_series
 from gpureport.training_names import choose_throughput
+from gpureport.units import parse_duration
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.importer import Labels
     from gpureport.importers.reading import Reading
     from gpureport.importers.tracked import TrackedReading
 
-_SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
-_PART = re.compile(r"(\d+(?:\.\d+)?)([dhms])")
-_ELAPSED = re.compile(rf"(?:{_PART.pattern})+")
 _CLOCK = re.compile(r"(?:(\d{1,9}):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)")
 _HINT = "give a time since the start, such as 90s, 1h30m or 0:10:00, or a moment, such as 2026-03-14T09:26"
 
@@ -63,17 +62,14 @@ class Window:
 
 def _parse_moment(option: str, text: str, run: Run) -> int:
     """Return a moment in the time base of a run, in microseconds."""
-    try:
-        if _ELAPSED.fullmatch(text):
-            elapsed = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
-        elif clock := _CLOCK.fullmatch(text):
-            elapsed = int(clock[1] or 0) * 3_600 + int(clock[2]) * 60 + float(clock[3])
-        else:
+    elapsed = parse_duration(text)
+    if clock := _CLOCK.fullmatch(text):
+        elapsed = int(clock[1] or 0) * 3_600 + int(clock[2]) * 60 + float(clock[3])
+    elif elapsed is None:
+        with suppress(ValueError):
             elapsed = float(text)
-        if isfinite(elapsed * 1e6):
-            return run.started + round(elapsed * 1e6)
-    except ValueError:
-        pass
+    if elapsed is not None and isfinite(elapsed * 1e6):
+        return run.started + round(elapsed * 1e6)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:

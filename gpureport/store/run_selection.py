@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 
 from gpureport.errors import SettingsError, StoreError, UnknownRunError
 from gpureport.places import Place
+from gpureport.units import parse_duration
 
 if TYPE_CHECKING:
     from gpureport.recording import Run
@@ -34,9 +35,6 @@ _SHORTEST_PREFIX = 4
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COMPARISON = re.compile(r"((?:tag|param):[^=!<>~]+|[^=!<>~:]+)(!=|<=|>=|==?|<|>|~)(.*)", re.DOTALL)
 _DATE = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d)?)?)?)?)?Z?")
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:w|d|h|min|m|s))+")
-_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(w|d|h|min|m|s)")
-_SECONDS = {"w": 604_800, "d": 86_400, "h": 3_600, "min": 60, "m": 60, "s": 1}
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": compare.eq,
     "!=": compare.ne,
@@ -138,7 +136,7 @@ class Condition:
     def matches(self, run: "Run") -> bool:
         """Return whether a run meets the condition."""
         if self.key in _NUMBERS:
-            wanted = _parse_seconds(self.value) if self.key == "duration" else float(self.value)
+            wanted = parse_duration(self.value) if self.key == "duration" else float(self.value)
             return wanted is not None and _COMPARE[self.operator](_NUMBERS[self.key](run), wanted)
         if self.key in _TIMES:
             return not run.quality.synthetic_time and self._matches_date(getattr(run, self.key), run.timezone)
@@ -210,7 +208,7 @@ def _find_problem(condition: Condition) -> tuple[str, str, str] | None:
         return "operator_of_numbers", f"{key} is text", "compare it by =, != or ~"
     if key in _NUMBERS and operator == "~":
         return "operator_of_texts", f"{key} is a number", "compare it by =, !=, <, <=, > or >="
-    if key == "duration" and _parse_seconds(value) is None:
+    if key == "duration" and parse_duration(value) is None:
         return "not_a_duration", f"{value!r} is no duration", "write it as 90s, 30m, 2h or 1h30m"
     if (key == "gpus" or (condition.label and operator in _ORDERS)) and _parse_number(value) is None:
         return "not_a_number", f"{value!r} is no number", f"write it as {key}{operator}8"
@@ -225,7 +223,7 @@ def parse_since(text: str, now: int) -> Condition:
     Raises:
         SettingsError: when the text is neither.
     """
-    seconds = _parse_seconds(text)
+    seconds = parse_duration(text)
     if seconds is not None:
         date = f"{_format_time(now - round(min(seconds * 1e6, now)), None)}Z"
     else:
@@ -265,10 +263,3 @@ def _parse_number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def _parse_seconds(text: str) -> float | None:
-    """Return a duration in seconds, None when a text is none."""
-    if not _DURATION.fullmatch(text.strip()):
-        return None
-    return sum(float(number) * _SECONDS[unit] for number, unit in _DURATION_PART.findall(text))
