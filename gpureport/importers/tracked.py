@@ -13,12 +13,11 @@ from gpureport.data_quality import Rejected, merge_quality
 from gpureport.errors import SourceError
 from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol.importer import Labels, ReadOptions
-from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
 from gpureport.importers.protocol.reject_reasons import BESIDE_A_LOG, CHOSEN
 from gpureport.importers.protocol.tracker import Attachment, Tracked, TrackerRun
 from gpureport.importers.reading import Reading
 from gpureport.importers.run_facts import compute_run_id, name_copies_by_url
-from gpureport.importers.sources import identify
+from gpureport.importers.sources import identify_companion
 from gpureport.importers.surveys import KEYS, shared_time
 from gpureport.importers.tracker_series import add_timing, read_clocks, usual_interval
 from gpureport.recording import Device, Recording, Run, Source
@@ -39,33 +38,22 @@ def _join_attachment(tracked: Tracked, attachment: Attachment, options: ReadOpti
     """
     name = attachment.name
     try:
-        log = _read_attachment(attachment, options)
-        offset = 0 if log.run.timezone is not None else _find_offset(log, tracked)
-        if shared_time((log.run.started + offset, log.run.ended + offset), tracked.window) < 0:
-            raise SourceError(
-                name, "it shares no time with the run", "attach the log of this run", code="no_shared_time"
-            )
+        log = Reading([identify_companion(str(attachment.path))], options, Labels(name=name)).recording()
     except SourceError as error:
         return _add_note(tracked, f"{name} is attached to the run and not read: {error.what}.")
+    offset = 0 if log.run.timezone is not None else _find_offset(log, tracked)
     if taken := [device for device in log.run.devices if _covers_device(tracked, log, offset, device)]:
         return _use_log(tracked, log, offset, taken, name)
     why = "it covers too little of it"
-    if any(device.node for device in tracked.devices):
+    if shared_time((log.run.started + offset, log.run.ended + offset), tracked.window) < 0:
+        why = "it shares no time with the run"
+    elif any(device.node for device in tracked.devices):
         why = "the run has several nodes, and nothing says of which it is"
     return _add_note(tracked, f"{name} is attached to the run and not used: {why}.")
 
 
 def _add_note(tracked: Tracked, note: str) -> Tracked:
     return replace(tracked, quality=replace(tracked.quality, notes=(*tracked.quality.notes, note)))
-
-
-def _read_attachment(attachment: Attachment, options: ReadOptions) -> Recording:
-    """Return an attached log, of GPUs or of the machine; `SourceError` when it is none."""
-    try:
-        given = identify(str(attachment.path), IMPORTERS)
-    except SourceError:
-        given = identify(str(attachment.path), HOST_IMPORTERS)
-    return Reading([given], options, Labels(name=attachment.name)).recording()
 
 
 def _find_offset(log: Recording, tracked: Tracked) -> int:
