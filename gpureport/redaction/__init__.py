@@ -1,8 +1,7 @@
 """Secrets, replaced by `***`: on command lines, in params and tags, and in any text before it is written down.
 
-`signs` holds what shows a secret: names, a person's own, and how tokens, users and random letters look; `redaction`
-looks through texts, command lines and columns. A new form is a row of `FORMS`, a new word one of the tables above it;
-`docs/reference/secrets.md` is made from both.
+`signs` holds what shows a secret, `redaction` looks through texts, command lines and columns. A new form is a row of
+`FORMS`, a new word one of the tables above it; `docs/reference/secrets.md` is made from both.
 """
 
 from gpureport.redaction.redaction import (

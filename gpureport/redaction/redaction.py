@@ -56,7 +56,6 @@ _OPTION = re.compile(r"--?[A-Za-z][\w.\-]*|-")
 _ASSIGNMENT = re.compile(r"([-+~]*[A-Za-z_][\w.\-/]*)(=|:[ \t]*(?!//))(.*)", re.DOTALL)
 _SHELL_WORD = re.compile(r"(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|[^\s\"'\\;&|()<>]++)++|[\"'\\]", re.DOTALL)
 _USER_OPTIONS = {"-u", "--user"}
-
 _NUMBER = re.compile(r"[-+\d.eE %]{1,31}")
 _SHOWN, _LOOKED_BEYOND = 200, 2000
 """Letters of a text of others that an error shows, and letters behind: as many as a user with a password has."""
@@ -86,10 +85,7 @@ def _redact(text: str, _version: int) -> str:
 
 
 def redact_start(text: str, longest: int = _SHOWN) -> str:
-    """Return the beginning of a text, of so many letters at most, as `redact_text` does.
-
-    A secret that is cut shows no longer what it is, so that it is replaced before.
-    """
+    """Return the beginning of a text as `redact_text` does, before it is cut: half a secret no longer shows that."""
     return redact_text(text[: longest + _LOOKED_BEYOND])[:longest]
 
 
@@ -113,8 +109,7 @@ def _hide_after(
 ) -> str:
     """Return a text without the secrets after labels; looks on behind a label whose value is none.
 
-    A value is looked at only where its name allows a secret, and stays only where it is short: the time is that of the
-    text, however many labels stand in the value of another.
+    A value is looked at only where its name allows a secret: the time is that of the text, however many labels.
     """
     parts, end, found = [], 0, label.search(text)
     while found:
