@@ -17,6 +17,7 @@ from pyarrow import parquet
 
 from gpureport import columns
 from gpureport.redaction import redact_extra_columns
+from gpureport.redaction.redaction import EXTRA
 from gpureport.series_table import KEY_FIELDS, METRIC_TYPES, SCHEMA, sort_by_time
 
 ROW_GROUP = 196_608
@@ -188,21 +189,16 @@ def _extra_columns(recorded: Iterable[str]) -> list[str]:
 
 
 def redact_series(content: bytes) -> bytes:
-    """Return a file of series without the secrets of its extra columns; as it is where they hold none."""
-    with parquet.ParquetFile(pa.BufferReader(content)) as file:
+    """Return a file of series without the secrets of its extra columns; as it is where it has none."""
+    with parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as file:
         schema = file.schema_arrow
-        extras = _extra_columns(name for name in schema.names if name != _RUN_ID.name)
-        others = [name for name in schema.names if name not in extras]
-        held = [file.read_row_group(index, extras) for index in range(file.num_row_groups) if extras]
-        shown = [redact_extra_columns(table) for table in held]
-        if all(after is before for before, after in zip(held, shown, strict=True)):
+        if not any(name.startswith(EXTRA) for name in schema.names):
             return content
         redacted = BytesIO()
         with parquet.ParquetWriter(redacted, schema, **_writer_options(schema.names)) as writer:
-            for index, texts in enumerate(shown):
-                rest = file.read_row_group(index, others)
-                whole = [(texts if name in extras else rest).column(name) for name in schema.names]
-                writer.write_table(pa.Table.from_arrays(whole, schema=schema), row_group_size=len(rest))
+            for index in range(file.num_row_groups):
+                group = redact_extra_columns(file.read_row_group(index))
+                writer.write_table(group, row_group_size=len(group))
     return redacted.getvalue()
 
 
