@@ -23,7 +23,7 @@ from gpureport.recording import Recording
 from gpureport.report import render
 from gpureport.report.formats.json import comparison_json
 from gpureport.settings import Settings, check_sections, read_settings
-from gpureport.store import Store
+from gpureport.store.store import Store
 
 TODAY = date(2026, 11, 21)
 """The day on which checks are made, which decides whether an acknowledgement still applies."""

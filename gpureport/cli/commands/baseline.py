@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gpureport.places import Place
-    from gpureport.store import Entry, Store
+    from gpureport.store.store import Entry, Store
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -15,7 +15,7 @@ from gpureport.store.run_selection import RunSelection
 
 if TYPE_CHECKING:
     from gpureport.places import Place
-    from gpureport.store import Entry
+    from gpureport.store.store import Entry
 
 _FORMATS = {"text": run_list.render_text, "json": run_list.render_json, "csv": run_list.render_csv}
 

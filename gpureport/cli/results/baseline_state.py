@@ -10,7 +10,7 @@ from gpureport.cli.runs.analyses import analyze_runs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gpureport.store import Store
+    from gpureport.store.store import Store
 
 
 def describe_baseline(place: "Store", name: str, throughput: str | None) -> "Iterator[str]":

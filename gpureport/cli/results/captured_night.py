@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gpureport.importers.time_window import RunReading
     from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
     from gpureport.recording import Recording
-    from gpureport.store import Store
+    from gpureport.store.store import Store
 
 
 @dataclass(slots=True)

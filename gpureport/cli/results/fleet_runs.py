@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gpureport.fleet.running.summary_task import ReadOutcome
     from gpureport.fleet.running.task_pool import Engine
     from gpureport.fleet.summaries.summary_key import SummarySettings
-    from gpureport.store import Store
+    from gpureport.store.store import Store
 
 _DAMAGED = "damaged; ingest the run again"
 

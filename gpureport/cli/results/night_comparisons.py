@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gpureport.cli.results.gate import AgainstBaseline
     from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
     from gpureport.report.model.comparison_parts import EarlierComparison
-    from gpureport.store import Store
+    from gpureport.store.store import Store
 
 WEEK = 7
 """Days back to the night that a night is compared with; else the nearest later one is taken."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from gpureport.nightly.history.nightly_record import NightlyRecord
     from gpureport.report.model.comparison_parts import EarlierComparison
-    from gpureport.store import Store
+    from gpureport.store.store import Store
 
 
 _NEWEST = 7

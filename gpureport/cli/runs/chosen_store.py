@@ -10,7 +10,7 @@ from gpureport.errors import StoreError
 
 if TYPE_CHECKING:
     from gpureport.places import Place
-    from gpureport.store import Store
+    from gpureport.store.store import Store
 
 store_option = click.option("--store", type=PLACE, metavar="DIR", help="The store: a folder, or s3://BUCKET/FOLDER.")
 """The option that names the store."""
@@ -18,7 +18,7 @@ store_option = click.option("--store", type=PLACE, metavar="DIR", help="The stor
 
 def open_store(folder: "Place | None") -> "Store":
     """Return the store a person named, else the nearest one."""
-    from gpureport.store import Store  # noqa: PLC0415 - loads pyarrow
+    from gpureport.store.store import Store  # noqa: PLC0415 - loads pyarrow
 
     if folder is None:
         above = click.get_current_context().find_root().params.get("store")

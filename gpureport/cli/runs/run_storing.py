@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
     from gpureport.importers.time_window import RunReading
     from gpureport.recording import Run
-    from gpureport.store import Entry, Store
+    from gpureport.store.store import Entry, Store
 
 _MENDED = "Stored {} again, since it was damaged"
 _SMALL = 16 * 2**20

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from gpureport.cli.options.source_options import SourceOptions
     from gpureport.recording import Recording
-    from gpureport.store import Store
     from gpureport.store.run_records import StoredRun
+    from gpureport.store.store import Store
 
 
 def select_sources(

@@ -10,8 +10,8 @@ from gpureport.regular_files import path_exists
 
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
-    from gpureport.store import Store
     from gpureport.store.run_selection import RunLookup
+    from gpureport.store.store import Store
 
 BASELINE = "baseline:"
 """What stands before the name of a baseline where a stored run may have the same name."""
@@ -19,7 +19,7 @@ BASELINE = "baseline:"
 
 def find_store(options: "SourceOptions") -> "Store":
     """Return the store the options name, else the nearest one."""
-    from gpureport.store import Store  # noqa: PLC0415 - loads pyarrow
+    from gpureport.store.store import Store  # noqa: PLC0415 - loads pyarrow
 
     return Store(options.store) if options.store else Store.find(Path.cwd())
 

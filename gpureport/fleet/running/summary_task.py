@@ -11,8 +11,7 @@ from gpureport.fleet.gpu_summary import GpuSummary
 from gpureport.fleet.summaries import run_summary, summary_key
 from gpureport.fleet.summaries.summary_key import KeyMaker, SummarySettings
 from gpureport.places import Place
-from gpureport.store import Store
-from gpureport.store.store import Entry
+from gpureport.store.store import Entry, Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

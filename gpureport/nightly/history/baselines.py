@@ -13,9 +13,10 @@ from gpureport.errors import DamagedRunError, SettingsError, StoreError
 from gpureport.places import Place, RemotePath
 from gpureport.places.transfer import fetch
 from gpureport.recording import Recording, Run
-from gpureport.store import Entry, Store, atomic_writes
+from gpureport.store import atomic_writes
 from gpureport.store.run_records import list_run_folders
 from gpureport.store.run_selection import BASELINES
+from gpureport.store.store import Entry, Store
 
 _MARKER = "store.json"
 """File that makes a folder a store; a baseline appears by it."""

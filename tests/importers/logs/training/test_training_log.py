@@ -9,7 +9,7 @@ from gpureport.errors import StoreError
 from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.reading import IMPORTER_VERSION, Reading, find_runs
 from gpureport.importers.sources import identify_training_logs
-from gpureport.store import Store
+from gpureport.store.store import Store
 from tests.local_place import local
 from tests.support.logs import log
 
