@@ -64,7 +64,6 @@ def test_spellings_of_a_spreadsheet(tmp_path: Path) -> None:
         "14.03.2026 09:00:00": 0,
         "14/03/2026 09:00": 0,
         "14.03.2026 09:00:00,500": 500_000,
-        "14.03.2026 08:59:60": 0,
     }.items():
         assert started(tmp_path, text, text, delimiter=";") == NINE + expected, text
 
