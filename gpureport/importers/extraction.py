@@ -224,26 +224,22 @@ class Extraction:
         So memory holds 18 bytes a row, and not the rows.
         """
         again = Extraction(self._file.again(), self._options, self._form, longest=self._longest)
-        found: list[list[npt.NDArray[Any]]] = [[], [], [], []]
+        kinds: tuple[npt.DTypeLike, ...] = (np.uint32, np.int64, np.int16, np.uint32)
+        found = [bytearray() for _ in kinds]
         for rows, stamps, devices in again._parts():
             kept = devices >= 0
-            parts: list[npt.NDArray[Any]] = [
-                rows.lines.astype(np.uint32),
-                stamps,
-                devices.astype(np.int16),
-                _hash(rows),
-            ]
-            for column, part in zip(found, parts, strict=True):
-                column.append(part[kept])
-        lines, stamps, devices, hashes = [np.concatenate(found.pop(0)) for _ in range(4)]
+            parts: tuple[npt.NDArray[Any], ...] = (rows.lines, stamps, devices, _hash(rows))
+            for column, part, kind in zip(found, parts, kinds, strict=True):
+                column.extend(part[kept].astype(kind).tobytes())
+        lines, stamps, devices, hashes = (np.frombuffer(*each) for each in zip(found, kinds, strict=True))
         order = put_in_order(lines, stamps, devices, hashes, self._zone)
         self._clocks = {}
-        for device in present(devices[~order.copies]):
-            own = Clock(again._ids[device])
-            own.accept(np.sort(order.times[(devices == device) & ~order.copies]))
+        for place, steps in order.steps.items():
+            own = Clock(again._ids[place])
+            own.accept(np.sort(order.times[(devices == place) & ~order.copies]))
             own.steps = [
                 ClockStep(device=own.device, at=at, step_seconds=step / 1e6, shift_seconds=shift / 1e6, cause=cause)
-                for at, step, shift, cause in order.steps[device]
+                for at, step, shift, cause in steps
             ]
             self._clocks[own.device] = own
         return order

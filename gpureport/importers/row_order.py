@@ -71,7 +71,7 @@ def put_in_order(
     """
     times, copies = np.zeros(len(lines), dtype=np.int64), np.zeros(len(lines), dtype=np.bool_)
     steps, shuffled, notes = dict[int, list[Step]](), 0, list[str]()
-    for device in present(devices):
+    for device in np.unique(devices).tolist():
         own = np.flatnonzero(devices == device)
         copies[own] = _find_copies(stamps[own], hashes[own], zone)
         own = own[~copies[own]]
