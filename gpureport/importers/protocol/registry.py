@@ -6,7 +6,7 @@ A new importer is one line here. Its package is named after its kind, so that ki
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.importer import DescribedSource, Importer
@@ -16,29 +16,15 @@ T = TypeVar("T")
 
 
 class Registry(Sequence[T], Generic[T]):
-    """Instances of classes that are imported only when they are reached."""
+    """Instances of classes that are imported only when they are reached; kinds are known without loading any."""
 
     def __init__(self, *names: str) -> None:
-        """Remember the classes.
-
-        Args:
-            names: `package:Class`, the package below `gpureport.importers`, its last part the kind of the importer.
-        """
+        """Remember `package:Class`, the package below `gpureport.importers`, its last part the kind of the importer."""
         self._names = names
+        self.kinds = tuple(name.partition(":")[0].rpartition(".")[2] for name in names)
 
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds, without loading an importer."""
-        return tuple(name.partition(":")[0].rpartition(".")[2] for name in self._names)
-
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[T]: ...
-    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
-        if isinstance(index, slice):
-            return Registry[T](*self._names[index])
-        return cast("T", _load(self._names[index]))
+    def __getitem__(self, index: Any) -> Any:
+        return _load(self._names[index])
 
     def __len__(self) -> int:
         return len(self._names)
