@@ -23,7 +23,7 @@ from gpureport.importers.run_facts import (
 )
 from gpureport.importers.source_file import RawFile
 from gpureport.importers.sources import identify
-from gpureport.importers.surveys import Log, Tables, check_time_bases, format_span, take_survey
+from gpureport.importers.surveys import Log, Tables, check_time_bases, format_span, read_devices, take_survey
 from gpureport.label_tags import merge_pairs, override_pairs
 from gpureport.limits import MOST_GPUS
 from gpureport.metrics import Scope
@@ -224,7 +224,7 @@ class Reading:
     def _read_log(self, place: int, options: ReadOptions) -> Log:
         """Return one log, all of it."""
         each = self._inputs[place]
-        log = take_survey(each, options) or Log(each, options, self._files[place])
+        log = take_survey(each, options, held=False) or Log(each, options, self._files[place])
         self._keep(place, log)
         return log
 
@@ -239,17 +239,22 @@ class Reading:
 
     def _read_merged(self) -> Iterator["pa.Table"]:
         """Yield several main logs as one, with what the others add."""
-        from gpureport.importers.joining import join_logs  # noqa: PLC0415 - most runs have one log
+        from gpureport.importers.joining import JoinedLogs  # noqa: PLC0415 - most runs have one log
 
         logs = [self._read_log(place, self._options) for place in range(self._mains)]
         starts, ends = zip(*(log.span for log in logs), strict=True)
         options = self._options.for_companion((min(starts), max(ends)))
         own = len(self._inputs) - len(self._companions)
         logs += [self._read_log(place, options) for place in range(self._mains, own)]
-        tables, outcome, names = join_logs(logs, self._options.tz)
-        self._refuse_rejected_lines(outcome, self.locator)
-        self._outcomes = [outcome]
-        yield from self._join_companions(tables, [set(own.values()) for own in names])
+        joined = JoinedLogs(logs, self._options.tz)
+        if self._companions:
+            tables = read_devices(joined.batches())
+            self._outcomes = [joined.outcome()]
+            yield from self._join_companions(tables, [set(own.values()) for own in joined.names])
+        else:
+            yield from joined.batches()
+            self._outcomes = [joined.outcome()]
+        self._refuse_rejected_lines(self._outcomes[0], self.locator)
 
     def _join_companions(self, tables: Tables, own: Sequence[set[str]]) -> Iterator["pa.Table"]:
         """Yield the tables of the main logs with what the companions add.
@@ -258,16 +263,18 @@ class Reading:
             tables: rows by device.
             own: for each main log its devices.
         """
-        if self._companions:
-            from gpureport.importers.joining import Companions  # noqa: PLC0415 - most runs have none
+        from gpureport.importers.joining import join_companions  # noqa: PLC0415 - most runs have none
 
-            has_host = any(each.beside for each in self._inputs)
-            joined = Companions(tables, self._outcomes[0], has_host=has_host)
-            for place, each in enumerate(self._companions, len(self._inputs) - len(self._companions)):
-                main = each.companion_of or 0
-                joined.join(self._read_log(place, self._options), self._inputs[main].locator, own[main])
-            self._outcomes[0] = replace(self._outcomes[0], devices=joined.devices)
-            self._joined = joined.outcomes
+        has_host = any(each.beside for each in self._inputs)
+        logs = [
+            (
+                self._read_log(place, self._options),
+                self._inputs[each.companion_of or 0].locator,
+                own[each.companion_of or 0],
+            )
+            for place, each in enumerate(self._companions, len(self._inputs) - len(self._companions))
+        ]
+        self._outcomes[0], self._joined = join_companions(tables, self._outcomes[0], logs, has_host=has_host)
         yield from tables.values()
 
     def _read_hosts(self) -> Iterator["pa.Table"]:
