@@ -13,7 +13,7 @@ from pathlib import Path
 from gpureport.errors import SourceError
 from gpureport.importers.neptune.hardware import STEP_NOT_RECORDED, STEP_UNITS, make_series
 from gpureport.importers.neptune.stored import Content, Scalar, StoredRun, merge_contents
-from gpureport.importers.trackers.read_only_sqlite import is_database, open_read_only
+from gpureport.importers.read_only_sqlite import is_database, open_read_only
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
 from gpureport.regular_files import UnsafeFileError, check_regular_file, walk_folder
 
