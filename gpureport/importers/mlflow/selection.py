@@ -16,8 +16,8 @@ from gpureport.importers.mlflow.runs import MlflowRun
 from gpureport.importers.mlflow.series import parse_names
 from gpureport.importers.mlflow.stores import Database, RunInfo, holds_runs
 from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection, SkippedRun
-from gpureport.importers.trackers.read_only_sqlite import is_database
-from gpureport.importers.trackers.start_order import sort_by_start
+from gpureport.importers.read_only_sqlite import is_database
+from gpureport.importers.tracker_series import sort_by_start
 from gpureport.regular_files import path_exists
 
 if TYPE_CHECKING:

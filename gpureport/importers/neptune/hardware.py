@@ -17,7 +17,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import gap_seconds
 from gpureport.errors import SourceError
 from gpureport.importers.neptune.names import MEMORY, UTILIZATION, Meaning, Namespace
-from gpureport.importers.trackers.device_tables import build_device_table
+from gpureport.importers.tracker_series import build_device_table
 from gpureport.recording import HOST, Stage
 from gpureport.units import MOST
 

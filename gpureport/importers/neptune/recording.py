@@ -17,12 +17,14 @@ from gpureport.importers.note_text import list_first
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TWICE_AT_ONCE
 from gpureport.importers.protocol.tracker import Selection, Tracked
-from gpureport.importers.trackers.device_tables import add_timing, read_clocks, usual_interval
-from gpureport.importers.trackers.training_metrics import (
+from gpureport.importers.tracker_series import (
     TrainingMetric,
+    add_timing,
     build_training_table,
     describe_training,
     measure_work,
+    read_clocks,
+    usual_interval,
 )
 from gpureport.recording import Device
 

@@ -13,7 +13,7 @@ from gpureport.importers.neptune.stored import Stored
 from gpureport.importers.note_text import format_count, list_first
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection, SkippedRun, Tracked
-from gpureport.importers.trackers.start_order import sort_by_start
+from gpureport.importers.tracker_series import sort_by_start
 from gpureport.regular_files import code_system_error, walk_folder
 
 _PREFIX, _SERVER = "neptune:", "neptune://"

@@ -133,7 +133,7 @@ def test_a_broken_run_of_a_database(tmp_path: Path, change: str) -> None:
 
 
 def test_a_database_does_not_work_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpureport.importers.trackers.read_only_sqlite._FREE_STEPS", 3_000_000)
+    monkeypatch.setattr("gpureport.importers.read_only_sqlite._FREE_STEPS", 3_000_000)
     source = database(tmp_path / "mlflow.db", RUNS)
     with sqlite3.connect(source) as connection:
         connection.executescript("alter table tags rename to t; create table tags (run_uuid, key, value)")
