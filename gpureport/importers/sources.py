@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 _BINARY = 0.01
 """A file with more than this share of undecodable characters is not treated as text."""
-_STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"')
-"""What a file begins with that a tracker wrote: a database, Parquet, operations of Neptune's client."""
+_STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"', b"JobID|", b"timestamp,project_name,run_id,")
+"""What a file begins with that a tracker wrote: a database, Parquet, operations of Neptune's client, tables of runs."""
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
 
 

@@ -125,6 +125,7 @@ class Tracked:
         size: bytes read, None where that says nothing.
         attachments: files kept with the run that may be logs of its hardware.
         sources: those of them that were used.
+        timezone: zone of its times; None where the tracker does not say.
         lasted: when the tracker says it started and ended, where that is not its span.
     """
 
@@ -144,6 +145,7 @@ class Tracked:
     attachments: tuple[Attachment, ...] = ()
     sources: tuple[Source, ...] = ()
     lasted: tuple[int, int] | None = None
+    timezone: str | None = "UTC"
 
     @property
     def window(self) -> tuple[int, int]:
