@@ -28,6 +28,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.clock import fold_sizes, load_zone, measure_pace, to_utc
 from gpureport.importers.neptune.hardware import Series
 from gpureport.importers.neptune.stored import Stored, make_broken_run
+from gpureport.importers.note_text import list_first
 from gpureport.importers.protocol.reject_reasons import NO_TIME
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
 from gpureport.redaction import redact_start
@@ -95,12 +96,24 @@ def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
             broken.append(make_broken_run(Path(name).name, root, faults[0], "", ""))
     runs = [run for _, run in sorted(found.items())]
     for run in runs:
-        folders = sorted({str(path.parent) for path in run.files})
-        if len(folders) > 1:
-            what = f"it holds run {run.id}, which is in {', '.join(folders[:-1])} as well"
-            run.fault = SourceError(folders[-1], what, "give one of the folders", code="run_in_two_folders")
         run.load = partial(_load, run)
+    _refuse_copies(runs)
     return [*runs, *broken]
+
+
+def _refuse_copies(runs: Sequence[Stored]) -> None:
+    """Add a fault to the runs that lie in several folders: one for all that lie in the same, which names them."""
+    together: dict[tuple[str, ...], list[Stored]] = defaultdict(list)
+    for run in runs:
+        together[tuple(sorted({str(path.parent) for path in run.files}))].append(run)
+    for folders, copied in together.items():
+        if len(folders) > 1:
+            what = (
+                f"it holds runs that are in {', '.join(folders[:-1])} as well: {list_first([r.id for r in copied], 5)}"
+            )
+            fault = SourceError(folders[-1], what, "give one of the folders", code="run_in_two_folders")
+            for run in copied:
+                run.fault = fault
 
 
 def _find_missing_parts(parts: Sequence[tuple[int, Path]]) -> Iterator[SourceError]:
