@@ -210,7 +210,7 @@ class TrackedReading:
             name=tracked.name,
             started=tracked.span[0],
             ended=tracked.span[1],
-            timezone=self._options.tz or "UTC",
+            timezone=self._options.tz or tracked.timezone,
             interval=tracked.interval,
             sources=self.sources,
             devices=tracked.devices,

@@ -136,6 +136,7 @@ NOTE_CODES: dict[str, str] = {
     "newer_database": "newer than is known",
     "work_counted": "work done, by ",
     "no_work_metric": "counts work in this run",
+    "one_mean": "holds one mean of the whole run",
     "training_metrics_named": "training metrics by their names",
 }
 """Code of a note to words that it holds, in lower case; the first that fits."""

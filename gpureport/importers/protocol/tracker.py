@@ -108,6 +108,7 @@ class Tracked:
         state: what changes whenever the tracker holds more of the run.
         size: bytes read, None where that says nothing.
         attachments: files kept with the run that may be logs of its hardware; `sources` are those that were used.
+        timezone: zone of its times; None where the tracker does not say.
         lasted: when the tracker says it started and ended, where that is not its span.
     """
 
@@ -127,6 +128,7 @@ class Tracked:
     attachments: tuple[Attachment, ...] = ()
     sources: tuple[Source, ...] = ()
     lasted: tuple[int, int] | None = None
+    timezone: str | None = "UTC"
 
     @property
     def window(self) -> tuple[int, int]:
