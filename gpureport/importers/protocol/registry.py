@@ -56,6 +56,7 @@ IMPORTERS: "Registry[Importer]" = Registry(
     "tools.nvitop:Nvitop",
     "tools.dcgm:Dcgm",
     "tools.wandb:Wandb",
+    "tools.monitors:Monitors",
     "tools.mapped:Mapped",
 )
 """Importers of logs that make a run, in the order in which they are asked."""

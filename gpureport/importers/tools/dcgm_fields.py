@@ -30,6 +30,9 @@ Meaning = tuple[str, str]
 """Metric and unit of a field."""
 EITHER = "DCGM_FI_DEV_GPU_UTIL_RATIO"
 """The name whose unit depends on the version of DCGM."""
+UNTOLD = (
+    "DCGM_FI_DEV_GPU_UTIL_RATIO counts in per cent in DCGM before 4.7 and as a ratio since: kept as it is in a table."
+)
 _TABLE = {
     "gpu_sm_clock_hertz MHz": "DEV_SM_CLOCK 100 SMCLK",
     "gpu_memory_clock_hertz MHz": "DEV_MEM_CLOCK 101 MMCLK",

@@ -1,4 +1,4 @@
-"""Reads what Prometheus answers to range queries of dcgm-exporter's metrics: JSON, several answers one after the other.
+"""Reads pages of dcgm-exporter, and what Prometheus answers to range queries of its metrics, one after the other.
 
 Every series names its GPU by labels: `gpu`, `UUID`, `modelName`, `Hostname` (`hostname` since dcgm-exporter 4.8.3), and
 `GPU_I_ID` where it is one of a MIG instance; Prometheus adds `instance`, the exporter. Times are seconds since 1970 in
@@ -8,15 +8,17 @@ UTC. Labels of dcgm-exporter and of Kubernetes say of a whole run its pod, names
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from gpureport.errors import SourceError
 from gpureport.importers.account import Account
 from gpureport.importers.columns import MASK, TIME, parse_time
+from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, NOT_OF_FORM
 from gpureport.importers.quantities import parse_number
 from gpureport.importers.source_text import damage
-from gpureport.importers.tools import Record, form, parse_documents
-from gpureport.importers.tools.dcgm_fields import EITHER, determine_unit, find_field, read_field
+from gpureport.importers.tools import Record, When, form, parse_documents, parse_stamp, say_when, text_lines
+from gpureport.importers.tools.dcgm_fields import EITHER, UNTOLD, determine_unit, find_field, read_field
 from gpureport.label_tags import LABEL_TAGS
 from gpureport.redaction import redact_start
 
@@ -44,9 +46,62 @@ def is_prometheus_answer(text: str) -> bool:
     return text.lstrip("\ufeff \n\r\t,[").startswith("{") and '"metric"' in text and "DCGM_FI_" in text
 
 
-def is_snapshot(text: str) -> bool:
-    """Return whether a text is what dcgm-exporter shows when it is scraped: one moment, without a time."""
-    return _EXPOSITION.match(text.lstrip()) is not None
+def is_page(text: str) -> bool:
+    """Return whether a page of dcgm-exporter stands at the beginning of a text."""
+    return _EXPOSITION.search(text) is not None
+
+
+_SAMPLE = re.compile(r"([A-Za-z_]\w*)\{([^}]*)\} (\S+)(?: (\d{13}))?", re.ASCII)
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*+)"')
+
+
+@form
+def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
+    """Yield a row of each GPU for every page of dcgm-exporter; a line above a page that is a time is its time."""
+    page: dict[str, Record] = {}
+    seen: set[tuple[str, str]] = set()
+    when: When = None
+    account.snapshot = True
+    for number, text, cut in text_lines(lines, first, account):
+        line = text.strip()
+        sample = None if cut else _SAMPLE.fullmatch(line)
+        if sample is None:
+            moment = parse_stamp(line.strip("# "))
+            if moment or line.startswith("#"):
+                account.noise += 1
+            else:
+                account.reject(CUT_LAST_LINE if cut else NOT_OF_FORM, number, text)
+            if moment:
+                yield from page.values()
+                page, seen, when = {}, set(), moment
+            continue
+        name, told, cell, stamp = sample.groups()
+        labels = _parse_labels(told) | {"__name__": name}
+        if not (name.startswith("DCGM_") and _is_of_gpu(labels, account)):
+            account.noise += 1
+            continue
+        gpu = labels.get("UUID") or f"{_find_host(labels)}/{labels.get('gpu', '')}"
+        if (name, gpu) in seen:
+            yield from page.values()
+            page, seen, when = {}, set(), None
+        seen.add((name, gpu))
+        account.continued += gpu in page
+        row = page.setdefault(
+            gpu, {"line": number, **say_when(parse_time(stamp) if stamp else when), **_describe(labels)}
+        )
+        read_field(name, cell, row, account)
+        if name == EITHER:
+            account.note(UNTOLD)
+    yield from page.values()
+
+
+@lru_cache(4096)
+def _parse_labels(text: str) -> dict[str, str]:
+    return dict(_LABEL.findall(text))
+
+
+def _find_host(labels: Labels) -> str:
+    return labels.get("Hostname") or labels.get("hostname") or ""
 
 
 @form
@@ -120,7 +175,7 @@ def _gather(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> dic
             continue
         # of a query by (gpu, instance) the exporter is all that tells machines apart
         uuid = labels.get("UUID") or labels.get("uuid")
-        host = labels.get("Hostname") or labels.get("hostname") or ("" if uuid else labels.get("instance", ""))
+        host = _find_host(labels) or ("" if uuid else labels.get("instance", ""))
         hosts |= {host: None} if host else {}
         _, readings = gpus.setdefault(uuid or f"{host}/{labels.get('gpu', '')}", (_describe(labels), {}))
         for sample in samples:
