@@ -48,6 +48,8 @@ _BOARD = {"wall_time", "step", "value"}
 _HISTORY = "log_history"
 _MARKED = 100
 """Characters among which an event file says what it is."""
+_FEW, _FALLING = 2, 0.1
+"""Rows that tell no clock, and the share of changes that fall from which times since the start are none."""
 _LONGEST, _MOST_STEPS = 1e8, 2**62
 """Seconds a training may last, above which a number is a date; and steps."""
 
@@ -129,6 +131,10 @@ class TrainingLog:
         if not len(points.values):
             raise SourceError(str(file.path), "it holds no training metric", WANTED, code="no_training_metrics")
         times, kind = np.array(points.times, dtype=np.int64), points.kind
+        moves = np.diff(times)
+        if kind == "elapsed" and account.rows > _FEW and (moves < 0).sum() >= _FALLING * (moves != 0).sum():
+            # seconds of each iteration
+            kind = "none"
         if kind == "none":
             account.note("The training log states no times: its points are known by their steps only.")
         elif kind == "elapsed":

@@ -3,6 +3,7 @@
 A new importer is one line here. Its package is named after its kind, so that kinds are known without loading any.
 """
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
@@ -22,14 +23,15 @@ class Registry(Sequence[T], Generic[T]):
         """Remember the classes.
 
         Args:
-            names: `package:Class`, the package below `gpureport.importers`, its last part the kind of the importer.
+            names: `package:Class`, or an instance of one, the package below `gpureport.importers`; its last part is the
+                kind of the importer, unless `kind=` stands before.
         """
         self._names = names
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds, without loading an importer."""
-        return tuple(name.partition(":")[0].rpartition(".")[2] for name in self._names)
+        return tuple(re.split("[.=]", name.partition(":")[0])[0 if "=" in name else -1] for name in self._names)
 
     @overload
     def __getitem__(self, index: int) -> T: ...
@@ -46,17 +48,18 @@ class Registry(Sequence[T], Generic[T]):
 
 @cache
 def _load(name: str) -> object:
-    package, _, class_name = name.partition(":")
-    return getattr(import_module(f"gpureport.importers.{package}"), class_name)()
+    package, _, class_name = name.rpartition("=")[2].partition(":")
+    found = getattr(import_module(f"gpureport.importers.{package}"), class_name)
+    return found() if isinstance(found, type) else found
 
 
 IMPORTERS: "Registry[Importer]" = Registry(
     "nvidia_smi:NvidiaSmi",
-    "tools.gpustat:Gpustat",
-    "tools.nvitop:Nvitop",
-    "tools.dcgm:Dcgm",
-    "tools.wandb:Wandb",
-    "tools.monitors:Monitors",
+    "gpustat=tools.snapshots:GPUSTAT",
+    "tools.nvitop:NVITOP",
+    "tools.dcgm:DCGM",
+    "tools.wandb:WANDB",
+    "tools.monitors:MONITORS",
     "tools.mapped:Mapped",
 )
 """Importers of logs that make a run, in the order in which they are asked."""

@@ -7,11 +7,12 @@ several devices on one line.
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import wraps
 from itertools import groupby
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from gpureport.errors import SourceError
 from gpureport.importers.account import Account
@@ -38,16 +39,20 @@ Form = tuple[str, Callable[[str], bool], Read]
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ToolLog:
-    """The importer of the logs of a tool, which come in one or several forms."""
+    """The importer of the logs of a tool, which come in one or several forms; see `DescribedSource`.
 
-    kind: ClassVar[str]
-    title: ClassVar[str]
-    recognised_by: ClassVar[str]
-    sample: ClassVar[str]
-    forms: ClassVar[tuple[Form, ...]]
-    longest: ClassVar[Mapping[str, int]] = {}
-    """Bytes of a line at most, by the name of a form whose lines are longer than others."""
+    Attributes:
+        longest: bytes of a line at most, by the name of a form whose lines are longer than others.
+    """
+
+    kind: str
+    title: str
+    recognised_by: str
+    sample: str
+    forms: tuple[Form, ...]
+    longest: Mapping[str, int] = field(default_factory=dict)
 
     def identify(self, head: bytes) -> bool:
         """Return whether a log of any of its forms begins."""
@@ -72,6 +77,8 @@ class ToolLog:
 
 # lines
 
+FEW = 20
+"""Lines that say anything among which a heading or a header is looked for."""
 _LONGEST = 2**20
 _BEGIN = re.compile(r"[^\s,]")
 
@@ -124,9 +131,14 @@ def split_cells(text: str, delimiter: str = ",") -> list[str]:
     return [cell.strip() for row in rows for cell in row]
 
 
-def first_rows(text: str, most: int = 20) -> list[list[str]]:
+def first_rows(text: str) -> list[list[str]]:
     """Return the cells of the first lines of a text that are not empty."""
-    return [split_cells(line) for line in [line for line in text.splitlines() if line.strip()][:most]]
+    return [split_cells(line) for line in [line for line in text.splitlines() if line.strip()][:FEW]]
+
+
+def has_header(find: Callable[[list[str]], object | None], text: str) -> bool:
+    """Return whether a header is among the first lines of a text, of which `find` returns what it says."""
+    return any(find(row) is not None for row in first_rows(text))
 
 
 def parse_documents(text: str) -> list[Any] | None:
@@ -187,6 +199,12 @@ def take_cells(
         elif isinstance(cell, str | int | float) and cell != "" and name:
             record[extra_name(name)] = str(cell)
     return record
+
+
+def describe_cores(loads: Sequence[float]) -> Record:
+    """Return what the load of each core says of the machine."""
+    mean = sum(loads) / len(loads)
+    return {"cpu_utilization_ratio": mean, "cpu_busiest_core_ratio": max(loads), "cpu_logical_cores": len(loads)}
 
 
 # times and rows

@@ -6,8 +6,8 @@ time in it, unless every line was stamped by whatever it went through.
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from gpureport.errors import SourceError
 from gpureport.importers.account import Account
@@ -15,7 +15,7 @@ from gpureport.importers.columns import TIME
 from gpureport.importers.headings import INDEX_COLUMNS, is_time_heading, recognise_column
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, NO_TIME, OTHER_ENTITY, WRONG_CELLS
 from gpureport.importers.tools import (
-    Form,
+    FEW,
     Record,
     ToolLog,
     first_rows,
@@ -42,8 +42,6 @@ _UNIT_LINE = re.compile(r"I[Dd](?:\s.*|)")
 _ENTITY = re.compile(r"(GPU|GPU-I|GPU-CI|Switch|Link|Lnk|vGPU|CPU|Core|CX)\s+(\S+)\s*(.*)")
 _INDEX = re.compile(r"\d{1,4}", re.ASCII)
 _INSTANCES = "Rows of MIG instances, switches and links stand for no GPU and are not read."
-_FEW = 20
-"""Lines that say anything among which a heading or a header is looked for."""
 
 
 def _part(line: str) -> tuple[str, str]:
@@ -54,7 +52,7 @@ def _part(line: str) -> tuple[str, str]:
 
 def _is_dmon(text: str) -> bool:
     """Return whether a heading of dmon that names a field is among the first lines."""
-    lines = [line for line in text.splitlines() if line.strip()][:_FEW]
+    lines = [line for line in text.splitlines() if line.strip()][:FEW]
     headings = [match for line in lines if (match := _HEADING.fullmatch(_part(line)[1]))]
     return any(find_field(tag) for match in headings for tag in (match[1] or "").split())
 
@@ -218,7 +216,7 @@ def _find_table(header: list[str]) -> _Table | None:
 
 def _is_table(text: str) -> bool:
     """Return whether a line is the header of a table of DCGM's fields; of one reading a line its rows tell."""
-    rows = first_rows(text, _FEW)
+    rows = first_rows(text)
     tables = [(place, table) for place, row in enumerate(rows) if (table := _find_table(row)) is not None]
     return any(
         table.field < 0
@@ -278,22 +276,20 @@ def _refuse_machines(table: _Table, *nodes: str) -> None:
 _TABLE, _PROMETHEUS = "CSV of DCGM fields", "Prometheus query_range"
 
 
-class Dcgm(ToolLog):
-    """The importer of what DCGM records."""
-
-    kind: ClassVar[str] = "dcgm"
-    title: ClassVar[str] = "DCGM"
-    recognised_by: ClassVar[str] = (
+DCGM = ToolLog(
+    kind="dcgm",
+    title="DCGM",
+    recognised_by=(
         "A heading of `dcgmi dmon`, what `dcgmi stats` prints of a job, a CSV of DCGM fields, pages of dcgm-exporter, "
         "or an answer of Prometheus with its metrics."
-    )
-    sample: ClassVar[str] = "dcgm/dcgmi-dmon.txt"
-    forms: ClassVar[tuple[Form, ...]] = (
+    ),
+    sample="dcgm/dcgmi-dmon.txt",
+    forms=(
         (_PROMETHEUS, is_prometheus_answer, read_prometheus),
         ("dcgmi dmon", _is_dmon, read_dmon),
         ("dcgmi stats", _is_stats, read_stats),
         ("dcgm-exporter", is_page, read_pages),
         (_TABLE, _is_table, read_table),
-    )
-    # Prometheus answers in one line
-    longest: ClassVar[Mapping[str, int]] = {_PROMETHEUS: 2 * MOST}
+    ),
+    longest={_PROMETHEUS: 2 * MOST},
+)

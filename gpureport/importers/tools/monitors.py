@@ -1,8 +1,5 @@
 """Reads what monitors of one's own choice write: nvtop, all-smi, tegrastats of a Jetson, GPU-Z, Lightning's columns.
 
-- `nvtop -s` prints an array of GPUs, without a time; bytes and per cent as text with or without a unit. Its `mem_util`
-  is the share of the memory that is used, not of the time it is accessed.
-- `all-smi record` writes a JSON object a moment, in UTC, between frames that say how it records.
 - tegrastats prints a line a moment. Memory is shared by CPU and GPU, and no rail of power is the GPU's alone.
 - GPU-Z writes a table of one GPU; `Memory Used` counts MiB.
 - Lightning's `DeviceStatsMonitor` and `GPUStatsMonitor` add columns of nvidia-smi's figures to `metrics.csv`.
@@ -11,19 +8,19 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import ClassVar
 
 from gpureport.importers.account import Account
 from gpureport.importers.columns import parse_time
 from gpureport.importers.headings import is_time_heading
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, NOT_OF_FORM
 from gpureport.importers.tools import (
-    Form,
+    FEW,
     Meaning,
     Record,
     ToolLog,
-    first_rows,
+    describe_cores,
     form,
+    has_header,
     parse_stamp,
     parse_with,
     split_devices,
@@ -31,41 +28,7 @@ from gpureport.importers.tools import (
     take_cells,
     text_lines,
 )
-from gpureport.importers.tools.snapshots import Snapshots, read_snapshots
-
-_NVTOP = {
-    "device_name": ("model", ""),
-    "gpu_clock": ("gpu_graphics_clock_hertz", "MHz"),
-    "mem_clock": ("gpu_memory_clock_hertz", "MHz"),
-    "temp": ("gpu_temperature_celsius", "C"),
-    "fan_speed": ("gpu_fan_ratio", "%"),
-    "power_draw": ("gpu_power_watts", "W"),
-    "gpu_util": ("gpu_utilization_ratio", "%"),
-    "mem_total": ("gpu_memory_total_bytes", "B"),
-    "mem_used": ("gpu_memory_used_bytes", "B"),
-    "mem_free": ("gpu_memory_free_bytes", "B"),
-}
-_ALL_SMI = {
-    "uuid": ("uuid", ""),
-    "name": ("model", ""),
-    "utilization": ("gpu_utilization_ratio", "%"),
-    "used_memory": ("gpu_memory_used_bytes", "B"),
-    "total_memory": ("gpu_memory_total_bytes", "B"),
-    "temperature": ("gpu_temperature_celsius", "C"),
-    "frequency": ("gpu_graphics_clock_hertz", "MHz"),
-    "power_consumption": ("gpu_power_watts", "W"),
-}
-_REPEATED = frozenset({"time", "hostname", "host_id", "instance", "device_type"})
-"""Keys of a GPU in which all-smi repeats what stands above."""
-
-
-def _is_of_nvtop(text: str) -> bool:
-    return text.lstrip("\ufeff \r\n\t").startswith("[") and '"device_name"' in text and '"gpu_util"' in text
-
-
-def _is_of_all_smi(text: str) -> bool:
-    return '"power_consumption"' in text and '"used_memory"' in text and text.lstrip("\ufeff \r\n").startswith("{")
-
+from gpureport.importers.tools.snapshots import ALL_SMI, NVTOP
 
 # tegrastats
 
@@ -80,6 +43,10 @@ _HEAT = re.compile(r"\bgpu@(\d{1,3}(?:\.\d{1,3})?)C\b", re.IGNORECASE)
 _RAIL = re.compile(r"\b([A-Z]\w+) (\d{1,7})(?:mW)?/\d{1,7}(?:mW)?(?= |$)", re.ASCII)
 _SHARED = "Memory of a Jetson is shared by CPU and GPU: what is used of it stands in the series of the machine."
 _RAILS = "No rail of power that tegrastats names is the GPU's alone: they are kept as text, in mW."
+
+
+def _is_tegrastats(text: str) -> bool:
+    return any(_TEGRA.fullmatch(line.strip()) for line in text.splitlines()[:FEW])
 
 
 @form
@@ -97,7 +64,7 @@ def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Itera
             "host_memory_total_bytes": int(found["total"]) << 20,
         }
         if loads:
-            host |= _describe_cores(loads)
+            host |= describe_cores(loads)
         gpu: Record = {"gpu_utilization_ratio": int(found["use"]) / 100}
         if found["clock"]:
             gpu["gpu_graphics_clock_hertz"] = int(found["clock"]) * 1e6
@@ -106,14 +73,6 @@ def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Itera
         take_cells(gpu, account, ((name, power) for name, power in _RAIL.findall(text)), {})
         account.note(_SHARED, _RAILS)
         yield from split_devices(number, parse_with(found["time"] or "", "%m-%d-%Y %H:%M:%S"), {None: host, 0: gpu})
-
-
-def _describe_cores(loads: Sequence[float]) -> Record:
-    return {
-        "cpu_utilization_ratio": sum(loads) / len(loads),
-        "cpu_busiest_core_ratio": max(loads),
-        "cpu_logical_cores": len(loads),
-    }
 
 
 # GPU-Z
@@ -185,33 +144,23 @@ def read_device_stats(lines: Iterable[str], first: int, account: Account) -> Ite
         yield from split_devices(number, None if time is None else parse_time(row[time]), devices)
 
 
-class Monitors(ToolLog):
-    """The importer of monitors that write a form of their own."""
-
-    kind: ClassVar[str] = "monitors"
-    title: ClassVar[str] = "nvtop, all-smi, tegrastats, GPU-Z, Lightning"
-    recognised_by: ClassVar[str] = (
+MONITORS = ToolLog(
+    kind="monitors",
+    title="nvtop, all-smi, tegrastats, GPU-Z, Lightning",
+    recognised_by=(
         "JSON of `nvtop -s` or `all-smi record`, a line of tegrastats, a sensor log of GPU-Z, or a CSV with columns "
         "such as `device_id: 0/utilization.gpu (%)`."
-    )
-    sample: ClassVar[str] = ""
-    forms: ClassVar[tuple[Form, ...]] = (
-        ("nvtop -s", _is_of_nvtop, partial(read_snapshots, shape=Snapshots("", "", _NVTOP))),
-        (
-            "all-smi record",
-            _is_of_all_smi,
-            partial(
-                read_snapshots,
-                shape=Snapshots(
-                    "gpus", "timestamp", _ALL_SMI, "hostname", frozenset({"processes", "index"}) | _REPEATED
-                ),
-            ),
-        ),
+    ),
+    sample="",
+    forms=(
+        NVTOP,
+        ALL_SMI,
         (
             "tegrastats",
-            lambda text: any(_TEGRA.fullmatch(line.strip()) for line in text.splitlines()[:20]),
+            _is_tegrastats,
             read_tegrastats,
         ),
-        ("GPU-Z sensor log", lambda text: any(map(_find_sensors, first_rows(text))), read_gpuz),
-        ("Lightning metrics.csv", lambda text: any(map(_find_devices, first_rows(text))), read_device_stats),
-    )
+        ("GPU-Z sensor log", partial(has_header, _find_sensors), read_gpuz),
+        ("Lightning metrics.csv", partial(has_header, _find_devices), read_device_stats),
+    ),
+)

@@ -133,7 +133,7 @@ def read_prometheus(lines: Iterable[str], first: int, account: Account) -> Itera
 
 
 def _find_series(lines: Sequence[str]) -> Iterator[tuple[Labels, list[Any]]]:
-    """Yield the labels and the samples of each series."""
+    """Yield the labels and the samples of each series; an instant query has one of each."""
     contents = None if any(map(damage, lines)) else parse_documents("".join(lines))
     if contents is None:
         raise SourceError(_WHERE, "not JSON, or cut", _QUERY, code="not_json")
@@ -142,9 +142,7 @@ def _find_series(lines: Sequence[str]) -> Iterator[tuple[Labels, list[Any]]]:
         hint = f"{_QUERY} over a time that Prometheus remembers"
         raise SourceError(_WHERE, "it holds no series", hint, code="no_series")
     for series in results:
-        labels, samples = series.get("metric"), series.get("values")
-        if "value" in series and samples is None:
-            raise SourceError(_WHERE, "an instant query: one sample of each series", _QUERY, code="instant_query")
+        labels, samples = series["metric"], series.get("values", [series.get("value")])
         if not isinstance(labels, dict) or not isinstance(samples, list):
             raise SourceError(_WHERE, "a series without labels or without samples", _QUERY, code="not_a_series")
         yield {str(name): str(text) for name, text in labels.items()}, samples
@@ -202,14 +200,14 @@ def _gather(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> dic
 def _is_of_gpu(labels: Labels, account: Account) -> bool:
     """Return whether a series is a metric of DCGM of a whole GPU; say why it is not read otherwise."""
     name = labels.get("__name__", "")
-    if name.startswith("DCGM_") and not labels.get("GPU_I_ID"):
-        return True
     if name.startswith("DCGM_"):
-        account.note("Series of MIG instances stand for no GPU and are not read.")
-    elif name:
-        account.note(f"Series of {name} are no metric of DCGM and are not read.")
-    else:
-        account.note("Series without a name are not read: a function in the query takes it away.")
+        if labels.get("GPU_I_ID"):
+            account.note("Series of MIG instances stand for no GPU and are not read.")
+        return not labels.get("GPU_I_ID")
+    why = (
+        f"of {name} are no metric of DCGM and" if name else "without a name, which a function in the query takes away,"
+    )
+    account.note(f"Series {why} are not read.")
     return False
 
 
@@ -228,22 +226,21 @@ def _describe(labels: Labels) -> dict[str, str]:
 def _find_units(gpus: Iterable[Readings], account: Account) -> dict[str, str]:
     """Return the unit of each metric that has another one than its name says, judged by its values."""
     values: dict[str, list[float]] = {}
-    for readings in (reading for gpu in gpus for reading in gpu.values()):
-        for name, cell in readings.items():
-            if (found := parse_number(cell)) is not None:
-                values.setdefault(name, []).append(found)
+    for name, cell in (item for gpu in gpus for reading in gpu.values() for item in reading.items()):
+        if (found := parse_number(cell)) is not None:
+            values.setdefault(name, []).append(found)
     units: dict[str, str] = {}
     for name, numbers in values.items():
         known = find_field(name)
-        unit = None if known is None or known[0] == MASK else determine_unit(name, known, numbers)
         if known is None or known[0] == MASK:
             continue
+        unit = determine_unit(name, known, numbers)
         if unit is None:
             account.note(f"{name} holds nothing but 0 and 1: per cent or a ratio, nobody can say; kept as it is.")
-        elif unit != known[1]:
-            account.note(f"{name} was read in {unit}, as its values say.")
-        if unit and (unit != known[1] or name == EITHER):
+        elif unit != known[1] or name == EITHER:
             units[name] = unit
+            if unit != known[1]:
+                account.note(f"{name} was read in {unit}, as its values say.")
     return units
 
 
@@ -261,13 +258,12 @@ def _take_tags(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> 
                 found.setdefault(label, Counter())[value] += len(samples)
     for tag in LABEL_TAGS:
         values = next((found[label] for label in tag.series_labels if label in found), Counter())
-        value, most = values.most_common(1)[0] if values else ("", 0)
         if tag.name == "node" and values:
             account.tags["node"] = ", ".join(sorted(values))
-        elif values and most >= _WHOLE_RUN * whole:
-            account.tags[tag.name] = value
-        elif len(values) == 1:
-            share = round(100 * most / whole)
-            account.note(f"Only {share}% of the samples name their {tag.name}, so the run has no tag {tag.name}.")
+        elif values and max(values.values()) >= _WHOLE_RUN * whole:
+            account.tags[tag.name] = values.most_common(1)[0][0]
         elif values:
-            account.note(f"The samples are of {len(values)} {tag.name}s, so the run has no tag {tag.name}.")
+            account.note(
+                f"The samples name {len(values)} {tag.name}s and {whole - values.total()} of {whole} none, so the run "
+                f"has no tag {tag.name}."
+            )
