@@ -321,7 +321,7 @@ class Reading:
             devices=tuple(devices),
             params=override_pairs(stated.params, labels.params),
             tags=override_pairs(merge_pairs(outcome.tags for outcome in outcomes), stated.tags, labels.tags),
-            work=labels.find_work(quality),
+            work=labels.find_work(quality) or next((read.work for read in self._training if read.work), None),
             quality=quality,
         )
         return labels.look_up(run_facts.name_copies_by_url(name_gpu_models(run, labels.gpu_model)))
