@@ -1,7 +1,7 @@
 """Times as programs print them for people: of day, without a date, and dates in words."""
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -10,8 +10,6 @@ from gpureport.columns import IntArray
 from gpureport.importers.columns import parse_time
 
 DAY = 86_400_000_000
-_BACK = 2 * 3_600_000_000
-"""A clock that falls by more has passed midnight; one that falls by less was set back, as when summer time ends."""
 _TIME = re.compile(r"(\d{1,2}):(\d\d):(\d\d)", re.ASCII)
 _NOON, _HOURS, _MINUTES, _SECONDS = 12, 24, 60, 61
 
@@ -28,31 +26,6 @@ def parse_time_of_day(text: str, half: str = "") -> int | None:
     if hour >= _HOURS or minute >= _MINUTES or second >= _SECONDS:
         return None
     return ((hour * 60 + minute) * 60 + second) * 1_000_000
-
-
-class DayClock:
-    """Turns times of day into moments, once a day is known; midnight may pass.
-
-    Each table of a log has a time of its own: `sar` prints one table for the whole day, then the next one.
-    """
-
-    def __init__(self, day: int | None = None) -> None:
-        """Start on a day, given by its first moment, or on none."""
-        self.day = day
-        self._last: dict[Hashable, int] = {}
-
-    def begin(self, day: int) -> None:
-        """Go on with a day that the log states."""
-        self.day, self._last = day, {}
-
-    def at(self, since_midnight: int | None, table: Hashable = None) -> int | None:
-        """Return the moment of a time of day in a table, None where no day is known."""
-        if since_midnight is None or self.day is None:
-            return None
-        last = self._last.get(table, self.day)
-        now = last // DAY * DAY + since_midnight
-        self._last[table] = now = now + DAY if now < last - _BACK else now
-        return now
 
 
 def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:
