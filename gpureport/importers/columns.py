@@ -254,20 +254,25 @@ _REMEMBERED, _MANY = 200_000, 200
 
 def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, BoolArray]:
     """Return the values of a column, why cells hold none, and which it cannot hold; each distinct text is read once."""
-    distinct: list[Any]
+    coded, codes = cells, None
     if isinstance(cells, pa.DictionaryArray):
-        codes, distinct = read_codes(cells.indices), cells.dictionary.to_pylist()
-    else:
+        coded, codes = cells.dictionary, read_codes(cells.indices)
+    elif not isinstance(cells, pa.Array):
         found = Texts.of(cells)
-        codes, distinct = found.codes, found.texts
-    none = np.zeros(len(codes), dtype=np.bool_)
-    if column.unit and column.decimal == "." and len(distinct) > _MANY:
-        coded = cells.dictionary if isinstance(cells, pa.DictionaryArray) else strings_to_arrow(distinct)
+        coded, codes = strings_to_arrow(found.texts), found.codes
+    none = np.zeros(len(cells), dtype=np.bool_)
+    if column.unit and column.decimal == "." and len(coded) > _MANY:
         numbers = _read_numbers(column, coded)
         if numbers is not None:
-            gone = np.isnan(numbers).tolist()
-            whys = (absence(text.strip()) if each else None for text, each in zip(distinct, gone, strict=True))
-            return numbers[codes], Texts.of(whys)[codes] if any(gone) else None, none
+            gone = np.flatnonzero(np.isnan(numbers))
+            whys = Texts.of(absence(coded[place].as_py().strip()) for place in gone.tolist())
+            places = np.full(len(numbers), -1, dtype=np.int32)
+            places[gone] = whys.codes
+            rows = slice(None) if codes is None else codes
+            return numbers[rows], Texts(places[rows], whys.texts) if len(gone) else None, none
+    if codes is None:
+        return _decode_column(column, pc.dictionary_encode(coded))
+    distinct = coded.to_pylist()
     known = column.known
     if len(known) > _REMEMBERED:
         known.clear()
@@ -285,12 +290,23 @@ def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, 
     return Texts.of(values)[codes], why, wrong
 
 
+_OF_NUMBERS = np.isin(np.arange(256), np.frombuffer(b"+-.0123456789", dtype=np.uint8))
+"""Which letters numbers consist of: Arrow reads `1e5`, `inf` and `nan` as well."""
+
+
+def _letters(texts: "pa.Array[Any]") -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+    """Return the bytes of texts, and the length of each."""
+    buffers: Any = texts.buffers()
+    bounds = np.frombuffer(buffers[1] or bytes(4), dtype=np.int32)[texts.offset :][: len(texts) + 1]
+    return np.frombuffer(buffers[2] or b"", dtype=np.uint8)[bounds[0] : bounds[-1]], np.diff(bounds)
+
+
 def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
     """Return numbers of one unit at once, NaN for `[reasons]`, None where units differ or a text is no such number."""
     metric, none = BY_NAME[column.target], pa.nulls(1, pa.string())[0]
     texts = pc.utf8_trim_whitespace(cells)
     texts = pc.if_else(pc.starts_with(texts, "["), none, texts)
-    first = next((text for text in texts[:1000].to_pylist() if text), "")
+    first = next((text for text in texts[:_MANY].to_pylist() if text), "")
     suffix = first.lstrip("+-.0123456789")
     unit = UNITS.get(suffix.strip() or column.unit)
     if unit is None or unit.base != metric.unit:
@@ -299,9 +315,13 @@ def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
         if not pc.all(pc.ends_with(texts, suffix)).as_py():
             return None
         texts = pc.utf8_slice_codeunits(texts, 0, -len(suffix))
-    if not pc.all(pc.match_substring_regex(texts, r"^[+-]?[0-9]+(?:\.[0-9]+)?$")).as_py():
+    letters, _ = _letters(texts)
+    if not _OF_NUMBERS[letters].all():
         return None
-    numbers: Any = pc.cast(texts, pa.float64())
+    try:
+        numbers: Any = pc.cast(texts, pa.float64())
+    except pa.ArrowInvalid:
+        return None
     values: FloatArray = floats(numbers) * unit.numerator / unit.denominator
     low, high = (-MOST if metric.unit == "Cel" else 0), (1 if _is_part(column.target) else np.nextafter(MOST, 0))
     if not (((values >= low) & (values <= high)) | np.isnan(values)).all():
@@ -315,9 +335,10 @@ def read_times(cells: Cells) -> tuple[IntArray, BoolArray, str | None]:
         codes = read_codes(cells.indices)
         times, good, zone = read_times(cells.dictionary)
         return times[codes], good[codes], zone
-    texts: Any = pc.utf8_trim_whitespace(cells if isinstance(cells, pa.Array) else strings_to_arrow(list(cells)))
-    (fewest, most), (shortest, _) = map(_extremes, (pc.count_substring(texts, "/"), pc.binary_length(texts)))
-    if fewest == most and fewest in {0, 2} and shortest >= _SECONDS:
+    texts: Any = cells if isinstance(cells, pa.Array) else strings_to_arrow(list(cells))
+    texts = texts if len(texts) and str(texts[0])[:1].isdigit() else pc.utf8_trim_whitespace(texts)
+    letters, lengths = _letters(texts)
+    if int((letters == ord("/")).sum()) in {0, 2 * len(texts)} and lengths.min(initial=_SECONDS) >= _SECONDS:
         try:
             # the stamp of nvidia-smi is an ISO time but for its slashes; Arrow reads a column of them at once
             times = integers(pc.replace_substring(texts, "/", "-").cast(pa.timestamp("us")))
@@ -331,11 +352,6 @@ def read_times(cells: Cells) -> tuple[IntArray, BoolArray, str | None]:
     good = np.array([moment is not None and moment[1] == utc for moment in moments], dtype=np.bool_)
     times = np.array([moment[0] if moment else 0 for moment in moments], dtype=np.int64)
     return times, good, "UTC" if utc else None
-
-
-def _extremes(numbers: Any) -> tuple[int, int]:
-    found: Any = pc.min_max(numbers)
-    return found["min"].as_py() or 0, found["max"].as_py() or 0
 
 
 _CLOCK = r"(?P<hour>\d{1,2})(?P<rest>:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)"
