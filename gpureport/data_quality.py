@@ -4,7 +4,9 @@ Times are integer microseconds since 1970-01-01, on the time base of the recordi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from itertools import chain
+from typing import Any
 
 from gpureport.redaction import redact_text
 
@@ -173,22 +175,14 @@ def gap_seconds(interval: float) -> float:
 
 
 def merge_quality(accounts: Sequence[Quality]) -> Quality:
-    """Return the account of several sources together; coverage is that of the first."""
-    return replace(
-        accounts[0],
-        lines=sum(quality.lines for quality in accounts),
-        rows_kept=sum(quality.rows_kept for quality in accounts),
-        rejected=tuple(entry for quality in accounts for entry in quality.rejected),
-        headers=sum(quality.headers for quality in accounts),
-        noise=sum(quality.noise for quality in accounts),
-        events=sum(quality.events for quality in accounts),
-        continued=sum(quality.continued for quality in accounts),
-        absent_cells=tuple(entry for quality in accounts for entry in quality.absent_cells),
-        gaps=tuple(gap for quality in accounts for gap in quality.gaps),
-        duplicates=sum(quality.duplicates for quality in accounts),
-        clock_steps=tuple(step for quality in accounts for step in quality.clock_steps),
-        log_events=tuple(event for quality in accounts for event in quality.log_events),
-        synthetic_time=any(quality.synthetic_time for quality in accounts),
-        notes=tuple(note for quality in accounts for note in quality.notes),
-        unfinished=any(quality.unfinished for quality in accounts),
-    )
+    """Return the account of several sources together; coverage and restored points are those of the first."""
+    merged: dict[str, Any] = {}
+    for each in fields(Quality):
+        values = [getattr(quality, each.name) for quality in accounts]
+        if isinstance(values[0], tuple):
+            merged[each.name] = tuple(chain.from_iterable(values))
+        elif isinstance(values[0], bool):
+            merged[each.name] = any(values)
+        elif each.name not in {"coverage_ratio", "imputed_points"}:
+            merged[each.name] = sum(values)
+    return replace(accounts[0], **merged)

@@ -26,28 +26,12 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
-    """What is known about one model; None where nobody has a source.
+    """What is known about one model, in base units; None where nobody has a source.
 
-    Attributes:
-        model: name in this table.
-        names: sets of words; all words of one set occur in a matching name.
-        excluded: words that occur in no matching name.
-        compute_capability: major and minor version.
-        power_limit_default_watts: limit the board ships with.
-        memory_total_bytes: memory the driver reports.
-        memory_reserved_bytes: memory the driver keeps.
-        sm_clock_max_hertz: highest clock of the multiprocessors.
-        memory_clock_max_hertz: highest memory clock.
-        temperature_max_operating_celsius: above it the driver begins to lower clocks.
-        temperature_slowdown_celsius: at it the hardware halves the clocks.
-        temperature_shutdown_celsius: at it the board turns off.
-        memory_temperature_max_celsius: highest operating temperature of the memory.
-        pcie_generation: highest link generation.
-        utilisation_window_seconds: time one utilisation value speaks of.
-        power_idle_watts: power without work.
-        memory_bandwidth_bytes_per_second: bytes memory can read and write a second.
-        tensor_operations_per_second: 16-bit floating-point operations of the tensor cores, without sparsity.
-        clock_events_masked: 1 where NVIDIA's diagnostics leave the clock events of the model aside.
+    All words of one set of `names` occur in a matching name, and none of `excluded`. Above the highest operating
+    temperature the driver begins to lower clocks, at that of slowdown the hardware halves them. The tensor cores'
+    operations are 16-bit ones without sparsity. `clock_events_masked` is 1 where NVIDIA's diagnostics leave the clock
+    events of the model aside.
     """
 
     model: str

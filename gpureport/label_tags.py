@@ -8,14 +8,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class LabelTag:
     """One such tag.
 
     Attributes:
         name: name of the tag.
         title: what a page calls it.
-        other_names: names of tags and params that mean the same, in snake_case; the first that a run has counts.
+        other_names: names of tags and params that mean the same, beside those of the variables; the first that a run
+            has counts.
         columns: headings of tables that mean it, in snake_case: those of `sacct`, and usual ones.
         variables: environment variables that hold it; the first that is set counts.
         series_labels: labels of series in Prometheus that hold it. `exported_` precedes a label of dcgm-exporter's own
@@ -34,76 +35,58 @@ class LabelTag:
 
 LABEL_TAGS = (
     LabelTag(
-        name="user",
-        title="User",
-        other_names=("username", "owner", "mlflow.user", "sys/owner", "SLURM_JOB_USER"),
+        "user",
+        "User",
+        other_names=("username", "owner", "mlflow.user", "sys/owner"),
         columns=("user", "username", "user_name", "owner"),
         variables=("SLURM_JOB_USER",),
         is_personal=True,
     ),
+    LabelTag("account", "Account", columns=("account",), variables=("SLURM_JOB_ACCOUNT",), is_personal=True),
+    LabelTag("project", "Project", columns=("project", "project_name"), is_personal=True),
     LabelTag(
-        name="account",
-        title="Account",
-        other_names=("SLURM_JOB_ACCOUNT",),
-        columns=("account",),
-        variables=("SLURM_JOB_ACCOUNT",),
-        is_personal=True,
-    ),
-    LabelTag(name="project", title="Project", columns=("project", "project_name"), is_personal=True),
-    LabelTag(
-        name="partition",
-        title="Partition",
-        other_names=("SLURM_JOB_PARTITION", "queue"),
+        "partition",
+        "Partition",
+        other_names=("queue",),
         columns=("partition", "queue"),
         variables=("SLURM_JOB_PARTITION",),
     ),
     LabelTag(
-        name="job",
-        title="Job",
-        other_names=("job_id", "SLURM_JOB_ID"),
+        "job",
+        "Job",
+        other_names=("job_id",),
         columns=("job_id", "job", "jobid"),
         variables=("SLURM_JOB_ID",),
         series_labels=("hpc_job",),
     ),
+    LabelTag("job_name", "Job name", columns=("job_name", "jobname"), variables=("SLURM_JOB_NAME",)),
+    LabelTag("job_state", "Job state", columns=("state", "job_state", "status")),
     LabelTag(
-        name="job_name",
-        title="Job name",
-        other_names=("SLURM_JOB_NAME",),
-        columns=("job_name", "jobname"),
-        variables=("SLURM_JOB_NAME",),
-    ),
-    LabelTag(name="job_state", title="Job state", columns=("state", "job_state", "status")),
-    LabelTag(
-        name="node",
-        title="Node",
-        other_names=("host", "hostname", "SLURMD_NODENAME"),
+        "node",
+        "Node",
+        other_names=("host", "hostname"),
         columns=("node_list", "nodelist", "nodes", "node", "host", "hosts", "hostname"),
         variables=("SLURMD_NODENAME", "NODE_NAME"),
         series_labels=("Hostname", "hostname", "node", "kubernetes_node"),
         is_personal=True,
     ),
     LabelTag(
-        name="pod",
-        title="Pod",
+        "pod",
+        "Pod",
         columns=("pod", "pod_name"),
         variables=("POD_NAME",),
         series_labels=("exported_pod", "pod"),
         is_personal=True,
     ),
     LabelTag(
-        name="namespace",
-        title="Namespace",
+        "namespace",
+        "Namespace",
         columns=("namespace",),
         variables=("POD_NAMESPACE",),
         series_labels=("exported_namespace", "namespace"),
         is_personal=True,
     ),
-    LabelTag(
-        name="container",
-        title="Container",
-        columns=("container",),
-        series_labels=("exported_container", "container"),
-    ),
+    LabelTag("container", "Container", columns=("container",), series_labels=("exported_container", "container")),
 )
 """What a run can be labelled with, in the order in which a page lists it."""
 BY_NAME = {tag.name: tag for tag in LABEL_TAGS}
@@ -117,7 +100,7 @@ def find_label(params_and_tags: Iterable[tuple[str, str]], name: str) -> str | N
     """
     pairs = dict(params_and_tags)
     tag = BY_NAME.get(name)
-    names = (name, *(tag.other_names if tag else ()))
+    names = (name, *((*tag.other_names, *tag.variables) if tag else ()))
     return next((pairs[each] for each in names if pairs.get(each)), None)
 
 

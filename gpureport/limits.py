@@ -3,7 +3,7 @@
 A limit bounds what a hostile or broken file can cost. Each lies far above what a recording needs.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _MIB, _GIB = 2**20, 2**30
 
@@ -45,15 +45,8 @@ FIRST_MICROSECOND, LAST_MICROSECOND = 0, 253_370_764_800 * 1_000_000
 """Times that are read: from 1970 on, before the year 9999, so that every zone and every end of a sample has a date."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
-    """A row of the table.
-
-    Attributes:
-        what: what is limited.
-        most: how much is read.
-        beyond: what happens beyond it, and what to do.
-    """
+class Limit(NamedTuple):
+    """A row of the table: what is limited, how much is read, and what happens beyond it."""
 
     what: str
     most: str
@@ -67,82 +60,66 @@ def _bytes(count: int) -> str:
 _LEFT_OUT = "the run is left out and named, the others are read"
 LIMITS = (
     Limit(
-        what="Settings, policies, maps, steps, and params, tags and `meta.yaml` of a tracker's run",
-        most=f"{_bytes(MOST_SETTINGS_BYTES)} each",
-        beyond="refused; shorten the file",
+        "Settings, policies, maps, steps, and params, tags and `meta.yaml` of a tracker's run",
+        f"{_bytes(MOST_SETTINGS_BYTES)} each",
+        "refused; shorten the file",
     ),
     Limit(
-        what="Names, and patterns, of `[secrets]` in the settings",
-        most=f"{MOST_SECRET_PATTERNS} each, of {LONGEST_SECRET_PATTERN} letters",
-        beyond="refused; let one with `*` stand for several",
+        "Names, and patterns, of `[secrets]` in the settings",
+        f"{MOST_SECRET_PATTERNS} each, of {LONGEST_SECRET_PATTERN} letters",
+        "refused; let one with `*` stand for several",
+    ),
+    Limit("Files of points or operations of a tracker's run", f"{_bytes(MOST_RECORD_BYTES)} each", _LEFT_OUT),
+    Limit("Params, and tags, of a run in a local store of MLflow", f"{MOST_LABELS:,} each", _LEFT_OUT),
+    Limit(
+        "The series of a stored run, and its training metrics",
+        f"{_bytes(MOST_SERIES_BYTES)} each",
+        "refused; `fleet` leaves the run out and names it",
+    ),
+    Limit("A value in a database", _bytes(MOST_VALUE_BYTES), _LEFT_OUT),
+    Limit(
+        "Files and folders of a tracker, and folders of logs",
+        f"{MOST_FILES:,} in a folder, {DEEPEST_FOLDER} folders deep",
+        "refused; give the folder that holds the runs",
     ),
     Limit(
-        what="Files of points or operations of a tracker's run",
-        most=f"{_bytes(MOST_RECORD_BYTES)} each",
-        beyond=_LEFT_OUT,
+        "Links, named pipes, sockets and devices in a tracker's folder",
+        "links that stay in it",
+        f"never opened: {_LEFT_OUT}",
     ),
     Limit(
-        what="Params, and tags, of a run in a local store of MLflow",
-        most=f"{MOST_LABELS:,} each",
-        beyond=_LEFT_OUT,
+        "An answer of a tracking server, and the pages of a list",
+        f"{_bytes(MOST_ANSWER_BYTES)}, {MOST_PAGES:,} pages",
+        "refused; read fewer runs, by `--run` or `--filter`",
     ),
     Limit(
-        what="The series of a stored run, and its training metrics",
-        most=f"{_bytes(MOST_SERIES_BYTES)} each",
-        beyond="refused; `fleet` leaves the run out and names it",
-    ),
-    Limit(what="A value in a database", most=_bytes(MOST_VALUE_BYTES), beyond=_LEFT_OUT),
-    Limit(
-        what="Files and folders of a tracker, and folders of logs",
-        most=f"{MOST_FILES:,} in a folder, {DEEPEST_FOLDER} folders deep",
-        beyond="refused; give the folder that holds the runs",
+        "A log in gzip, zstd, bzip2 or xz",
+        f"{_bytes(UNPACKED_FREELY)}, or {MOST_UNPACKED_RATIO} times its size where that is more",
+        "refused; unpack it, and give the log in it",
     ),
     Limit(
-        what="Links, named pipes, sockets and devices in a tracker's folder",
-        most="links that stay in it",
-        beyond=f"never opened: {_LEFT_OUT}",
+        "Archives: zip, 7-Zip, tar, and a compressed file in another",
+        "none",
+        "refused; unpack it, and give the files in it",
     ),
     Limit(
-        what="An answer of a tracking server, and the pages of a list",
-        most=f"{_bytes(MOST_ANSWER_BYTES)}, {MOST_PAGES:,} pages",
-        beyond="refused; read fewer runs, by `--run` or `--filter`",
+        "Standard input, and a named pipe",
+        f"{_bytes(MOST_PIPE_BYTES)}; its writer comes within {PIPE_PATIENCE:g} s",
+        "refused; write a file and give that",
     ),
+    Limit("Devices such as `/dev/zero`", "none", "refused"),
+    Limit("A line of a log", _bytes(LONGEST_LINE), "shortened, and counted in the data quality"),
+    Limit("GPUs of a run", f"{MOST_GPUS:,}", "refused; give a part of them with `--gpus`, or a log a node"),
     Limit(
-        what="A log in gzip, zstd, bzip2 or xz",
-        most=f"{_bytes(UNPACKED_FREELY)}, or {MOST_UNPACKED_RATIO} times its size where that is more",
-        beyond="refused; unpack it, and give the log in it",
+        "Machines of a table of labels",
+        "100,000 in a cell, 2,000,000 in a table",
+        "a longer list stays a text; a larger table is refused: give fewer days",
     ),
+    Limit("Times", "years 1970 to 9998", "the row or point is rejected, and counted in the data quality"),
     Limit(
-        what="Archives: zip, 7-Zip, tar, and a compressed file in another",
-        most="none",
-        beyond="refused; unpack it, and give the files in it",
-    ),
-    Limit(
-        what="Standard input, and a named pipe",
-        most=f"{_bytes(MOST_PIPE_BYTES)}; its writer comes within {PIPE_PATIENCE:g} s",
-        beyond="refused; write a file and give that",
-    ),
-    Limit(what="Devices such as `/dev/zero`", most="none", beyond="refused"),
-    Limit(what="A line of a log", most=_bytes(LONGEST_LINE), beyond="shortened, and counted in the data quality"),
-    Limit(
-        what="GPUs of a run",
-        most=f"{MOST_GPUS:,}",
-        beyond="refused; give a part of them with `--gpus`, or a log a node",
-    ),
-    Limit(
-        what="Machines of a table of labels",
-        most="100,000 in a cell, 2,000,000 in a table",
-        beyond="a longer list stays a text; a larger table is refused: give fewer days",
-    ),
-    Limit(
-        what="Times",
-        most="years 1970 to 9998",
-        beyond="the row or point is rejected, and counted in the data quality",
-    ),
-    Limit(
-        what="Nesting of JSON and TOML",
-        most="in JSON some hundreds of levels, as deep as Python reads them; in TOML 50",
-        beyond="the document is not understood: rejected and counted in a log, refused elsewhere",
+        "Nesting of JSON and TOML",
+        "in JSON some hundreds of levels, as deep as Python reads them; in TOML 50",
+        "the document is not understood: rejected and counted in a log, refused elsewhere",
     ),
 )
 """All limits, in the order of the page."""

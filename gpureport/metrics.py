@@ -5,9 +5,66 @@ as a suffix, as Prometheus names OpenTelemetry metrics. Ratios run from 0 to 1, 
 says which stretch of time one value describes, which the analyses rely on.
 """
 
-from gpureport.metric import MOMENT, Metric, MetricKind, Scope, counter, gauge, host, state
+from dataclasses import KW_ONLY, dataclass
+from enum import StrEnum
+from functools import partial
 
-__all__ = ["BY_NAME", "CLOCK_EVENT_BITS", "COUNTED_CLOCK_EVENTS", "METRICS", "Metric", "MetricKind", "Scope"]
+
+class MetricKind(StrEnum):
+    """How a metric behaves in time, in OpenTelemetry's words."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    STATE = "state"
+
+
+class Scope(StrEnum):
+    """What a metric describes."""
+
+    GPU = "gpu"
+    HOST = "host"
+
+
+MOMENT = "the moment of the reading"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One column: its name, base unit, storage type and meaning.
+
+    Attributes:
+        name: column name in snake_case with the base unit as suffix.
+        unit: base unit (UCUM: `1`, `By`, `By/s`, `W`, `J`, `Hz`, `Cel`, `s`), empty for a state.
+        dtype: Arrow type the column is stored as.
+        recorded_by: the nvidia-smi query field, the monitor of nvidia-smi and its column, the DCGM field, or the host
+            command that yields it.
+        brief: one sentence of meaning.
+        covers: the stretch of time that one value describes.
+        otel: OpenTelemetry name, empty where its conventions have none.
+        may_exceed_one: whether it is a ratio that is no part of a whole.
+    """
+
+    name: str
+    unit: str
+    dtype: str
+    recorded_by: str
+    brief: str
+    _: KW_ONLY
+    covers: str = MOMENT
+    otel: str = ""
+    kind: MetricKind = MetricKind.GAUGE
+    scope: Scope = Scope.GPU
+    may_exceed_one: bool = False
+
+
+gauge, host = Metric, partial(Metric, scope=Scope.HOST)
+counter = partial(Metric, kind=MetricKind.COUNTER)
+
+
+def state(name: str, recorded_by: str, brief: str, *, dtype: str = "bool", covers: str = MOMENT) -> Metric:
+    """Return a state of a GPU."""
+    return Metric(name, "", dtype, recorded_by, brief, covers=covers, kind=MetricKind.STATE)
+
 
 _WINDOW = "the last 1/6 to 1 s before the reading, by GPU model (NVML)"
 _SINCE = "the time since the previous reading"
@@ -110,22 +167,8 @@ METRICS: tuple[Metric, ...] = (
     gauge("nvlink_transmit_bytes_per_second", "By/s", "float64", "DCGM_FI_PROF_NVLINK_TX_BYTES", "Bytes a second the GPU sent over NVLink, headers of the protocol not included.", covers=_PROFILED),
     counter("gpu_energy_joules_total", "J", "float64", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "Energy the GPU took since the driver was loaded, counted by the driver.", covers=_LOADED, otel="hw.energy"),
     state("gpu_xid_code", "DCGM_FI_DEV_XID_ERRORS", "Number of the last Xid error the driver reported; 0 before the first.", dtype="int32", covers=_LOADED),
-    state("clock_event_gpu_idle", "clocks_event_reasons.active", "Whether the clock is held by gpu idle (bit 0x1)."),
-    state("clock_event_applications_clocks_setting", "clocks_event_reasons.active", "Whether the clock is held by applications clocks setting (bit 0x2)."),
-    state("clock_event_sw_power_cap", "clocks_event_reasons.active", "Whether the clock is held by sw power cap (bit 0x4)."),
-    state("clock_event_hw_slowdown", "clocks_event_reasons.active", "Whether the clock is held by hw slowdown (bit 0x8)."),
-    state("clock_event_sync_boost", "clocks_event_reasons.active", "Whether the clock is held by sync boost (bit 0x10)."),
-    state("clock_event_sw_thermal_slowdown", "clocks_event_reasons.active", "Whether the clock is held by sw thermal slowdown (bit 0x20)."),
-    state("clock_event_hw_thermal_slowdown", "clocks_event_reasons.active", "Whether the clock is held by hw thermal slowdown (bit 0x40)."),
-    state("clock_event_hw_power_brake_slowdown", "clocks_event_reasons.active", "Whether the clock is held by hw power brake slowdown (bit 0x80)."),
-    state("clock_event_display_clock_setting", "clocks_event_reasons.active", "Whether the clock is held by display clock setting (bit 0x100)."),
-    state("clock_event_board_limit", "clocks_event_reasons.active", "Whether the clock is held by board limit (bit 0x200)."),
-    state("clock_event_reliability", "clocks_event_reasons.active", "Whether the clock is held by reliability (bit 0x400)."),
-    counter("clock_event_sw_power_cap_seconds_total", "s", "float64", "clocks_event_reasons_counters.sw_power_cap", "Time the clock was held by sw power cap, counted by the driver.", covers=_LOADED),
-    counter("clock_event_sync_boost_seconds_total", "s", "float64", "clocks_event_reasons_counters.sync_boost", "Time the clock was held by sync boost, counted by the driver.", covers=_LOADED),
-    counter("clock_event_sw_thermal_slowdown_seconds_total", "s", "float64", "clocks_event_reasons_counters.sw_thermal_slowdown", "Time the clock was held by sw thermal slowdown, counted by the driver.", covers=_LOADED),
-    counter("clock_event_hw_thermal_slowdown_seconds_total", "s", "float64", "clocks_event_reasons_counters.hw_thermal_slowdown", "Time the clock was held by hw thermal slowdown, counted by the driver.", covers=_LOADED),
-    counter("clock_event_hw_power_brake_slowdown_seconds_total", "s", "float64", "clocks_event_reasons_counters.hw_power_brake_slowdown", "Time the clock was held by hw power brake slowdown, counted by the driver.", covers=_LOADED),
+    *(state(f"clock_event_{name}", "clocks_event_reasons.active", f"Whether the clock is held by {name.replace('_', ' ')} (bit {bit:#x}).") for name, bit in CLOCK_EVENT_BITS.items()),
+    *(counter(f"clock_event_{name}_seconds_total", "s", "float64", f"clocks_event_reasons_counters.{name}", f"Time the clock was held by {name.replace('_', ' ')}, counted by the driver.", covers=_LOADED) for name in COUNTED_CLOCK_EVENTS),
     state("clock_event_unknown_bits", "clocks_event_reasons.active", "Bits of the clock event mask that have no name yet, kept as they were.", dtype="uint64"),
     host("cpu_utilization_ratio", "1", "float32", "psutil.cpu_percent()", "Share of all logical cores that was busy.", covers=_SINCE, otel="system.cpu.utilization"),
     host("cpu_busiest_core_ratio", "1", "float32", "max(psutil.cpu_percent(percpu=True))", "Busy share of the busiest logical core.", covers=_SINCE),

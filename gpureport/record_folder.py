@@ -1,7 +1,7 @@
 """The folder that `gpureport record` writes: the names of its files, and what its `run.json` says."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from gpureport.json_text import parse_json
@@ -61,42 +61,24 @@ def name_log(path: Path) -> str:
 
 def format_run_file(run: RecordedRun) -> str:
     """Return a run as the text of its `run.json`."""
-    content = {
-        "schema": SCHEMA,
-        "command": list(run.command),
-        "host": run.host,
-        "timezone": run.timezone,
-        "started": run.started,
-        "ended": run.ended,
-        "exit_code": run.exit_code,
-        "interval": run.interval,
-        "params": dict(run.params),
-        "tags": dict(run.tags),
-        "notes": list(run.notes),
-    }
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    content = {"schema": SCHEMA} | {each.name: getattr(run, each.name) for each in fields(run)}
+    return (
+        json.dumps(content | {"params": dict(run.params), "tags": dict(run.tags)}, indent=2, ensure_ascii=False) + "\n"
+    )
 
 
 def parse_run_file(text: str) -> RecordedRun | None:
     """Return what a `run.json` says; None when the text is none."""
+    import msgspec  # noqa: PLC0415 - most logs lie beside none
+
     try:
         content = parse_json(text)
         if content["schema"] != SCHEMA:
             return None
-        return RecordedRun(
-            command=tuple(map(str, content["command"])),
-            host=str(content["host"]),
-            timezone=str(content["timezone"]),
-            started=int(content["started"]),
-            ended=None if content["ended"] is None else int(content["ended"]),
-            exit_code=None if content["exit_code"] is None else int(content["exit_code"]),
-            interval=float(content["interval"]),
-            params=tuple((str(name), str(value)) for name, value in content["params"].items()),
-            # recordings of older versions have none
-            tags=tuple((str(name), str(value)) for name, value in content.get("tags", {}).items()),
-            notes=tuple(map(str, content["notes"])),
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        # recordings of older versions have no tags
+        pairs = {name: [*content.get(name, {}).items()] for name in ("params", "tags")}
+        return msgspec.convert(content | pairs, RecordedRun, strict=False)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, msgspec.ValidationError):
         return None
 
 

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterable
 
 from gpureport.gpu_query import COUNTER_FIELDS, GPU_FIELDS, query_command
-from gpureport.metric import Metric, Scope
-from gpureport.metrics import BY_NAME
+from gpureport.metrics import BY_NAME, Metric, Scope
 
 RECORD = "gpureport record -- COMMAND"
 """What records a job, its GPUs and its machine."""

@@ -16,7 +16,7 @@ from gpureport.importers.protocol.named_models import name_gpu_models
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.source_file import RawFile
 from gpureport.importers.sources import identify
-from gpureport.importers.surveys import Log, Tables, check_time_bases, format_span, take_survey
+from gpureport.importers.surveys import Log, Tables, check_time_bases, format_span, read_devices, take_survey
 from gpureport.label_tags import merge_pairs, override_pairs
 from gpureport.limits import MOST_GPUS
 from gpureport.metrics import Scope
@@ -37,17 +37,11 @@ def find_runs(
     kind: str | None = None,
     options: ReadOptions | None = None,
 ) -> list[list[Input]]:
-    """Return the runs a source holds, each as its main logs followed by its companions and the files beside it.
+    """Return the runs a file, a folder or `-` holds, each as its main logs, its companions and the files beside it.
 
-    A file is one run, and so is `-`, standard input. In a folder and those below, logs of one machine and the same
-    minutes are one run, and so is a log a node, with the host logs of its time. Host logs named by a person win over
-    those found.
-
-    Args:
-        source: a file, a folder, or `-`.
-        host: files with the CPU series of the machine, or further GPU logs of it.
-        kind: name of the importer that reads a file whatever its content looks like.
-        options: how rows are placed.
+    In a folder and those below, logs of one machine and the same minutes are one run, and so is a log a node, with the
+    host logs of its time. What a person names with `host` wins over what is found; `kind` names the importer that reads
+    a file whatever its content looks like.
 
     Raises:
         SourceError: when there is no log, or a file is of no known kind.
@@ -75,15 +69,10 @@ class Reading:
         as_one_run: bool = False,
         training: Sequence[TrainingFile] = (),
     ) -> None:
-        """Prepare to read; nothing is read yet.
+        """Prepare to read the log, or several that are one run, then files beside it and logs that add to it.
 
-        Args:
-            inputs: the log, or several that are one run, then files beside it and logs that add to it.
-            options: how to select and place rows.
-            labels: what a person says about the run.
-            strict: whether a line that was not understood is an error.
-            as_one_run: whether all logs are one run, even one log and those beside it.
-            training: what the training loop wrote of its metrics.
+        With `strict`, a line that was not understood is an error; with `as_one_run`, even one log and those beside it
+        are joined as logs of one run.
         """
         own = [each for each in inputs if each.companion_of is None]
         self._own, self._mains = len(own), sum(not each.beside for each in own)
@@ -167,10 +156,14 @@ class Reading:
                 strict; when host logs hold the same metric, or their times cannot be compared with those of the log.
         """
         held = None if self._merged else take_survey(self._inputs[0], self._options)
-        if self._merged or held is not None or self._own < len(self._inputs):
-            yield from self._join(held)
-        else:
+        if self._merged:
+            yield from self._join_mains()
+        elif held is None and self._own == len(self._inputs):
             yield from self._stream()
+        else:
+            log = self._read_log(0, self._options, held)
+            self._outcomes = [log.outcome.noted(log.file.account.notes())]
+            yield from self._add_companions(log.tables, [set(log.tables)])
         if not self._merged and self._own > 1:
             yield from self._read_hosts()
         if self._trained:
@@ -193,7 +186,7 @@ class Reading:
     def _read_log(self, place: int, options: ReadOptions, held: Log | None = None) -> Log:
         """Return one log, all of it; one that was read already gives its bytes for those of the source."""
         each = self._inputs[place]
-        log = held or take_survey(each, options) or Log(each, options, self._files[place])
+        log = held or take_survey(each, options, held=False) or Log(each, options, self._files[place])
         if log.file is not self._files[place]:
             if (seen := self._files[place].watch) is not None:
                 seen(log.file.size)
@@ -202,38 +195,37 @@ class Reading:
             self._refuse_rejected_lines(log.outcome, each.locator)
         return log
 
-    def _join(self, held: Log | None) -> Iterator["pa.Table"]:
-        """Yield the main logs as one, with what companions add, by devices."""
-        if self._merged:
-            tables, owners = self._join_mains()
-        else:
-            log = self._read_log(0, self._options, held)
-            tables, owners = log.tables, [set(log.tables)]
-            self._outcomes = [log.outcome.noted(log.file.account.notes())]
-        if self._own < len(self._inputs):
-            from gpureport.importers.joining import Companions  # noqa: PLC0415 - most runs have none
-
-            has_host = any(each.beside for each in self._inputs)
-            joined = Companions(tables, self._outcomes[0], has_host=has_host)
-            for place in range(self._own, len(self._inputs)):
-                main = self._inputs[place].companion_of or 0
-                joined.join(self._read_log(place, self._options), self._inputs[main].locator, owners[main])
-            self._outcomes[0] = replace(self._outcomes[0], devices=joined.devices)
-            self._joined = joined.outcomes
-        yield from tables.values()
-
-    def _join_mains(self) -> tuple[Tables, list[set[str]]]:
-        """Return the rows of several main logs and the logs beside them, and the devices of each."""
-        from gpureport.importers.joining import join_logs  # noqa: PLC0415 - most runs have one log
+    def _join_mains(self) -> Iterator["pa.Table"]:
+        """Yield the main logs and those beside them as one, with what companions add."""
+        from gpureport.importers.joining import JoinedLogs  # noqa: PLC0415 - most runs have one log
 
         logs = [self._read_log(place, self._options) for place in range(self._mains)]
         starts, ends = zip(*(log.span for log in logs), strict=True)
         options = self._options.for_companion((min(starts), max(ends)))
         logs += [self._read_log(place, options) for place in range(self._mains, self._own)]
-        tables, outcome, names = join_logs(logs, self._options.tz)
-        self._refuse_rejected_lines(outcome, self.locator)
-        self._outcomes = [outcome]
-        return tables, [set(own.values()) for own in names]
+        joined = JoinedLogs(logs, self._options.tz)
+        if self._own == len(self._inputs):
+            yield from joined.batches()
+            self._outcomes = [joined.outcome()]
+        else:
+            tables = read_devices(joined.batches())
+            self._outcomes = [joined.outcome()]
+            yield from self._add_companions(tables, [set(own.values()) for own in joined.names])
+        self._refuse_rejected_lines(self._outcomes[0], self.locator)
+
+    def _add_companions(self, tables: Tables, owners: Sequence[set[str]]) -> Iterator["pa.Table"]:
+        """Yield the tables of the main logs, by devices, with what companions add; `owners` are each log's devices."""
+        if self._own < len(self._inputs):
+            from gpureport.importers.joining import join_companions  # noqa: PLC0415 - most runs have none
+
+            mains = [each.companion_of or 0 for each in self._inputs[self._own :]]
+            logs = [
+                (self._read_log(place, self._options), self._inputs[main].locator, owners[main])
+                for place, main in enumerate(mains, self._own)
+            ]
+            has_host = any(each.beside for each in self._inputs)
+            self._outcomes[0], self._joined = join_companions(tables, self._outcomes[0], logs, has_host=has_host)
+        yield from tables.values()
 
     def _read_hosts(self) -> Iterator["pa.Table"]:
         """Yield the series of the machine from the host files of a log: one as it is, several as one series."""

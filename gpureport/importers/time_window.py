@@ -151,13 +151,7 @@ class CutReading:
     """Reads a part of a run, as `Reading` reads all of it; all of it is held in memory meanwhile."""
 
     def __init__(self, reading: "RunReading", window: Window, whole: Recording | None = None) -> None:
-        """Prepare to read; nothing is read yet.
-
-        Args:
-            reading: reads all of the run.
-            window: the part.
-            whole: all of the run, where it was read already.
-        """
+        """Prepare to read a part of what `reading` reads, or of the `whole` where it was read already."""
         self._reading, self._window, self._whole = reading, window, whole
         self.labels: Labels = reading.labels
         self.file_labels: Labels = reading.file_labels

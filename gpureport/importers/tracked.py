@@ -159,17 +159,10 @@ class TrackedReading:
     """Reads one run of a tracker, as `Reading` reads one from logs."""
 
     sizes: tuple[int, ...] = ()
-    """Bytes of its sources; none, since they say nothing about what is stored."""
+    """None: the bytes of a tracker say nothing about what is stored."""
 
     def __init__(self, kind: str, run: TrackerRun, options: ReadOptions, labels: Labels, *, strict: bool) -> None:
-        """Prepare to read; nothing is read yet.
-
-        Args:
-            kind: kind of the tracker.
-            run: the run.
-            options: how to select and place rows.
-            labels: what a person says about the run.
-            strict: whether a point that was not understood is an error.
+        """Prepare to read; with `strict`, a point that was not understood is an error.
 
         Raises:
             SettingsError: when there is no zone of the name given.

@@ -17,10 +17,13 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import Quality
+from gpureport.errors import SourceError
 from gpureport.importers.clock import Clock, coverage_ratio
 from gpureport.importers.note_text import list_first
+from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
+from gpureport.importers.protocol.tracker import Tracked
 from gpureport.name_order import split_numbers
-from gpureport.recording import HOST, Work
+from gpureport.recording import HOST, Device, Work
 from gpureport.series_table import METRIC_TYPES, SCHEMA, TRAINING_SCHEMA, empty_training
 from gpureport.training_names import choose_throughput, recognise_metric
 from gpureport.work_counting import count_by_rates
@@ -40,12 +43,8 @@ def build_device_table(
 ) -> "pa.Table":
     """Return the rows of a device in the order of time, without rows that have no value.
 
-    Args:
-        device: its id.
-        times: time of each row, in microseconds.
-        values: values of each column in its base unit, NaN for null. A column that is not a metric is kept as text.
-        imputed: rows with a restored value; none when None.
-        stages: names of stages with the rows that belong to each.
+    Values are in base units, NaN for null; a column that is not a metric is kept as text. `imputed` marks rows with a
+    restored value, `stages` names stages with the rows that belong to each.
     """
     rows = np.flatnonzero(~np.all([np.isnan(one) for one in values.values()], axis=0))
     rows = rows[np.argsort(times[rows], kind="stable")]
@@ -114,12 +113,7 @@ class TrainingMetric:
 
 
 def build_training_table(metrics: Sequence[TrainingMetric], span: tuple[int, int] | None = None) -> "pa.Table":
-    """Return the points of all metrics in the order of time, then step; a value that is not a number is null.
-
-    Args:
-        metrics: training metrics; several of one name are one.
-        span: first and last microsecond to keep; all when None.
-    """
+    """Return the points of all metrics within a span by time, then step; a value that is not a number is null."""
     logged = [metric for metric in metrics if len(metric.times)]
     if not logged:
         return empty_training()
@@ -146,14 +140,9 @@ def build_training_table(metrics: Sequence[TrainingMetric], span: tuple[int, int
 def measure_work(
     metrics: Sequence[TrainingMetric], wanted: str | None, span: tuple[int, int]
 ) -> tuple[Work, str] | None:
-    """Return the work that a run did while it was recorded, and the name of the metric that counts it.
+    """Return the work that a run did while it was recorded, and the metric that counts it, perhaps named by a person.
 
     None if no metric does.
-
-    Args:
-        metrics: training metrics.
-        wanted: name of the metric to use, if a person names one.
-        span: first and last microsecond of the recording.
     """
     named = choose_throughput([metric.name for metric in metrics], wanted)
     found = next((metric for metric in metrics if named and metric.name == named.name), None)
@@ -170,13 +159,7 @@ def measure_work(
 
 
 def describe_training(names: Iterable[str], done: tuple[Work, str] | None, wanted: str | None) -> Iterator[str]:
-    """Yield what a reader must know of training metrics: the work they count, and what their names say.
-
-    Args:
-        names: names of the metrics.
-        done: what `measure_work` returned.
-        wanted: name of the metric a person gives as the one that counts work.
-    """
+    """Yield what a reader must know of training metrics: the work `measure_work` found, and what their names say."""
     known = list(dict.fromkeys(names))
     if done is not None:
         yield f"work done, by {done[1]}: {done[0].amount:.0f} {done[0].unit}"
@@ -196,13 +179,7 @@ Run = TypeVar("Run")
 
 
 def sort_by_start(runs: Iterable[Run], start: Callable[[Run], int | None], name: Callable[[Run], str]) -> list[Run]:
-    """Return runs by start; those that started at once by name, numbers as numbers; last those without a start.
-
-    Args:
-        runs: the runs.
-        start: returns when a run started, in microseconds; None where that is not known.
-        name: returns what a person calls a run.
-    """
+    """Return runs by start; those that started at once by name, numbers as numbers; last those without a start."""
     starts = [(start(run), run) for run in runs]
     dated = sorted(((begin, run) for begin, run in starts if begin is not None), key=itemgetter(0))
     keyed: list[tuple[int, Any, Run]] = []
@@ -211,3 +188,52 @@ def sort_by_start(runs: Iterable[Run], start: Callable[[Run], int | None], name:
         keyed.append((first, split_numbers(name(run)), run))
     keyed.sort(key=itemgetter(0, 1))
     return [*(run for *_, run in keyed), *(run for begin, run in starts if begin is None)]
+
+
+def build_tracked(  # noqa: PLR0913 - what a run consists of
+    locator: str,
+    devices: Sequence[Device],
+    series: Mapping[str, "pa.Table"],
+    metrics: Sequence[TrainingMetric],
+    *,
+    quality: Quality,
+    throughput: str | None,
+    **about: Any,
+) -> Tracked:
+    """Return a run of these devices and training metrics.
+
+    Args:
+        locator: what a person can call it.
+        devices: its devices.
+        series: rows of each device.
+        metrics: its training metrics.
+        quality: what became of its points, without gaps and without notes on the training.
+        throughput: name of the metric that counts work, if a person names one.
+        about: the other fields of `Tracked`.
+
+    Raises:
+        SourceError: when none of them has a sample.
+    """
+    clocks = read_clocks(series[device.id] for device in devices)
+    times = [(clock.first or 0, clock.last or 0) for clock in clocks]
+    times = times or [(int(each.times.min()), int(each.times.max())) for each in metrics if len(each.times)]
+    if not times and any(entry.reason == NOT_SELECTED for entry in quality.rejected):
+        raise SourceError(locator, "it holds none of the GPUs asked for", "leave out --gpus", code="gpus_not_held")
+    if not times:
+        raise SourceError(
+            locator, "the run has no metrics", "name another one; --list shows the runs", code="no_metrics"
+        )
+    span = min(first for first, _ in times), max(last for _, last in times)
+    work = measure_work(metrics, throughput, span)
+    trained = describe_training([each.name for each in metrics], work, throughput)
+    notes = (*quality.notes, *(f"{note[0].upper()}{note[1:]}." for note in trained))
+    return Tracked(
+        span=span,
+        devices=tuple(devices),
+        series=dict(series),
+        training=build_training_table(metrics),
+        work=None if work is None else work[0],
+        quality=add_timing(replace(quality, notes=notes), clocks),
+        interval=usual_interval(clocks),
+        **about,
+    )

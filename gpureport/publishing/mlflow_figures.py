@@ -148,9 +148,8 @@ def _find_runs(store: Store, known: Sequence[RunFigures]) -> tuple[list[tuple[Ru
 def _write(store: Store, writer: Writer, run: RunInfo, figures: RunFigures, now: int) -> bool:
     """Write what the run does not have yet; return whether there was anything."""
     # what is published stands at step 0, so the latest value counts
-    published = store.series(run, PUBLISHED_PREFIX)
+    published, _, present = store.read(run, PUBLISHED_PREFIX)
     latest = {key: float(points.values[-1]) for key, points in published.items() if len(points.values)}
-    present = store.labels(run).tags
     metrics = {f"{PUBLISHED_PREFIX}{name}": value for name, value in figures.metrics.items()}
     tags = {f"{PUBLISHED_PREFIX}{name}": text for name, text in figures.tags.items()}
     metrics = {key: value for key, value in metrics.items() if latest.get(key) != value}

@@ -28,15 +28,7 @@ _DAMAGE = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRun:
-    """A run as stored.
-
-    Attributes:
-        run: the run.
-        columns: columns of its series, in order.
-        importer_version: version of the importers that read it.
-        series_sha256: sha256 of the file of its series; None in what was stored before there was one.
-        training_sha256: sha256 of the file of its training metrics; None without training metrics.
-    """
+    """A run as stored; hashes are None in what was stored before there were any, and without training metrics."""
 
     run: Run
     columns: tuple[str, ...]

@@ -1,16 +1,8 @@
 """The stored runs that a person means: by name, by id, or by comparisons such as `gpus>=8`, all of which a run meets.
 
-A comparison is `KEY OPERATOR VALUE`:
-
-- `name`, `id`, `step`, `model`, `host`, `uuid`, `source`, `tag:KEY`, `param:KEY` are text: `=`, `!=`, and `~` for a
-  pattern with `*` and `?` that ignores case;
-- `gpus` is a number, `duration` a time such as `90s`, `30m`, `2h` or `1h30m`: `=`, `!=`, `<`, `<=`, `>`, `>=`;
-- values of `tag:KEY` and `param:KEY` are compared as numbers by `<`, `<=`, `>`, `>=`, and by `=` where both are such;
-- `started` and `ended` are dates as far as they are written: `started=2026-10` is a run of that October. A date is in
-  the time zone of each run, or in UTC with a `Z` at its end.
-
-A run that lacks what is compared does not match, whatever the operator. Of several models, hosts or sources of a run
-one must match, and with `!=` none may be equal. Commands that need no series load this without Arrow.
+Dates are compared as far as they are written, in the zone of each run, or in UTC with a `Z` at their end. A run that
+lacks what is compared does not match, whatever the operator. Of several models, hosts or sources of a run one must
+match, and with `!=` none may be equal. Commands that need no series load this without Arrow.
 """
 
 import operator as compare
@@ -126,13 +118,7 @@ class RunLookup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """One comparison; made by `parse_condition`, which checks that it makes sense.
-
-    Attributes:
-        key: what is compared, such as `gpus` or `tag:user`.
-        operator: `=`, `!=`, `<`, `<=`, `>`, `>=` or `~`.
-        value: what it is compared with, as typed.
-    """
+    """One comparison; made by `parse_condition`, which checks that it makes sense."""
 
     key: str
     operator: str
@@ -141,7 +127,7 @@ class Condition:
     @property
     def text(self) -> str:
         """The comparison as `--where` takes it."""
-        return f"{self.key}{self.operator}{self.value}"
+        return self.key + self.operator + self.value
 
     @property
     def label(self) -> tuple[str, str] | None:
@@ -234,14 +220,10 @@ def _find_problem(condition: Condition) -> tuple[str, str, str] | None:
 
 
 def parse_since(text: str, now: int) -> Condition:
-    """Return the condition that a run ended within some time before now, or on a date or later.
-
-    Args:
-        text: `30d`, `12h`, or a date as `ended` takes it.
-        now: the time, in microseconds since 1970.
+    """Return the condition that a run ended within a time such as `30d` before now, in microseconds, or since a date.
 
     Raises:
-        SettingsError: when it is neither.
+        SettingsError: when the text is neither.
     """
     seconds = _parse_seconds(text)
     if seconds is not None:

@@ -30,7 +30,7 @@ _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.Arro
 
 
 class ReadableRun(Protocol):
-    """A run that is being read: batches first, then what is known about it."""
+    """A run that is being read: all batches of its series first, then what is known about it."""
 
     @property
     def run_id(self) -> str:
@@ -40,10 +40,10 @@ class ReadableRun(Protocol):
         """Yield its series."""
 
     def run(self) -> Run:
-        """Return the run, after the last batch."""
+        """Return what is known about it."""
 
     def training(self) -> "pa.Table":
-        """Return its training metrics, after the last batch."""
+        """Return its training metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,7 @@ class Store:
     """A folder of runs."""
 
     def __init__(self, folder: Place) -> None:
-        """Take a folder; it is made with the first run.
-
-        Raises:
-            StoreError: when it was written by a newer version.
-        """
+        """Take a folder, made with the first run; `StoreError` when it was written by a newer version."""
         self.folder = folder
         self._runs = folder / "runs"
         self._marker = folder / "store.json"
@@ -88,13 +84,7 @@ class Store:
         return cls(find_store_folder(start))
 
     def write(self, reading: ReadableRun, importer_version: str, label_source: Run | None = None) -> Entry:
-        """Read a run into the store; an existing run of the same id is replaced whole.
-
-        Args:
-            reading: the run.
-            importer_version: version of the importers that read it.
-            label_source: a run whose name, step, params, tags and work it takes over.
-        """
+        """Read a run into the store, with the labels of another if given; one of the same id is replaced whole."""
         with atomic_writes.raise_store_errors(self.folder):
             self._runs.mkdir(parents=True, exist_ok=True)
             atomic_writes.remove_stale_files(self._runs)

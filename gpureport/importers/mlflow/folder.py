@@ -2,8 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,23 +14,21 @@ from pyarrow import csv
 from gpureport import columns
 from gpureport.errors import SourceError
 from gpureport.importers.mlflow.stores import (
-    HARDWARE_PREFIXES,
+    Contents,
     LocalStore,
     Points,
     RunInfo,
-    RunLabels,
-    folder_of_uri,
+    find_experiments,
+    make_points,
     order_points,
     read_info,
     unreadable,
 )
-from gpureport.limits import DEEPEST_FOLDER, MOST_FILES, MOST_LABELS, MOST_RECORD_BYTES
+from gpureport.limits import DEEPEST_FOLDER, MOST_FILES, MOST_RECORD_BYTES, MOST_SETTINGS_BYTES
 from gpureport.regular_files import read_regular_file
 
-_META, _ARTIFACTS = "meta.yaml", "artifacts"
+_META, _RESTORE = "meta.yaml", "restore it, or move its folder out of the store"
 _RUN_ID = re.compile("[0-9a-f]{32}")
-
-_RESTORE = "restore it, or move its folder out of the store"
 _Meta: TypeAlias = dict[str, str | None]
 _ENTRY = re.compile(r"^([A-Za-z_][\w.-]*):(?=[ \t\n]|\Z)[ \t]*(.*(?:\n(?:[ \t].*)?$)*)", re.MULTILINE)
 """A name with its value, which goes on in lines that are indented or empty."""
@@ -66,133 +64,118 @@ def _unescape(match: re.Match[str]) -> str:
     return _ESCAPES.get(match[5], match[5]) if match[5] else "\n" * match[6].count("\n") or " "
 
 
-_FORMS = {3: ("time", "value", "step"), 2: ("time", "value"), 5: ("time", "value", "step", "dataset", "digest")}
-"""Columns of a line of a metric by the number of its fields."""
-_TYPES: dict[str, Any] = {"time": pa.int64(), "value": pa.float64(), "step": pa.int64()}
+_LINE: dict[str, Any] = {"time": pa.int64(), "value": pa.float64(), "step": pa.int64()}
 
 
-def read_metric(content: bytes) -> Points:
-    """Return the points of a metric, a line each; lines that are none are counted."""
-    names = _FORMS.get(content.partition(b"\n")[0].count(b" ") + 1)
-    if names is not None and content.endswith(b"\n"):
-        with suppress(pa.ArrowInvalid):
+def _read_metric(content: bytes) -> Points:
+    """Return the points of a metric, a line each; lines that are none are counted.
+
+    A line is time, value and step, and of a metric of a dataset its name and digest as well.
+    """
+    with suppress(pa.ArrowInvalid):
+        if content.endswith(b"\n"):
             buffer: Any = pa.BufferReader(content)
             table = csv.read_csv(
                 buffer,
-                read_options=csv.ReadOptions(column_names=list(names), use_threads=False),
+                read_options=csv.ReadOptions(column_names=list(_LINE), use_threads=False),
                 parse_options=csv.ParseOptions(delimiter=" ", quote_char=False),
                 # text that stands for nothing is no value here: nan is a number that was logged
-                convert_options=csv.ConvertOptions(column_types=_TYPES, null_values=[]),
+                convert_options=csv.ConvertOptions(column_types=_LINE, null_values=[]),
             )
-            times = columns.integers(table.column("time"))
-            steps = columns.integers(table.column("step")) if "step" in names else np.zeros(len(times), np.int64)
+            times, steps = (columns.integers(table.column(name)) for name in ("time", "step"))
             return order_points(times, columns.floats(table.column("value")), steps)
     lines = [line for line in content.split(b"\n") if line.strip()]
     points = []
     # the last line of a process that was killed may have been cut anywhere
     for line in lines if content.endswith(b"\n") else lines[:-1]:
         fields = line.split(b" ")
-        with suppress(ValueError):
-            if len(fields) in _FORMS:
-                point = int(fields[0]), float(fields[1]), int(fields[2]) if len(fields) > 2 else 0  # noqa: PLR2004 - a step
-                # larger ones are no counts of 64 bits
-                points += [point] if max(abs(point[0]), abs(point[2])) < 2**63 else []
-    found = np.array(points, dtype=[("time", "i8"), ("value", "f8"), ("step", "i8")])
-    return order_points(found["time"].copy(), found["value"].copy(), found["step"].copy(), len(lines) - len(points))
+        with suppress(ValueError, OverflowError):
+            if len(fields) in {3, 5}:
+                points.append((np.int64(int(fields[0])), float(fields[1]), np.int64(int(fields[2]))))
+    return make_points(points, len(lines) - len(points))
 
 
-def _read_text(path: Path, root: Path) -> str | None:
-    """Return what a file of a store holds, None where there is none."""
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
     try:
-        return read_regular_file(path, root=root).decode("utf-8", errors="replace")
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+        yield
     except OSError as error:
         raise unreadable(error, path) from error
 
 
+def _read_file(path: Path, root: Path, most: int = MOST_SETTINGS_BYTES) -> bytes:
+    """Return what a file of a store holds, nothing where there is none."""
+    with _explained(path), suppress(FileNotFoundError, NotADirectoryError):
+        return read_regular_file(path, root=root, most=most)
+    return b""
+
+
+def _read_meta(folder: Path, root: Path) -> _Meta:
+    return parse_meta(_read_file(folder / _META, root).decode(errors="replace"))
+
+
 def _list_folder(folder: Path) -> list[Path]:
-    try:
+    with _explained(folder):
         found = sorted(folder.iterdir())
-    except OSError as error:
-        raise unreadable(error, folder) from error
     if len(found) > MOST_FILES:
         what = f"it holds {len(found):,} files and folders; at most {MOST_FILES:,} are read"
         raise SourceError(str(folder), what, "move some of them out of the store", code="too_many_files")
     return found
 
 
-def _list_names(folder: Path, beginnings: tuple[str, ...] = ("",)) -> list[str]:
-    """Return the names of the files in a folder that begin so, sorted; one with slashes is a file in folders of it."""
+def _list_names(folder: Path) -> list[str]:
+    """Return the names of the files in a folder, sorted; one with slashes is a file in folders of it."""
 
     def fail(error: OSError) -> None:
-        if not isinstance(error, FileNotFoundError | NotADirectoryError):
-            raise unreadable(error, folder) from error
+        raise error
 
     found = []
-    for parent, below, files in os.walk(folder, onerror=fail):
-        here = Path(parent).relative_to(folder).parts
-        if len(here) > DEEPEST_FOLDER:
-            what = f"its folders are nested more than {DEEPEST_FOLDER} deep"
-            raise SourceError(str(folder), what, "move them, or leave the run out", code="too_many_files")
-        if not here:
-            below[:] = [each for each in below if f"{each}/".startswith(beginnings)]
-        found += [name for each in files if (name := "/".join((*here, each))).startswith(beginnings)]
+    with _explained(folder), suppress(FileNotFoundError, NotADirectoryError):
+        for parent, _, files in os.walk(folder, onerror=fail):
+            here = Path(parent).relative_to(folder)
+            if len(here.parts) > DEEPEST_FOLDER:
+                what = f"its folders are nested more than {DEEPEST_FOLDER} deep"
+                raise SourceError(str(folder), what, "move them, or leave the run out", code="too_many_files")
+            found += [(here / name).as_posix() for name in files]
     return sorted(found)
 
 
-def _read_meta(folder: Path, root: Path) -> _Meta:
-    return parse_meta(_read_text(folder / _META, root) or "")
+def _find_experiments(root: Path) -> Iterator[tuple[Path, _Meta]]:
+    """Yield the folders of experiments, which have numbers, with what they say of themselves; deleted ones last.
 
-
-def _find_experiments(root: Path) -> Iterator[tuple[Path, _Meta | SourceError]]:
-    """Yield the folders of experiments with their metadata, or with the error that hides it; deleted ones last.
-
-    A folder that does not say so is an experiment if it holds runs.
+    One whose own file is damaged is known by the runs in it.
     """
     for parent in (root, root / ".trash"):
         for path in _list_folder(parent) if parent.is_dir() else ():
-            try:
-                said = _read_meta(path, root)
-            except SourceError as error:
-                yield path, error
-                continue
-            if said.get("experiment_id") == path.name and "run_id" not in said:
-                yield path, said
-            elif runs := _count_runs(path):
-                what = f"does not say that it is of experiment {path.name}, which seems to hold runs ({runs})"
-                yield path, SourceError(str(path / _META), what, _RESTORE, code="damaged_run")
+            if path.name.isdigit() and path.is_dir():
+                said: _Meta = {}
+                with suppress(SourceError):
+                    said = _read_meta(path, root)
+                if said.get("experiment_id") == path.name or any(map(_is_run, _list_folder(path))):
+                    yield path, said
 
 
-def _count_runs(path: Path) -> int:
-    with suppress(SourceError):
-        runs = _list_folder(path) if path.is_dir() else ()
-        return sum(_RUN_ID.fullmatch(run.name) is not None and (run / _META).is_file() for run in runs)
-    return 0
+def _is_run(folder: Path) -> bool:
+    return _RUN_ID.fullmatch(folder.name) is not None and (folder / _META).is_file()
 
 
 def is_file_store(folder: Path) -> bool:
-    """Return whether a folder is a file store: its folders are experiments, which state their id or hold runs."""
+    """Return whether a folder is a file store: it holds experiments, which state their number or hold runs."""
     with suppress(SourceError):
-        # what cannot be looked at may be anything; opening the store says why it cannot be read
-        return any(
-            not isinstance(said, SourceError) or said.code == "damaged_run" or os.access(path / _META, os.F_OK)
-            for path, said in _find_experiments(folder)
-        )
+        return any(True for _ in _find_experiments(folder))
     return False
 
 
 def keeps_artifacts(folder: Path) -> bool:
     """Return whether a folder is that of the artifacts of one run, by its name and that of the folder above."""
-    return folder.name == _ARTIFACTS and _RUN_ID.fullmatch(folder.parent.name) is not None
+    return folder.name == "artifacts" and _RUN_ID.fullmatch(folder.parent.name) is not None
 
 
 def refuse_artifacts(folder: Path, wanted: str) -> None:
     """Refuse a folder in which MLflow keeps artifacts of runs that a database elsewhere lists, as `wanted` names it."""
     # one that is not there, or cannot be listed, is of nobody's concern until it is opened
     with suppress(OSError):
-        runs = (run for each in folder.iterdir() if each.name.isdigit() and each.is_dir() for run in each.iterdir())
-        if any(keeps_artifacts(run / _ARTIFACTS) and (run / _ARTIFACTS).is_dir() for run in runs):
+        if any(map(keeps_artifacts, folder.glob("[0-9]*/*/artifacts"))):
             what = "MLflow keeps the artifacts of its runs in it"
             hint = f"give the database or the server of these runs, {wanted}"
             raise SourceError(str(folder), what, hint, code="folder_of_artifacts")
@@ -202,87 +185,57 @@ class Folder(LocalStore):
     """A folder `mlruns`."""
 
     kind = "file store"
-    version = ""
-
-    def __init__(self, path: Path, where: str) -> None:
-        super().__init__(path, where)
-        self._homes: dict[str, Path] = {}
 
     def home(self, run: RunInfo) -> Path:
-        """Return the folder of a run; its fault is raised where it cannot be read."""
-        if run.fault is not None:
-            raise run.fault
-        return self._homes[run.id]
-
-    def _artifact_places(self, run: RunInfo) -> Sequence[Path | None]:
-        return self.home(run) / _ARTIFACTS, folder_of_uri(run.artifact_uri)
+        """Return the folder of a run."""
+        experiment = self.path / run.experiment_id
+        return (experiment if experiment.is_dir() else self.path / ".trash" / run.experiment_id) / run.id
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return runs, the newest first; deleted ones too, and last those with a fault.
+        """Return the runs of an experiment, of all when None, the newest first; deleted ones too.
 
-        One damaged run of hundreds does not keep the others out; an experiment that does not say which it is stands
-        for its runs.
+        One damaged run of hundreds does not keep the others out: it has a fault.
         """
-        known, found = {}, []
-        for folder, meta in _find_experiments(self.path):
-            if isinstance(meta, SourceError):
-                known[folder.name] = folder.name
-                found.append(RunInfo(id=folder.name, experiment_id=folder.name, fault=meta))
-                continue
-            known[folder.name] = meta.get("name") or folder.name
-            for path in _list_folder(folder):
-                try:
-                    run = self._run(path, folder, meta)
-                except SourceError as error:
-                    deleted = meta.get("lifecycle_stage") == "deleted"
-                    run = RunInfo(id=path.name, experiment_id=folder.name, deleted=deleted, fault=error)
-                found += [] if run is None else [run]
-        found.sort(key=lambda run: (run.fault is not None, -(run.started or 0), run.id))
-        return self._narrow(found, known, experiment, wanted)
+        self.refuse_filter(wanted)
+        known = {path: said.get("name") or path.name for path, said in _find_experiments(self.path)}
+        ids = find_experiments(self.where, {path.name: name for path, name in known.items()}, experiment)
+        found = []
+        for path in (path for folder in known if folder.name in ids for path in _list_folder(folder)):
+            try:
+                run = self._find_run(path)
+            except SourceError as error:
+                run = RunInfo(id=path.name, experiment_id=path.parent.name, fault=error)
+            found += [] if run is None else [run]
+        return sorted(found, key=lambda run: (-(run.started or 0), run.id))
 
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id, deleted or not; None if there is none, and its fault is raised."""
-        for folder, meta in _find_experiments(self.path):
-            if isinstance(meta, SourceError):
-                if (folder / run_id).is_dir():
-                    raise meta
-            elif (found := self._run(folder / run_id, folder, meta)) is not None:
-                return found
-        return None
+        places = (folder / run_id for folder, _ in _find_experiments(self.path))
+        return next((self._find_run(place) for place in places if place.is_dir()), None)
 
-    def _run(self, path: Path, folder: Path, experiment: _Meta) -> RunInfo | None:
+    def _find_run(self, path: Path) -> RunInfo | None:
         meta = _read_meta(path, self.path)
         if meta.get("run_id", meta.get("run_uuid")) != path.name:
             if _RUN_ID.fullmatch(path.name) and path.is_dir():
                 what = f"does not say that it is of run {path.name}: missing, damaged, or of another one"
                 raise SourceError(str(path / _META), what, _RESTORE, code="damaged_run")
             return None
-        self._homes[path.name] = path
-        names = ("mlflow.runName", "mlflow.parentRunId")
-        tags = {name: text for name in names if (text := _read_text(path / "tags" / name, self.path)) is not None}
-        metrics = _list_names(path / "metrics", HARDWARE_PREFIXES)
-        said = meta | {"run_id": path.name, "experiment_id": folder.name}
-        return read_info(said, tags, metrics, deleted=experiment.get("lifecycle_stage") == "deleted")
+        tags = {name: self._read_text(path / "tags" / name) for name in ("mlflow.runName", "mlflow.parentRunId")}
+        said = meta | {"run_id": path.name, "experiment_id": path.parent.name}
+        return read_info(said, tags, _list_names(path / "metrics"), deleted=path.parents[1].name == ".trash")
 
-    def labels(self, run: RunInfo) -> RunLabels:
-        """Return params and tags of a run."""
-        found = {}
-        for part in RunLabels._fields:
-            folder = self.home(run) / part
-            names = _list_names(folder)
-            if len(names) > MOST_LABELS:
-                what = f"it holds {len(names):,} {part}; at most {MOST_LABELS:,} are read"
-                raise SourceError(str(folder), what, "leave the run out", code="too_many_labels")
-            found[part] = {name: _read_text(folder / name, self.path) or "" for name in names}
-        return RunLabels(**found)
+    def _read_text(self, path: Path) -> str:
+        return _read_file(path, self.path).decode(errors="replace")
 
-    def series(self, run: RunInfo, beginning: str = "") -> dict[str, Points]:
-        """Return the metrics of a run whose names begin so."""
-        folder, found = self.home(run) / "metrics", {}
-        for name in _list_names(folder, (beginning,)):
-            try:
-                content = read_regular_file(folder / name, root=self.path, most=MOST_RECORD_BYTES)
-            except OSError as error:
-                raise unreadable(error, folder) from error
-            found[name] = read_metric(content)
-        return found
+    def read(self, run: RunInfo, beginning: str = "") -> Contents:
+        """Return params and tags of a run, and the metrics whose names begin so."""
+        home = self.home(run)
+        labels = {}
+        for part in ("params", "tags"):
+            labels[part] = {name: self._read_text(home / part / name) for name in _list_names(home / part)}
+        points = {
+            name: _read_metric(_read_file(home / "metrics" / name, self.path, MOST_RECORD_BYTES))
+            for name in _list_names(home / "metrics")
+            if name.startswith(beginning)
+        }
+        return Contents(points, **labels)

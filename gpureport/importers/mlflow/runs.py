@@ -2,23 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpureport.columns import integers
+from gpureport.columns import floats
 from gpureport.data_quality import AbsentCells, Quality, Rejected
 from gpureport.errors import SourceError
-from gpureport.importers.mlflow.series import (
-    FIRST_VALUE,
-    PREFIX,
-    Devices,
-    Monitor,
-    find_monitors,
-    find_unused_gpus,
-    read_devices,
-)
+from gpureport.importers.mlflow.series import FIRST_VALUE, PREFIX, Devices, Node, read_devices, read_nodes
 from gpureport.importers.mlflow.stores import HARDWARE_PREFIXES, Points, RunInfo
 from gpureport.importers.neptune import hardware
 from gpureport.importers.neptune.names import NameMap, find_namespaces
@@ -26,17 +18,10 @@ from gpureport.importers.note_text import list_first
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TORN, TWICE_AT_ONCE
 from gpureport.importers.protocol.tracker import Attachment, Selection, Tracked
-from gpureport.importers.tracker_series import (
-    TrainingMetric,
-    add_timing,
-    build_training_table,
-    describe_training,
-    measure_work,
-    read_clocks,
-    usual_interval,
-)
+from gpureport.importers.tracker_series import TrainingMetric, build_tracked
+from gpureport.limits import MOST_LABELS
 from gpureport.record_folder import COMPRESSED_SUFFIXES
-from gpureport.recording import Device
+from gpureport.recording import Device, Stage
 from gpureport.units import MOST
 
 if TYPE_CHECKING:
@@ -58,124 +43,96 @@ _NAMED = 3
 """Names that a note lists at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class MlflowRun:
-    """A run of a store that is not read yet."""
-
-    store: "Store"
-    info: RunInfo
-    selection: Selection
-
-    @property
-    def key(self) -> str:
-        """Its id."""
-        return self.info.id
-
-    @property
-    def locator(self) -> str:
-        """Its store and its id."""
-        return f"mlflow:{self.store.where}#{self.info.id}"
-
-    @property
-    def fault(self) -> SourceError | None:
-        """Why it cannot be read."""
-        return self.info.fault
-
-    def read(self, options: ReadOptions) -> Tracked:
-        """Read the run, with the logs among its artifacts."""
-        info, selection = self.info, self.selection
-        points = {
-            # figures that were published on the run are no measurements of it
-            key: _drop_impossible(each) if key.startswith(HARDWARE_PREFIXES) else each
-            for key, each in self.store.series(info).items()
-            if not key.startswith(PUBLISHED_PREFIX)
-        }
-        labels = self.store.labels(info)
-        logged = [each for each in points.values() if len(each.times)]
-        if not logged:
-            hint = "name another one; --list shows the runs"
-            raise SourceError(self.locator, "the run has no metrics", hint, code="no_metrics")
-        monitors = find_monitors(points, info.started)
-        found = read_devices(monitors, options.gpus, as_logged=options.as_logged)
-        _add_neptune(found, points, labels.params, options.gpus)
-        if selection.require_hardware and not found.tables:
-            raise SourceError(self.locator, "no hardware series in this run", _HOW_TO_RECORD, code="no_hardware_series")
-        metrics = [
-            TrainingMetric(key, each.times * 1000, each.steps, each.values)
-            for key, each in points.items()
-            if not key.startswith(PREFIX) and key not in found.moved
-        ]
-        tables = [found.tables[device.id] for device in found.devices]
-        clocks = read_clocks(tables)
-        times = [integers(each.column("timestamp")) for each in tables] or [each.times * 1000 for each in logged]
-        span = min(int(each[0]) for each in times), max(int(each[-1]) for each in times)
-        work = measure_work(metrics, selection.throughput, span)
-        trained = describe_training([each.name for each in metrics], work, selection.throughput)
-        attachments, missing = self._attachments()
-        version = self.store.version
-        notes = [
-            f"Read from a {self.store.kind} of MLflow{version and f' ({version})'}, status {info.status}.",
-            *_describe_run(info, found),
-            *_describe_times(info, monitors, as_logged=options.as_logged),
-            *(f"{note[0].upper()}{note[1:]}." for note in trained),
-            *missing,
-        ]
-        tags = {
-            key: text
-            for key, text in labels.tags.items()
-            if key in _KEPT_TAGS or not key.startswith(("mlflow.", PUBLISHED_PREFIX))
-        }
-        user = labels.tags.get("mlflow.user", "root")
-        ended = info.ended or max(int(each.times[-1]) for each in logged)
-        ends = [(key, len(each.times), int(each.times[-1]) if len(each.times) else 0) for key, each in points.items()]
-        own = tuple(labels.params.items()), tuple(tags.items())
-        return Tracked(
-            name=info.name or info.id,
-            span=span,
-            devices=tuple(found.devices),
-            series=found.tables,
-            quality=add_timing(_count_points(points, found, notes), clocks),
-            state=repr((info.status, info.ended, info.name, ends, own)),
-            training=build_training_table(metrics),
-            work=None if work is None else work[0],
-            interval=usual_interval(clocks),
-            stages=found.stages,
-            params=tuple(each for each in own[0] if not (found.moved and each[0].startswith(_NEPTUNE_PREFIXES))),
-            # root is nobody in particular
-            tags=(*(() if user == "root" or "user" in tags else (("user", user),)), *own[1]),
-            # for MLflow, a run that came from Neptune starts when it was loaded
-            lasted=None if info.started is None or found.moved else (info.started * 1000, ended * 1000),
-            attachments=attachments,
-        )
-
-    def _attachments(self) -> tuple[tuple[Attachment, ...], list[str]]:
-        """Return the logs among its artifacts, or a note why there are none."""
-        try:
-            logs = self.store.artifacts(self.info, ARTIFACT_FOLDER, _LOG_SUFFIXES)
-            return tuple(Attachment(name=name, path=path) for name, path in logs.items()), []
-        except SourceError as error:
-            return (), [f"Artifacts of the run could not be looked through: {error.what}."]
+def record_run(store: "Store", info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
+    """Return what a store holds of a run, with the logs among its artifacts."""
+    locator = f"mlflow:{store.where}#{info.id}"
+    held, params, tags = store.read(info)
+    if max(len(params), len(tags)) > MOST_LABELS:
+        what = f"it has more than {MOST_LABELS:,} params or tags"
+        raise SourceError(locator, what, "leave the run out", code="too_many_labels")
+    # figures that were published on the run are no measurements of it
+    points = {key: _drop_impossible(key, one) for key, one in held.items() if not key.startswith(PUBLISHED_PREFIX)}
+    nodes = read_nodes(points, info.started)
+    found = read_devices(nodes, options.gpus, as_logged=options.as_logged)
+    moved = _add_neptune(found, points, params, options.gpus)
+    if selection.require_hardware and not found.tables:
+        raise SourceError(locator, "no hardware series in this run", _HOW_TO_RECORD, code="no_hardware_series")
+    metrics = [
+        TrainingMetric(key, each.times * 1000, each.steps, each.values)
+        for key, each in points.items()
+        if not key.startswith(PREFIX) and key not in moved.paths
+    ]
+    logged = [int(each.times[-1]) for each in points.values() if len(each.times)]
+    notes = [
+        f"Read from a {store.kind} of MLflow{store.version and f' ({store.version})'}, status {info.status}.",
+        *_describe_run(info, found),
+        *moved.notes,
+        *_describe_times(info, nodes, as_logged=options.as_logged),
+    ]
+    attachments: tuple[Attachment, ...] = ()
+    try:
+        logs = store.artifacts(info, ARTIFACT_FOLDER, _LOG_SUFFIXES)
+        attachments = tuple(Attachment(name=name, path=path) for name, path in logs.items())
+    except SourceError as error:
+        notes.append(f"Artifacts of the run could not be looked through: {error.what}.")
+    kept = {
+        key: text
+        for key, text in tags.items()
+        if key in _KEPT_TAGS or not key.startswith(("mlflow.", PUBLISHED_PREFIX))
+    }
+    user = tags.get("mlflow.user", "root")
+    ended = info.ended or max(logged, default=0)
+    ends = [(key, len(each.times), int(each.times[-1]) if len(each.times) else 0) for key, each in points.items()]
+    own = tuple(params.items()), tuple(kept.items())
+    return build_tracked(
+        locator,
+        found.devices,
+        found.tables,
+        metrics,
+        quality=_count_points(points, found, moved.zeros, notes),
+        throughput=selection.throughput,
+        name=info.name or info.id,
+        state=repr((info.status, info.ended, info.name, ends, own)),
+        stages=moved.stages,
+        params=tuple(each for each in own[0] if not (moved.paths and each[0].startswith(_NEPTUNE_PREFIXES))),
+        # root is nobody in particular
+        tags=(*(() if user == "root" or "user" in kept else (("user", user),)), *own[1]),
+        # for MLflow, a run that came from Neptune starts when it was loaded
+        lasted=None if info.started is None or moved.paths else (info.started * 1000, ended * 1000),
+        attachments=attachments,
+    )
 
 
-def _drop_impossible(points: Points) -> Points:
-    """Return points with NaN for infinities and for values that no measurement reaches."""
+def _drop_impossible(key: str, points: Points) -> Points:
+    """Return hardware points with NaN for infinities and for values that no measurement reaches."""
     possible = np.abs(points.values) < MOST
-    return points if possible.all() else replace(points, values=np.where(possible, points.values, np.nan))
+    if possible.all() or not key.startswith(HARDWARE_PREFIXES):
+        return points
+    return replace(points, values=np.where(possible, points.values, np.nan))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Moved:
+    """What a run that came from Neptune has besides devices; nothing of any other run."""
+
+    paths: frozenset[str] = frozenset()
+    stages: tuple[Stage, ...] = ()
+    zeros: int = 0
+    notes: list[str] = field(default_factory=list)
 
 
 def _add_neptune(
     found: Devices, points: Mapping[str, Points], params: Mapping[str, str], gpus: tuple[int, ...] | None
-) -> None:
+) -> _Moved:
     """Add what Neptune's client recorded, which its exporter loads into MLflow under the names it had.
 
     That client drops zeros, which are put back, and stamps a value when it reads it. Each process becomes a stage.
     """
     spaces = [space for space in find_namespaces(points, params, NameMap()) if space.client]
     if not spaces:
-        return
-    found.moved = frozenset(path for space in spaces for path in space.leaves)
-    moved = {key: points[key] for key in found.moved}
-    series = {key: hardware.Series(one.times * 1000, one.values, one.steps) for key, one in moved.items()}
+        return _Moved()
+    paths = frozenset(path for space in spaces for path in space.leaves)
+    series = {key: hardware.Series(points[key].times * 1000, points[key].values, points[key].steps) for key in paths}
     samples = [hardware.sample_process(space, series, params.get(f"{space.path}/hostname", "")) for space in spaces]
     every = hardware.arrange_by_device(rows for sample in samples for rows in sample.blocks)
     kept, left_out = hardware.select_gpus(every, gpus)
@@ -184,17 +141,22 @@ def _add_neptune(
             node = key[0] if kept.several and key[0] else None
             found.devices.append(Device(id=device, index=key[1], node=node))
     found.tables = hardware.build_tables(kept) | found.tables
-    found.stages = hardware.list_stages(kept)
-    found.zeros = sum(int(rows.imputed.sum()) for blocks in kept.blocks.values() for rows in blocks)
     found.rejected[NOT_SELECTED] += left_out
     found.rejected[TWICE_AT_ONCE] += sum(sample.repeated for sample in samples)
     found.rejected[OTHER_PROCESS] += every.copies
     found.rejected[FORKED] += sum(sample.crowded for sample in samples)
-    for space, sample in zip(spaces, samples, strict=True):
-        found.never += [f"{space.stage or space.path} gpu:{gpu}" for gpu in sample.never]
+    zeros = sum(int(rows.imputed.sum()) for blocks in kept.blocks.values() for rows in blocks)
+    notes = ["The run came from Neptune: its hardware series are those of Neptune's client, stamped when read."]
+    if zeros:
+        notes.append(f"{zeros} values of 0 that Neptune's client drops were put back.")
+    if never := [f"{sample.space.stage or sample.space.path} gpu:{gpu}" for sample in samples for gpu in sample.never]:
+        what = "Utilization was never reported and is unknown, always 0 or not supported"
+        notes.append(f"{what}: {list_first(never, _NAMED)}.")
+    notes.append("Its times may be local time of the machine that exported it, several hours off.")
+    return _Moved(paths=paths, stages=hardware.list_stages(kept), zeros=zeros, notes=notes)
 
 
-def _count_points(points: Mapping[str, Points], found: Devices, notes: Sequence[str]) -> Quality:
+def _count_points(points: Mapping[str, Points], found: Devices, zeros: int, notes: Sequence[str]) -> Quality:
     """Return the account of every point of a run, its lines that could not be read among them."""
     torn = sum(each.torn for each in points.values())
     lines = sum(len(each.times) for each in points.values()) + torn
@@ -209,17 +171,15 @@ def _count_points(points: Mapping[str, Points], found: Devices, notes: Sequence[
         noise=first,
         rejected=tuple(Rejected(reason=reason, rows=rows, first_line=None) for reason, rows in rejected.items()),
         absent_cells=tuple(
-            AbsentCells(column=key, reason=reason, cells=cells)
-            for (key, reason), cells in sorted(absent.items())
-            if cells
+            AbsentCells(column=key, reason=reason, cells=cells) for (key, reason), cells in sorted(absent.items())
         ),
-        imputed_points=found.zeros,
+        imputed_points=zeros,
         notes=tuple(notes),
     )
 
 
 def _describe_run(info: RunInfo, found: Devices) -> Iterator[str]:
-    gpus = [device for device in found.devices if device.index is not None]
+    gpus = {device.id: found.tables[device.id] for device in found.devices if device.index is not None}
     if info.deleted:
         yield "The run was deleted in MLflow; it is read because it was named by its id."
     if not info.finished:
@@ -229,20 +189,15 @@ def _describe_run(info: RunInfo, found: Devices) -> Iterator[str]:
         yield f"No system metrics in this run: {_HOW_TO_RECORD}."
     elif not gpus and not found.rejected[NOT_SELECTED]:
         yield "Host metrics only: nvidia-ml-py was missing where the run was made."
-    if found.moved:
-        yield "The run came from Neptune: its hardware series are those of Neptune's client, stamped when read."
-        if found.zeros:
-            yield f"{found.zeros} values of 0 that Neptune's client drops were put back."
-        if found.never:
-            never = list_first(found.never, _NAMED)
-            yield f"Utilization was never reported and is unknown, always 0 or not supported: {never}."
-        yield "Its times may be local time of the machine that exported it, several hours off."
     if found.derived:
         yield f"Derived from a value and its share, not recorded: {list_first(found.derived, _NAMED)}."
-    if any("gpu_memory_used_bytes" in found.tables[gpu.id].column_names for gpu in gpus):
+    if any("gpu_memory_used_bytes" in rows.column_names for rows in gpus.values()):
         held = "what the driver reserves (NVML's first interface), a few hundred MiB that nvidia-smi leaves out"
         yield f"GPU memory in use holds {held}."
-    if idle := list(find_unused_gpus(found)):
+    used = "gpu_utilization_ratio"
+    peaks = {key: np.nanmax(floats(rows.column(used))) for key, rows in gpus.items() if used in rows.column_names}
+    idle = [key for key, peak in peaks.items() if peak <= 0.01]  # noqa: PLR2004 - 1 %
+    if 0 < len(idle) < len(peaks):
         every = "MLflow records every GPU of the machine; --gpus keeps those of the job"
         yield f"{list_first(idle, _NAMED)} never was above 1%: {every}."
     extra = {name for each in found.tables.values() for name in each.column_names if name.startswith("extra_")}
@@ -250,26 +205,25 @@ def _describe_run(info: RunInfo, found: Devices) -> Iterator[str]:
         yield f"System metrics without a place of their own are kept as {list_first(sorted(extra), _NAMED)}."
 
 
-def _describe_times(info: RunInfo, monitors: Sequence[Monitor], *, as_logged: bool) -> Iterator[str]:
-    if not monitors:
+def _describe_times(info: RunInfo, nodes: Sequence[Node], *, as_logged: bool) -> Iterator[str]:
+    if not nodes:
         return
-    late = float(np.median(np.concatenate([one.logged - one.read for one in monitors]))) / 1e3
+    late = float(np.median(np.concatenate([node.logged - node.read for node in nodes]))) / 1e3
     moved = f"all of them were moved back, by {late:.2f} s at the median"
     stays = "as --mlflow-raw-times says, they stay there"
     when = "MLflow stamps a system metric when it logs it, one interval after it was read"
     yield f"{when}: {stays if as_logged else moved}."
-    for node, together in dict.fromkeys((one.node, one.together) for one in monitors):
-        if together > 1:
-            where = "" if node is None else f" on {node}"
+    for node in nodes:
+        if node.together > 1:
+            where = f" on {node.name}" if node.name else ""
             yield (
-                f"{together} processes recorded the same names at the same time{where}, each with a clock "
-                "of its own: their samples were told apart by their steps and are all kept. Give each a node id."
+                f"{node.together} processes recorded the same names at the same time{where}: their samples were told "
+                "apart by their steps and are all kept. If they ran on several machines, GPU 0 mixes those of all; "
+                "give each a node id."
             )
-        elif (node or "").rpartition("/")[2].startswith("writer_"):
-            yield f"{node} is one of several machines that recorded under the same names; give each a node id."
-    usual = max((float(np.median(np.diff(one.logged))) for one in monitors if len(one.logged) > 1), default=0.0)
-    head = min(int(one.read[0]) for one in monitors) - (np.inf if info.started is None else info.started)
-    tail = (-np.inf if info.ended is None else info.ended) - max(int(one.logged[-1]) for one in monitors)
+    usual = max((float(np.median(np.diff(node.logged))) for node in nodes if len(node.logged) > 1), default=0.0)
+    head = min(int(node.read.min()) for node in nodes) - (np.inf if info.started is None else info.started)
+    tail = (-np.inf if info.ended is None else info.ended) - max(int(node.logged.max()) for node in nodes)
     for lacking, end in ((head, "first"), (tail, "last")):
         # three intervals without samples are worth a note
         if usual and lacking > 3 * usual:

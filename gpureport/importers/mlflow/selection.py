@@ -2,20 +2,22 @@
 
 import os
 import re
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from difflib import get_close_matches
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from gpureport.errors import SourceError
 from gpureport.importers.mlflow.folder import Folder, is_file_store, keeps_artifacts, refuse_artifacts
-from gpureport.importers.mlflow.runs import MlflowRun
+from gpureport.importers.mlflow.runs import record_run
 from gpureport.importers.mlflow.series import parse_names
-from gpureport.importers.mlflow.stores import Database, RunInfo, holds_runs
-from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection, SkippedRun
+from gpureport.importers.mlflow.stores import Database, RunInfo, holds_tables
+from gpureport.importers.note_text import list_first
+from gpureport.importers.protocol.importer import ReadOptions
+from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection, SkippedRun, Tracked
 from gpureport.importers.read_only_sqlite import is_database
 from gpureport.importers.tracker_series import sort_by_start
 from gpureport.regular_files import path_exists
@@ -41,7 +43,7 @@ def is_mlflow_source(source: str) -> bool:
 
 
 def _is_store(path: Path) -> bool:
-    return is_file_store(path) if path.is_dir() else path.is_file() and holds_runs(path)
+    return is_file_store(path) if path.is_dir() else path.is_file() and holds_tables(path)
 
 
 def split_locator(source: str) -> tuple[str, str | None]:
@@ -93,20 +95,55 @@ def open_store(source: str) -> tuple[Store, str | None]:
 
 
 def _open_path(path: Path, where: str) -> Database | Folder:
-    if path.is_dir() and is_file_store(path):
-        return Folder(path, where)
-    if path.exists() and not path.is_dir():
+    if not path.exists():
+        raise SourceError(str(path), "no MLflow database or mlruns folder here", _GIVE, code="no_mlflow_store")
+    if not path.is_dir():
         if is_database(path):
             return Database(path, where)
         raise SourceError(str(path), "not an MLflow database", _GIVE, code="not_an_mlflow_database")
-    near: list[str] = []
-    with suppress(OSError):
-        beside = next((each for each in (path, *path.parents) if each.is_dir()), Path())
-        near += [str(each) for each in sorted(beside.iterdir()) if _is_store(each)]
-    hint = f"did you mean {', '.join(near[:3])}?" if near else _GIVE
-    if path.is_dir():
+    if not is_file_store(path):
+        hint = next((f"give {each}" for each in sorted(path.iterdir()) if _is_store(each)), _GIVE)
         raise SourceError(str(path), "the folder holds no runs of MLflow", hint, code="no_runs")
-    raise SourceError(str(path), "no MLflow database or mlruns folder here", hint, code="no_mlflow_store")
+    return Folder(path, where)
+
+
+class RunStore(Protocol):
+    """What holds runs that may be selected."""
+
+    where: str
+
+    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
+        """Return the runs of an experiment that fit a filter, the newest first; deleted ones too."""
+        ...
+
+    def run(self, run_id: str) -> RunInfo | None:
+        """Return the run of an id, deleted or not; None if there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectedRun:
+    """A run of a store that is not read yet; `record` reads it."""
+
+    locator: str
+    info: RunInfo
+    record: Callable[[RunInfo, ReadOptions], Tracked]
+
+    @property
+    def key(self) -> str:
+        """What identifies it."""
+        return self.info.key or self.info.id
+
+    @property
+    def fault(self) -> SourceError | None:
+        """Why it cannot be read."""
+        return self.info.fault
+
+    def read(self, options: ReadOptions) -> Tracked:
+        """Read the run."""
+        if self.info.fault is not None:
+            raise self.info.fault
+        return self.record(self.info, options)
 
 
 class Mlflow:
@@ -121,6 +158,12 @@ class Mlflow:
         """Return whether a source is a locator or a store of MLflow."""
         return is_mlflow_source(source)
 
+    def _open(self, source: str) -> tuple[Any, str | None]:
+        return open_store(source)
+
+    def _record(self, store: Any, selection: Selection, info: RunInfo, options: ReadOptions) -> Tracked:
+        return record_run(store, info, selection, options)
+
     def keeps_files(self, folder: Path) -> bool:
         """Return whether a folder is that of the artifacts of one run."""
         return keeps_artifacts(folder)
@@ -131,19 +174,21 @@ class Mlflow:
 
     def runs(self, source: str, selection: Selection) -> SelectedRuns:
         """Return the runs of a store that are meant, and those left out."""
-        store, named = open_store(source)
+        store, named = self._open(source)
         found, skipped = select_runs(store, named, selection)
-        return SelectedRuns(runs=tuple(MlflowRun(store, info, selection) for info in found), skipped=tuple(skipped))
+        record = partial(self._record, store, selection)
+        begin = f"{self.kind}:{store.where}#"
+        runs = tuple(SelectedRun(locator=begin + info.id, info=info, record=record) for info in found)
+        return SelectedRuns(runs=runs, skipped=tuple(skipped))
 
     def listed(self, source: str, selection: Selection) -> list[ListedRun]:
         """Return what a store holds, the newest first, then what is deleted where all are wanted."""
-        store, _ = open_store(source)
-        runs = store.runs(selection.experiment, selection.filter)
+        runs = self._open(source)[0].runs(selection.experiment, selection.filter)
         deleted = [run for run in runs if run.deleted and selection.latest is None]
-        return [_list(run) for run in [*[run for run in runs if not run.deleted][: selection.latest], *deleted]]
+        return [_describe(run) for run in [*[run for run in runs if not run.deleted][: selection.latest], *deleted]]
 
 
-def _list(run: RunInfo) -> ListedRun:
+def _describe(run: RunInfo) -> ListedRun:
     names = parse_names(run.hardware)
     gpus = len({(name.node, name.gpu) for name in names if name.gpu is not None})
     nodes = len({name.node for name in names if name.node is not None})
@@ -165,7 +210,7 @@ def _list(run: RunInfo) -> ListedRun:
     )
 
 
-def select_runs(store: Store, named: str | None, selection: Selection) -> tuple[list[RunInfo], list[SkippedRun]]:
+def select_runs(store: RunStore, named: str | None, selection: Selection) -> tuple[list[RunInfo], list[SkippedRun]]:
     """Return the runs that are meant, the earliest first, and those left out though nobody said so.
 
     Runs named one by one come in the order they are named, and leave out none. Where none is named, or many at once,
@@ -174,71 +219,60 @@ def select_runs(store: Store, named: str | None, selection: Selection) -> tuple[
     wanted = (*(() if named is None else (named,)), *selection.runs)
     if wanted and not selection.children and all(re.fullmatch("[0-9a-f]{32}", name) for name in wanted):
         # whole ids, for which nobody needs to know all runs of the store
-        direct = [store.run(name) for name in dict.fromkeys(wanted)]
-        if all(direct):
-            return [run for run in direct if run is not None][: selection.latest], []
-    runs = store.runs(selection.experiment, selection.filter)
-    groups = [_find_named(store, runs, name) for name in wanted] or [_find_finished(store, runs, selection)]
-    found = _merge(groups, runs, selection)
-    kept = {run.id for run in [run for run in found if run.fault is None][: selection.latest]}
-    in_time = _merge([_sort_by_start(group) for group in groups], _sort_by_start(runs), selection)
-    read = [run for run in in_time if run.id in kept] + [run for run in found if run.fault is not None]
-    return read, [] if wanted else _list_skipped(runs, {run.id for run in found})
-
-
-def _sort_by_start(runs: Iterable[RunInfo]) -> list[RunInfo]:
-    return sort_by_start(
-        runs, start=lambda run: None if run.started is None else run.started * 1000, name=lambda run: run.name
+        direct = [run for name in dict.fromkeys(wanted) if (run := store.run(name)) is not None]
+        if len(direct) == len({*wanted}):
+            return _take_newest(direct, selection.latest), []
+    runs = sort_by_start(
+        store.runs(selection.experiment, selection.filter),
+        start=lambda run: (run.started or 0) * 1000 or None,
+        name=lambda run: run.name,
     )
-
-
-def _merge(groups: Sequence[Sequence[RunInfo]], runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
-    """Return the runs of all groups, each once, with those nested in them where they are wanted."""
-    waiting = [run for group in groups for run in group]
-    kept: dict[str, RunInfo] = {}
+    waiting = [run for name in wanted for run in _find_named(store, runs, name)]
+    waiting = waiting or _find_finished(store, runs, selection)
+    found: dict[str, RunInfo] = {}
     while waiting:
         run = waiting.pop(0)
-        if run.id not in kept:
-            kept[run.id] = run
+        if run.id not in found:
+            found[run.id] = run
             if selection.children:
                 waiting = [each for each in runs if each.parent == run.id and not each.deleted] + waiting
-    return list(kept.values())
+    left = [run for run in runs if not wanted and run.id not in found and not run.deleted]
+    skipped = []
+    for run in left:
+        reason = "nested in another" if run.parent in found else "without hardware series"
+        skipped.append(SkippedRun(name=run.name or run.id, reason=reason if run.finished else f"still {run.status}"))
+    return _take_newest(list(found.values()), selection.latest), skipped
 
 
-def _find_named(store: Store, runs: Sequence[RunInfo], name: str) -> list[RunInfo]:
+def _take_newest(runs: list[RunInfo], latest: int | None) -> list[RunInfo]:
+    """Return the newest of the runs in their order, and those with a fault."""
+    sound = sorted((run for run in runs if run.fault is None), key=lambda run: run.started or 0, reverse=True)
+    newest = {run.id for run in sound[:latest]}
+    return [run for run in runs if run.fault is not None or run.id in newest]
+
+
+def _find_named(store: RunStore, runs: Sequence[RunInfo], name: str) -> list[RunInfo]:
     """Return the run of an id, of the beginning of one, or of a name; all runs whose name fits one with `*`."""
     active = [run for run in runs if not run.deleted]
     found = [run for run in runs if run.id == name] or [run for run in active if run.name == name]
-    if not found and "*" in name and (fitting := _find_fitting(active, name)):
-        return fitting
+    if not found and "*" in name:
+        # only `*` stands for anything
+        pattern = name.replace("[", "[[]").replace("?", "[?]")
+        if fitting := [run for run in active if fnmatchcase(run.name, pattern) or fnmatchcase(run.id, pattern)]:
+            return fitting
     if not found and len(name) >= _SHORTEST:
         found = [run for run in runs if run.id.startswith(name)]
     if not found:
-        known = {each: run for run in active for each in (run.id, run.name)}
-        close = {known[each].id: known[each] for each in get_close_matches(name, known, n=_SHOWN, cutoff=0.5)}
-        said = ", ".join(f"{run.name} ({run.id})" for run in close.values())
-        hint = f"did you mean {said}?" if said else "--list shows the runs"
-        raise SourceError(store.where, f"no run {name!r}", hint, code="unknown_run")
+        raise SourceError(store.where, f"no run {name!r}", "--list shows the runs", code="unknown_run")
     if len(found) > 1:
-        said = ", ".join(f"{run.id} ({run.name}, {run.status})" for run in found[:_SHOWN]) + ", …" * (
-            len(found) > _SHOWN
-        )
-        reads_all = [run.id for run in _find_fitting(active, f"{name}*")] == [run.id for run in found]
-        every = f"; {name + '*'!r} reads all of them" if reads_all else ""
-        hint = f"name one by its id: {said}{every}"
+        hint = f"name one by its id: {list_first([f'{run.id} ({run.name}, {run.status})' for run in found], _SHOWN)}"
         raise SourceError(store.where, f"{len(found)} runs are called {name!r}", hint, code="several_runs")
     if found[0].fault is not None:
         raise found[0].fault
     return found
 
 
-def _find_fitting(runs: Iterable[RunInfo], wildcard: str) -> list[RunInfo]:
-    """Return the runs whose name or id fits one in which `*` alone stands for anything; case matters."""
-    pattern = wildcard.replace("[", "[[]").replace("?", "[?]")
-    return [run for run in runs if fnmatchcase(run.name, pattern) or fnmatchcase(run.id, pattern)]
-
-
-def _find_finished(store: Store, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
+def _find_finished(store: RunStore, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
     """Return the runs that have ended and hold hardware series, those nested in others left out, and the faulty.
 
     Monitoring that is switched on everywhere records the same hardware for a run and for each nested in it.
@@ -251,13 +285,3 @@ def _find_finished(store: Store, runs: Sequence[RunInfo], selection: Selection) 
         raise SourceError(store.where, what, hint, code="no_finished_run")
     ids = {run.id for run in found}
     return [run for run in found if run.parent not in ids]
-
-
-def _list_skipped(runs: Iterable[RunInfo], read: set[str]) -> list[SkippedRun]:
-    """Return the runs that are neither read nor deleted, each with its first reason."""
-    found = []
-    for run in runs:
-        if run.id not in read and not run.deleted:
-            reason = "nested in another" if run.parent in read else "without hardware series"
-            found.append(SkippedRun(name=run.name or run.id, reason=reason if run.finished else f"still {run.status}"))
-    return found

@@ -7,20 +7,20 @@ the run started.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from gpureport.columns import BoolArray, FloatArray, IntArray, floats
+from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.importers.columns import extra_name
 from gpureport.importers.mlflow.stores import Points
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TWICE_AT_ONCE
 from gpureport.importers.tracker_series import build_device_table
-from gpureport.recording import HOST, Device, Stage
+from gpureport.recording import HOST, Device
 
 PREFIX = "system/"
 FIRST_VALUE = "first value of a monitor"
@@ -50,8 +50,6 @@ _COUNTS = ("network_receive_megabytes", "network_transmit_megabytes")
 _NAME = re.compile(rf"{PREFIX}(?:(?P<node>.+)/)?(?:gpu_(?P<gpu>[0-9]{{1,9}})_)?(?P<what>[^/]+)")
 _LATE = 1.5
 """Between ticks more than this many medians apart, no monitor ran (pragmatic)."""
-_SAME_MEMORY = 0.05
-"""Memory in use that differs by a larger share at the same time is that of two machines (pragmatic)."""
 
 
 class Name(NamedTuple):
@@ -75,57 +73,65 @@ def parse_names(keys: Iterable[str]) -> list[Name]:
     """
     found = []
     for key in keys:
-        if key.startswith(PREFIX):
-            match = _NAME.fullmatch(key)
-            plain = Name(key, None, None, key.removeprefix(PREFIX))
-            found.append(
-                Name(key, match["node"], int(match["gpu"]) if match["gpu"] else None, match["what"]) if match else plain
-            )
+        if match := _NAME.fullmatch(key):
+            found.append(Name(key, match["node"], int(match["gpu"]) if match["gpu"] else None, match["what"]))
     nodes = {None, *(name.node for name in found if name.target)}
     return [name if name.node in nodes else Name(name.key, None, None, name.key.removeprefix(PREFIX)) for name in found]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Monitor:
-    """What one process logged of a node: a value for each tick and name, NaN if there is none; milliseconds.
+class Node:
+    """What was logged of a node: a value for each tick and name, NaN if there is none; times in milliseconds.
 
     `begins` marks the ticks at which a process began to record, `twice` counts points at a tick that has one already,
     `together` the processes that logged under the same names at the same time.
     """
 
-    node: str | None
+    name: str | None
     logged: IntArray
     read: IntArray
-    values: dict[Name, FloatArray]
     begins: BoolArray
+    values: dict[Name, FloatArray]
     twice: int
-    together: int = 1
+    together: int
 
 
-def find_monitors(points: Mapping[str, Points], started: int | None) -> list[Monitor]:
-    """Return the monitors of a run; those of several machines under the same names get nodes of their own."""
+def read_nodes(points: Mapping[str, Points], started: int | None) -> list[Node]:
+    """Return the nodes of a run that started at a time."""
     names = [name for name in parse_names(points) if len(points[name.key].times)]
-    found = []
-    for node in dict.fromkeys(name.node for name in names):
-        own = [name for name in names if name.node == node]
-        times, steps = (
-            np.concatenate([getattr(points[name.key], part) for name in own]) for part in ("times", "steps")
-        )
-        ticks, first = np.unique(times, return_index=True)
-        writers = _assign_writers(steps[first])
-        # only the first monitor began with the run
-        monitors = [
-            _build_monitor(node, ticks[writers == writer], own, points, None if writer else started)
-            for writer in range(int(writers.max()) + 1)
-        ]
-        spans = sorted((int(each.logged[0]), int(each.logged[-1])) for each in monitors)
-        together = 1 + sum(later[0] < earlier[1] for earlier, later in pairwise(spans))
-        if together > 1 and not _share_machine(monitors):
-            nodes = ("/".join(filter(None, (node, f"writer_{place}"))) for place, _ in enumerate(monitors, 1))
-            found += [replace(monitor, node=each) for monitor, each in zip(monitors, nodes, strict=True)]
-        else:
-            found += [replace(monitor, together=together) for monitor in monitors]
-    return found
+    nodes = dict.fromkeys(name.node for name in names)
+    return [_read_node(node, [name for name in names if name.node == node], points, started) for node in nodes]
+
+
+def _read_node(node: str | None, names: Sequence[Name], points: Mapping[str, Points], started: int | None) -> Node:
+    times, steps = (np.concatenate([getattr(points[name.key], part) for name in names]) for part in ("times", "steps"))
+    ticks, first = np.unique(times, return_index=True)
+    writers = _assign_writers(steps[first])
+    order = np.argsort(writers, kind="stable")
+    logged, begins = ticks[order], np.diff(writers[order], prepend=-1) != 0
+    monitors = np.split(logged, np.flatnonzero(begins)[1:])
+    # only the first one began with the run
+    read = [_find_read_times(each, None if place else started) for place, each in enumerate(monitors)]
+    spans = sorted((int(each[0]), int(each[-1])) for each in monitors)
+    places, values, twice = np.argsort(order), {}, 0
+    for name in names:
+        own = points[name.key]
+        rows = places[np.searchsorted(ticks, own.times)]
+        values[name] = np.full(len(ticks), np.nan)
+        values[name][rows] = own.values
+        twice += len(rows) - len(np.unique(rows))
+        if name.target and name.what in _COUNTS:
+            # a count that falls is that of another process
+            begins |= np.diff(values[name], prepend=np.nan) < 0
+    return Node(
+        name=node,
+        logged=logged,
+        read=np.concatenate(read),
+        begins=begins,
+        values=values,
+        twice=twice,
+        together=1 + sum(later[0] < earlier[1] for earlier, later in pairwise(spans)),
+    )
 
 
 def _assign_writers(steps: IntArray) -> IntArray:
@@ -148,138 +154,87 @@ def _assign_writers(steps: IntArray) -> IntArray:
     return found
 
 
-def _build_monitor(
-    node: str | None, ticks: IntArray, names: Sequence[Name], points: Mapping[str, Points], started: int | None
-) -> Monitor:
-    values, twice, begins = {}, 0, np.arange(len(ticks)) == 0
-    for name in names:
-        own = points[name.key]
-        places = np.minimum(np.searchsorted(ticks, own.times), len(ticks) - 1)
-        inside = ticks[places] == own.times
-        values[name] = np.full(len(ticks), np.nan)
-        values[name][places[inside]] = own.values[inside]
-        twice += int(inside.sum()) - len(np.unique(places[inside]))
-        if name.target and name.what in _COUNTS:
-            # a count that falls is that of another process
-            begins[1:] |= np.diff(values[name]) < 0
-    usual = int(np.median(np.diff(ticks))) if len(ticks) > 1 else 0
-    before = np.append(int(ticks[0]) - usual if started is None else min(started, int(ticks[0])), ticks[:-1])
-    read = np.where(ticks - before > _LATE * usual, ticks - usual, before) if usual else before
-    return Monitor(node=node, logged=ticks, read=read, values=values, begins=begins, twice=twice)
-
-
-def _share_machine(monitors: Sequence[Monitor]) -> bool:
-    """Return whether monitors saw the same memory in use at the same time; true if it was not recorded throughout."""
-    used = [
-        (monitor.read, values)
-        for monitor in monitors
-        for name, values in monitor.values.items()
-        if name.what == "system_memory_usage_megabytes" and not np.isnan(values).any()
-    ]
-    if len(used) < len(monitors):
-        return True
-    (times, first), *others = used
-    return all(
-        bool(np.median(np.abs(np.interp(times, at, values) - first) / np.maximum(first, 1.0)) < _SAME_MEMORY)
-        for at, values in others
-    )
+def _find_read_times(logged: IntArray, started: int | None) -> IntArray:
+    usual = int(np.median(np.diff(logged))) if len(logged) > 1 else 0
+    before = np.append(logged[0] - usual if started is None else min(started, logged[0]), logged[:-1])
+    return np.where(logged - before > _LATE * usual, logged - usual, before) if usual else before
 
 
 @dataclass(slots=True)
 class Devices:
-    """Devices with their rows, and what became of the points: counted by reason, `absent` by name and reason.
-
-    The last four are of a run that came from Neptune: names of the series that were read, stages, values that were put
-    back, and GPUs whose utilization was never reported.
-    """
+    """Devices with their rows, and what became of the points: counted by reason, `absent` by name and reason."""
 
     devices: list[Device] = field(default_factory=list)
     tables: dict[str, pa.Table] = field(default_factory=dict)
     rejected: Counter[str] = field(default_factory=Counter)
     absent: Counter[tuple[str, str]] = field(default_factory=Counter)
     derived: list[str] = field(default_factory=list)
-    moved: frozenset[str] = frozenset()
-    stages: tuple[Stage, ...] = ()
-    zeros: int = 0
-    never: list[str] = field(default_factory=list)
 
 
-def read_devices(monitors: Sequence[Monitor], gpus: tuple[int, ...] | None, *, as_logged: bool) -> Devices:
+def read_devices(nodes: Sequence[Node], gpus: tuple[int, ...] | None, *, as_logged: bool) -> Devices:
     """Return the devices of a run, GPUs by number before the machines.
 
     Args:
-        monitors: what was logged.
+        nodes: what was logged.
         gpus: numbers of the GPUs to keep; all when None.
         as_logged: whether rows keep the time of logging instead of the time of reading.
     """
     found = Devices()
     found.rejected[NOT_SELECTED] = 0
-    found.rejected[TWICE_AT_ONCE] = sum(monitor.twice for monitor in monitors)
-    nodes = list(dict.fromkeys(monitor.node for monitor in monitors))
-    places = {(name.gpu is None, nodes.index(each.node), name.gpu or 0) for each in monitors for name in each.values}
-    for is_host, place, gpu in sorted(places):
-        own = [monitor for monitor in monitors if monitor.node == nodes[place]]
-        if is_host or gpus is None or gpu in gpus:
-            _add_device(found, own, None if is_host else gpu, as_logged=as_logged)
-        else:
-            kept = (values for each in own for name, values in each.values.items() if name.gpu == gpu)
-            found.rejected[NOT_SELECTED] += sum(int((~np.isnan(values)).sum()) for values in kept)
+    found.rejected[TWICE_AT_ONCE] = sum(node.twice for node in nodes)
+    keys = {(name.gpu is None, place, name.gpu or 0) for place, node in enumerate(nodes) for name in node.values}
+    for is_host, place, number in sorted(keys):
+        node, gpu = nodes[place], None if is_host else number
+        own = {name: values for name, values in node.values.items() if name.gpu == gpu}
+        if not is_host and gpus is not None and gpu not in gpus:
+            found.rejected[NOT_SELECTED] += sum(int((~np.isnan(values)).sum()) for values in own.values())
+            continue
+        columns = _convert(node, own, found)
+        if not all(np.isnan(values).all() for values in columns.values()):
+            device = _describe_device(node.name, gpu, columns, found)
+            found.devices.append(device)
+            times = node.logged if as_logged else node.read
+            found.tables[device.id] = build_device_table(device.id, times * 1000, columns)
     return found
 
 
-def _add_device(found: Devices, monitors: Sequence[Monitor], gpu: int | None, *, as_logged: bool) -> None:
-    node, own = monitors[0].node, HOST if gpu is None else f"gpu:{gpu}"
-    device = own if node is None else f"{node}/{own}"
-    parts = [_device_columns(monitor, gpu, found) for monitor in monitors]
-    values = {
-        name: np.concatenate(
-            [part.get(name, np.full(len(each.read), np.nan)) for part, each in zip(parts, monitors, strict=True)]
-        )
-        for name in dict.fromkeys(name for part in parts for name in part)
-    }
-    if all(np.isnan(each).all() for each in values.values()):
-        return
-    scope = "host" if gpu is None else "gpu"
-    total = derive_total(values.get(f"{scope}_memory_used_bytes"), values.get(f"{scope}_memory_used_ratio"))
-    limit = derive_total(values.get("gpu_power_watts"), values.get("gpu_power_ratio"))
-    if total is not None:
-        total = round(total)
-        found.derived.append(f"the memory of {device} ({total / 2**30:.1f} GiB)")
-    if limit is not None:
-        found.derived.append(f"the power limit of {device} ({limit:.0f} W)")
-    described = Device(id=device, index=gpu, node=node, memory_total_bytes=total, power_limit_watts=limit)
-    times = np.concatenate([each.logged if as_logged else each.read for each in monitors]) * 1000
-    found.devices.append(described)
-    found.tables[device] = build_device_table(device, times, values)
+def _convert(node: Node, logged: Mapping[Name, FloatArray], found: Devices) -> dict[str, FloatArray]:
+    """Return the values of a device by column, in base units.
 
-
-def _device_columns(monitor: Monitor, gpu: int | None, found: Devices) -> dict[str, FloatArray]:
-    """Return the values that one monitor logged of a device, by column, in base units.
-
-    Those of the time before the monitor began are left out, and a count becomes its rise a second.
+    Those of the time before a monitor began are left out, and a count becomes its rise a second.
     """
-    names = [name for name in monitor.values if name.gpu == gpu]
     # gigabytes are AMD's; their monitor takes 500 W for the limit of every GPU
-    amd = any(name.gpu is not None and name.what == "memory_usage_gigabytes" for name in names)
-    read: dict[str, FloatArray] = {}
-    for name in names:
-        values = monitor.values[name]
+    amd = any(name.gpu is not None and name.what == "memory_usage_gigabytes" for name in logged)
+    columns: dict[str, FloatArray] = {}
+    for name, values in logged.items():
         if name.target is None or (amd and name.what == "power_usage_percentage"):
-            read[extra_name(name.what)] = values
+            columns[extra_name(name.what)] = values
             continue
-        if gpu is None and name.what in {*_COUNTS, "cpu_utilization_percentage"}:
-            found.absent[name.key, FIRST_VALUE] += int((~np.isnan(values[monitor.begins])).sum())
-            if name.what in _COUNTS:
-                seconds = np.diff(monitor.read) / 1e3
-                rates = np.diff(values) / np.where(seconds > 0, seconds, np.nan)
-                values = np.append(np.nan, rates)
-            values = np.where(monitor.begins, np.nan, values)
         column, factor = name.target
-        read[column] = values * factor
-    return read
+        if name.what in {*_COUNTS, "cpu_utilization_percentage"}:
+            found.absent[name.key, FIRST_VALUE] += int((~np.isnan(values[node.begins])).sum())
+            if name.what in _COUNTS:
+                seconds = np.diff(node.read, prepend=node.read[0]) / 1e3
+                values = np.diff(values, prepend=np.nan) / np.where(seconds > 0, seconds, np.nan)  # noqa: PLW2901
+            values = np.where(node.begins, np.nan, values)  # noqa: PLW2901
+        columns[column] = values * factor
+    return columns
 
 
-def derive_total(values: FloatArray | None, shares: FloatArray | None) -> float | None:
+def _describe_device(node: str | None, gpu: int | None, columns: Mapping[str, FloatArray], found: Devices) -> Device:
+    own, scope = (HOST, "host") if gpu is None else (f"gpu:{gpu}", "gpu")
+    key = own if node is None else f"{node}/{own}"
+    memory = _derive_total(columns.get(f"{scope}_memory_used_bytes"), columns.get(f"{scope}_memory_used_ratio"))
+    limit = _derive_total(columns.get("gpu_power_watts"), columns.get("gpu_power_ratio"))
+    if memory is not None:
+        found.derived.append(f"the memory of {key} ({memory / 2**30:.1f} GiB)")
+    if limit is not None:
+        found.derived.append(f"the power limit of {key} ({limit:.0f} W)")
+    total = None if memory is None else round(memory)
+    return Device(id=key, index=gpu, node=node, memory_total_bytes=total, power_limit_watts=limit)
+
+
+def _derive_total(values: FloatArray | None, shares: FloatArray | None) -> float | None:
     """Return the total that values are shares of, by the largest shares; None where rounding leaves it open.
 
     MLflow rounds per cent to one decimal; a total that may be wrong by more than 2 % is not derived (pragmatic).
@@ -291,14 +246,3 @@ def derive_total(values: FloatArray | None, shares: FloatArray | None) -> float 
         return None
     surest = known & (np.nan_to_num(shares) >= 0.9 * largest)
     return float(np.median(values[surest] / shares[surest]))
-
-
-def find_unused_gpus(found: Devices) -> Iterator[str]:
-    """Yield the GPUs that were never above 1 % while another one was."""
-    used = "gpu_utilization_ratio"
-    tables = {each.id: found.tables[each.id] for each in found.devices if each.index is not None}
-    peaks = {
-        key: float(np.nanmax(floats(rows.column(used)))) for key, rows in tables.items() if used in rows.column_names
-    }
-    if any(peak > 0.01 for peak in peaks.values()):  # noqa: PLR2004 - 1 %
-        yield from (device for device, peak in peaks.items() if peak <= 0.01)  # noqa: PLR2004 - as above

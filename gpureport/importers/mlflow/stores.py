@@ -1,15 +1,14 @@
-"""What every store of MLflow holds, and its database, read without MLflow: its client would migrate it.
+"""What every store of MLflow holds of a run, and its database, which MLflow's own client would migrate.
 
 Times are milliseconds of UTC, as in MLflow.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -17,20 +16,25 @@ import numpy as np
 from gpureport.columns import FloatArray, IntArray
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.read_only_sqlite import is_database, open_read_only
-from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND, MOST_LABELS, MOST_VALUE_BYTES
+from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND, MOST_VALUE_BYTES
 from gpureport.regular_files import UnsafeFileError, lies_within
 
 HARDWARE_PREFIXES = ("system/", "monitoring/", "runtime/")
 """What hardware series begin with: MLflow's own, and those of runs that came from Neptune."""
 _STATUSES = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
+_POINT = np.dtype([("time", "i8"), ("value", "f8"), ("step", "i8")])
 _STORED_INFINITY = 1.7976931348623157e308
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """A run without its metrics; `hardware` names its hardware series, `fault` says why it cannot be read."""
+    """A run without its metrics; `hardware` names its hardware series, `fault` says why it cannot be read.
+
+    `key` identifies it among the runs of all stores, where its id does not.
+    """
 
     id: str
+    key: str = ""
     name: str = ""
     status: str = "cannot be read"
     started: int | None = None
@@ -48,13 +52,6 @@ class RunInfo:
         return self.status not in {"RUNNING", "SCHEDULED"}
 
 
-class RunLabels(NamedTuple):
-    """Params and tags of a run, by name."""
-
-    params: Mapping[str, str]
-    tags: Mapping[str, str]
-
-
 @dataclass(frozen=True, slots=True)
 class Points:
     """All points of a metric in the order of time, step and value; `torn` counts those that could not be read."""
@@ -65,27 +62,39 @@ class Points:
     torn: int = 0
 
 
+class Contents(NamedTuple):
+    """What a store holds of a run, by name."""
+
+    points: dict[str, Points]
+    params: dict[str, str]
+    tags: dict[str, str]
+
+
 def order_points(times: IntArray, values: FloatArray, steps: IntArray, torn: int = 0) -> Points:
-    """Return points in order; those whose time is no date are torn, the largest number stands for infinity."""
+    """Return points in order; those whose time has no date are torn, the largest number stands for infinity."""
     dated = (times >= FIRST_MICROSECOND // 1000) & (times < LAST_MICROSECOND // 1000)
     if not dated.all():
         torn += int((~dated).sum())
         times, values, steps = times[dated], values[dated], steps[dated]
-    forward, same = times[1:] > times[:-1], times[1:] == times[:-1]
-    if not (forward | (same & (steps[1:] > steps[:-1]))).all():
+    if (np.diff(times) <= 0).any():
         order = np.lexsort((values, steps, times))
         times, values, steps = times[order], values[order], steps[order]
     huge = np.abs(values) >= _STORED_INFINITY
     return Points(times, np.where(huge, np.copysign(np.inf, values), values), steps, torn)
 
 
-def read_time(said: object) -> int | None:
+def make_points(points: Iterable[tuple[Any, float, Any]], torn: int = 0) -> Points:
+    """Return points of time, value and step in order."""
+    found = np.fromiter(points, dtype=_POINT)
+    return order_points(found["time"].copy(), found["value"].copy(), found["step"].copy(), torn)
+
+
+def _read_time(said: object) -> int | None:
     """Return a time that has a date, None for any other; MLflow's server writes 0 for none."""
-    try:
-        time = int(str(said)) if said else 0
-    except ValueError:
-        return None
-    return time if time > 0 and FIRST_MICROSECOND <= time * 1000 < LAST_MICROSECOND else None
+    with suppress(ValueError):
+        time = int(str(said))
+        return time if time > 0 and FIRST_MICROSECOND <= time * 1000 < LAST_MICROSECOND else None
+    return None
 
 
 def read_info(said: Mapping[str, Any], tags: Mapping[str, str], metrics: Iterable[str], *, deleted: bool) -> RunInfo:
@@ -93,26 +102,28 @@ def read_info(said: Mapping[str, Any], tags: Mapping[str, str], metrics: Iterabl
 
     `metrics` holds the names of its metrics, `deleted` whether its experiment was deleted.
     """
-    status = read_text(said.get("status"))
+    status = str(said.get("status") or "")
     return RunInfo(
-        id=read_text(said["run_id"]),
-        name=read_text(said.get("run_name")) or tags.get("mlflow.runName", ""),
+        id=str(said["run_id"]),
+        name=str(said.get("run_name") or tags.get("mlflow.runName", "")),
         status=_STATUSES.get(status, status),
-        started=read_time(said.get("start_time")),
-        ended=read_time(said.get("end_time")),
-        experiment_id=read_text(said["experiment_id"]),
-        artifact_uri=read_text(said.get("artifact_uri")),
+        started=_read_time(said.get("start_time")),
+        ended=_read_time(said.get("end_time")),
+        experiment_id=str(said["experiment_id"]),
+        artifact_uri=str(said.get("artifact_uri") or ""),
         deleted=deleted or said.get("lifecycle_stage") == "deleted",
         parent=tags.get("mlflow.parentRunId"),
         hardware=tuple(sorted(key for key in metrics if key.startswith(HARDWARE_PREFIXES))),
     )
 
 
-def read_text(value: object) -> str:
-    """Return a value of any type as text; nothing for null."""
-    if value is None:
-        return ""
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+def find_experiments(where: str, known: Mapping[str, str], experiment: str | None) -> list[str]:
+    """Return the ids of the experiments of a name or id, given the names by id; all when None."""
+    found = [key for key, name in known.items() if experiment in {None, key, name}]
+    if experiment is not None and not found:
+        hint = f"it has {', '.join(sorted(set(known.values()))[:5]) or 'none'}"
+        raise SourceError(where, f"no experiment {experiment!r}", hint, code="no_such_experiment")
+    return found
 
 
 def unreadable(error: OSError, path: Path) -> SourceError:
@@ -121,65 +132,48 @@ def unreadable(error: OSError, path: Path) -> SourceError:
     return SourceError(str(error.filename or path), error.strerror or "cannot be read", hint, code="cannot_read")
 
 
-def find_experiments(where: str, known: Mapping[str, str], experiment: str | None) -> list[str]:
-    """Return the ids of the experiments of a name or id, given the names by id; all when None."""
-    found = [key for key, name in known.items() if experiment in {None, key, name}]
-    if experiment is not None and not found:
-        names = sorted(set(known.values()))
-        close = ", ".join(get_close_matches(experiment, names, n=5, cutoff=0.5) or names[:5])
-        raise SourceError(
-            where, f"no experiment {experiment!r}", f"it has {close or 'none'}", code="no_such_experiment"
-        )
-    return found
-
-
 def folder_of_uri(uri: str, beside: Path | None = None) -> Path | None:
     """Return the folder that a URI of artifacts names, there or not; None where it names none of this machine.
 
     A relative one is taken as seen from `beside`: MLflow takes it as seen from wherever it was started, which is the
     folder of its database as a rule.
     """
-    try:
+    with suppress(ValueError):
         parts = urlsplit(uri)
-    except ValueError:
-        return None
-    said = {"file": unquote(parts.path), "": uri}.get(parts.scheme)
-    if not said or Path(said).is_absolute():
-        return Path(said) if said else None
-    return beside / said if beside is not None and not parts.scheme else None
+        said = {"file": unquote(parts.path), "": uri}.get(parts.scheme)
+        if said and (Path(said).is_absolute() or (beside is not None and not parts.scheme)):
+            return (beside or Path()) / said
+    return None
 
 
 class LocalStore:
-    """What a database and a folder have in common: artifacts lie on this machine, and nobody understands a filter."""
+    """What a database and a folder have in common: artifacts lie on this machine."""
 
-    kind: ClassVar[str]
+    kind = version = ""
 
     def __init__(self, path: Path, where: str) -> None:
         """Take a file or folder, and what a person called it."""
         self.path = path
         self.where = where
 
-    def _narrow(
-        self, runs: list[RunInfo], known: Mapping[str, str], experiment: str | None, wanted: str | None
-    ) -> list[RunInfo]:
-        """Return the runs of an experiment of a name or id; all when None."""
-        if wanted is not None:
-            hint = f"name runs with --run or --experiment, or start one: mlflow server --backend-store-uri {self.where}"
-            raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
-        ids = find_experiments(self.where, known, experiment)
-        return [run for run in runs if experiment is None or run.experiment_id in ids]
-
     @property
     def root(self) -> Path:
         """Its folder, links followed."""
         return self.path.resolve() if self.path.is_dir() else self.path.resolve().parent
 
-    def _artifact_places(self, run: RunInfo) -> Sequence[Path | None]:
-        raise NotImplementedError
+    def refuse_filter(self, wanted: str | None) -> None:
+        """Refuse a filter, which nobody but a server understands."""
+        if wanted is not None:
+            hint = f"name runs with --run or --experiment, or start one: mlflow server --backend-store-uri {self.where}"
+            raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
+
+    def home(self, run: RunInfo) -> Path:
+        """Return the folder of a run, if the store lies where it was made."""
+        return self.root / "mlruns" / run.experiment_id / run.id
 
     def artifact_folder(self, run: RunInfo) -> Path | None:
         """Return the folder in which the artifacts of a run lie; None where they are not on this machine."""
-        for place in self._artifact_places(run):
+        for place in (self.home(run) / "artifacts", folder_of_uri(run.artifact_uri, self.path.parent)):
             # a name that is too long, or holds NUL
             with suppress(OSError, ValueError):
                 if place is not None and place.is_dir():
@@ -189,16 +183,14 @@ class LocalStore:
     def artifacts(self, run: RunInfo, folder: str, endings: tuple[str, ...]) -> dict[str, Path]:
         """Return the files in a folder of a run's artifacts whose names end so, by their paths among the artifacts."""
         root = self.artifact_folder(run)
-        files = sorted((root / folder).iterdir()) if root is not None and (root / folder).is_dir() else []
-        return {
-            f"{folder}/{each.name}": each
-            for each in files
-            if each.name.lower().endswith(endings) and each.is_file() and root is not None and lies_within(each, root)
-        }
+        if root is None or not (root / folder).is_dir():
+            return {}
+        files = (each for each in sorted((root / folder).iterdir()) if each.name.lower().endswith(endings))
+        return {f"{folder}/{each.name}": each for each in files if each.is_file() and lies_within(each, root)}
 
 
 _TABLES = {"experiments", "runs", "metrics", "latest_metrics", "params", "tags"}
-_POINT = np.dtype([("key", "i4"), ("time", "i8"), ("value", "f8"), ("nan", "i1"), ("step", "i8")])
+_ROW = np.dtype([("key", "i4"), ("nan", "i1"), *_POINT.descr])
 _RUNS = """
     select r.run_uuid run_id, coalesce(nullif(r.name, ''), n.value) run_name, r.status, r.start_time, r.end_time,
            r.experiment_id, r.artifact_uri, r.lifecycle_stage, e.lifecycle_stage = 'deleted' deleted, t.value parent
@@ -208,54 +200,46 @@ _RUNS = """
     where :run is null or r.run_uuid = :run
     order by r.start_time desc, r.run_uuid
 """
-# as ranges, for which there is an index
 _HARDWARE = """
     select run_uuid, key from latest_metrics
-    where (key >= 'system/' and key < 'system0' or key >= 'monitoring/' and key < 'monitoring0'
-           or key >= 'runtime/' and key < 'runtime0')
+    where (key glob 'system/*' or key glob 'monitoring/*' or key glob 'runtime/*')
       and (:run is null or run_uuid = :run)
 """
-# a column of SQLite holds values of any type, whatever its own
-_SOUND = """
-    typeof(key) = 'text' and typeof(timestamp) = 'integer' and typeof(step) = 'integer'
-    and typeof(value) in ('real', 'integer') and typeof(is_nan) = 'integer'
+_POINTS = """
+    select key, is_nan, timestamp, value, step from metrics
+    where run_uuid = :run and (:beginning = '' or key glob :beginning || '*')
 """
-_OF_RUN = "from metrics where run_uuid = :run and (:beginning = '' or key glob :beginning || '*')"
-_POINTS = f"select key, timestamp, value, is_nan, step {_OF_RUN} and {_SOUND}"
-_TORN = f"select key, count(*) {_OF_RUN} and not ({_SOUND}) group by key"
-_SERVER = "give the mlflow.db of a tracking server"
 
 
-def holds_runs(path: Path) -> bool:
-    """Return whether a file is a database that holds MLflow's tables."""
+def holds_tables(path: Path, tables: Collection[str] = _TABLES) -> bool:
+    """Return whether a file is a database that holds tables, those of MLflow unless others are given."""
     with suppress(SourceError):
         if is_database(path):
-            with _open_database(path):
+            with open_database(path, tables):
                 return True
     return False
 
 
 @contextmanager
-def _open_database(path: Path) -> Iterator[sqlite3.Connection]:
-    """Give a connection that can only read to a database that holds MLflow's tables."""
+def open_database(path: Path, tables: Collection[str] = _TABLES, title: str = "MLflow") -> Iterator[sqlite3.Connection]:
+    """Give a connection that can only read to a database that holds the tables of a tracker.
+
+    A column of SQLite holds values of any type, and a damaged schema any bytes: what cannot be read is refused here.
+    """
     try:
         with open_read_only(path) as connection:
-            tables = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
-            if lacking := _TABLES - tables:
-                said = f"not an MLflow database (no table {min(lacking)})"
-                raise SourceError(str(path), said, _SERVER, code="other_schema")
+            held = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
+            if lacking := {*tables} - held:
+                said = f"not a database of {title} (no table {min(lacking)})"
+                raise SourceError(str(path), said, f"give one that {title} wrote", code="other_schema")
             yield connection
-    except sqlite3.Error as error:
-        raise _explain(str(path), error) from error
-    except UnicodeDecodeError as error:
-        # SQLite repeats a damaged schema in its own words, and Python takes them for text
-        what = f"not an MLflow database ({error.reason} in its schema)"
-        raise SourceError(str(path), what, _SERVER, code="not_an_mlflow_database") from error
+    except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
+        raise _explain(str(path), error, title) from error
     except OSError as error:
         raise unreadable(error, path) from error
 
 
-def _explain(where: str, error: sqlite3.Error) -> SourceError:
+def _explain(where: str, error: Exception, title: str) -> SourceError:
     match getattr(error, "sqlite_errorname", "").split("_")[1:]:
         case ["BUSY", *_] | ["LOCKED"]:
             return SourceError(where, "the database is locked by a writer", "try again", code="database_locked")
@@ -268,11 +252,9 @@ def _explain(where: str, error: sqlite3.Error) -> SourceError:
         case ["TOOBIG"]:
             large = f"a value is larger than {MOST_VALUE_BYTES:,} bytes"
             return SourceError(where, large, "leave the run out", code="value_too_large")
-        case ["CANTOPEN"]:
-            check = "check its permissions, or copy it"
-            return SourceError(where, "the database cannot be opened", check, code="cannot_read")
         case _:
-            return SourceError(where, f"not an MLflow database ({error})", _SERVER, code="not_an_mlflow_database")
+            what = f"damaged, or not a database of {title} ({error})"
+            return SourceError(where, what, f"give one that {title} wrote", code="not_an_mlflow_database")
 
 
 class Database(LocalStore):
@@ -280,84 +262,62 @@ class Database(LocalStore):
 
     kind = "sqlite database"
 
-    @property
-    def version(self) -> str:
-        """The revision of its schema."""
-        with _open_database(self.path) as connection, suppress(sqlite3.OperationalError):
+    def __init__(self, path: Path, where: str) -> None:
+        """Take a file, and look up the revision of its schema."""
+        super().__init__(path, where)
+        with open_database(path) as connection, suppress(sqlite3.OperationalError):
             for (revision,) in connection.execute("select version_num from alembic_version"):
-                return f"schema {revision}"
-        return ""
-
-    def home(self, run: RunInfo) -> Path:
-        """Return the folder of a run where the database lies in the folder it was made in."""
-        return self.root / "mlruns" / run.experiment_id / run.id
-
-    def _artifact_places(self, run: RunInfo) -> Sequence[Path | None]:
-        return folder_of_uri(run.artifact_uri, self.path.parent), self.home(run) / "artifacts"
+                self.version = f"schema {revision}"
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return runs, the newest first; deleted ones too."""
-        with _open_database(self.path) as connection:
-            found = _query_runs(connection)
-            known = {
-                read_text(key): read_text(name)
-                for key, name in connection.execute("select experiment_id, name from experiments")
-            }
-        return self._narrow(found, known, experiment, wanted)
+        """Return the runs of an experiment, of all when None, the newest first; deleted ones too."""
+        self.refuse_filter(wanted)
+        with open_database(self.path) as connection:
+            rows = connection.execute("select experiment_id, name from experiments")
+            ids = find_experiments(self.where, {str(key): str(name) for key, name in rows}, experiment)
+            return [run for run in _query_runs(connection) if run.experiment_id in ids]
 
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id, deleted or not; None if there is none."""
-        with _open_database(self.path) as connection:
+        with open_database(self.path) as connection:
             return next(iter(_query_runs(connection, run_id)), None)
 
-    def labels(self, run: RunInfo) -> RunLabels:
-        """Return params and tags of a run."""
-        found = {}
-        with _open_database(self.path) as connection:
-            for table in RunLabels._fields:
-                query = f"select key, value from {table} where run_uuid = ? order by key limit ?"  # noqa: S608 - a constant
-                rows = connection.execute(query, (run.id, MOST_LABELS + 1)).fetchall()
-                if len(rows) > MOST_LABELS:
-                    what = f"run {run.id} has more than {MOST_LABELS:,} {table}"
-                    raise SourceError(str(self.path), what, "leave the run out", code="too_many_labels")
-                found[table] = {read_text(key): read_text(value) for key, value in rows}
-        return RunLabels(**found)
-
-    def series(self, run: RunInfo, beginning: str = "") -> dict[str, Points]:
-        """Return the metrics of a run whose names begin so.
+    def read(self, run: RunInfo, beginning: str = "") -> Contents:
+        """Return params and tags of a run, and the metrics whose names begin so.
 
         They are read in one pass, since older schemas have no index on both run and key.
         """
         keys: dict[str, int] = {}
-        asked = {"run": run.id, "beginning": beginning}
-        with _open_database(self.path) as connection:
-            rows = (
-                (keys.setdefault(key, len(keys)), time, value, nan, step)
-                for key, time, value, nan, step in connection.execute(_POINTS, asked)
+        labels: dict[str, dict[str, str]] = {}
+        with open_database(self.path) as connection:
+            for part in ("params", "tags"):
+                query = f"select key, value from {part} where run_uuid = ? order by key"  # noqa: S608 - a constant
+                labels[part] = {str(key): str(value or "") for key, value in connection.execute(query, (run.id,))}
+            found = (
+                (keys.setdefault(key, len(keys)), nan, time, value, step)
+                for key, nan, time, value, step in connection.execute(_POINTS, {"run": run.id, "beginning": beginning})
             )
-            points = np.fromiter(rows, dtype=_POINT)
-            torn = {str(key): count for key, count in connection.execute(_TORN, asked)}
-        for key in torn:
-            keys.setdefault(key, len(keys))
-        order = np.argsort(points["key"], kind="stable")
-        bounds = np.searchsorted(points["key"][order], np.arange(len(keys) + 1))
-        found = {}
-        for key, code in sorted(keys.items()):
-            own = points[order[bounds[code] : bounds[code + 1]]]
-            values = np.where(own["nan"] != 0, np.nan, own["value"])
-            found[key] = order_points(own["time"].copy(), values, own["step"].copy(), torn.get(key, 0))
-        return found
+            points = np.fromiter(found, dtype=_ROW)
+        points["value"][points["nan"] != 0] = np.nan
+        points = points[np.argsort(points["key"], kind="stable")]
+        bounds = np.searchsorted(points["key"], np.arange(len(keys) + 1))
+        parts = {str(key): points[bounds[code] : bounds[code + 1]] for key, code in keys.items()}
+        series = {
+            key: order_points(own["time"].copy(), own["value"].copy(), own["step"].copy())
+            for key, own in sorted(parts.items())
+        }
+        return Contents(series, **labels)
 
 
 def _query_runs(connection: sqlite3.Connection, run_id: str | None = None) -> list[RunInfo]:
     hardware: dict[str, list[str]] = {}
     for holder, key in connection.execute(_HARDWARE, {"run": run_id}):
-        hardware.setdefault(read_text(holder), []).append(read_text(key))
+        hardware.setdefault(str(holder), []).append(str(key))
     rows, found = connection.execute(_RUNS, {"run": run_id}), []
     names = [name for name, *_ in rows.description]
     for row in rows:
         said = dict(zip(names, row, strict=True))
-        tags = {} if said["parent"] is None else {"mlflow.parentRunId": read_text(said["parent"])}
-        metrics = hardware.get(read_text(said["run_id"]), ())
+        tags = {} if said["parent"] is None else {"mlflow.parentRunId": str(said["parent"])}
+        metrics = hardware.get(str(said["run_id"]), ())
         found.append(read_info(said, tags, metrics, deleted=bool(said["deleted"])))
     return found

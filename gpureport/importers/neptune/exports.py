@@ -25,7 +25,7 @@ from gpureport import columns
 from gpureport.columns import BoolArray, IntArray
 from gpureport.data_quality import Rejected
 from gpureport.errors import SourceError
-from gpureport.importers.clock import fold_sizes, load_zone, measure_pace, to_utc
+from gpureport.importers.clock import fold_sizes, load_zone, to_utc
 from gpureport.importers.neptune.hardware import Series
 from gpureport.importers.neptune.stored import Stored, make_broken_run
 from gpureport.importers.note_text import list_first

@@ -113,7 +113,6 @@ NOTE_CODES: dict[str, str] = {
     "perhaps_local_time": "may be local time of the machine that exported",
     "stamped_late": "mlflow stamps a system metric when it logs it",
     "processes_told_by_steps": "their samples were told apart by their steps",
-    "machines_under_one_name": "one of several machines that recorded under the same names",
     "late_samples": "no hardware samples in the first",
     "early_end": "no hardware samples in the last",
     "monitoring_ended": "hardware monitoring ended",

@@ -6,7 +6,7 @@ A new importer is one line here. Its package is named after its kind, so that ki
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.importer import DescribedSource, Importer
@@ -16,29 +16,15 @@ T = TypeVar("T")
 
 
 class Registry(Sequence[T], Generic[T]):
-    """Instances of classes that are imported only when they are reached."""
+    """Instances of classes that are imported only when they are reached; kinds are known without loading any."""
 
     def __init__(self, *names: str) -> None:
-        """Remember the classes.
-
-        Args:
-            names: `package:Class`, the package below `gpureport.importers`, its last part the kind of the importer.
-        """
+        """Remember `package:Class`, the package below `gpureport.importers`, its last part the kind of the importer."""
         self._names = names
+        self.kinds = tuple(name.partition(":")[0].rpartition(".")[2] for name in names)
 
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds, without loading an importer."""
-        return tuple(name.partition(":")[0].rpartition(".")[2] for name in self._names)
-
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[T]: ...
-    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
-        if isinstance(index, slice):
-            return Registry[T](*self._names[index])
-        return cast("T", _load(self._names[index]))
+    def __getitem__(self, index: Any) -> Any:
+        return _load(self._names[index])
 
     def __len__(self) -> int:
         return len(self._names)
@@ -63,7 +49,9 @@ HOST_IMPORTERS: "Registry[Importer]" = Registry("host:HostLog")
 """Importers of files that lie beside a log and are joined to it by time."""
 TRAINING_IMPORTERS: "Registry[DescribedSource]" = Registry("training:TrainingLog")
 """Importers of what a training loop wrote of its metrics."""
-TRACKERS: "Registry[Tracker]" = Registry("mlflow:Mlflow", "neptune:Neptune", "accounting:Accounting")
+TRACKERS: "Registry[Tracker]" = Registry(
+    "mlflow:Mlflow", "neptune:Neptune", "trackio:Trackio", "accounting:Accounting"
+)
 """Readers of experiment trackers; one of them is asked before a source is taken for a log."""
 LOCATORS = tuple(f"{kind}:" for kind in TRACKERS.kinds)
 """What the locator of a tracker's store begins with."""

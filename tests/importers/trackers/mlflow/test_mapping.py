@@ -104,16 +104,6 @@ def test_monitors_of_one_machine_are_kept_and_said(store: Store) -> None:
     assert "processes_told_by_steps" in codes(found)
 
 
-def test_monitors_of_two_machines_are_two_nodes(store: Store) -> None:
-    other = {"system_memory_usage_megabytes": 30_000.0, "gpu_0_utilization_percentage": 10.0}
-    one = monitored(TICKS, {key: value / 2 for key, value in other.items()})
-    two = monitored([tick + 3_000 for tick in TICKS], other)
-    found = recording(store(series={key: [*one[key], *two[key]] for key in one}))
-    assert [device.id for device in found.run.gpus] == ["writer_1/gpu:0", "writer_2/gpu:0"]
-    assert column(found, "writer_2/gpu:0", "gpu_utilization_ratio") == [0.1] * 9
-    assert "machines_under_one_name" in codes(found)
-
-
 def test_a_monitor_that_counts_anew_after_a_pause_is_not_two(store: Store) -> None:
     one, later = monitored(TICKS[:4]), monitored([tick + 100_000 for tick in TICKS[:4]])
     found = recording(store(series={key: [*one[key], *later[key]] for key in one}))

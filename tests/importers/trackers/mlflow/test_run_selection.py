@@ -83,14 +83,12 @@ def test_several_runs_come_in_the_order_they_are_named(meant: Meant) -> None:
     assert meant("baseline", runs="amp") == [1, 2]
 
 
-def test_a_name_that_several_or_no_runs_have(source: Path, tmp_path: Path) -> None:
+def test_a_name_that_several_or_no_runs_have(source: Path) -> None:
     several = refused(f"mlflow:{source}#twice")
-    assert (several.code, run_id(3)[:6] in several.hint, "'twice*'" in several.hint) == ("several_runs", True, True)
-    more = database(tmp_path / "more.db", [*RUNS, _made(20, 11, "twice-large")])
-    assert "'twice*'" not in refused(f"mlflow:{more}#twice").hint
-    for name, hint in (("baselin", run_id(1)), ("gone", "--list"), ("0000", "--list")):
+    assert (several.code, run_id(3)[:6] in several.hint) == ("several_runs", True)
+    for name in ("baselin", "gone", "0000"):
         error = refused(f"mlflow:{source}#{name}")
-        assert (error.code, hint in error.hint) == ("unknown_run", True), name
+        assert (error.code, "--list" in error.hint) == ("unknown_run", True), name
 
 
 def test_children_come_with_their_parent(meant: Meant) -> None:

@@ -1,0 +1,206 @@
+"""Trackio's store: a SQLite database per project, each row of which is a JSON text of what was logged at once."""
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from gpureport.columns import FloatArray
+from gpureport.data_quality import Quality, Rejected
+from gpureport.errors import SourceError
+from gpureport.importers.columns import extra_name
+from gpureport.importers.mlflow.selection import Mlflow, split_locator
+from gpureport.importers.mlflow.stores import LocalStore, RunInfo, find_experiments, holds_tables, open_database
+from gpureport.importers.protocol.importer import ReadOptions
+from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TORN
+from gpureport.importers.protocol.tracker import Selection, Tracked
+from gpureport.importers.tracker_series import TrainingMetric, build_device_table, build_tracked
+from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
+from gpureport.recording import HOST, Device
+from gpureport.units import MOST
+
+_TABLES = ("metrics", "system_metrics")
+_GPU = re.compile(r"gpu/([0-9]{1,4})/(.+)")
+_CORE = re.compile(r"cpu/[0-9]+/")
+_COLUMNS = {
+    "utilization": ("gpu_utilization_ratio", 0.01),
+    "memory_utilization": ("gpu_memory_controller_ratio", 0.01),
+    "allocated_memory": ("gpu_memory_used_bytes", 2**30),
+    "total_memory": ("gpu_memory_total_bytes", 2**30),
+    "power": ("gpu_power_watts", 1.0),
+    "power_limit": ("gpu_power_limit_requested_watts", 1.0),
+    "temp": ("gpu_temperature_celsius", 1.0),
+    "sm_clock": ("gpu_sm_clock_hertz", 1e6),
+    "memory_clock": ("gpu_memory_clock_hertz", 1e6),
+    "pcie_rx": ("pcie_receive_bytes_per_second", 1024e3),
+    "pcie_tx": ("pcie_transmit_bytes_per_second", 1024e3),
+    "throttle_thermal": ("clock_event_sw_thermal_slowdown", 1.0),
+    "throttle_power": ("clock_event_sw_power_cap", 1.0),
+    "throttle_hw_slowdown": ("clock_event_hw_slowdown", 1.0),
+    "uncorrected_memory_errors": ("gpu_ecc_uncorrected_total", 1.0),
+    "cpu/utilization": ("cpu_utilization_ratio", 0.01),
+    "busiest/utilization": ("cpu_busiest_core_ratio", 0.01),
+    "memory/used": ("host_memory_used_bytes", 2**30),
+    "memory/percent": ("host_memory_used_ratio", 0.01),
+    "disk/read_mb_per_sec": ("host_disk_read_bytes_per_second", 2**20),
+    "network/recv_mb_per_sec": ("host_network_receive_bytes_per_second", 2**20),
+}
+"""What is measured of a GPU, then of the machine: the column it becomes, and what its values are multiplied by."""
+
+
+def _read_time(text: object) -> int | None:
+    """Return a time in microseconds; Trackio writes UTC, with its offset or without. None for what has no date."""
+    with suppress(ValueError, TypeError, OverflowError):
+        moment = datetime.fromisoformat(str(text))
+        time = round(moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() * 1e6)
+        return time if FIRST_MICROSECOND <= time < LAST_MICROSECOND else None
+    return None
+
+
+def _read_numbers(text: Any) -> dict[str, float] | None:
+    """Return the numbers that were logged at once by name; None for what is no JSON of Trackio."""
+    with suppress(ValueError, TypeError, AttributeError, RecursionError, OverflowError):
+        found = json.loads(text).items()
+        known = ("NaN", "Infinity", "-Infinity")
+        return {key: float(one) for key, one in found if isinstance(one, int | float) or one in known}
+    return None
+
+
+class TrackioStore(LocalStore):
+    """A database of Trackio, which holds the runs of one project."""
+
+    def query(self, query: str, *values: str) -> list[Any]:
+        """Return rows; `RUN` stands for the column that names a run, which had no id before version 0.24."""
+        with open_database(self.path, _TABLES, "Trackio") as connection:
+            names = [name for _, name, *_ in connection.execute("pragma table_info(metrics)")]
+            query = query.replace("RUN", "run_id" if "run_id" in names else "run_name")
+            return connection.execute(query, values).fetchall()
+
+    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
+        """Return all runs, the newest first."""
+        self.refuse_filter(wanted)
+        find_experiments(self.where, {self.path.stem: self.path.stem}, experiment)
+        hardware = dict(self.query("select RUN, metrics from system_metrics group by 1"))
+        rows = self.query(
+            "select RUN, run_name, min(timestamp) from (select RUN, run_name, timestamp from metrics union all "
+            "select RUN, run_name, timestamp from system_metrics) group by 1 order by 3 desc"
+        )
+        return [
+            RunInfo(
+                id=str(key),
+                key=f"{self.path.stem}/{key}",
+                name=str(name),
+                status="status not recorded",
+                started=(_read_time(began) or 0) // 1000 or None,
+                hardware=tuple(_read_numbers(hardware.get(key)) or ()),
+            )
+            for key, name, began in rows
+        ]
+
+    def run(self, run_id: str) -> RunInfo | None:
+        """Return the run of an id; None if there is none."""
+        return next((run for run in self.runs() if run.id == run_id), None)
+
+    def rows(self, table: str, run_id: str, counts: Counter[str]) -> list[tuple[int, int, dict[str, float]]]:
+        """Return the rows of a run in order: time, step and numbers."""
+        step, found = "step" if table == "metrics" else "0", []
+        for at, number, text in self.query(f"select timestamp, {step}, metrics from {table} where RUN = ?", run_id):  # noqa: S608
+            time, content = _read_time(at), _read_numbers(text)
+            if time is None or content is None or not isinstance(number, int):
+                counts[TORN] += 1
+            else:
+                counts["kept"] += len(content)
+                found.append((time, number, content))
+        return sorted(found, key=lambda row: row[:2])
+
+    def config(self, run_id: str) -> dict[str, Any]:
+        """Return what a run was configured with; a database of an early version holds nothing of it."""
+        with suppress(SourceError, ValueError, RecursionError):
+            for (text,) in self.query("select config from configs where RUN = ?", run_id):
+                return dict(json.loads(text))
+        return {}
+
+
+def _build_devices(
+    rows: Sequence[tuple[int, int, dict[str, float]]], gpus: tuple[int, ...] | None, counts: Counter[str]
+) -> tuple[list[Device], dict[str, pa.Table]]:
+    """Return the devices of a run with their rows, GPUs by number before the machine."""
+    values: dict[int | None, dict[str, FloatArray]] = defaultdict(
+        lambda: defaultdict(lambda: np.full(len(rows), np.nan))
+    )
+    for place, (_, _, content) in enumerate(rows):
+        for key, value in content.items():
+            match = _GPU.fullmatch(key)
+            gpu = int(match[1]) if match else None
+            # sums and means over the GPUs say nothing new
+            left_out = NOT_SELECTED if gpus is not None and gpu not in {None, *gpus} else "noise"
+            if left_out == NOT_SELECTED or (gpu is None and key.startswith("gpu/")):
+                counts.update({"kept": -1, left_out: 1})
+            elif abs(value) < MOST:
+                what = match[2] if match else _CORE.sub("busiest/", key)
+                column, factor = _COLUMNS.get(what, (extra_name(what), 1.0))
+                values[gpu][column][place] = np.fmax(values[gpu][column][place], value * factor)
+    devices, series = [], {}
+    times = np.array([time for time, _, _ in rows], dtype=np.int64)
+    for gpu in sorted(values, key=lambda each: (each is None, each or 0)):
+        known = {name: each[~np.isnan(each)] for name, each in values[gpu].items()}
+        memory, limit = (known.get(name, ()) for name in ("gpu_memory_total_bytes", "gpu_power_limit_requested_watts"))
+        device = Device(
+            id=HOST if gpu is None else f"gpu:{gpu}",
+            index=gpu,
+            memory_total_bytes=round(max(memory)) if len(memory) else None,
+            power_limit_watts=float(min(limit)) if len(limit) else None,
+        )
+        devices.append(device)
+        series[device.id] = build_device_table(device.id, times, values[gpu])
+    return devices, series
+
+
+class Trackio(Mlflow):
+    """The reader of Trackio's databases, whose runs are selected as those of MLflow are."""
+
+    kind: ClassVar[str] = "trackio"
+    title: ClassVar[str] = "Trackio"
+    recognised_by: ClassVar[str] = "A database of Trackio by its tables, or a locator `trackio:PATH`."
+
+    def claims(self, source: str) -> bool:
+        """Return whether a source is a locator or a database of Trackio."""
+        return source.startswith("trackio:") or holds_tables(Path(source), _TABLES)
+
+    def _open(self, source: str) -> tuple[TrackioStore, str | None]:
+        path, run = split_locator(source.removeprefix("trackio:"))
+        return TrackioStore(Path(path), path), run
+
+    def _record(self, store: TrackioStore, selection: Selection, info: RunInfo, options: ReadOptions) -> Tracked:
+        counts: Counter[str] = Counter()
+        devices, series = _build_devices(store.rows("system_metrics", info.id, counts), options.gpus, counts)
+        points: dict[str, list[tuple[int, int, float]]] = defaultdict(list)
+        for time, step, content in store.rows("metrics", info.id, counts):
+            for key, value in content.items():
+                points[key].append((time, step, value))
+        metrics = [TrainingMetric(key, *map(np.array, zip(*own, strict=True))) for key, own in points.items()]
+        config, rejected = store.config(info.id), {why: counts[why] for why in (TORN, NOT_SELECTED) if counts[why]}
+        return build_tracked(
+            f"trackio:{store.where}#{info.id}",
+            devices,
+            series,
+            metrics,
+            quality=Quality(
+                lines=counts.total(),
+                rows_kept=counts["kept"],
+                noise=counts["noise"],
+                rejected=tuple(Rejected(reason=why, rows=rows, first_line=None) for why, rows in rejected.items()),
+            ),
+            throughput=selection.throughput,
+            name=info.name,
+            state=repr((counts, sorted(config.items()))),
+            params=tuple((key, str(value)) for key, value in config.items() if not key.startswith("_")),
+            tags=tuple(("user", str(value)) for key, value in config.items() if key == "_Username" and value),
+        )

@@ -1,0 +1,101 @@
+"""Databases of Trackio, made by hand as its versions before and since 0.24 write them."""
+
+import json
+import sqlite3
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Program
+from tests.importers.trackers.tracked import column, ids, recording, refused, rejected, times
+
+_START = datetime(2026, 3, 14, 9, tzinfo=UTC)
+_GPU = {"utilization": 50, "allocated_memory": 16.0, "total_memory": 80.0, "temp": 55, "power": 230.0, "sm_clock": 1410}
+_GPU |= {"power_limit": 400.0, "throttle_power": 1, "nvlink": 2}
+_HOST = {"cpu/0/utilization": 90.0, "cpu/1/utilization": 10.0, "cpu/utilization": 50.0, "memory/used": 4.0}
+
+
+def _content(utilization: object = 50) -> dict[str, Any]:
+    gpus = {f"gpu/{gpu}/{name}": value for gpu in range(2) for name, value in _GPU.items()}
+    return gpus | _HOST | {"gpu/mean_utilization": 50, "gpu/0/utilization": utilization}
+
+
+_TABLES = """
+create table metrics (run_id text, timestamp text, run_name text, step integer, metrics text);
+create table system_metrics (run_id text, timestamp text, run_name text, metrics text);
+create table configs (run_id text, run_name text, config text);
+"""
+_EARLIER = """
+alter table metrics drop column run_id;
+alter table system_metrics drop column run_id;
+drop table configs;
+update metrics set timestamp = replace(timestamp, '+00:00', ''), metrics = cast(metrics as text);
+update system_metrics set timestamp = replace(timestamp, '+00:00', ''), metrics = cast(metrics as text);
+"""
+"""What versions before 0.24 lack: they know a run by its name alone, and wrote texts."""
+
+
+def database(path: Path, *, earlier: bool = False, names: tuple[str, ...] = ("base", "amp")) -> Path:
+    with sqlite3.connect(path) as connection:
+        connection.executescript(_TABLES)
+        for place, name in enumerate(names):
+            key = f"{place}{'a' * 31}"
+            for row in range(30):
+                at = (_START + timedelta(seconds=10 * row, hours=place)).isoformat()
+                content = json.dumps(_content("NaN" if row == 3 else 50)).encode()
+                connection.execute("insert into system_metrics values (?, ?, ?, ?)", (key, at, name, content))
+                logged = json.dumps({"loss": 1 / (row + 1), "image": {"_type": "trackio.image"}}).encode()
+                connection.execute("insert into metrics values (?, ?, ?, ?, ?)", (key, at, name, row, logged))
+            config = json.dumps({"lr": 0.1, "_Username": "ada", "_Group": None})
+            connection.execute("insert into configs values (?, ?, ?)", (key, name, config))
+        if earlier:
+            connection.executescript(_EARLIER)
+    connection.close()
+    return path
+
+
+@pytest.mark.parametrize("earlier", [True, False])
+def test_a_run_has_its_devices_metrics_and_params(tmp_path: Path, *, earlier: bool) -> None:
+    found = recording(database(tmp_path / "p.db", earlier=earlier), runs="base")
+    assert [device.id for device in found.run.devices] == ["gpu:0", "gpu:1", "host"]
+    assert (found.run.gpus[0].memory_total_bytes, found.run.gpus[0].power_limit_watts) == (80 * 2**30, 400)
+    assert column(found, "gpu:0", "gpu_utilization_ratio")[2:5] == [0.5, None, 0.5]
+    assert {name: column(found, "gpu:1", name)[0] for name in ("gpu_power_watts", "gpu_sm_clock_hertz")} == {
+        "gpu_power_watts": 230,
+        "gpu_sm_clock_hertz": 1.41e9,
+    }
+    assert column(found, "gpu:1", "clock_event_sw_power_cap")[0] is True
+    assert column(found, "gpu:1", "extra_nvlink")[0] == "2"
+    assert column(found, "host", "cpu_busiest_core_ratio")[0] == 0.9
+    assert times(found, "gpu:0")[:2] == [int((_START + timedelta(seconds=late)).timestamp() * 1e6) for late in (0, 10)]
+    assert found.training.column("name").unique().to_pylist() == ["loss"]
+    assert (found.run.params, found.run.tags) == ((), ()) if earlier else ((("lr", "0.1"),), (("user", "ada"),))
+    assert recording(tmp_path / "p.db", runs="base", gpus=(1,)).run.gpus == found.run.gpus[1:]
+
+
+def test_runs_are_listed_selected_and_compared(gpureport: Program, tmp_path: Path) -> None:
+    source = database(tmp_path / "p.db")
+    assert ids(source) == ["0" + "a" * 31, "1" + "a" * 31]
+    assert ids(source, latest=1) == ids(f"trackio:{source}#amp") == ["1" + "a" * 31]
+    listed = gpureport("ingest", "--list", str(source)).out
+    assert [line.split()[1] for line in listed.splitlines()] == ["amp", "base"]
+    assert gpureport("compare", "trackio:p.db#base", "p.db#amp").code == 0
+    assert refused(source, runs="none").code == "unknown_run"
+    assert refused(f"trackio:{tmp_path}/absent.db").code == "cannot_read"
+
+
+def test_what_is_no_json_of_trackio_is_counted(tmp_path: Path) -> None:
+    source = database(tmp_path / "p.db", earlier=True, names=("base",))
+    before = source.read_bytes()
+    assert rejected(recording(source)) == []
+    assert source.read_bytes() == before
+    with sqlite3.connect(source) as connection:
+        connection.execute("update system_metrics set metrics = '{' where rowid = 2")
+        connection.execute("update system_metrics set metrics = '[1]' where rowid = 3")
+        connection.execute("update system_metrics set timestamp = 'soon' where rowid = 4")
+        connection.execute("update metrics set step = 'x' where rowid = 5")
+    connection.close()
+    found = recording(source)
+    assert (rejected(found), len(found.rows_of("gpu:0"))) == ([("torn_line", 4)], 27)
