@@ -30,6 +30,7 @@ from gpureport.importers.neptune.hardware import Series
 from gpureport.importers.neptune.stored import Stored, make_broken_run
 from gpureport.importers.note_text import list_first
 from gpureport.importers.protocol.reject_reasons import NO_TIME
+from gpureport.importers.row_order import measure_pace
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
 from gpureport.redaction import redact_start
 from gpureport.regular_files import check_regular_file
