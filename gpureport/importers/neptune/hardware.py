@@ -9,7 +9,7 @@ these names there.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -71,8 +71,7 @@ class DeviceRows:
         return replace(self, values=values, **own)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessSamples:
+class ProcessSamples(NamedTuple):
     """The samples of one process on a node; empty if its name is unknown.
 
     `repeated` counts points at a time that their series already has, `crowded` those of extra ticks after a fork,
@@ -122,16 +121,7 @@ def sample_process(space: Namespace, series: Mapping[str, Series], node: str) ->
         {each.gpu or 0 for each in meanings.values() if each.metric == name} for name in (UTILIZATION, MEMORY)
     )
     never, unrestored = (sorted(held - used), sorted(used - held)) if space.client else ([], [])
-    return ProcessSamples(
-        space=space,
-        node=node,
-        blocks=blocks,
-        repeated=repeated,
-        crowded=crowded,
-        nan=+nan,
-        never=never,
-        unrestored=unrestored,
-    )
+    return ProcessSamples(space, node, blocks, repeated, crowded, +nan, never, unrestored)
 
 
 def _pace(times: IntArray) -> float:

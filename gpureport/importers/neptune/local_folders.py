@@ -10,7 +10,7 @@ import re
 import sqlite3
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -175,7 +175,7 @@ _COPY = "copy the folder again while nothing writes to it, with the file that en
 _CREATED, _SNAPSHOT = 1, 0
 """Kinds of operations."""
 
-Fields = dict[int, list[int | bytes]]
+Fields = dict[int, list[bytes]]
 
 
 def is_scale_database(path: Path) -> bool:
@@ -228,9 +228,13 @@ def _entries(parts: Fields, number: int) -> dict[str, Scalar]:
     found: dict[str, Scalar] = {}
     for each in parts.get(number, ()):
         entry = _fields(each)
-        value = _fields(_last(entry, 2))
-        readers: dict[int, Callable[[Fields, int], Scalar]] = {1: _double, 3: _number, 5: _flag, 6: _text}
-        found |= {_text(entry, 1): read(value, field) for field, read in readers.items() if field in value}
+        path, value = _text(entry, 1), _fields(_last(entry, 2))
+        if 1 in value:
+            (found[path],) = struct.unpack("<d", _last(value, 1))
+        elif 6 in value:  # noqa: PLR2004 - numbers of fields
+            found[path] = _text(value, 6)
+        elif {3, 5} & {*value}:
+            found[path] = _number(value, 3) if 3 in value else _number(value, 5) != 0  # noqa: PLR2004 - as above
     return found
 
 
@@ -244,46 +248,35 @@ def _moment(parts: Fields, number: int) -> int:
 
 
 def _last(parts: Fields, number: int) -> bytes:
-    value = parts.get(number, [b""])[-1]
-    return value if isinstance(value, bytes) else b""
+    return parts.get(number, [b""])[-1]
 
 
 def _text(parts: Fields, number: int) -> str:
     return _last(parts, number).decode(errors="replace")
 
 
-def _double(parts: Fields, number: int) -> float:
-    return float(struct.unpack("<d", _last(parts, number))[0])
-
-
-def _flag(parts: Fields, number: int) -> bool:
-    return _number(parts, number) != 0
-
-
 def _number(parts: Fields, number: int) -> int:
     """Return a whole number of 64 bits with a sign; 0 where it is not there."""
-    value = parts.get(number, [0])[-1]
-    whole = 0 if isinstance(value, bytes) else value
-    return whole - (1 << 64) if whole >= 1 << 63 else whole
+    return int.from_bytes(_last(parts, number)[:8], "little", signed=True)
 
 
-def _fields(data: int | bytes) -> Fields:
+def _fields(data: bytes) -> Fields:
     """Return the values of each field of a protobuf message, by its number; ValueError when the data is no message."""
     found: Fields = defaultdict(list)
-    at, data = 0, data if isinstance(data, bytes) else b""
+    at = 0
     while at < len(data):
-        tag, at = _varint(data, at)
+        tag, at = _read_varint(data, at)
         kind, size = tag & 7, {1: 8, 5: 4}.get(tag & 7, 0)
         if not size:
-            size, at = _varint(data, at)
-        found[tag >> 3].append(data[at : at + size] if kind else size)
-        at += size if kind else 0
-        if kind not in {0, 1, 2, 5} or at > len(data):
+            size, at = _read_varint(data, at)
+        if kind not in {0, 1, 2, 5} or (kind and at + size > len(data)):
             raise ValueError("a field is cut, or of no kind that is known")
+        found[tag >> 3].append(data[at : at + size] if kind else (size % 2**64).to_bytes(8, "little"))
+        at += size if kind else 0
     return found
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     """Return a number of variable length, and where the next byte lies."""
     value = 0
     for place, byte in enumerate(data[at : at + 10]):

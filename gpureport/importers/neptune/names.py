@@ -65,13 +65,10 @@ _UNNAMED = re.compile(r"(?:runtime|system)(?:/\d+)?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace:
-    """Hardware series of one process: the meaning of each known one by path, and the others.
+    """Hardware series of one process: their paths, the meaning of each known one, and others that say more.
 
-    Attributes:
-        path: what their paths begin with.
-        stage: name of the process; None if its namespace has none.
-        client: whether the client's own monitor wrote them, which drops zeros.
-        paths: all of its series; `others` are those without a metric that say something of their own.
+    A namespace without a name of its own has no stage. `client` says that the client's own monitor wrote it, which
+    drops zeros.
     """
 
     path: str

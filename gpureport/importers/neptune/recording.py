@@ -17,15 +17,7 @@ from gpureport.importers.note_text import list_first
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TWICE_AT_ONCE
 from gpureport.importers.protocol.tracker import Selection, Tracked
-from gpureport.importers.tracker_series import (
-    TrainingMetric,
-    add_timing,
-    build_training_table,
-    describe_training,
-    measure_work,
-    read_clocks,
-    usual_interval,
-)
+from gpureport.importers.tracker_series import TrainingMetric, build_tracked, build_training_table
 from gpureport.recording import Device
 
 _UNSAMPLED_INTERVALS = 3
@@ -77,52 +69,42 @@ def record_run(  # noqa: PLR0913, PLR0917 - what a recording depends on
         raise SourceError(locator, what, hint, code="no_hardware_series")
     whole = hardware.arrange_by_device(block for _, samples in processes for block in samples.blocks)
     rows, unselected = hardware.select_gpus(whole, options.gpus)
-    if options.gpus is not None and not any(gpu is not None for _, gpu in rows.blocks):
-        held = ", ".join(sorted({str(gpu) for _, gpu in whole.blocks if gpu is not None})) or "none"
-        raise SourceError(locator, "it holds none of the GPUs asked for", f"it holds {held}", code="gpus_not_held")
-    if not rows.blocks:
+    if not whole.blocks:
         raise SourceError(locator, "its hardware series hold no value", "leave the run out", code="no_values")
-    series = hardware.build_tables(rows)
-    clocks = read_clocks(series.values())
-    span = min(each.first or 0 for each in clocks), max(each.last or 0 for each in clocks)
-    interval = usual_interval(clocks)
-    training = build_training_table(metrics, span if selection.stage else None)
-    work = measure_work(metrics, selection.throughput, span)
-    notes += _describe_rows(processes, rows, selection.gpu_memory_total)
-    logged = [int(metric.times.max()) for metric in metrics if len(metric.times)]
-    unseen = max([*logged, *(run.last or 0 for run in runs)]) - span[1]
-    if unseen > max(_UNSAMPLED_INTERVALS * (interval or 0.0) * 1e6, 0):
-        what = "before the run did: nothing is known of that time, its stderr may say why"
-        notes.append(f"hardware monitoring ended {unseen / 1e6:.0f} s {what}")
-    notes += describe_training([metric.name for metric in metrics], work, selection.throughput)
-    quality = _account(processes, rows, {NOT_SELECTED: unselected, OTHER_PROCESS: rows.copies}, len(training))
-    quality = replace(
-        quality,
-        lines=quality.lines + sum(entry.rows for run in runs for entry in run.rejected),
-        rejected=(*(entry for run in runs for entry in run.rejected), *quality.rejected),
-        clock_steps=tuple(
-            ClockStep(
-                device=next(iter(series)), at=at, step_seconds=-3600.0, shift_seconds=3600.0, cause="daylight saving"
-            )
-            for at in sorted(back)
-        ),
-        notes=tuple(notes),
-    )
-    return Tracked(
+    tracked = build_tracked(
+        locator,
+        [_describe_device(processes, rows, key, selection.gpu_memory_total) for key in rows.blocks],
+        hardware.build_tables(rows),
+        metrics,
+        quality=_account(processes, rows, {NOT_SELECTED: unselected, OTHER_PROCESS: rows.copies}),
+        throughput=selection.throughput,
         name=name,
-        span=span,
-        devices=tuple(_describe_device(processes, rows, key, selection.gpu_memory_total) for key in rows.blocks),
-        series=series,
-        training=training,
-        work=None if work is None else work[0],
-        quality=add_timing(quality, clocks),
-        interval=interval,
         stages=hardware.list_stages(rows),
         params=tuple(params.items()),
         tags=tuple(_collect_tags(processes).items()),
         state=" ".join(run.state for run in runs),
         size=sum(run.size for run in runs),
     )
+    training = build_training_table(metrics, tracked.span) if selection.stage else tracked.training
+    quality, left = tracked.quality, [entry for run in runs for entry in run.rejected]
+    notes += [*_describe_rows(processes, rows, selection.gpu_memory_total), *quality.notes]
+    logged = [int(metric.times.max()) for metric in metrics if len(metric.times)]
+    unseen = max([*logged, *(run.last or 0 for run in runs)]) - tracked.span[1]
+    if unseen > max(_UNSAMPLED_INTERVALS * (tracked.interval or 0.0) * 1e6, 0):
+        what = "before the run did: nothing is known of that time, its stderr may say why"
+        notes.append(f"hardware monitoring ended {unseen / 1e6:.0f} s {what}")
+    step = ClockStep(
+        device=tracked.devices[0].id, at=0, step_seconds=-3600.0, shift_seconds=3600.0, cause="daylight saving"
+    )
+    quality = replace(
+        quality,
+        lines=quality.lines + len(training) + sum(entry.rows for entry in left),
+        rows_kept=quality.rows_kept + len(training),
+        rejected=(*left, *quality.rejected),
+        clock_steps=tuple(replace(step, at=at) for at in sorted(back)),
+        notes=tuple(notes),
+    )
+    return replace(tracked, training=training, quality=quality)
 
 
 def _list_training(run: Stored, spaces: Sequence[Namespace]) -> Iterator[TrainingMetric]:
@@ -239,8 +221,8 @@ def _count_others(processes: Processes) -> int:
     return sum(len(run.series[path].times) for run, samples in processes for path in samples.space.others)
 
 
-def _account(processes: Processes, rows: RowsByDevice, left: Mapping[str, int], trained: int) -> Quality:
-    """Return what became of every point; points are counted as the lines of a log are.
+def _account(processes: Processes, rows: RowsByDevice, left: Mapping[str, int]) -> Quality:
+    """Return what became of every point of hardware; points are counted as the lines of a log are.
 
     Of a row of several points, the first counts as kept and the others as continued. Points that are not numbers, and
     points of series without a metric here, count as noise.
@@ -254,8 +236,8 @@ def _account(processes: Processes, rows: RowsByDevice, left: Mapping[str, int], 
     )
     noise = absent.total() + _count_others(processes)
     return Quality(
-        lines=points + trained + noise + counted.total(),
-        rows_kept=kept + trained,
+        lines=points + noise + counted.total(),
+        rows_kept=kept,
         rejected=tuple(Rejected(reason=reason, rows=count, first_line=None) for reason, count in counted.items()),
         noise=noise,
         continued=points - kept,

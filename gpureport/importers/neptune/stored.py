@@ -16,17 +16,14 @@ Scalar = str | int | float | bool
 class Stored:
     """A run in a store: its series, single values and times by their paths.
 
+    Where `load` is given, it returns the run with its series, and `looked` says whether their points were counted.
+
     Attributes:
-        key: what identifies it among the runs of all stores.
-        load: returns the run with its series, where they are not read yet.
-        points: how many points each series of numbers has; `looked` says whether anybody counted them.
         highest: the stated maximum of a series; only a log of the client has it.
         last: time of the last operation; None if only the series have times.
-        exported: whether times may be local time labelled as UTC.
-        files: the files of an export that hold its rows.
+        exported: whether times may be local time labelled as UTC; `files` are then those of the export.
         state: a text that changes whenever the store holds more of the run.
         made, title, kept: when it was made, its name and status, where its single values do not say so.
-        fault: why it cannot be read; None if it can.
     """
 
     key: str

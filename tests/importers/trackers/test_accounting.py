@@ -25,7 +25,7 @@ def test_use_and_energy_come_back_and_nothing_is_judged() -> None:
 def test_a_fleet_of_jobs(gpureport: Program) -> None:
     done = gpureport("fleet", str(SAMPLES / "sacct.txt"))
     assert "59% of 205 GPU-hours lost" in done.out
-    assert "1 without the use of its GPUs: 18201181" in done.err
+    assert "1 without hardware series: 18201181" in done.err
 
 
 HEAD = "JobID|Elapsed|NTasks|AllocTRES|TRESUsageInAve\n"
@@ -47,7 +47,7 @@ def test_use_that_is_not_known_is_no_figure(tmp_path: Path, steps: str) -> None:
     (tmp_path / "jobs.txt").write_text(HEAD + JOB + steps)
     with pytest.raises(GpureportError) as refused:
         gpureport.read(tmp_path / "jobs.txt")
-    assert refused.value.code == "unknown_run"
+    assert refused.value.code == "no_finished_run"
 
 
 @pytest.mark.parametrize("row", ["", "|" * 40, "1|99-99:99:99|x|gres/gpu=999999999999|", "\0|\ud800"])
