@@ -21,7 +21,7 @@ from gpureport.importers.damaged_names import Identity, find_damaged_names
 from gpureport.importers.gpu_devices import NOT_NAMED, NOT_SELECTED, Gpus
 from gpureport.importers.note_text import format_count
 from gpureport.importers.protocol import reject_reasons
-from gpureport.importers.row_order import Order, find_wrong_dates, put_in_order
+from gpureport.importers.row_order import Order, find_wrong_dates, put_in_order, share_seconds
 from gpureport.importers.source_text import Text
 from gpureport.limits import LONGEST_LINE
 from gpureport.recording import HOST, Device
@@ -159,6 +159,8 @@ class Extraction:
         codes[host & dated] = 0
         if rows.times is None and dated:
             stamps = self._count_times(codes)
+        if self._gpus.named and rows.times is not None:
+            stamps = share_seconds(stamps, codes)
         wrong = find_wrong_dates(stamps, codes)
         self._account.drop(reject_reasons.OUT_OF_SEQUENCE, rows.lines[wrong])
         codes[wrong] = NOT_NAMED

@@ -17,6 +17,8 @@ _FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
 _PUNCTUAL = 3
 """Intervals: how near a clock that is set back by half hours is on time."""
 _HALF_HOUR = 1_800 * 1_000_000
+_LATE = 3
+"""Rows that come late together at most (pragmatic); more are of a clock that was set back."""
 _MANY = 20
 """Rows above a step back that show where the log began (pragmatic)."""
 _COPIED = 0.5
@@ -130,7 +132,7 @@ def _on_one_clock(lines: npt.NDArray[Any], stamps: IntArray, zone: ZoneInfo | No
     near, restarts, others = list[int](), list[Step](), 0
     for cut in (np.flatnonzero(falls < -1.5 * pace) + 1).tolist():
         fall = int(stamps[cut - 1] - stamps[cut])
-        until = min(cut + max(1, fall // max(pace, 1) - 1), len(stamps) - 1)
+        until = min(cut + min(max(1, fall // max(pace, 1) - 1), _LATE), len(stamps) - 1)
         if until == cut or stamps[cut : until + 1].max() >= stamps[cut - 1] or stamps[cut] > stamps[max(cut - 2, 0)]:
             # a row that comes late, or early, is one among rows in order
             continue
@@ -187,6 +189,32 @@ def measure_pace(stamps: IntArray) -> int:
     """Return the median of the positive differences between stamps; 0 where there is none."""
     steps = np.diff(stamps)
     return int(np.median(steps[steps > 0])) if (steps > 0).any() else 0
+
+
+_SECOND, _FEWEST = 1_000_000, 10
+"""Seconds of a device that show that several rows share each (pragmatic)."""
+
+
+def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
+    """Return stamps in which rows that were written several times a second share it evenly.
+
+    A log whose stamps are whole seconds and that is sampled more often has several rows of a GPU with each stamp.
+    """
+    if not len(stamps) or (stamps % _SECOND).any():
+        return stamps
+    shared = stamps.copy()
+    for device in present(devices):
+        own = np.flatnonzero(devices == device)
+        seconds, bounds, sizes = np.unique(stamps[own], return_index=True, return_counts=True)
+        usual = int(np.median(sizes))
+        rises = (np.diff(bounds) == sizes[:-1]).all()
+        if not rises or len(sizes) < _FEWEST or usual < 2 or np.median(np.diff(seconds)) != _SECOND:  # noqa: PLR2004
+            continue
+        places = np.arange(len(own)) - np.repeat(bounds, sizes)
+        # the first second may have begun before, and the last one may go on
+        places[: sizes[0]] += max(usual - int(sizes[0]), 0)
+        shared[own] += places * _SECOND // np.maximum(np.repeat(sizes, sizes), usual)
+    return shared
 
 
 _DAY = 86_400 * 1_000_000
