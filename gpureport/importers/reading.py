@@ -25,7 +25,6 @@ from gpureport.regular_files import is_folder
 from gpureport.series_table import collect_series, empty_training
 
 if TYPE_CHECKING:
-    from gpureport.importers.joining import JoinedLogs
     from gpureport.importers.training import Training
 
 IMPORTER_VERSION = "13"
@@ -157,10 +156,14 @@ class Reading:
                 strict; when host logs hold the same metric, or their times cannot be compared with those of the log.
         """
         held = None if self._merged else take_survey(self._inputs[0], self._options)
-        if self._merged or held is not None or self._own < len(self._inputs):
-            yield from self._join(held)
-        else:
+        if self._merged:
+            yield from self._join_mains()
+        elif held is None and self._own == len(self._inputs):
             yield from self._stream()
+        else:
+            log = self._read_log(0, self._options, held)
+            self._outcomes = [log.outcome.noted(log.file.account.notes())]
+            yield from self._add_companions(log.tables, [set(log.tables)])
         if not self._merged and self._own > 1:
             yield from self._read_hosts()
         if self._trained:
@@ -192,41 +195,37 @@ class Reading:
             self._refuse_rejected_lines(log.outcome, each.locator)
         return log
 
-    def _join(self, held: Log | None) -> Iterator["pa.Table"]:
-        """Yield the main logs as one, with what companions add."""
-        companions, tables = self._inputs[self._own :], Tables()
-        if self._merged:
-            joined = self._join_mains()
-            if companions:
-                tables = read_devices(joined.batches())
-            else:
-                yield from joined.batches()
-            self._outcomes, owners = [joined.outcome()], [set(own.values()) for own in joined.names]
-            self._refuse_rejected_lines(self._outcomes[0], self.locator)
-        else:
-            log = self._read_log(0, self._options, held)
-            tables, owners = log.tables, [set(log.tables)]
-            self._outcomes = [log.outcome.noted(log.file.account.notes())]
-        if companions:
-            from gpureport.importers.joining import join_companions  # noqa: PLC0415 - most runs have none
-
-            logs = []
-            for place, each in enumerate(companions, self._own):
-                main = each.companion_of or 0
-                logs.append((self._read_log(place, self._options), self._inputs[main].locator, owners[main]))
-            has_host = any(each.beside for each in self._inputs)
-            self._outcomes[0], self._joined = join_companions(tables, self._outcomes[0], logs, has_host=has_host)
-        yield from tables.values()
-
-    def _join_mains(self) -> "JoinedLogs":
-        """Return several main logs and the logs beside them as one."""
+    def _join_mains(self) -> Iterator["pa.Table"]:
+        """Yield the main logs and those beside them as one, with what companions add."""
         from gpureport.importers.joining import JoinedLogs  # noqa: PLC0415 - most runs have one log
 
         logs = [self._read_log(place, self._options) for place in range(self._mains)]
         starts, ends = zip(*(log.span for log in logs), strict=True)
         options = self._options.for_companion((min(starts), max(ends)))
         logs += [self._read_log(place, options) for place in range(self._mains, self._own)]
-        return JoinedLogs(logs, self._options.tz)
+        joined = JoinedLogs(logs, self._options.tz)
+        if self._own == len(self._inputs):
+            yield from joined.batches()
+            self._outcomes = [joined.outcome()]
+        else:
+            tables = read_devices(joined.batches())
+            self._outcomes = [joined.outcome()]
+            yield from self._add_companions(tables, [set(own.values()) for own in joined.names])
+        self._refuse_rejected_lines(self._outcomes[0], self.locator)
+
+    def _add_companions(self, tables: Tables, owners: Sequence[set[str]]) -> Iterator["pa.Table"]:
+        """Yield the tables of the main logs, by devices, with what companions add; `owners` are each log's devices."""
+        if self._own < len(self._inputs):
+            from gpureport.importers.joining import join_companions  # noqa: PLC0415 - most runs have none
+
+            mains = [each.companion_of or 0 for each in self._inputs[self._own :]]
+            logs = [
+                (self._read_log(place, self._options), self._inputs[main].locator, owners[main])
+                for place, main in enumerate(mains, self._own)
+            ]
+            has_host = any(each.beside for each in self._inputs)
+            self._outcomes[0], self._joined = join_companions(tables, self._outcomes[0], logs, has_host=has_host)
+        yield from tables.values()
 
     def _read_hosts(self) -> Iterator["pa.Table"]:
         """Yield the series of the machine from the host files of a log: one as it is, several as one series."""
@@ -322,7 +321,7 @@ class Reading:
             devices=tuple(devices),
             params=override_pairs(stated.params, labels.params),
             tags=override_pairs(merge_pairs(outcome.tags for outcome in outcomes), stated.tags, labels.tags),
-            work=labels.find_work(quality),
+            work=labels.find_work(quality) or next((read.work for read in self._training if read.work), None),
             quality=quality,
         )
         return labels.look_up(run_facts.name_copies_by_url(name_gpu_models(run, labels.gpu_model)))

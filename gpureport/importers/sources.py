@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 _BINARY = 0.01
 """A file with more than this share of undecodable characters is not treated as text."""
-_STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"')
-"""What a file begins with that a tracker wrote: a database, Parquet, operations of Neptune's client."""
+_STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"', b"JobID|", b"timestamp,project_name,run_id,")
+"""What a file begins with that a tracker wrote: a database, Parquet, operations of Neptune's client, tables of runs."""
 _STORED = re.compile(r"meta\.yaml|data-\d+\.log|.+\.(?:db|sqlite3?|parquet(?:\.tmp)?)")
 """Names of files of which a folder that is a tracker's store holds one at least."""
 _OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia", re.IGNORECASE)
@@ -133,7 +133,7 @@ def _recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Imp
 
 
 def _identify(head: bytes, importers: Sequence[Importer]) -> Importer | None:
-    asked = importers if importers is HOST_IMPORTERS or _OF_GPUS.search(head) else importers[:1]
+    asked = importers if importers is HOST_IMPORTERS or _OF_GPUS.search(head) else (importers[0],)
     return next((each for each in asked if each.identify(head)), None)
 
 

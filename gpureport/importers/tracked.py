@@ -19,7 +19,7 @@ from gpureport.importers.reading import Reading
 from gpureport.importers.run_facts import compute_run_id, name_copies_by_url
 from gpureport.importers.sources import identify_companion
 from gpureport.importers.surveys import KEYS, shared_time
-from gpureport.importers.tracker_series import add_timing, read_clocks, usual_interval
+from gpureport.importers.tracker_series import measure_times
 from gpureport.recording import Device, Recording, Run, Source
 from gpureport.series_table import collect_series
 
@@ -115,7 +115,6 @@ def _use_log(tracked: Tracked, log: Recording, offset: int, taken: Sequence[Devi
         lacks = {each: getattr(known.get(device.id, device), each) for each in names if not getattr(device, each)}
         known[device.id] = replace(device, **lacks)
     devices = sorted(known.values(), key=lambda each: (each.index is None, each.node or "", each.index or 0))
-    clocks = read_clocks([series[device.id] for device in devices])
     zone = f"in {log.run.timezone}"
     if log.run.timezone is None:
         hours, minutes = divmod(abs(offset) // 60_000_000, 60)
@@ -131,13 +130,14 @@ def _use_log(tracked: Tracked, log: Recording, offset: int, taken: Sequence[Devi
         rejected=(*quality.rejected, *left_out),
         unfinished=noted.unfinished,
     )
+    quality, interval, span = measure_times((series[device.id] for device in devices), quality)
     return replace(
         tracked,
         devices=tuple(devices),
         series=series,
-        quality=add_timing(quality, clocks),
-        span=(min(clock.first or 0 for clock in clocks), max(clock.last or 0 for clock in clocks)),
-        interval=usual_interval(clocks),
+        quality=quality,
+        span=span or tracked.span,
+        interval=interval,
         sources=(*tracked.sources, *(replace(source, locator=name) for source in log.run.sources)),
         state=f"{tracked.state}\n{log.run.sources[0].sha256}",
     )
@@ -198,7 +198,7 @@ class TrackedReading:
             name=tracked.name,
             started=tracked.span[0],
             ended=tracked.span[1],
-            timezone=self._options.tz or "UTC",
+            timezone=self._options.tz or tracked.timezone,
             interval=tracked.interval,
             sources=self.sources,
             devices=tracked.devices,

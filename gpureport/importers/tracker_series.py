@@ -6,7 +6,7 @@ recognises a store, `listed` and `runs` select runs, and each run's `read` retur
 `recording.py`. `read_only_sqlite` opens databases.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -72,33 +72,28 @@ def _metric_column(name: str, values: FloatArray) -> "pa.Array[Any]":
     return columns.nan_to_null(np.rint(values) if pa.types.is_integer(kind) else values, kind)
 
 
-def read_clocks(tables: Iterable["pa.Table"]) -> list[Clock]:
-    """Return the clock of each device, read over all its rows."""
-    found = []
-    for each in tables:
-        clock = Clock(each.column("device")[0].as_py())
-        clock.accept(columns.integers(each.column("timestamp")))
-        found.append(clock)
-    return found
+def measure_times(
+    tables: Iterable["pa.Table"], quality: Quality
+) -> tuple[Quality, float | None, tuple[int, int] | None]:
+    """Return an account with the gaps of each device, the usual interval and the span of rows; None where none are.
 
-
-def usual_interval(clocks: Iterable[Clock]) -> float | None:
-    """Return the median seconds between samples of one GPU, of a host where there is no GPU."""
-    known = [(clock.device, clock.interval) for clock in clocks]
-    gpus = [interval for device, interval in known if not device.endswith(HOST)]
-    rates = sorted(rate for rate in gpus or [interval for _, interval in known] if rate is not None)
-    return rates[len(rates) // 2] if rates else None
-
-
-def add_timing(quality: Quality, seen: Sequence[Clock]) -> Quality:
-    """Return an account with the gaps, duplicate timestamps and coverage that the clocks show."""
-    gaps = tuple(gap for clock in seen for gap in clock.gaps())
-    return replace(
+    The interval is the median over the GPUs, over the hosts where there is no GPU.
+    """
+    clocks = []
+    for table in tables:
+        clocks.append(clock := Clock(table.column("device")[0].as_py()))
+        clock.accept(columns.integers(table.column("timestamp")))
+    gaps = tuple(gap for clock in clocks for gap in clock.gaps())
+    gpus = [clock for clock in clocks if not clock.device.endswith(HOST)]
+    rates = sorted(rate for clock in gpus or clocks if (rate := clock.interval) is not None)
+    timed = replace(
         quality,
         gaps=gaps,
-        duplicates=sum(clock.duplicates for clock in seen),
-        coverage_ratio=coverage_ratio(list(seen), gaps),
+        duplicates=sum(clock.duplicates for clock in clocks),
+        coverage_ratio=coverage_ratio(clocks, gaps),
     )
+    span = (min(clock.first or 0 for clock in clocks), max(clock.last or 0 for clock in clocks)) if clocks else None
+    return timed, rates[len(rates) // 2] if rates else None, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,44 +132,6 @@ def build_training_table(metrics: Sequence[TrainingMetric], span: tuple[int, int
     return pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
 
 
-def measure_work(
-    metrics: Sequence[TrainingMetric], wanted: str | None, span: tuple[int, int]
-) -> tuple[Work, str] | None:
-    """Return the work that a run did while it was recorded, and the metric that counts it, perhaps named by a person.
-
-    None if no metric does.
-    """
-    named = choose_throughput([metric.name for metric in metrics], wanted)
-    found = next((metric for metric in metrics if named and metric.name == named.name), None)
-    if found is None or named is None:
-        return None
-    known = np.isfinite(found.values) & (found.values >= 0)
-    steps = found.steps.astype(np.float64)
-    if found.stepped is not None:
-        steps[~found.stepped] = np.nan
-    times, rows = np.unique(found.times[known], return_index=True)
-    counted = count_by_rates(times, found.values[known][rows], steps[known][rows], span[0])
-    amount = counted.within(*span) if counted else 0.0
-    return (Work(amount=amount, unit=named.unit or named.name), named.name) if amount > 0 else None
-
-
-def describe_training(names: Iterable[str], done: tuple[Work, str] | None, wanted: str | None) -> Iterator[str]:
-    """Yield what a reader must know of training metrics: the work `measure_work` found, and what their names say."""
-    known = list(dict.fromkeys(names))
-    if done is not None:
-        yield f"work done, by {done[1]}: {done[0].amount:.0f} {done[0].unit}"
-    elif wanted is not None:
-        available = list_first(known, _MOST_NAMED) or "none"
-        yield f"no training metric {wanted!r} counts work in this run; it has {available}"
-    roles: dict[str, list[str]] = {}
-    for name in known:
-        if recognition := recognise_metric(name):
-            roles.setdefault(recognition.role, []).append(name)
-    if roles:
-        named = "; ".join(f"{role}: {list_first(found, _MOST_NAMED)}" for role, found in roles.items())
-        yield f"training metrics by their names: {named}"
-
-
 def build_tracked(  # noqa: PLR0913 - what a run consists of
     locator: str,
     devices: Sequence[Device],
@@ -192,29 +149,56 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
     Raises:
         SourceError: when none of them has a sample.
     """
-    clocks = read_clocks(series[device.id] for device in devices)
-    times = [(clock.first or 0, clock.last or 0) for clock in clocks]
-    times = times or [(int(each.times.min()), int(each.times.max())) for each in metrics if len(each.times)]
-    if not times and any(entry.reason == NOT_SELECTED for entry in quality.rejected):
-        raise SourceError(locator, "it holds none of the GPUs asked for", "leave out --gpus", code="gpus_not_held")
-    if not times:
-        raise SourceError(
-            locator, "the run has no metrics", "name another one; --list shows the runs", code="no_metrics"
-        )
-    span = min(first for first, _ in times), max(last for _, last in times)
-    work = measure_work(metrics, throughput, span)
-    trained = describe_training([each.name for each in metrics], work, throughput)
-    notes = (*quality.notes, *(f"{note[0].upper()}{note[1:]}." for note in trained))
+    quality, interval, span = measure_times((series[device.id] for device in devices), quality)
+    if span is None:
+        times = [each.times for each in metrics if len(each.times)]
+        if not times and any(entry.reason == NOT_SELECTED for entry in quality.rejected):
+            raise SourceError(locator, "it holds none of the GPUs asked for", "leave out --gpus", code="gpus_not_held")
+        if not times:
+            hint = "name another one; --list shows the runs"
+            raise SourceError(locator, "the run has no metrics", hint, code="no_metrics")
+        span = min(int(each.min()) for each in times), max(int(each.max()) for each in times)
+    work, notes = _count_work(metrics, throughput, span)
     return Tracked(
         span=span,
         devices=tuple(devices),
         series=dict(series),
         training=build_training_table(metrics),
-        work=None if work is None else work[0],
-        quality=add_timing(replace(quality, notes=notes), clocks),
-        interval=usual_interval(clocks),
+        work=work,
+        quality=replace(quality, notes=(*quality.notes, *notes)),
+        interval=interval,
         **about,
     )
+
+
+def _count_work(
+    metrics: Sequence[TrainingMetric], wanted: str | None, span: tuple[int, int]
+) -> tuple[Work | None, list[str]]:
+    """Return the work that a run did while it was recorded, None if no metric counts it, and notes on its metrics."""
+    names = list(dict.fromkeys(metric.name for metric in metrics))
+    work, notes = None, []
+    if named := choose_throughput(names, wanted):
+        found = next(metric for metric in metrics if metric.name == named.name)
+        known = np.isfinite(found.values) & (found.values >= 0)
+        steps = found.steps.astype(np.float64)
+        if found.stepped is not None:
+            steps[~found.stepped] = np.nan
+        times, rows = np.unique(found.times[known], return_index=True)
+        counted = count_by_rates(times, found.values[known][rows], steps[known][rows], span[0])
+        if counted and (amount := counted.within(*span)) > 0:
+            work = Work(amount=amount, unit=named.unit or named.name)
+            notes.append(f"Work done, by {named.name}: {amount:.0f} {work.unit}.")
+    if work is None and wanted is not None:
+        available = list_first(names, _MOST_NAMED) or "none"
+        notes.append(f"No training metric {wanted!r} counts work in this run; it has {available}.")
+    roles: dict[str, list[str]] = {}
+    for name in names:
+        if recognition := recognise_metric(name):
+            roles.setdefault(recognition.role, []).append(name)
+    if roles:
+        told = "; ".join(f"{role}: {list_first(found, _MOST_NAMED)}" for role, found in roles.items())
+        notes.append(f"Training metrics by their names: {told}.")
+    return work, notes
 
 
 Run = TypeVar("Run")

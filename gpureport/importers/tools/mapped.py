@@ -7,7 +7,6 @@ start from says what the header proves of its columns.
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from typing import ClassVar
 
@@ -26,10 +25,20 @@ from gpureport.importers.headings import (
 from gpureport.importers.protocol import column_map
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, GPU_NOT_NAMED, WRONG_CELLS
-from gpureport.importers.quantities import convert_to_base, describe_absence, parse_finite, parse_number
+from gpureport.importers.quantities import parse_number
 from gpureport.importers.source_file import RawFile
 from gpureport.importers.source_text import head, head_text
-from gpureport.importers.tools import Record, form, parse_stamp, split_cells, split_devices, text_lines
+from gpureport.importers.tools import (
+    Record,
+    When,
+    form,
+    parse_stamp,
+    parse_with,
+    split_cells,
+    split_devices,
+    take_number,
+    text_lines,
+)
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.redaction import redact_start
 from gpureport.units import UNITS
@@ -37,12 +46,6 @@ from gpureport.units import UNITS
 _DELIMITERS = (",", ";", "\t", "|")
 _WHERE = "the table"
 _LISTED, _MOST_COLUMNS = 30, 200
-_QUANTITY = re.compile(
-    r"([+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(%|°?[A-Za-z]+(?:/s)?)?",
-    re.ASCII,
-)
-_SPELLINGS = {"celsius": "C", "watt": "W", "watts": "W", "mb": "MB", "mib": "MiB", "gb": "GiB", "GB": "GiB", "w": "W"}
-"""Units in other spellings; GB are those of a card, of 1024³ bytes, as MB are."""
 
 
 class Mapped:
@@ -93,14 +96,15 @@ def read_mapped(lines: Iterable[str], first: int, account: Account, told: column
             widths[len(row)] = widths.get(len(row), 0) + 1
             account.reject(WRONG_CELLS, number, text)
         else:
-            fitting, said = True, dict(zip(header, row, strict=False))
-            numbers = {name: _use_point(cell) for name, cell in said.items()} if delimiter == ";" else said
-            named = _find_index(said.get(told.device, ""))
-            if told.device and named is None:
+            fitting = True
+            point = _use_point if delimiter == ";" else str
+            said = {name: point(cell) for name, cell in zip(header, row, strict=False)}
+            index = _INDEX.fullmatch(said.get(told.device, ""))
+            if told.device and index is None:
                 account.reject(GPU_NOT_NAMED, number, text)
                 continue
-            when = _find_time(numbers[told.time], told.format) if told.time else None
-            yield from split_devices(number, when, _read(told, said, numbers, named, account))
+            when = _find_time(said[told.time], told.format) if told.time else None
+            yield from split_devices(number, when, _read(told, said, int(index[1]) if index else None, account))
     if not header:
         missing = [each for each in told.headings if each not in top] or told.headings
         what = f"no line names the columns of the map ({', '.join(missing)})"
@@ -121,24 +125,16 @@ def _find_header(text: str, told: column_map.Mapping, delimiter: str) -> tuple[s
     return None
 
 
-def _find_index(cell: str) -> int | None:
-    index = cell.lower().removeprefix("gpu").strip(" :_")
-    return int(index) if index.isascii() and index.isdigit() and len(index) <= 4 else None  # noqa: PLR2004 - 0 to 9999
+_INDEX = re.compile(r"(?:gpu)?[ :_]*(\d{1,4})[ :_]*", re.IGNORECASE | re.ASCII)
 
 
-def _find_time(cell: str, pattern: str) -> tuple[int, bool] | None:
+def _find_time(cell: str, pattern: str) -> When:
     if pattern == column_map.ISO:
         return parse_stamp(cell)
-    if pattern in column_map.EPOCHS:
-        count = parse_number(cell)
-        return None if count is None else parse_time(f"{count * _SECONDS[column_map.EPOCHS[pattern]]:.6f}")
-    try:
-        return parse_time(datetime.strptime(cell, pattern).isoformat())
-    except (ValueError, OverflowError):
-        return None
-
-
-_SECONDS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+    if pattern not in column_map.EPOCHS:
+        return parse_with(cell, pattern)
+    count, unit = parse_number(cell), UNITS[column_map.EPOCHS[pattern]]
+    return None if count is None else parse_time(f"{unit.to_base(count):.6f}")
 
 
 def _use_point(cell: str) -> str:
@@ -151,37 +147,20 @@ def _use_point(cell: str) -> str:
 
 
 def _read(
-    told: column_map.Mapping, said: Mapping[str, str], numbers: Mapping[str, str], named: int | None, account: Account
+    told: column_map.Mapping, said: Mapping[str, str], named: int | None, account: Account
 ) -> dict[int | None, Record]:
     """Return what a row says of each device; cells of other columns are kept as text where the row is one GPU's."""
     devices: dict[int | None, Record] = {}
     for column in told.columns:
         host = BY_NAME[column.metric].scope is Scope.HOST
         record = devices.setdefault(None if host else named if column.gpu is None else column.gpu, {})
-        cell = numbers[column.heading]
-        value = _parse_quantity(cell, column.unit, column.metric)
-        if value is None:
-            account.absent[column.heading, describe_absence(cell)] += 1
-        else:
-            record[column.metric] = value
+        take_number(record, account, column.heading, said[column.heading], (column.metric, column.unit))
     rest = {heading: cell for heading, cell in said.items() if heading not in told.headings}
     if named is not None and named in devices:
         devices[named] |= {extra_name(heading): cell for heading, cell in rest.items() if cell}
     elif rest:
         account.note(f"Columns the map does not name are not kept: {', '.join(list(rest)[:_LISTED])}.")
     return devices
-
-
-def _parse_quantity(cell: str, unit: str, metric: str) -> float | int | None:
-    """Return what a cell says of a metric in its base unit, None when it is no value of it; its own unit wins."""
-    match = _QUANTITY.fullmatch(cell.strip())
-    if match is None:
-        return None
-    written = match[2] or unit
-    written = _SPELLINGS.get(written, _SPELLINGS.get(written.lower(), written))
-    number = parse_finite(match[1].replace(",", ""))
-    fits = written in UNITS and UNITS[written].base == UNITS[unit].base
-    return convert_to_base(number, written, metric) if fits and number is not None else None
 
 
 # a map to start from
