@@ -44,7 +44,6 @@ from gpureport.redaction import redact_start
 from gpureport.units import UNITS
 
 _DELIMITERS = (",", ";", "\t", "|")
-_WHERE = "the table"
 _LISTED, _MOST_COLUMNS = 30, 200
 
 
@@ -108,11 +107,11 @@ def read_mapped(lines: Iterable[str], first: int, account: Account, told: column
     if not header:
         missing = [each for each in told.headings if each not in top] or told.headings
         what = f"no line names the columns of the map ({', '.join(missing)})"
-        raise SourceError(_WHERE, what, f"its first line is {redact_start(top)!r}", code="no_mapped_header")
+        raise SourceError("the table", what, f"its first line is {redact_start(top)!r}", code="no_mapped_header")
     if not fitting and widths:
         what = f"its header names {len(header)} columns, but its rows have {max(widths, key=widths.__getitem__)} cells"
         hint = "nobody can say which cell is which: mend the header"
-        raise SourceError(_WHERE, what, hint, code="wrong_number_of_cells")
+        raise SourceError("the table", what, hint, code="wrong_number_of_cells")
 
 
 def _find_header(text: str, told: column_map.Mapping, delimiter: str) -> tuple[str, list[str]] | None:
