@@ -92,23 +92,25 @@ def text_lines(lines: Iterable[str], first: int, account: Account) -> Iterator[t
 
 
 def table_rows(
-    lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], T | None]
+    lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], T | None], delimiter: str = ","
 ) -> Iterator[tuple[int, T, list[str]]]:
     """Yield the rows with as many cells as the header above them: number, what `find` made of the header, cells."""
     layout: T | None = None
     width = 0
     for number, text, cut in text_lines(lines, first, account):
-        row = split_cells(text)
-        found = None if text[:1].isdigit() else find(row)
+        row = split_cells(text, delimiter)
+        # nothing behind a last delimiter is no cell
+        header = row[:-1] if len(row) > 1 and not row[-1] else row
+        found = None if layout is not None and text[:1].isdigit() else find(header)
         if found is not None:
-            layout, width = found, len(row)
+            layout, width = found, len(header)
             account.headers += 1
         elif layout is None:
             account.reject(BEFORE_HEADER, number, text)
-        elif cut or len(row) != width:
+        elif cut or (len(row) != width and len(header) != width) or len(row) > width + 1:
             account.reject(CUT_LAST_LINE if cut else WRONG_CELLS, number, text)
         else:
-            yield number, layout, row
+            yield number, layout, row[:width]
 
 
 def split_cells(text: str, delimiter: str = ",") -> list[str]:
