@@ -13,9 +13,8 @@ import numpy as np
 
 from gpureport.importers.account import Account
 from gpureport.importers.columns import HOST_ROW, Rows, Values
-from gpureport.importers.day_clock import DAY
-from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
-from gpureport.importers.source_text import damage
+from gpureport.importers.printed import DAY
+from gpureport.importers.protocol.reject_reasons import MALFORMED, NO_TIME, WRONG_CELLS
 
 _KIB, _SECTOR = 1024, 512
 """Bytes of a block in `sar -b` and of a sector in older `sar -d`."""
@@ -49,16 +48,6 @@ Reader = Callable[[Cells, dict[str, float]], None]
 """Adds what a row says to what others say of its time."""
 Moment = tuple[int, bool] | None
 """A time in microseconds, and whether it is UTC."""
-
-
-def whole_lines(lines: Iterable[str], first: int, account: Account) -> Iterator[tuple[int, str]]:
-    """Yield all lines but damaged ones, also empty ones: number, and text without blanks at its end."""
-    for number, line in enumerate(lines, first):
-        reason = damage(line) or ("" if line.endswith("\n") else CUT_LAST_LINE)
-        if reason and not line.isspace():
-            account.reject(reason, number, line)
-        else:
-            yield number, line.rstrip()
 
 
 def parse_number(text: str) -> float | None:
