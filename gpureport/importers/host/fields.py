@@ -37,6 +37,8 @@ _EXACT = 6e-5
 """A percentage of two decimals is off by half of the last one."""
 _DIVIDED = 1.5
 """Parts of a process beyond this multiple of the whole say that it was divided by two cores or more (pragmatic)."""
+_FALL = 20 * 60_000_000
+"""A clock that falls by more was set back, as when summer time ends; by less, lines may have changed places."""
 _LISTED = 8
 """Tables without a metric that are named."""
 
@@ -195,7 +197,7 @@ class Machine:
         if cells and not _find_readers(names):
             self._lines += 1
             # two columns name the process
-            self._passed[names[min(2, len(names) - 1) if of_process else 0]] = None
+            self._passed[names[2 * of_process] if len(names) > 2 else names[0]] = None  # noqa: PLR2004 - as said
         elif len(cells) != len(names) and not (of_process and len(cells) > len(names)):
             self._account.reject(WRONG_CELLS if time else NO_TIME, number, line)
         else:
@@ -244,7 +246,7 @@ class Machine:
                 values = {name: value for name, value in values.items() if name not in _LISTS[kind]}
             lengths.add(length)
         last, passes = self._passes.get(table, (at, 0))
-        passes += at < last
+        passes += at < last - _FALL
         self._passes[table] = at, passes
         if (passes, at) not in self._places:
             self._numbers.append(number)
@@ -278,7 +280,7 @@ class Machine:
 
 
 _BACK = 2 * 3_600_000_000
-"""A clock that falls by more has passed midnight; one that falls by less was set back, as when summer time ends."""
+"""A time of day that falls by more has passed midnight."""
 
 
 def find_dates(text: str) -> list[int]:
