@@ -124,6 +124,8 @@ def spool(source: str, path: Path) -> Path:
 
 def _recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Importer | None:
     """Return the importer that recognises a file by its beginning, or by text further down."""
+    if head.lstrip().startswith(_STORES):
+        return None
     found = _identify(head, importers)
     if found or len(head) < HEAD_BYTES or head.decode(errors="replace").count("\ufffd") > _BINARY * len(head):
         return found
