@@ -64,12 +64,9 @@ class Column:
 
     Attributes:
         target: metric, or a name of ATTRIBUTES, `timestamp`, `clock_events` or `extra_…`.
-        source: name the log gives it.
+        source: name the log gives it, or that its `heading` was taken for where a person wrote that (`translated`).
         read: reads a stripped cell; None when the column cannot hold it.
-        unit: unit of numbers without one; empty where the column holds no numbers with units.
-        stated: unit that its heading states.
-        heading: the heading as written.
-        translated: whether a person wrote it, and `source` is what it was taken for.
+        unit: unit of numbers without one, `stated` by the heading or not; empty where it holds no numbers with units.
         decimal: character before the decimals of a number.
         known: what texts of it meant: those of a log come again and again.
     """
@@ -93,12 +90,7 @@ def extra_name(source: str) -> str:
 def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **more: Any) -> Column:
     """Return the column that fills a metric or an attribute; without a target, an extra column of text.
 
-    Args:
-        target: what it fills, empty for an extra column.
-        source: name the log gives it.
-        unit: unit its heading states; the one nvidia-smi counts in when it states none.
-        decimal: character before the decimals of a number.
-        more: `heading` and `translated` of the column.
+    Without a `unit`, which is what the heading states, it is the one that nvidia-smi counts in.
     """
     metric = BY_NAME.get(target)
     if not target:
