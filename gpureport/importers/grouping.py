@@ -1,9 +1,7 @@
 """Which logs of GPUs are one run: those of one machine and the same minutes, and a log a node."""
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from gpureport.errors import SourceError
 from gpureport.importers.nodes import match_devices, models_differ, relate_logs
@@ -11,9 +9,12 @@ from gpureport.importers.protocol.importer import Input, ReadOptions
 from gpureport.importers.run_facts import list_label_files
 from gpureport.importers.surveys import Log, any_overlap, format_span, shared_time, survey_log
 
+if TYPE_CHECKING:
+    from gpureport.importers.runs import GivenLog
+
 Group = dict[Log, Log | None]
 """Logs of one run, each with the main log that it adds to; None is that of a main log, one for each node."""
-AS_SOURCE = "give it as a source of its own, or leave it out"
+_AS_SOURCE = "give it as a source of its own, or leave it out"
 _SAME_MINUTES, _COVERED = 0.8, 0.5
 """Share of the longer log that two recorders of one run have in common, and of the shorter one that must lie in the
 time of the main log where it adds metrics (pragmatic)."""
@@ -25,22 +26,8 @@ _SIMILAR_INTERVALS = 2.0
 """They are written with intervals that differ by no more than this factor (pragmatic)."""
 
 
-@dataclass(frozen=True, eq=False)
-class GivenLog:
-    """A GPU log, the place of the source that it comes from (None where --host names it), and the folder searched."""
-
-    given: Input
-    source: int | None
-    folder: Path | None
-
-    @cached_property
-    def path(self) -> Path:
-        """The file, whatever name it is given by."""
-        return self.given.path.resolve()
-
-
 def group_logs(
-    given: Sequence[GivenLog], options: ReadOptions, *, steps: bool = False, only_adding: bool = False
+    given: "Sequence[GivenLog]", options: ReadOptions, *, steps: bool = False, only_adding: bool = False
 ) -> list[Group]:
     """Return the runs that logs belong to. A log that spans several runs is a companion in each.
 
@@ -138,16 +125,23 @@ def _add_devices(group: Group, log: Log, may_add: Callable[[Log, Log, bool], boo
     return log in group
 
 
-def attach_named(groups: list[Group], named: Collection[Input]) -> list[Group]:
+def attach_named(groups: list[Group], named: Sequence[Input]) -> list[Group]:
     """Return the runs after joining logs that `--host` names, which a person says belong to one.
 
     Raises:
-        SourceError: when one shares no time or no GPU with any run.
+        SourceError: when one has no times, or shares no time or no GPU with any run.
     """
+    joined = {log.given for group in groups for log in group}
+    if timeless := next((log for log in named if log not in joined), None):
+        what = "its rows have no time stamps, so it joins no other log"
+        raise SourceError(timeless.locator, what, _AS_SOURCE, code="no_timestamps")
     own = [group for group in groups if all(log.given in named for log in group)]
     runs = [group for group in groups if group not in own]
     for log in (log for group in own for log in group):
         near = [group for group in runs if shared_time(next(iter(group)).span, log.span) >= 0]
+        if not runs:
+            what = "no log of GPUs that it could join has time stamps"
+            raise SourceError(log.given.locator, what, _AS_SOURCE, code="no_timestamps")
         if not near:
             main = next(iter(runs[0]))
             what = f"it covers {format_span(log.span)}, and {main.given.locator} covers {format_span(main.span)}"
@@ -157,7 +151,7 @@ def attach_named(groups: list[Group], named: Collection[Input]) -> list[Group]:
         alike = [(group, main) for group, main in mains if match_devices(main.gpus, log.gpus)]
         if len(alike) != 1:
             what = "it may belong to any of several runs" if alike else "it holds other GPUs than the run of its time"
-            raise SourceError(log.given.locator, what, AS_SOURCE, code="joins_no_run")
+            raise SourceError(log.given.locator, what, _AS_SOURCE, code="joins_no_run")
         group, main = alike[0]
         group[log] = main
     return runs
