@@ -88,9 +88,12 @@ class Log:
 
     @property
     def tables(self) -> Tables:
-        """Its rows by device, in the order of time."""
-        if self._tables is not None:
-            return self._tables
+        """Its rows by device, in the order of time; whoever asks for them holds them from then on."""
+        if self._tables is None:
+            self._tables = self._read_again()
+        return self._tables
+
+    def _read_again(self) -> Tables:
         return read_devices(self.given.importer.extract(self.file.again(), self._options).batches())
 
     def take(self) -> Tables:
@@ -101,7 +104,7 @@ class Log:
     def readings(self, device: str) -> Readings:
         """Return the times of a device, a number for each row, and what tells a GPU from others."""
         if not self._readings:
-            for name, table in self.tables.items():
+            for name, table in (self._tables or self._read_again()).items():
                 values = {told: columns.floats(table.column(told)) for told in _TELLING if told in table.column_names}
                 times = columns.integers(table.column("timestamp"))
                 self._readings[name] = times, hash_rows(table), values
