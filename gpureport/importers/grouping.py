@@ -31,13 +31,8 @@ def group_logs(
 ) -> list[Group]:
     """Return the runs that logs belong to. A log that spans several runs is a companion in each.
 
-    Logs without times belong to none, nor does one that is alone, which is a run whatever it holds.
-
-    Args:
-        given: the logs, in any order.
-        options: how rows are placed.
-        steps: whether they are steps to compare, so that logs of other GPUs are no part of a run.
-        only_adding: whether a log joins another one only to add metrics, since all are one run anyway.
+    Logs without times belong to none, nor does one that is alone, which is a run whatever it holds. Logs of other GPUs
+    are no part of a run of `steps` to compare. With `only_adding` all are one run anyway, to which some add metrics.
     """
     by_input = {log.given: log for log in given} if len({log.path for log in given}) > 1 else {}
     logs = [survey for log in by_input if (survey := survey_log(log, options)) is not None]

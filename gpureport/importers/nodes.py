@@ -157,7 +157,6 @@ def _name_nodes(logs: Sequence[Log], clashes: Collection[Pair]) -> list[str | No
         [run.host if run else "" for run in recorded],
         [_COMMON.sub("", strip_suffixes(path.name)) for path in paths],
         folders,
-        [path.name for path in paths],
         [f"{folder[:15]}-{path.name[:15]}-{n}" for n, (folder, path) in enumerate(zip(folders, paths, strict=True))],
     )
     names: list[str] = []

@@ -60,14 +60,10 @@ def find_source_runs(
     options: ReadOptions | None = None,
     steps: bool = False,
 ) -> FoundRuns:
-    """Return the runs of several sources.
+    """Return the runs of several sources: files, folders, or `-`.
 
-    Args:
-        sources: files, folders, or `-`.
-        host: host logs, or GPU logs to join to another one.
-        kind: name of the importer that reads a file whatever its content looks like.
-        options: how rows are placed.
-        steps: whether sources are steps to compare: logs of different GPUs, and all of one run, stay apart.
+    A person names with `host` host logs, or GPU logs to join to another one, and with `kind` the importer that reads a
+    file whatever its content looks like. Logs of `steps` to compare, of different GPUs or all of one run, stay apart.
 
     Raises:
         SourceError: when there is no log, a file is of no known kind, or one that was named belongs to no run.
