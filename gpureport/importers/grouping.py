@@ -80,7 +80,8 @@ def _find_homes(groups: Sequence[Group], log: Log) -> dict[Log, Group] | None:
         for each, main in ((each, main or each) for each, main in group.items()):
             if _share_minutes(main, log):
                 # what only adds metrics may be of any machine that nothing speaks against
-                told = relate_logs(each, log)
+                # rows of machines that do nothing may be equal by chance
+                told = relate_logs(each, log, copies=False)
                 adds = not log.is_complete and bool(log.metrics - each.metrics)
                 found.setdefault("" if told == "untold" and not adds else told, {})[main] = group
     best = next((found[told] for told in ("same", "alike", "untold") if told in found), None)
@@ -115,7 +116,8 @@ def _add_devices(group: Group, log: Log, may_add: Callable[[Log, Log, bool], boo
         return False
     same_columns = log.metrics == main.metrics or (log.is_complete and main.is_complete)
     is_alike = same_columns and log.given.importer.kind == main.given.importer.kind
-    if is_alike if is_node else not match_devices(known, log.gpus):
+    # a copy of a part of the other is no second node
+    if is_alike and relate_logs(main, log) != "alike" if is_node else not match_devices(known, log.gpus):
         group[log] = None if is_node else main
     return log in group
 
