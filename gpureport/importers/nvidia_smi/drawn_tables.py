@@ -69,9 +69,7 @@ _WIDEST, _LONGEST, _MOST = 300, 1_000, 20_000
 _ABOVE = 4
 """Lines of text above a table in which a job script may have written its time."""
 _LACKING = "Tables of nvidia-smi hold no SM clock, no clock event reasons, and power in whole watts"
-LACKS = f"{_LACKING}: throttling cannot be judged; record with --query-gpu."
-LACKS_BESIDE = f"{_LACKING}: of throttling only the other rows of the log tell."
-"""Said instead where the log holds such rows."""
+_LACKS = f"{_LACKING}: they do not show throttling; --query-gpu does."
 _INSTANCES = "MIG instances are listed, which are parts of a GPU: they are not read."
 _ZONES = "Times above the tables name a zone: they are taken as written."
 _SHORT = "Names of GPUs are shortened in such tables, so what is known of their models is not used."
@@ -321,5 +319,5 @@ def _gpu(lines: Sequence[str], number: int, account: Account) -> dict[str, Any] 
     if lost or {name for name, why in found if why == "ERR!"} >= _ASKED:
         record[LOST] = lost or "ERR!"
     account.absent.update(found)
-    account.note(LACKS, *([_SHORT] if ("name", "shortened") in found else []))
+    account.note(_LACKS, *([_SHORT] if ("name", "shortened") in found else []))
     return record
