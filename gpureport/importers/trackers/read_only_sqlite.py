@@ -1,14 +1,14 @@
 """Opening a SQLite database that belongs to someone else: nothing is written beside it, nothing in it changes."""
 
-import atexit
 import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 
 from gpureport.errors import SourceError
+from gpureport.fetched_copies import make_temporary_folder
 from gpureport.limits import MOST_VALUE_BYTES
 from gpureport.regular_files import check_regular_file
 
@@ -47,7 +47,7 @@ def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
     options = "mode=ro"
     if _in_wal_mode(path):
         if _size(_log_of(path)):
-            path = _copy(path)
+            path = _copy(path.resolve(), _state(path))
         else:
             options += "&immutable=1"
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True, timeout=_PATIENCE)) as connection:
@@ -83,25 +83,16 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else 0
 
 
-_copies: dict[tuple[Path, int, int], Path] = {}
-
-
-def _copy(path: Path) -> Path:
-    """Return a copy of a database and its log in a folder of its own, made once for each state of both.
-
-    A filter on params opens the database once for each run.
-    """
+@lru_cache(16)
+def _copy(path: Path, state: tuple[int, ...]) -> Path:
+    """Return a copy of a database and its log in a folder of its own, made once for each state of both."""
     for _ in range(_ATTEMPTS):
-        state = _state(path)
-        if state in _copies:
-            return _copies[state]
-        folder = Path(tempfile.mkdtemp(prefix="gpureport-"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        folder = make_temporary_folder()
         for each in (path, _log_of(path)):
             shutil.copyfile(each, folder / each.name)
         if _state(path) == state:
-            _copies[state] = folder / path.name
-            return _copies[state]
+            return folder / path.name
+        state = _state(path)
     raise SourceError(
         str(path),
         "it was written to while it was copied",
@@ -110,6 +101,6 @@ def _copy(path: Path) -> Path:
     )
 
 
-def _state(path: Path) -> tuple[Path, int, int]:
+def _state(path: Path) -> tuple[int, ...]:
     log = _log_of(path).stat()
-    return path.resolve(), path.stat().st_mtime_ns, log.st_mtime_ns + log.st_size
+    return path.stat().st_mtime_ns, log.st_mtime_ns, log.st_size
