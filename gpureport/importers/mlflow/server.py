@@ -298,7 +298,8 @@ def _build_headers(own: tuple[str, str] | None) -> dict[str, str]:
 
 
 def _pairs(data: Mapping[str, Any], part: str) -> dict[str, str]:
-    return {each["key"]: each.get("value", "") for each in sorted(data.get(part, ()), key=lambda each: each["key"])}
+    found = sorted(data.get(part, ()), key=lambda each: each["key"])
+    return {each["key"]: str(each.get("value", "")) for each in found}
 
 
 def _close(connections: list[http.client.HTTPConnection]) -> None:

@@ -19,24 +19,12 @@ def sort_by_start(runs: Iterable[Run], start: Callable[[Run], int | None], name:
         start: returns when a run started, in microseconds; None where that is not known.
         name: returns what a person calls a run.
     """
-    dated: list[tuple[int, Run]] = []
-    undated: list[Run] = []
-    for run in runs:
-        begin = start(run)
-        if begin is None:
-            undated.append(run)
-        else:
-            dated.append((begin, run))
-    found: list[Run] = []
-    together: list[tuple[int, Run]] = []
-    for begin, run in sorted(dated, key=lambda each: each[0]):
-        if together and begin - together[0][0] > _AT_ONCE:
-            found += _sort_by_name(together, name)
-            together = []
-        together.append((begin, run))
-    return [*found, *_sort_by_name(together, name), *undated]
-
-
-def _sort_by_name(together: Iterable[tuple[int, Run]], name: Callable[[Run], str]) -> list[Run]:
-    """Return runs by name, those of one name by start."""
-    return [run for _, run in sorted(together, key=lambda each: split_numbers(name(each[1])))]
+    found: list[tuple[int, list[tuple[str, int, str]], Run]] = []
+    known = list(runs)
+    for begin, run in sorted(
+        ((start(run) or 0, run) for run in known if start(run) is not None), key=lambda each: each[0]
+    ):
+        first = found[-1][0] if found and begin - found[-1][0] <= _AT_ONCE else begin
+        found.append((first, split_numbers(name(run)), run))
+    found.sort(key=lambda each: each[:2])
+    return [*(run for _, _, run in found), *(run for run in known if start(run) is None)]
