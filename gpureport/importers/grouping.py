@@ -1,9 +1,7 @@
 """Which logs of GPUs are one run: those of one machine and the same minutes, and a log a node."""
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from gpureport.errors import SourceError
 from gpureport.importers.nodes import match_devices, models_differ, relate_logs
@@ -11,9 +9,12 @@ from gpureport.importers.protocol.importer import Input, ReadOptions
 from gpureport.importers.run_facts import list_label_files
 from gpureport.importers.surveys import Log, any_overlap, format_span, shared_time, survey_log
 
+if TYPE_CHECKING:
+    from gpureport.importers.runs import GivenLog
+
 Group = dict[Log, Log | None]
 """Logs of one run, each with the main log that it adds to; None is that of a main log, one for each node."""
-AS_SOURCE = "give it as a source of its own, or leave it out"
+_AS_SOURCE = "give it as a source of its own, or leave it out"
 _SAME_MINUTES, _COVERED = 0.8, 0.5
 """Share of the longer log that two recorders of one run have in common, and of the shorter one that must lie in the
 time of the main log where it adds metrics (pragmatic)."""
@@ -25,32 +26,13 @@ _SIMILAR_INTERVALS = 2.0
 """They are written with intervals that differ by no more than this factor (pragmatic)."""
 
 
-@dataclass(frozen=True, eq=False)
-class GivenLog:
-    """A GPU log, the place of the source that it comes from (None where --host names it), and the folder searched."""
-
-    given: Input
-    source: int | None
-    folder: Path | None
-
-    @cached_property
-    def path(self) -> Path:
-        """The file, whatever name it is given by."""
-        return self.given.path.resolve()
-
-
 def group_logs(
-    given: Sequence[GivenLog], options: ReadOptions, *, steps: bool = False, only_adding: bool = False
+    given: "Sequence[GivenLog]", options: ReadOptions, *, steps: bool = False, only_adding: bool = False
 ) -> list[Group]:
     """Return the runs that logs belong to. A log that spans several runs is a companion in each.
 
-    Logs without times belong to none, nor does one that is alone, which is a run whatever it holds.
-
-    Args:
-        given: the logs, in any order.
-        options: how rows are placed.
-        steps: whether they are steps to compare, so that logs of other GPUs are no part of a run.
-        only_adding: whether a log joins another one only to add metrics, since all are one run anyway.
+    Logs without times belong to none, nor does one that is alone, which is a run whatever it holds. Logs of other GPUs
+    are no part of a run of `steps` to compare. With `only_adding` all are one run anyway, to which some add metrics.
     """
     by_input = {log.given: log for log in given} if len({log.path for log in given}) > 1 else {}
     logs = [survey for log in by_input if (survey := survey_log(log, options)) is not None]
@@ -98,7 +80,8 @@ def _find_homes(groups: Sequence[Group], log: Log) -> dict[Log, Group] | None:
         for each, main in ((each, main or each) for each, main in group.items()):
             if _share_minutes(main, log):
                 # what only adds metrics may be of any machine that nothing speaks against
-                told = relate_logs(each, log)
+                # rows of machines that do nothing may be equal by chance
+                told = relate_logs(each, log, copies=False)
                 adds = not log.is_complete and bool(log.metrics - each.metrics)
                 found.setdefault("" if told == "untold" and not adds else told, {})[main] = group
     best = next((found[told] for told in ("same", "alike", "untold") if told in found), None)
@@ -133,21 +116,29 @@ def _add_devices(group: Group, log: Log, may_add: Callable[[Log, Log, bool], boo
         return False
     same_columns = log.metrics == main.metrics or (log.is_complete and main.is_complete)
     is_alike = same_columns and log.given.importer.kind == main.given.importer.kind
-    if is_alike if is_node else not match_devices(known, log.gpus):
+    # a copy of a part of the other is no second node
+    if is_alike and relate_logs(main, log) != "alike" if is_node else not match_devices(known, log.gpus):
         group[log] = None if is_node else main
     return log in group
 
 
-def attach_named(groups: list[Group], named: Collection[Input]) -> list[Group]:
+def attach_named(groups: list[Group], named: Sequence[Input]) -> list[Group]:
     """Return the runs after joining logs that `--host` names, which a person says belong to one.
 
     Raises:
-        SourceError: when one shares no time or no GPU with any run.
+        SourceError: when one has no times, or shares no time or no GPU with any run.
     """
+    joined = {log.given for group in groups for log in group}
+    if timeless := next((log for log in named if log not in joined), None):
+        what = "its rows have no time stamps, so it joins no other log"
+        raise SourceError(timeless.locator, what, _AS_SOURCE, code="no_timestamps")
     own = [group for group in groups if all(log.given in named for log in group)]
     runs = [group for group in groups if group not in own]
     for log in (log for group in own for log in group):
         near = [group for group in runs if shared_time(next(iter(group)).span, log.span) >= 0]
+        if not runs:
+            what = "no log of GPUs that it could join has time stamps"
+            raise SourceError(log.given.locator, what, _AS_SOURCE, code="no_timestamps")
         if not near:
             main = next(iter(runs[0]))
             what = f"it covers {format_span(log.span)}, and {main.given.locator} covers {format_span(main.span)}"
@@ -157,7 +148,7 @@ def attach_named(groups: list[Group], named: Collection[Input]) -> list[Group]:
         alike = [(group, main) for group, main in mains if match_devices(main.gpus, log.gpus)]
         if len(alike) != 1:
             what = "it may belong to any of several runs" if alike else "it holds other GPUs than the run of its time"
-            raise SourceError(log.given.locator, what, AS_SOURCE, code="joins_no_run")
+            raise SourceError(log.given.locator, what, _AS_SOURCE, code="joins_no_run")
         group, main = alike[0]
         group[log] = main
     return runs

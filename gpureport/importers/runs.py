@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpureport.errors import SourceError
-from gpureport.importers.grouping import AS_SOURCE, GivenLog, attach_named, group_logs
 from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
 from gpureport.importers.sources import (
@@ -17,6 +18,9 @@ from gpureport.importers.sources import (
 )
 from gpureport.importers.surveys import Log, any_overlap, shared_time, survey_log
 from gpureport.regular_files import is_folder
+
+if TYPE_CHECKING:
+    from gpureport.importers.grouping import Group
 
 _NO_SHARED_TIME = "shares no time with a GPU log"
 _OTHER_ZONE = "its times name a zone and those of the GPU logs none, or the other way round; give it with --tz"
@@ -34,6 +38,20 @@ class FoundRuns:
     unused: dict[Path, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, eq=False)
+class GivenLog:
+    """A GPU log, the place of the source that it comes from (None where --host names it), and the folder searched."""
+
+    given: Input
+    source: int | None
+    folder: Path | None
+
+    @cached_property
+    def path(self) -> Path:
+        """The file, whatever name it is given by."""
+        return self.given.path.resolve()
+
+
 def find_source_runs(
     sources: Sequence[str | Path],
     host: Sequence[str | Path] = (),
@@ -42,14 +60,10 @@ def find_source_runs(
     options: ReadOptions | None = None,
     steps: bool = False,
 ) -> FoundRuns:
-    """Return the runs of several sources.
+    """Return the runs of several sources: files, folders, or `-`.
 
-    Args:
-        sources: files, folders, or `-`.
-        host: host logs, or GPU logs to join to another one.
-        kind: name of the importer that reads a file whatever its content looks like.
-        options: how rows are placed.
-        steps: whether sources are steps to compare: logs of different GPUs, and all of one run, stay apart.
+    A person names with `host` host logs, or GPU logs to join to another one, and with `kind` the importer that reads a
+    file whatever its content looks like. Logs of `steps` to compare, of different GPUs or all of one run, stay apart.
 
     Raises:
         SourceError: when there is no log, a file is of no known kind, or one that was named belongs to no run.
@@ -103,7 +117,9 @@ def find_run_logs(
         if each.path.resolve() in seen:
             raise SourceError(each.locator, "named twice for one run", "name every log once", code="given_twice")
         seen.add(each.path.resolve())
-    groups = group_logs(logs if len(logs) > 1 else [], options, only_adding=True)
+    from gpureport.importers.grouping import group_logs  # noqa: PLC0415 - as below
+
+    groups = group_logs(logs, options, only_adding=True)
     joined = {log.given: (log, main) for group in groups for log, main in group.items() if main is not None}
     mains = [log.given for log in logs if log.given not in joined]
     companions = sorted(joined.values(), key=lambda each: each[0].rank)
@@ -134,8 +150,12 @@ def _group_given(logs: Sequence[GivenLog], options: ReadOptions, *, steps: bool)
         parts.setdefault(log.folder if is_searched else None, []).append(log)
     by_input = {log.given: log for log in logs}
     places = {log: place for place, log in enumerate(logs)}
-    groups = [group for own in parts.values() for group in group_logs(own, options, steps=steps)]
-    groups = attach_named(groups, {log.given for log in logs if log.source is None})
+    groups: list[Group] = []
+    if any(len(own) > 1 for own in parts.values()):
+        from gpureport.importers.grouping import attach_named, group_logs  # noqa: PLC0415 - most folders hold one log
+
+        groups = [group for own in parts.values() for group in group_logs(own, options, steps=steps)]
+        groups = attach_named(groups, [log.given for log in logs if log.source is None])
     sourced = [log for log in logs if log.source is not None]
     if steps and len(groups) == 1 < len(sourced):
         # nothing would be left to compare
@@ -147,11 +167,7 @@ def _group_given(logs: Sequence[GivenLog], options: ReadOptions, *, steps: bool)
         mains = sorted((by_input[log.given] for log, main in group.items() if main is None), key=places.__getitem__)
         runs.append([*mains, *(_as_companion(log, mains.index(main)) for log, main in adding)])
     joined = {log.given for group in groups for log in group}
-    for log in (log for log in logs if log.given not in joined):
-        if log.source is None:
-            what = "its rows have no time stamps, so it joins no other log"
-            raise SourceError(log.given.locator, what, AS_SOURCE, code="no_timestamps")
-        runs.append([log])
+    runs += [[log] for log in logs if log.given not in joined]
     return sorted(runs, key=lambda run: places[run[0]])
 
 

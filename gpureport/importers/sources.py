@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,8 +38,8 @@ _STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"', b"JobID|", b"timestamp,proj
 """What a file begins with that a tracker wrote: a database, Parquet, operations of Neptune's client, tables of runs."""
 _STORED = re.compile(r"meta\.yaml|data-\d+\.log|.+\.(?:db|sqlite3?|parquet(?:\.tmp)?)")
 """Names of files of which a folder that is a tracker's store holds one at least."""
-_OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia", re.IGNORECASE)
-"""What a log of any tool but nvidia-smi names somewhere."""
+_OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia|gr3d|used_memory", re.IGNORECASE)
+"""What a log of any tool but nvidia-smi, the first importer, names somewhere."""
 _OF_MACHINE = re.compile(rb"[^\n]*(?:cpu|procs|hostname|sysstat|load average)", re.IGNORECASE)
 """What the first line of most host logs names."""
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
@@ -124,6 +125,8 @@ def _spool(source: str) -> Path:
 
 def _recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Importer | None:
     """Return the importer that recognises a file by its beginning, or by text further down."""
+    if head.lstrip().startswith(_STORES):
+        return None
     found = _identify(head, importers)
     if found or len(head) < HEAD_BYTES or head.decode(errors="replace").count("\ufffd") > _BINARY * len(head):
         return found
@@ -133,8 +136,8 @@ def _recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Imp
 
 
 def _identify(head: bytes, importers: Sequence[Importer]) -> Importer | None:
-    asked = importers if importers is HOST_IMPORTERS or _OF_GPUS.search(head) else (importers[0],)
-    return next((each for each in asked if each.identify(head)), None)
+    some = None if importers is HOST_IMPORTERS or _OF_GPUS.search(head) else 1
+    return next((each for each in islice(importers, some) if each.identify(head)), None)
 
 
 def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str | None = None) -> Input:

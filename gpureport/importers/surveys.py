@@ -88,9 +88,12 @@ class Log:
 
     @property
     def tables(self) -> Tables:
-        """Its rows by device, in the order of time."""
-        if self._tables is not None:
-            return self._tables
+        """Its rows by device, in the order of time; whoever asks for them holds them from then on."""
+        if self._tables is None:
+            self._tables = self._read_again()
+        return self._tables
+
+    def _read_again(self) -> Tables:
         return read_devices(self.given.importer.extract(self.file.again(), self._options).batches())
 
     def take(self) -> Tables:
@@ -101,7 +104,7 @@ class Log:
     def readings(self, device: str) -> Readings:
         """Return the times of a device, a number for each row, and what tells a GPU from others."""
         if not self._readings:
-            for name, table in self.tables.items():
+            for name, table in (self._tables or self._read_again()).items():
                 values = {told: columns.floats(table.column(told)) for told in _TELLING if told in table.column_names}
                 times = columns.integers(table.column("timestamp"))
                 self._readings[name] = times, hash_rows(table), values
@@ -239,25 +242,25 @@ def hash_rows(table: pa.Table) -> npt.NDArray[np.uint64]:
     return keys
 
 
-def read_same_gpus(one: Log, other: Log, pairs: Iterable[tuple[str, str]]) -> bool:
+def read_same_gpus(one: Log, other: Log, pairs: Iterable[tuple[str, str]], *, copies: bool) -> bool:
     """Return whether two logs of the same time read the same GPUs, given the ids in both of those that may be the same.
 
-    They do where most rows of the shorter one stand in both, which is then a copy, or where readings of nearly the same
-    moments lie about as near to each other as successive ones of one log.
+    They do where readings of nearly the same moments lie about as near to each other as successive ones of one log; and
+    where `copies` count, if most rows of the shorter one stand in both.
     """
     pace = round(max(one.interval, other.interval) * 1e6)
-    found = {_compare_device(one.readings(here), other.readings(there), pace) for here, there in pairs}
+    found = {_compare_device(one.readings(here), other.readings(there), pace, copies=copies) for here, there in pairs}
     return True in found and False not in found
 
 
-def _compare_device(one: Readings, other: Readings, pace: int) -> bool | None:
+def _compare_device(one: Readings, other: Readings, pace: int, *, copies: bool) -> bool | None:
     """Return what readings of the same time tell of two GPUs being one; None where they tell nothing."""
     (times, keys, values), (other_times, other_keys, other_values) = one, other
     inside = (other_times >= times[0]) & (other_times <= times[-1])
     place, far = find_nearest(other_times[inside], times)
     shorter = min(len(place), int(((times >= other_times[0]) & (times <= other_times[-1])).sum()))
     equal = int((keys[place] == other_keys[inside]).sum())
-    if equal and equal >= _EQUAL * shorter and int((far == 0).sum()) - equal <= 1 + _OTHER * equal:
+    if copies and equal and equal >= _EQUAL * shorter and int((far == 0).sum()) - equal <= 1 + _OTHER * equal:
         return True
     told = None
     for name in values.keys() & other_values.keys():

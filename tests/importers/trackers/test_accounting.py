@@ -28,6 +28,11 @@ def test_a_fleet_of_jobs(gpureport: Program) -> None:
     assert "1 without hardware series: 18201181" in done.err
 
 
+def test_a_table_is_no_log(gpureport: Program, tmp_path: Path) -> None:
+    refused = gpureport("analyze", str(SAMPLES))
+    assert (refused.code, refused.out, "holds a store of accounting table" in refused.err) == (3, "", True)
+
+
 HEAD = "JobID|Elapsed|NTasks|AllocTRES|TRESUsageInAve\n"
 JOB = "1|01:00:00||gres/gpu=8|\n"
 
