@@ -10,16 +10,23 @@ from typing import Any
 
 from gpureport.importers.account import Account
 from gpureport.importers.columns import Rows, parse_time
-from gpureport.importers.host.fields import Around, DayClock, Machine, Moment, find_dates, parse_number
+from gpureport.importers.host.fields import Around, DayClock, Machine, Moment, parse_number
 from gpureport.importers.printed import parse_time_of_day, whole_lines
 from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.json_text import replace_half_characters
 
 # sar, mpstat and pidstat
 
-_EPOCH = re.compile(r"[1-4]\d{9}", re.ASCII)
-_CORES = re.compile(r"\((\d{1,5}) CPU\)$", re.ASCII)
-"""How many cores the machine has, at the end of the line that sysstat begins with."""
+_TIMED = re.compile(
+    r"(?:#\s+Time|(?P<at>\d{1,2}:\d\d:\d\d)(?: (?P<half>[AP]M))?|(?P<epoch>[1-4]\d{9}))\s+(?P<rest>.*)",
+    re.ASCII | re.IGNORECASE,
+)
+"""A heading or a row: a time stands before both."""
+_BANNER = re.compile(
+    r"\S+ \S+ \(.*?\)\s.*?(?P<date>\d{1,4}([-./])\d{1,2}\2\d{1,4})\s(?:.*\((?P<cores>\d{1,5}) |.*\(.*)CPU\)", re.ASCII
+)
+"""The line that sysstat's programs begin with: system, release, host, date, and how many cores the machine has."""
+_WIDEST = 300
 _SAR = {"%system", "kbmemfree", "bread/s", "runq-sz", "DEV", "IFACE", "proc/s", "pgpgin/s", "cswch/s", "INTR", "%sys"}
 
 
@@ -29,73 +36,49 @@ def read_sysstat(lines: Iterable[str], first: int, account: Account, around: Aro
     names: tuple[str, ...] = ()
     cores: list[str] = []
     for number, line in whole_lines(lines, first, account):
-        cells = line.split()
-        width = _time_width(cells)
-        heading, date = _heading(cells, width), _banner(cells)
-        if heading or date or not cells:
+        timed, banner = _TIMED.match(line), _BANNER.fullmatch(line[:_WIDEST])
+        heading = _heading(line)
+        if heading or banner or not line:
             machine.close()
-        if not cells:
-            continue
-        if "RESTART" in line and width:
+        at = parse_time_of_day(timed["at"], timed["half"] or "") if timed and timed["at"] else None
+        if timed and "RESTART" in line:
             account.messages += 1
-        elif heading or date:
+        elif heading or banner:
             account.headers += 1
-            if date:
-                clock.date(date)
-                cores = _CORES.findall(line)
+            if banner:
+                clock.date(banner["date"])
+                cores = [banner["cores"]] if banner["cores"] else []
             names = (*heading, "cores") if cores and "%idle" in heading else heading
-            if names:
-                # the time the first row counts from: midnight may lie between
-                clock.at(_time_of_day(cells, width), names)
-        elif not width and (cells[0].endswith(":") or cells[1:2] == [":"]):
+            # the time the first row counts from: midnight may lie between
+            clock.at(at, names)
+        elif not timed and re.match(r"\S+ *:", line):
             # the means over the whole log
             account.noise += 1
-        elif not width or not names:
-            account.reject(reasons.BEFORE_HEADER if width else reasons.WRONG_CELLS, number, line)
-        else:
-            counted = _EPOCH.fullmatch(cells[0]) is not None
-            time = (int(cells[0]) * 1_000_000, True) if counted else clock.at(_time_of_day(cells, width), names)
-            machine.take_table(
-                number, line, time, names, [*cells[width:], *cores] if names[-1] == "cores" else cells[width:]
-            )
+        elif line and (not timed or not names):
+            account.reject(reasons.BEFORE_HEADER if timed else reasons.WRONG_CELLS, number, line)
+        elif timed:
+            time = (int(timed["epoch"]) * 1_000_000, True) if timed["epoch"] else clock.at(at, names)
+            cells = timed["rest"].split()
+            machine.take_table(number, line, time, names, [*cells, *cores] if names[-1] == "cores" else cells)
     yield from machine.rows()
 
 
-def _time_of_day(cells: Sequence[str], width: int) -> int | None:
-    return parse_time_of_day(*cells[:width]) if width else None
-
-
-def _time_width(cells: Sequence[str]) -> int:
-    """Return how many of the first cells are a time."""
-    if not cells or parse_time_of_day(cells[0]) is None:
-        return int(bool(cells) and _EPOCH.fullmatch(cells[0]) is not None)
-    return 2 if cells[1:2] and cells[1].upper() in {"AM", "PM"} else 1
-
-
-def _heading(cells: Sequence[str], width: int) -> tuple[str, ...]:
+def _heading(line: str) -> tuple[str, ...]:
     """Return the names of the columns of a heading, its time left out; none for another line."""
-    if cells[:1] == ["#"]:
-        return tuple(cells[2:])
+    timed = _TIMED.match(line)
+    cells = timed["rest"].split() if timed else []
     # one name may be a message
-    is_heading = width and len(cells) - width > 1 and all(parse_number(name) is None for name in cells[width:])
-    return tuple(cells[width:]) if is_heading else ()
-
-
-def _banner(cells: Sequence[str]) -> str:
-    """Return the date of the line that sysstat's programs begin with: system, release, host and date."""
-    if len(cells) < 4 or not cells[2].startswith("(") or not cells[-1].endswith("CPU)"):  # noqa: PLR2004 - these four
-        return ""
-    return next((cell for cell in cells[3:] if find_dates(cell)), "")
+    is_heading = line[:1] == "#" or (len(cells) > 1 and all(parse_number(name) is None for name in cells))
+    return tuple(cells) if is_heading else ()
 
 
 def is_sysstat(lines: Sequence[str]) -> bool:
     """Return whether any of the first lines is a heading of sar, mpstat or pidstat."""
-    headings = (_heading(cells, _time_width(cells)) for cells in map(str.split, lines))
     return any(
         {"CPU", "%irq", "%idle"} <= set(names)
         or ({"PID", "TGID"} & set(names) and names[-1] == "Command")
         or ("PID" not in names and _SAR & set(names))
-        for names in headings
+        for names in map(_heading, lines)
         if names
     )
 

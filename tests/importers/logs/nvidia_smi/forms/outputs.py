@@ -1,7 +1,7 @@
 """What nvidia-smi writes for people and as XML, in its present and former shapes, made for tests."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 START = datetime(2026, 3, 14, 9, 0, 0)
@@ -30,11 +30,6 @@ class Reading:
     capped: bool = True
 
 
-def gpu(index: int, **cells: str) -> Reading:
-    """Return the reading of a GPU with a bus id of its own."""
-    return replace(Reading(index=index, bus=f"00000000:{0x31 + index:02X}:00.0"), **cells)  # type: ignore[arg-type]  # cells of several types
-
-
 def asctime(second: int = 0) -> str:
     """Return a time some seconds after the start, as the C library writes it."""
     at = START + timedelta(seconds=second)
@@ -55,20 +50,9 @@ class Shape:
         return sum(self.widths) + 2
 
 
-OLD = Shape(
-    widths=(31, 22, 22), banner=" NVIDIA-SMI 418.87.01    Driver Version: 418.87.01    CUDA Version: 10.1", lines=2
-)
-NARROW = Shape(widths=(31, 22, 22), banner=" NVIDIA-SMI 515.65.01    Driver Version: 515.65.01    CUDA Version: 11.7")
-MIDDLE = Shape(
-    widths=(41, 22, 22), banner=" NVIDIA-SMI 535.104.05             Driver Version: 535.104.05   CUDA Version: 12.2"
-)
 WIDE = Shape(
     widths=(41, 24, 22), banner=" NVIDIA-SMI 560.35.03              Driver Version: 560.35.03      CUDA Version: 12.6"
 )
-NEWEST = Shape(
-    widths=(41, 24, 22), banner=" NVIDIA-SMI 610.57.04              KMD Version: 610.57.04     CUDA UMD Version: 13.3"
-)
-SHAPES = {"2 lines": OLD, "79": NARROW, "89": MIDDLE, "91": WIDE, "R610": NEWEST}
 
 
 def _line(shape: Shape, *cells: str) -> str:
@@ -122,29 +106,6 @@ def table(
     return "\n".join([*lines, *listed, f"+{whole}+", ""])
 
 
-INSTANCES = """\
-+-----------------------------------------------------------------------------------------+
-| MIG devices:                                                                            |
-+------------------+----------------------------------+-----------+-----------------------+
-| GPU  GI  CI  MIG |                     Memory-Usage |        Vol|        Shared         |
-|      ID  ID  Dev |                       BAR1-Usage | SM     Unc| CE ENC  DEC  OFA  JPG |
-|                  |                                  |        ECC|                       |
-|==================+==================================+===========+=======================|
-|  0    1   0   0  |             107MiB / 40192MiB    | 42      0 |  3   0    2    0    0 |
-|                  |                 0MiB / 65535MiB  |           |                       |
-+------------------+----------------------------------+-----------+-----------------------+
-"""
-
-
-def loop(snapshots: int, gpus: int = 2, every: int = 5, shape: Shape = WIDE) -> str:
-    """Return what `nvidia-smi -l` draws."""
-    shown = [
-        [gpu(index, busy=f"{(7 * second + index) % 101}%", watts=f"{50 + second % 20}W") for index in range(gpus)]
-        for second in range(snapshots)
-    ]
-    return "".join(table(each, shape, asctime(every * second)) for second, each in enumerate(shown))
-
-
 def _watts(shown: Reading, decimals: str) -> str:
     """Return a power with decimals: those it has, else the ones given."""
     number = shown.watts.removesuffix("W")
@@ -152,100 +113,6 @@ def _watts(shown: Reading, decimals: str) -> str:
 
 
 Cells = dict[str, "str | list[str] | Cells"]
-
-
-def sections(shown: Reading) -> Cells:
-    """Return the cells of the text of `nvidia-smi -q` (driver 590), those that matter and others."""
-    number = shown.celsius.removesuffix("C")
-    return {
-        "Product Name": shown.name,
-        "Persistence Mode": "Enabled",
-        "MIG Mode": {"Current": shown.mig, "Pending": shown.mig},
-        "GPU UUID": f"GPU-00000000-0000-0000-0000-{shown.index:012d}",
-        "Minor Number": str(shown.index),
-        "PCI": {
-            "Bus Id": shown.bus,
-            "GPU Link Info": {
-                "PCIe Generation": {"Max": "4", "Current": "4", "Device Current": "4", "Host Max": "N/A"},
-                "Link Width": {"Max": "16x", "Current": "8x"},
-            },
-            "Tx Throughput": "439 KB/s",
-            "Rx Throughput": "292 KB/s",
-        },
-        "Fan Speed": shown.fan.replace("%", " %"),
-        "Performance State": shown.state,
-        "Clocks Event Reasons": {
-            "Idle": "Not Active",
-            "Applications Clocks Setting": "Not Active",
-            "SW Power Cap": "Active" if shown.capped else "Not Active",
-            "HW Slowdown": "Not Active",
-            "  HW Thermal Slowdown": "Not Active",
-            "Sync Boost": "Not Active",
-            "Display Clock Setting": "Not Active",
-        },
-        "Clocks Event Reasons Counters": {"SW Power Capping": "7000000 us", "HW Thermal Slowdown": "0 us"},
-        "FB Memory Usage": {
-            "Total": shown.total.replace("MiB", " MiB"),
-            "Reserved": "479 MiB",
-            "Used": shown.used.replace("MiB", " MiB"),
-            "Free": "20000 MiB",
-        },
-        "BAR1 Memory Usage": {"Total": "256 MiB", "Used": "1 MiB", "Free": "255 MiB"},
-        "Utilization": {"GPU": shown.busy.replace("%", " %"), "Memory": shown.controller, "Encoder": "0 %"},
-        "ECC Errors": {
-            "Volatile": {
-                "SRAM Correctable": "1",
-                "SRAM Uncorrectable Parity": "0",
-                "SRAM Uncorrectable SEC-DED": "2",
-                "DRAM Correctable": "3",
-                "DRAM Uncorrectable": "0",
-            },
-            "Aggregate": {"SRAM Correctable": "100", "DRAM Correctable": "200"},
-        },
-        "Temperature": {
-            "GPU Current Temp": f"{number} C",
-            "GPU T.Limit Temp": "46 C",
-            "GPU Shutdown T.Limit Temp": "-8 C",
-            "Memory Current Temp": "48 C",
-        },
-        "GPU Power Readings": {
-            "Average Power Draw": _watts(shown, ".85 W"),
-            "Instantaneous Power Draw": _watts(shown, ".62 W"),
-            "Current Power Limit": shown.cap.replace("W", ".00 W"),
-            "Requested Power Limit": shown.cap.replace("W", ".00 W"),
-            "Max Power Limit": "72.00 W",
-        },
-        "Module Power Readings": {"Average Power Draw": "999.00 W", "Current Power Limit": "N/A"},
-        "Clocks": {"Graphics": "1980 MHz", "SM": shown.clock, "Memory": "6251 MHz", "Video": "1545 MHz"},
-        "Applications Clocks": {"Graphics": "Requested functionality has been deprecated"},
-        "Max Clocks": {"Graphics": "2040 MHz", "SM": "2040 MHz", "Memory": "6251 MHz", "Video": "1770 MHz"},
-        "Processes": "None",
-    }
-
-
-def _indented(cells: Cells, depth: int) -> list[str]:
-    lines = []
-    for label, value in cells.items():
-        begin = "    " * (depth + (len(label) - len(label.lstrip())) // 2) + label.strip()
-        lines += [begin, *_indented(value, depth + 1)] if isinstance(value, dict) else [f"{begin:51}: {value}"]
-    return lines
-
-
-def query(shown: Sequence[Reading] = (Reading(),), time: str | None = "", attached: int | None = None) -> str:
-    """Return what `nvidia-smi -q` writes."""
-    lines = ["", "==============NVSMI LOG==============", ""]
-    lines += [] if time is None else [f"{'Timestamp':51}: {time or asctime()}"]
-    lines += [f"{'Driver Version':51}: 590.48.01", f"{'CUDA Version':51}: 13.1", ""]
-    lines += [f"{'Attached GPUs':51}: {len(shown) if attached is None else attached}"]
-    for each in shown:
-        lines += [f"GPU {each.bus}", *_indented(sections(each), 1), ""]
-    return "\n".join([*lines, ""])
-
-
-def query_loop(snapshots: int, gpus: int = 2, every: int = 5) -> str:
-    """Return what `nvidia-smi -q -l` writes."""
-    shown = [[gpu(index, busy=f"{(7 * n + index) % 101}%") for index in range(gpus)] for n in range(snapshots)]
-    return "".join(query(each, asctime(every * second)) for second, each in enumerate(shown))
 
 
 CLOCKS = 110
@@ -352,9 +219,3 @@ def document(
     for each in shown:
         lines += [f'\t<gpu id="{each.bus}">', *_tags(elements(each, schema=schema, clocks=clocks), 2), "\t</gpu>", ""]
     return "\n".join([*lines, "</nvidia_smi_log>", ""])
-
-
-def document_loop(snapshots: int, gpus: int = 2, every: int = 5) -> str:
-    """Return what `nvidia-smi -q -x -l` writes."""
-    shown = [[gpu(index, busy=f"{(7 * n + index) % 101}%") for index in range(gpus)] for n in range(snapshots)]
-    return "".join(document(each, asctime(every * second)) for second, each in enumerate(shown))
