@@ -4,10 +4,8 @@ Lines that say the same are no other evidence however often they come.
 """
 
 import re
+from collections import Counter
 
-import numpy as np
-
-from gpureport.columns import IntArray
 from gpureport.importers.protocol.importer import HEAD_BYTES
 
 MOST_LINES = 300_000
@@ -27,26 +25,18 @@ def thinned(data: bytes) -> bytes:
     A few hundred bytes of a compressed file may stand for millions of lines or of cells, and what a log is stands in
     few of them, near their beginning.
     """
-    ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n"))
-    longest = np.diff(ends, prepend=-1, append=len(data)).max() - 1
-    if len(ends) <= _FEW_LINES and longest <= HEAD_BYTES:
+    lines = data.split(b"\n", MOST_LINES)[:MOST_LINES]
+    if len(lines) <= _FEW_LINES and max(map(len, lines)) <= HEAD_BYTES:
         return data
-    if len(ends) > MOST_LINES:
-        data = data[: ends[MOST_LINES]]
-    lines = data.split(b"\n")
-    if len(ends) > _FEW_LINES:
-        numbers: dict[bytes, int] = {}
-        kinds = [numbers.setdefault(kind, len(numbers)) for kind in data.translate(_DIGITS).split(b"\n")]
-        lines = [lines[row] for row in _first(np.array(kinds, dtype=np.int64)).tolist()]
+    if len(lines) > _FEW_LINES:
+        seen = Counter[bytes]()
+        kinds = data.translate(_DIGITS).split(b"\n", MOST_LINES)
+        whole, lines = lines, []
+        for line, kind in zip(whole, kinds, strict=False):
+            seen[kind] += 1
+            if seen[kind] <= _OF_A_KIND and len(seen) <= _KINDS:
+                lines.append(line)
     return b"\n".join([line[:HEAD_BYTES] for line in lines])
-
-
-def _first(kinds: IntArray) -> IntArray:
-    """Return the rows that are among the first of their kind, of the first kinds; kinds are numbered as they come."""
-    order = np.argsort(kinds, kind="stable")
-    first = np.searchsorted(kinds[order], kinds[order])
-    wanted = (np.arange(len(kinds)) - first < _OF_A_KIND) & (kinds[order] < _KINDS)
-    return np.sort(order[wanted])
 
 
 _HEADER = re.compile(r"(\S.{0,79}?[^,;\s]\s+)timestamp, ?[a-z]")
