@@ -100,9 +100,9 @@ class QueryLines:
             scanned: its cells, where they were parsed ahead for a layout.
         """
         self.ended = piece.last
-        found = self._clean(piece, scanned)
-        if found is not None:
-            yield found
+        rows = self._clean(piece, scanned[1]) if scanned is not None and scanned[0] is self.layout else None
+        if rows is not None and self.layout is not None:
+            yield self.layout, rows
             return
         self._rows = [(self.layout, [], [])]
         self._sort_lines(piece)
@@ -110,27 +110,15 @@ class QueryLines:
             if layout is not None and lines:
                 yield layout, self._rows_of(layout, lines, numbers)
 
-    def _clean(self, piece: Piece, scanned: "tuple[Layout, Scan] | None") -> tuple[Layout, Rows] | None:
-        """Return the rows of a block that has no other line but a header at its beginning, None for any other."""
-        data, first, layout = piece.data, piece.first_line, self.layout
-        end = data.find(b"\n") + 1
-        declared = self.header(data[:end].decode(errors="replace").strip()) if data[:1].isalpha() else None
-        if declared is not None:
-            if not replaces(declared, layout):
-                return None
-            layout, data, first, scanned = declared, data[end:], first + 1, None
-        blank = layout is not None and len(layout.columns) == 1 and b"\n\n" in data
-        if layout is None or not data.endswith(b"\n") or b"\0" in data or blank or not is_text(data):
+    def _clean(self, piece: Piece, scanned: Scan) -> Rows | None:
+        """Return the rows of a block that holds nothing but rows of the layout in force, None for any other."""
+        columns, (cells, odd) = self.layout.columns if self.layout is not None else (), scanned
+        blank = len(columns) == 1 and b"\n\n" in piece.data
+        if odd or blank or b"\0" in piece.data or not piece.data.endswith(b"\n"):
             return None
-        cells, odd = scanned[1] if scanned and scanned[0] is layout else scan(data, layout)
-        if odd:
-            return None
-        rows, faults = decode(layout.columns, cells, np.arange(first, first + len(cells[0]), dtype=np.int64))
-        if faults:
-            return None
-        self.account.headers += declared is not None
-        self.layout = layout
-        return layout, rows
+        first = piece.first_line
+        rows, faults = decode(columns, cells, np.arange(first, first + len(cells[0]), dtype=np.int64))
+        return None if faults else rows
 
     def _sort_lines(self, piece: Piece) -> None:
         """Take the lines of a block that look like rows, and look at each other one."""
