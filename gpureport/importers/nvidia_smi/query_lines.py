@@ -93,12 +93,7 @@ class QueryLines:
     _rows: list[tuple[Layout | None, list[str], list[int]]] = field(default_factory=list)
 
     def read(self, piece: Piece, scanned: "tuple[Layout, Scan] | None" = None) -> Iterator[tuple[Layout, Rows]]:
-        """Yield the rows of a block, each stretch with its layout.
-
-        Args:
-            piece: the block.
-            scanned: its cells, where they were parsed ahead for a layout.
-        """
+        """Yield the rows of a block, each stretch with its layout; `scanned`: its cells, parsed ahead for a layout."""
         self.ended = piece.last
         rows = self._clean(piece, scanned[1]) if scanned is not None and scanned[0] is self.layout else None
         if rows is not None and self.layout is not None:
@@ -166,9 +161,8 @@ class QueryLines:
         unreadable = NOT_TEXT if "\ufffd" in text else ""
         found = complete_row(text, layout, before, after) if layout is not None and not unreadable else None
         if layout is None or found is None:
-            self._reject(
-                number, text, unreadable or before or (BEFORE_HEADER if layout is None else after or WRONG_CELLS)
-            )
+            missing = BEFORE_HEADER if layout is None else after or WRONG_CELLS
+            self._reject(number, text, unreadable or before or missing)
             return
         if found[1]:
             self._tear_off(number, found[1])

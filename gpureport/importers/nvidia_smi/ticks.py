@@ -55,14 +55,8 @@ class Ticks(NamedTuple):
     gap: int | None = None
 
 
-def infer_ticks(times: IntArray, columns: Sequence[npt.NDArray[Any]], *, whole: bool) -> Ticks | None:
-    """Return how many rows a tick holds, None where nothing shows that it is more than one.
-
-    Args:
-        times: stamps of the rows at the head of a log as written, in microseconds.
-        columns: other columns of these rows, as numbers or codes.
-        whole: whether these rows are all of the log, so that they must fill their ticks.
-    """
+def _infer_ticks(times: IntArray, columns: Sequence[npt.NDArray[Any]], *, whole: bool) -> Ticks | None:
+    """Return how many rows a tick holds, by times and columns of the head of a log, or of the `whole` log."""
     if len(times) < 2 * _FEWEST_TICKS:
         return None
     gaps = np.abs(np.diff(times))
@@ -97,7 +91,7 @@ def _infer_from_gaps(gaps: IntArray, resolution: int) -> Ticks | None:
 
 
 def _infer_from_repetition(gaps: IntArray, columns: Sequence[npt.NDArray[Any]], *, whole: bool) -> Ticks | None:
-    """Return the ticks after which a column repeats itself, if the longest gap lies there as well."""
+    """Return the ticks after which a column repeats itself, if the longest gap lies there; a whole log fills them."""
     most, rows = min(2 * _MOST, (len(gaps) + 1) // _FEWEST_TICKS), len(gaps) + 1
     share, size = _REPEATED, 0
     for column in columns:
@@ -194,7 +188,7 @@ def _find_ticks(rows: Rows, per_tick: int | None, account: Account, *, whole: bo
             values.codes[:_HEAD] if isinstance(values, Texts) else np.nan_to_num(values[:_HEAD])
             for values in rows.data.values()
         ]
-        found = infer_ticks(rows.times[:_HEAD], shown, whole=whole and len(rows) <= _HEAD)
+        found = _infer_ticks(rows.times[:_HEAD], shown, whole=whole and len(rows) <= _HEAD)
     elif per_tick is None:
         account.note(_ONE_GPU_NOTE)
     if per_tick is not None:
