@@ -33,7 +33,6 @@ _WORDS = {
     "model": re.compile(r"[A-Za-z][\w()/+*-]*(?:[ .][\w()/+*-]+){0,9}", re.ASCII),
 }
 """How the driver names a GPU, digits that people black out included."""
-_HALF = 0.5
 _ROW = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?, ")
 _NO_ROW = re.compile(r"\n[^0-9]")
 
@@ -151,13 +150,13 @@ def is_plain(text: str) -> bool:
     return columns is not None and "pid" not in header and holds_metric(columns)
 
 
-_STAMP = re.compile(r"\d{4}[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?")
 _OWN = re.compile(
     r"\d+(?:\.\d+)? (?:%|MiB|W|MHz|us)|\[.+\]|0x[0-9A-F]{16}|(?:GPU|MIG)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-    r"|(?:[0-9A-F]{4})?[0-9A-F]{4}:[0-9A-F]{2}:[0-9A-F]{2}\.[0-9A-F]|(?:NVIDIA|Tesla|GeForce|Quadro) [\w ./()-]+",
+    r"|(?:[0-9A-F]{4})?[0-9A-F]{4}:[0-9A-F]{2}:[0-9A-F]{2}\.[0-9A-F]|(?:NVIDIA|Tesla|GeForce|Quadro) [\w ./()-]+"
+    r"|\d{4}[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?",
     re.IGNORECASE,
 )
-"""Cells that hardly anything but nvidia-smi writes."""
+"""Cells that hardly anything but nvidia-smi writes, two of them, or one stamp of this form."""
 _PLAIN = re.compile(
     r"-?\d+(?:\.\d+)?|N/A|(?:Not )?Active|Enabled|Disabled|Default|None|Yes|No|(?=\w*\d)[\w.]+", re.ASCII
 )
@@ -167,22 +166,18 @@ _PLAIN = re.compile(
 def is_headerless(lines: Sequence[str]) -> bool:
     """Return whether the first lines of a text are rows of an nvidia-smi query log without a header.
 
-    Half of them at least, and the first of several cells, have one number of cells, hold nothing that nvidia-smi does
-    not write, and a stamp in its form or two cells that hardly anything else writes.
+    Half of them at least, and the first of several cells, hold nothing that nvidia-smi does not write, and what hardly
+    anything else does. A header in words nvidia-smi does not use makes them rows of something else.
     """
-    said = [line for line in lines if not (is_driver_message(line) or NOISE.fullmatch(line))]
-    rows = [[cell.strip() for cell in line.split(",")] for line in said]
-    own = Counter(len(row) for row in rows if _is_own(row))
-    width, count = own.most_common(1)[0] if own else (0, 0)
-    # a header in words nvidia-smi does not use makes them rows of something else
-    first = next((row for row in rows if len(row) > 1), [])
-    return count >= _HALF * len(rows) and len(first) == width and _is_own(first)
+    rows = [line.split(",") for line in lines if not (is_driver_message(line) or NOISE.fullmatch(line))]
+    first = next((row for row in rows if len(row) > 1), None)
+    return first is not None and _is_own(first) and 2 * sum(map(_is_own, rows)) >= len(rows)
 
 
 def _is_own(row: Sequence[str]) -> bool:
     # a line of no table may repeat a cell a million times
-    cells = Counter(row)
+    cells = Counter(cell.strip() for cell in row)
     own = sum(count for cell, count in cells.items() if _OWN.fullmatch(cell))
-    stamps = [cell for cell in cells if _STAMP.fullmatch(cell)]
-    known = all(_OWN.fullmatch(cell) or cell in stamps or _PLAIN.fullmatch(cell) for cell in cells)
-    return known and len(row) > 1 and (own + len(stamps) > 1 or any("/" in stamp and "." in stamp for stamp in stamps))
+    stamped = any(_ROW.fullmatch(f"{cell}, ") and "." in cell for cell in cells)
+    known = all(_OWN.fullmatch(cell) or _PLAIN.fullmatch(cell) for cell in cells)
+    return known and len(row) > 1 and (own > 1 or stamped)

@@ -81,54 +81,49 @@ def read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening:
     """
     place, header = next(find_headers(text), (len(text), None))
     before, after = split_lines(text[:place])[-_LINES:], split_lines(text[place:])[1:_LINES]
-    ambiguous = frozenset() if header is None else _find_fractions(header, after)
-    header = declare(header.header, ambiguous) if header is not None and ambiguous else header
+    unclear = frozenset() if header is None else _find_fractions(header, after)
     notes = [
         f"{heading} has no unit and no value above 1, so it could be fractions or per cent. It is kept as text. "
         f"{heading} [1] or {heading} [%] in its place is read."
-        for heading in sorted(ambiguous)
+        for heading in sorted(unclear)
     ]
     dates = [match for line in before + after if ";" in line for match in _SLASHED.finditer(line)]
     if dates and all(int(match[1]) <= _LAST_MONTH for match in dates):
         notes += [f"Dates such as {dates[0][0].strip()} are read as day/month/year; the log does not tell."]
+    named, by_option, replaced, stamped = None, False, False, header is not None and header.stamp is not None
+    if names is not None:
+        above = [line for line in before if header is None or line.count(header.delimiter) + 1 == len(names)]
+        delimiter = header.delimiter if header is not None else split_header(above[0] if above else "")[0]
+        named = _name_columns(names, delimiter)
+        width = Counter(line.count(delimiter) + 1 for line in after or [""]).most_common(1)[0][0]
+        replaced = header is not None and len(header.columns) != width == len(names)
+        by_option = header is None or replaced or bool(above)
+        stamped = named.stamp is not None if header is None or replaced else stamped
+        if header is not None and replaced:
+            which = f"{format_count(len(header.columns), 'column')} and its rows hold {format_count(width, 'cell')}"
+            notes += [f"The header names {which}: --columns was used instead."]
+        elif not by_option:
+            notes += ["The log has a header: --columns was not used."]
+    elif is_headerless(before):
+        widths = Counter(len(cells) for _, cells in map(split_header, before) if len(cells) > 1)
+        hint = format_columns_option([f"column_{place + 1}" for place in range(widths.most_common(1)[0][0])])
+        if header is None:
+            raise SourceError(where, "rows of nvidia-smi --query-gpu without their header", hint, code="no_header")
+        notes += [f"Rows before the first header are not its own and not read; {hint}."]
 
     def declared(line: str) -> Layout | None:
-        return declare(line, ambiguous)
+        found = declare(line, unclear)
+        other = replaced and found is not None and named is not None and len(found.columns) != len(named.columns)
+        return named if other else found
 
-    stamped = header is not None and header.stamp is not None
-    if names is None:
-        if is_headerless(before):
-            if header is None:
-                what = "rows of nvidia-smi --query-gpu without their header"
-                raise SourceError(where, what, suggest_columns(before), code="no_header")
-            notes += [f"Rows before the first header are not its own and not read; {suggest_columns(before)}."]
-        return Opening(declared, notes=tuple(notes), stamped=stamped, where=where)
-    above = [line for line in before if header is None or line.count(header.delimiter) + 1 == len(names)]
-    delimiter = header.delimiter if header is not None else split_header(above[0] if above else "")[0]
-    named = _name_columns(names, delimiter)
-    widths = Counter(line.count(delimiter) + 1 for line in after).most_common(1)
-    width = widths[0][0] if widths else 0
-    if header is not None and len(header.columns) != width == len(names):
-        which = f"{format_count(len(header.columns), 'column')} and its rows hold {format_count(width, 'cell')}"
-        notes += [f"The header names {which}: --columns was used instead."]
-
-        def replaced(line: str) -> Layout | None:
-            found = declared(line)
-            return named if found is not None and len(found.columns) != len(named.columns) else found
-
-        return Opening(replaced, named, tuple(notes), named.stamp is not None, by_option=True, where=where)
-    if header is not None and not above:
-        notes += ["The log has a header: --columns was not used."]
-    stamped = stamped if header is not None else named.stamp is not None
-    return Opening(declared, named, tuple(notes), stamped, by_option=header is None or bool(above), where=where)
+    return Opening(declared, named, tuple(notes), stamped, by_option, where)
 
 
 def _name_columns(names: Sequence[str], delimiter: str) -> Layout:
     columns = [read_heading(name, "," if delimiter == ";" else ".") for name in names]
-    wrong = next((name for name, column in zip(names, columns, strict=True) if column is None), None)
-    if wrong is not None:
+    if None in columns:
         hint = "name them as in --query-gpu, one for each cell"
-        raise SettingsError("--columns", f"no query field {wrong!r}", hint, code="unknown_column")
+        raise SettingsError("--columns", f"no query field {names[columns.index(None)]!r}", hint, code="unknown_column")
     return arrange([column for column in columns if column is not None], delimiter)
 
 
@@ -137,23 +132,14 @@ def split_lines(text: str) -> list[str]:
     return [line for each in text.split("\n") if (line := each.strip())]
 
 
-def suggest_columns(lines: Sequence[str]) -> str:
-    """Return the `--columns` to type for rows without a header: a name for each cell."""
-    widths = Counter(len(cells) for _, cells in map(split_header, lines) if len(cells) > 1)
-    width = widths.most_common(1)[0][0] if widths else 1
-    return format_columns_option([f"column_{place + 1}" for place in range(width)])
-
-
 def _find_fractions(header: Layout, lines: Sequence[str]) -> frozenset[str]:
     """Return the headings of shares that name no unit and hold decimals, none of them above 1."""
-    rows = [
-        cells for line in lines if len(cells := line.replace(" ", "").split(header.delimiter)) == len(header.columns)
-    ]
-    found = set()
+    rows = [cells for line in lines if len(cells := line.split(header.delimiter)) == len(header.columns)]
+    found = set[str]()
     for place, column in enumerate(header.columns):
         metric = BY_NAME.get(column.target)
         if metric is not None and metric.unit == "1" and not metric.may_exceed_one and not column.stated:
-            cells = [row[place].replace(",", ".") for row in rows]
+            cells = [row[place].strip().replace(",", ".") for row in rows]
             numbers = [cell for cell in cells if re.fullmatch(r"\d+(?:\.\d+)?", cell)]
             if any("." in cell for cell in numbers) and all(float(cell) <= 1 for cell in numbers):
                 found.add(column.heading)
@@ -182,12 +168,8 @@ def read_query(
     """
     opening = opening or Opening()
     log = QueryLines(opening.header, account, opening.layout)
-    machines: Counter[tuple[str, str]] = Counter()
-    parts = _usable(
-        log, opening.dated, _parse(lines.blocks() if isinstance(lines, Text) else _pieces(lines, first), log)
-    )
+    parts = _usable(log, opening, _parse(lines.blocks() if isinstance(lines, Text) else _pieces(lines, first), log))
     for rows in parts:
-        _refuse_several_machines(opening.where, rows, machines)
         if names_gpus(rows):
             yield rows
             continue
@@ -198,9 +180,10 @@ def read_query(
     account.note(*opening.notes)
 
 
-def _usable(log: QueryLines, dated: bool, parts: Iterable[tuple[Layout, Rows]]) -> Iterator[Rows]:
+def _usable(log: QueryLines, opening: Opening, parts: Iterable[tuple[Layout, Rows]]) -> Iterator[Rows]:
     """Yield the rows that have a column of a GPU, and count the others."""
     translated: dict[str, None] = {}
+    machines: Counter[str] = Counter()
     account = log.account
     for layout, rows in parts:
         if not holds_metric(layout):
@@ -213,7 +196,8 @@ def _usable(log: QueryLines, dated: bool, parts: Iterable[tuple[Layout, Rows]]) 
             if each.translated:
                 unit = f" [{each.stated}]" if each.stated else ""
                 translated[f"{each.heading} is taken for {each.source}{unit}"] = None
-        if rows.times is None and log.dates and dated:
+        _refuse_several_machines(opening.where, rows, machines)
+        if rows.times is None and log.dates and opening.dated:
             from gpureport.importers.nvidia_smi.ticks import date_rows  # noqa: PLC0415 - as above
 
             rows = date_rows(rows, log)  # noqa: PLW2901
@@ -223,40 +207,23 @@ def _usable(log: QueryLines, dated: bool, parts: Iterable[tuple[Layout, Rows]]) 
         account.note(f"Headings that nvidia-smi does not write: {', '.join(translated)}.")
 
 
-def _refuse_several_machines(where: str, rows: Rows, seen: Counter[tuple[str, str]]) -> None:
-    """Refuse rows of several machines unless each GPU has a uuid, a serial number, or an address of its own."""
+def _refuse_several_machines(where: str, rows: Rows, seen: Counter[str]) -> None:
+    """Refuse rows of several machines without uuid and serial number: machines of a kind share addresses."""
     machine = next((rows.data[name] for name in rows.data if _HOST.fullmatch(name)), None)
-    if not isinstance(machine, Texts) or "uuid" in rows.data or "serial" in rows.data:
-        return
-    address = rows.data.get("bus_id")
-    held = address if isinstance(address, Texts) else Texts(np.zeros(len(rows), dtype=np.int32), [""])
-    pairs, counts = np.unique(np.stack([held.codes, machine.codes]), axis=1, return_counts=True)
-    for (place, which), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
-        if place >= 0 and which >= 0:
-            seen[held.texts[place], machine.texts[which]] += count
-    known = sorted(pair for pair, count in seen.items() if count >= _SEVERAL and re.search(r"[^\W\d_]", pair[1]))
-    addresses = Counter(address for address, _ in known)
-    shared = [name for address, name in known if addresses[address] > 1]
-    if shared:
-        what = f"GPUs of several machines ({', '.join(dict.fromkeys(shared[:5]))}) in one log without uuid"
-        hint = "write one file a machine, and read them with --as-one-run; or log uuid"
-        raise SourceError(where, what, hint, code="several_machines")
-
-
-_HINTS = {
-    f"{MALFORMED} {TIME}": (
-        "--source-kind mapped prints a map in which their format can be said",
-        "unread_time_stamps",
-    ),
-    WRONG_CELLS: ("name the columns of its rows with --columns", "wrong_number_of_cells"),
-    "": (RECORDS_ONE, "no_usable_row"),
-}
-"""What to do where a log has no row, and the code of that, by the reason for which most lines were rejected."""
+    if isinstance(machine, Texts) and not {"uuid", "serial"} & rows.data.keys():
+        counts = np.bincount(machine.codes + 1, minlength=len(machine.texts) + 1)[1:].tolist()
+        seen.update(dict(zip(machine.texts, counts, strict=True)))
+        names = [name for name, count in seen.items() if count >= _SEVERAL and re.search(r"[^\W\d_]", name)]
+        if len(names) > 1:
+            what = f"GPUs of several machines ({', '.join(sorted(names)[:5])}) in one log without uuid"
+            hint = "write one file a machine, and read them with --as-one-run; or log uuid"
+            raise SourceError(where, what, hint, code="several_machines")
 
 
 def explain_no_rows(account: Account) -> CodedProblem | None:
     """Return why no row of a log is left; None where that is the same for any log."""
     rejected = sum(rows for rows, _ in account.rejected.values())
+    most = max(account.rejected, key=lambda reason: account.rejected[reason][0], default="")
     useless = next((reason for reason in account.rejected if reason.startswith(UNUSABLE_HEADER)), None)
     if useless is not None:
         hint = _UNIT if any("could be fractions" in note for note in account.notes) else RECORDS_ONE
@@ -271,9 +238,14 @@ def explain_no_rows(account: Account) -> CodedProblem | None:
     reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in account.rejected.items())
     shown = next((each[0] for each in account.examples.values() if each), None)
     reasons += f"; line {shown.line} says {shown.text[:_SHOWN]!r}" if shown else ""
-    what = f"none of its {account.lines} lines is a row that can be used" + (f" ({reasons})" if reasons else "")
-    most = max(account.rejected, key=lambda reason: account.rejected[reason][0], default="")
-    hint, code = _HINTS.get(most if 2 * account.rejected.get(most, [0])[0] > rejected else "", _HINTS[""])
+    what = f"none of its {account.lines} lines is a row that can be used ({reasons})"
+    mostly = most if 2 * account.rejected.get(most, [0])[0] > rejected else ""
+    if mostly == f"{MALFORMED} {TIME}":
+        hint, code = "--source-kind mapped prints a map in which their format can be said", "unread_time_stamps"
+    elif mostly == WRONG_CELLS:
+        hint, code = "name the columns of its rows with --columns", "wrong_number_of_cells"
+    else:
+        hint, code = RECORDS_ONE, "no_usable_row"
     return what, hint, code
 
 

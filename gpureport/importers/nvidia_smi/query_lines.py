@@ -5,17 +5,15 @@ the end of a row, and a last line that is cut.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from gpureport.columns import BoolArray, IntArray, read_codes
 from gpureport.importers.account import NOISE, Account, is_driver_message
-from gpureport.importers.columns import CUT, NAMES, TIME, Column, Rows, Texts, decode
+from gpureport.importers.columns import CUT, NAMES, TIME, Rows, Texts, decode
 from gpureport.importers.nvidia_smi.headers import replaces
 from gpureport.importers.protocol.reject_reasons import (
     BEFORE_HEADER,
@@ -40,8 +38,6 @@ _MOST_RUNS = 16
 """Runs of NUL bytes in a line with something worth looking at between them: damage leaves one or two."""
 _LONGEST = 4096
 """A line longer than this does not end in a header."""
-_FEW, _PLENTY = 3, 20
-"""Rows of a block that alone lack a unit, at most, and rows that show it (pragmatic)."""
 Scan = tuple[list["pa.Array[Any]"], list[int]]
 
 
@@ -81,8 +77,8 @@ class QueryLines:
         header: returns the columns that a line declares, None for any other line.
         account: counts the lines that are no rows.
         layout: layout in force, None before the first header.
-        damaged: numbers of lines that were rows and are rejected.
-        torn: lines of which a part was left out, and that part.
+        damaged: lines of which a row, or what seems to be one, is left out.
+        torn: lines of which a part was left out.
         dates: lines of dates among rows without a stamp.
         ended: whether the last block was read.
     """
@@ -91,22 +87,17 @@ class QueryLines:
     account: Account
     layout: Layout | None = None
     damaged: list[int] = field(default_factory=list)
-    torn: dict[int, str] = field(default_factory=dict)
+    torn: list[int] = field(default_factory=list)
     dates: dict[int, str] = field(default_factory=dict)
     ended: bool = False
     _rows: list[tuple[Layout | None, list[str], list[int]]] = field(default_factory=list)
 
     def read(self, piece: Piece, scanned: "tuple[Layout, Scan] | None" = None) -> Iterator[tuple[Layout, Rows]]:
-        """Yield the rows of a block, each stretch with its layout.
-
-        Args:
-            piece: the block.
-            scanned: its cells, where they were parsed ahead for a layout.
-        """
+        """Yield the rows of a block, each stretch with its layout; `scanned`: its cells, parsed ahead for a layout."""
         self.ended = piece.last
-        found = self._clean(piece, scanned)
-        if found is not None:
-            yield found
+        rows = self._clean(piece, scanned[1]) if scanned is not None and scanned[0] is self.layout else None
+        if rows is not None and self.layout is not None:
+            yield self.layout, rows
             return
         self._rows = [(self.layout, [], [])]
         self._sort_lines(piece)
@@ -114,27 +105,15 @@ class QueryLines:
             if layout is not None and lines:
                 yield layout, self._rows_of(layout, lines, numbers)
 
-    def _clean(self, piece: Piece, scanned: "tuple[Layout, Scan] | None") -> tuple[Layout, Rows] | None:
-        """Return the rows of a block that has no other line but a header at its beginning, None for any other."""
-        data, first, layout = piece.data, piece.first_line, self.layout
-        end = data.find(b"\n") + 1
-        declared = self.header(data[:end].decode(errors="replace").strip()) if data[:1].isalpha() else None
-        if declared is not None:
-            if not replaces(declared, layout):
-                return None
-            layout, data, first, scanned = declared, data[end:], first + 1, None
-        blank = layout is not None and len(layout.columns) == 1 and b"\n\n" in data
-        if layout is None or not data.endswith(b"\n") or b"\0" in data or blank or not is_text(data):
+    def _clean(self, piece: Piece, scanned: Scan) -> Rows | None:
+        """Return the rows of a block that holds nothing but rows of the layout in force, None for any other."""
+        columns, (cells, odd) = self.layout.columns if self.layout is not None else (), scanned
+        blank = len(columns) == 1 and b"\n\n" in piece.data
+        if odd or blank or b"\0" in piece.data or not piece.data.endswith(b"\n"):
             return None
-        cells, odd = scanned[1] if scanned and scanned[0] is layout else scan(data, layout)
-        if odd:
-            return None
-        rows, faults = decode_rows(layout, cells, np.arange(first, first + len(cells[0]), dtype=np.int64))
-        if faults:
-            return None
-        self.account.headers += declared is not None
-        self.layout = layout
-        return layout, rows
+        first = piece.first_line
+        rows, faults = decode(columns, cells, np.arange(first, first + len(cells[0]), dtype=np.int64))
+        return None if faults else rows
 
     def _sort_lines(self, piece: Piece) -> None:
         """Take the lines of a block that look like rows, and look at each other one."""
@@ -182,9 +161,8 @@ class QueryLines:
         unreadable = NOT_TEXT if "\ufffd" in text else ""
         found = complete_row(text, layout, before, after) if layout is not None and not unreadable else None
         if layout is None or found is None:
-            self._reject(
-                number, text, unreadable or before or (BEFORE_HEADER if layout is None else after or WRONG_CELLS)
-            )
+            missing = BEFORE_HEADER if layout is None else after or WRONG_CELLS
+            self._reject(number, text, unreadable or before or missing)
             return
         if found[1]:
             self._tear_off(number, found[1])
@@ -197,38 +175,28 @@ class QueryLines:
         return header if header is not None and replaces(header, self.layout) else None
 
     def _reject(self, number: int, text: str, reason: str) -> None:
+        text = text.strip()
         if reason in {NOT_TEXT, NUL_BYTES} and not is_driver_message(text):
             self.account.reject(reason, number, text)
         else:
             self.account.sort_out(number, text, reason)
-            if (self.layout is None or self.layout.stamp is None) and NOISE.fullmatch(text.strip()):
-                self.dates[number] = text
-        self._note_damaged(number, text)
+        if NOISE.fullmatch(text) and (self.layout is None or self.layout.stamp is None):
+            self.dates[number] = text
+        elif text[:1].isdigit() and "," in text:
+            # it has a place in its tick
+            self.damaged.append(number)
 
     def _tear_off(self, number: int, text: str) -> None:
         """Take the part of another line that stands before a row; a message of the driver counts as a line."""
         if is_driver_message(text):
             self.account.message(number, text)
         else:
-            self.torn[number] = text
-            self._note_damaged(number, text)
-
-    def _note_damaged(self, number: int, text: str) -> None:
-        """Keep that a line was a row, which has a place in its tick: it holds a cell that its column can hold."""
-        text, layout = text.strip(), self.layout
-        if layout is None or layout.delimiter not in text or is_driver_message(text) or NOISE.fullmatch(text):
-            return
-        pairs = zip(text.split(layout.delimiter), layout.columns, strict=False)
-        if any(_fits(cell.strip(), column) for cell, column in pairs):
+            self.torn.append(number)
             self.damaged.append(number)
 
     def _rows_of(self, layout: Layout, lines: list[str], numbers: list[int]) -> Rows:
         """Return lines as rows; those with a cell that is not what its column holds are rejected."""
-        cells, odd = scan("\n".join([*lines, ""]).encode(), layout)
-        if odd:
-            msg = "lines with the right number of cells must parse"
-            raise AssertionError(msg)
-        rows, faults = decode_rows(layout, cells, np.array(numbers, dtype=np.int64))
+        rows, faults = decode(layout.columns, scan("\n".join([*lines, ""]).encode(), layout)[0], np.array(numbers))
         mended = False
         for place in np.flatnonzero(faults.get(f"{MALFORMED} {TIME}", [])).tolist():
             found = complete_row(lines[place], layout)
@@ -244,14 +212,10 @@ class QueryLines:
 
     def note_torn(self) -> None:
         """Note that parts of lines were left out."""
-        from gpureport.redaction import redact_start  # noqa: PLC0415 - most logs need none
-
         if self.torn:
-            number, text = min(self.torn.items())
-            said = f" ({redact_start(text, 60)!r})" if text else ""
-            lines = f"{len(self.torn)} torn lines (the first is line {number}) end"
-            lines = lines if len(self.torn) > 1 else f"Line {number} is torn and ends"
-            self.account.note(f"{lines} in a whole row: the row is kept, what stands before it{said} is left out.")
+            lines = f"{len(self.torn)} torn lines (the first is line {min(self.torn)}) end"
+            lines = lines if len(self.torn) > 1 else f"Line {self.torn[0]} is torn and ends"
+            self.account.note(f"{lines} in a whole row: the row is kept, what stands before it is left out.")
 
 
 def names_gpus(rows: Rows) -> bool:
@@ -260,41 +224,9 @@ def names_gpus(rows: Rows) -> bool:
     return any(isinstance(column, Texts) and bool((column.codes >= 0).any()) for column in columns)
 
 
-def _fits(cell: str, column: Column) -> bool:
-    """Return whether a cell is what its column holds, where that is not any text."""
-    if column.target == TIME:
-        return re.fullmatch(_STAMP, cell) is not None
-    return column.unit != "" and column.read(cell) is not None
-
-
 def is_text(data: bytes) -> bool:
     """Return whether bytes are UTF-8."""
     try:
         return data.isascii() or bool(data.decode())
     except UnicodeDecodeError:
         return False
-
-
-def decode_rows(layout: Layout, cells: Sequence[Any], numbers: IntArray) -> tuple[Rows, dict[str, BoolArray]]:
-    """Return lines as rows, and for each fault the rows that have it: a few cells that lack the unit of all others too.
-
-    Those are torn, or numbers that a job printed; a log that goes on with `nounits` has more of them.
-    """
-    rows, faults = decode(layout.columns, cells, numbers)
-    for column, texts in zip(layout.columns, cells, strict=True):
-        bare = _find_bare(texts) if column.unit and len(numbers) > _PLENTY else None
-        if bare is not None and 0 < bare.sum() <= _FEW:
-            name = f"{MALFORMED} {column.source}"
-            faults[name] = faults.get(name, np.False_) | bare
-    return rows, faults
-
-
-def _find_bare(cells: Any) -> BoolArray | None:
-    """Return where a cell ends in a digit in a column in which others end in a unit; None where all are alike."""
-    texts = pc.utf8_rtrim_whitespace(cells.dictionary)
-    number = r"^\s*[+-]?[0-9][0-9.,]*"
-    bare, united = (pc.match_substring_regex(texts, number + end) for end in ("$", r"\s*[^0-9.,\s]"))
-    if not (pc.any(bare).as_py() and pc.any(united).as_py()):
-        return None
-    # pandas is not to be imported for it
-    return np.array(bare.to_pylist(), dtype=np.bool_)[read_codes(cells.indices)]

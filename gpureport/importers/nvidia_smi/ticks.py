@@ -24,9 +24,9 @@ _MOST = 32
 """Rows a tick can hold: twice the GPUs of the largest machine nvidia-smi lists as one (16)."""
 _FEWEST_TICKS = 3
 """Two ticks of one size are a coincidence (pragmatic)."""
-_ALIKE, _HALF = 0.95, 0.5
-"""Share of the ticks that must hold the same number of rows to be sure (genuine logs: 0.998 and more), and at all,
-where the others lack some and hold no more: one GPU sampled in bursts has bursts of any length (pragmatic)."""
+_HALF, _LARGER = 0.5, 0.05
+"""Share of the ticks that must hold the same number of rows, and of those that may hold more: some may lack rows, but
+one GPU sampled in bursts has bursts of any length (pragmatic)."""
 _SILENCE = 4
 """The gap between ticks is at least this many times the largest gap inside one, else a stalled tick reads as two."""
 _TOGETHER = 60_000
@@ -45,64 +45,53 @@ _ONE_GPU_NOTE = (
 
 
 class Ticks(NamedTuple):
-    """How the rows of several GPUs follow each other: rows a tick, what shows it, and how.
+    """How the rows of several GPUs follow each other: rows a tick, and what shows it.
 
     `gap` is the time between two rows beyond which they are of different ticks, None where gaps do not tell.
     """
 
     size: int
     evidence: str
-    confidence: str = "low"
     gap: int | None = None
 
 
-def infer_ticks(times: IntArray, columns: Sequence[npt.NDArray[Any]], *, whole: bool) -> Ticks | None:
-    """Return how many rows a tick holds, None where nothing shows that it is more than one.
-
-    Args:
-        times: stamps of the rows at the head of a log as written, in microseconds.
-        columns: other columns of these rows, as numbers or codes.
-        whole: whether these rows are all of the log, so that they must fill their ticks.
-    """
+def _infer_ticks(times: IntArray, columns: Sequence[npt.NDArray[Any]], *, whole: bool) -> Ticks | None:
+    """Return how many rows a tick holds, by times and columns of the head of a log, or of the `whole` log."""
     if len(times) < 2 * _FEWEST_TICKS:
         return None
     gaps = np.abs(np.diff(times))
     columns = [column for column in columns if (column != column[0]).any()]
-    found = _infer_from_gaps(times, gaps)
-    if found is None:
+    found = _infer_from_gaps(gaps, int(np.gcd.reduce(np.abs(times - times[0]))))
+    if found is None or found.gap is None:
         return _infer_from_repetition(gaps, columns, whole=whole)
-    inside = gaps <= (found.gap or 0)
     # rows of a tick that never differ while those of different ticks do are of one GPU, written twice
-    copies = columns and not any((column[1:] != column[:-1])[inside].any() for column in columns)
+    copies = columns and not any((column[1:] != column[:-1])[gaps <= found.gap].any() for column in columns)
     return None if copies else found
 
 
-def _infer_from_gaps(times: IntArray, gaps: IntArray) -> Ticks | None:
+def _infer_from_gaps(gaps: IntArray, resolution: int) -> Ticks | None:
     """Return the ticks that gaps above some limit show, under the one of many limits that makes most of them alike."""
-    resolution = int(np.gcd.reduce(np.abs(times - times[0])))
-    best: tuple[float, Ticks] | None = None
+    best, most = None, _HALF
     for limit in np.rint(1000 * 2 ** np.arange(0, max(1, int(gaps.max()) // 1000).bit_length(), 0.5)).tolist():
         apart = gaps > limit
         inside, between = gaps[~apart], gaps[apart]
-        if len(between) < _FEWEST_TICKS or not len(inside) or np.median(inside) > _TOGETHER:
+        # stamps of whole seconds put all rows of a second together, whoever wrote them
+        told = len(between) >= _FEWEST_TICKS and np.median(between) >= _SILENCE * max(limit, resolution)
+        if not told or not len(inside) or np.median(inside) > _TOGETHER:
             continue
         # the last tick may be cut, so only those that another one follows count
         sizes = np.diff(np.flatnonzero(np.concatenate([[True], apart])))
         size = int(np.bincount(sizes).argmax())
         alike = float((sizes == size).mean())
-        # stamps of whole seconds put all rows of a second together, whoever wrote them
-        silent = np.median(between) >= _SILENCE * max(limit, resolution)
-        if not silent or not 1 < size <= _MOST or alike < _HALF or (sizes > size).mean() > 1 - _ALIKE:
-            continue
-        evidence = f"{int((sizes == size).sum()):,} of {format_count(len(sizes), 'tick')} hold {size} rows"
         # of limits that part the rows equally well the largest bears the longest stall within a tick
-        if best is None or alike >= best[0]:
-            best = alike, Ticks(size, evidence, "high" if alike >= _ALIKE else "low", int(limit))
-    return None if best is None else best[1]
+        if 1 < size <= _MOST and alike >= most and (sizes > size).mean() <= _LARGER:
+            evidence = f"{int((sizes == size).sum()):,} of {format_count(len(sizes), 'tick')} hold {size} rows"
+            best, most = Ticks(size, evidence, int(limit)), alike
+    return best
 
 
 def _infer_from_repetition(gaps: IntArray, columns: Sequence[npt.NDArray[Any]], *, whole: bool) -> Ticks | None:
-    """Return the ticks after which a column repeats itself, if the longest gap lies there as well."""
+    """Return the ticks after which a column repeats itself, if the longest gap lies there; a whole log fills them."""
     most, rows = min(2 * _MOST, (len(gaps) + 1) // _FEWEST_TICKS), len(gaps) + 1
     share, size = _REPEATED, 0
     for column in columns:
@@ -186,7 +175,7 @@ def date_rows(rows: Rows, log: QueryLines) -> Rows:
         places = np.arange(len(rows)) - np.searchsorted(ticks, ticks)
         codes = np.where(sizes[ticks] == usual, places, -1).astype(np.int32)
         rows.data["index"] = Texts(codes, [str(place) for place in range(usual)])
-        said = f"a date stands above each {usual} rows; high confidence"
+        said = f"a date stands above each {usual} rows"
         log.account.note(f"No column tells the GPUs apart: each is a place in the tick ({said}).")
     return rows
 
@@ -199,15 +188,12 @@ def _find_ticks(rows: Rows, per_tick: int | None, account: Account, *, whole: bo
             values.codes[:_HEAD] if isinstance(values, Texts) else np.nan_to_num(values[:_HEAD])
             for values in rows.data.values()
         ]
-        found = infer_ticks(rows.times[:_HEAD], shown, whole=whole and len(rows) <= _HEAD)
+        found = _infer_ticks(rows.times[:_HEAD], shown, whole=whole and len(rows) <= _HEAD)
     elif per_tick is None:
         account.note(_ONE_GPU_NOTE)
     if per_tick is not None:
-        agrees = found is not None and found.size == per_tick and found.gap is not None
-        said = "rows counted through" if found is None else f"{'and' if agrees else 'although'} {found.evidence}"
-        gap = found.gap if agrees and found is not None else None
-        found = Ticks(per_tick, f"--gpus-per-tick {per_tick}, {said}", "high" if agrees else "low", gap)
+        gap = found.gap if found is not None and found.size == per_tick else None
+        found = Ticks(per_tick, f"--gpus-per-tick {per_tick}", gap)
     if found is not None:
-        shown_by = f"{found.evidence}; {found.confidence} confidence"
-        account.note(f"No column tells the GPUs apart: each is a place in the tick ({shown_by}).")
+        account.note(f"No column tells the GPUs apart: each is a place in the tick ({found.evidence}).")
     return found
