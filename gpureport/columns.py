@@ -16,51 +16,39 @@ IntArray = npt.NDArray[np.int64]
 _Column: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any]"
 
 
-def _bits(buffer: Any, offset: int, length: int) -> BoolArray:
-    packed = np.frombuffer(buffer, dtype=np.uint8)[offset // 8 : (offset + length + 7) // 8]
-    return np.unpackbits(packed, bitorder="little")[offset % 8 : offset % 8 + length].view(np.bool_)
-
-
 def _stored(column: _Column) -> npt.NDArray[Any]:
     """Return the stored values of a primitive column; what lies under a null is undefined."""
     if column.null_count == len(column):
         return np.zeros(len(column))
     array: Any = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    data = array.buffers()[1]
     if pa.types.is_boolean(array.type):
-        return _bits(data, array.offset, len(array))
+        return _stored(array.cast(pa.uint8())).astype(np.bool_)
     kind = pa.int64() if pa.types.is_timestamp(array.type) else array.type
-    return np.from_dlpack(pa.Array.from_buffers(kind, len(array), [None, data], offset=array.offset))
+    return np.from_dlpack(pa.Array.from_buffers(kind, len(array), [None, array.buffers()[1]], offset=array.offset))
 
 
 def valid(column: _Column) -> BoolArray:
     """Return where a column is not null."""
     if column.null_count in {0, len(column)}:
         return np.full(len(column), column.null_count == 0)
-    array: Any = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return _bits(array.buffers()[0], array.offset, len(array))
+    return _stored(column.is_valid())
 
 
 def floats(column: _Column) -> FloatArray:
     """Return numbers as float64, NaN where they are null; of one value alone an array as `repeat_value` makes it."""
-    values, length = _stored(column), len(column)
-    if column.null_count == length:
+    values, length, nulls = _stored(column), len(column), column.null_count
+    if nulls == length:
         return repeat_value(np.nan, length)
-    is_short = length == 1 or column.null_count > 0
-    if not is_short and values[0] == values[-1] == values[length // 2] and (values == values[0]).all():
+    if length > 1 and not nulls and values[0] == values[-1] == values[length // 2] and (values == values[0]).all():
         return repeat_value(np.float64(values[0]), length)
     values = values.astype(np.float64)
-    if column.null_count:
-        values[~valid(column)] = np.nan
-    return values
+    return np.where(valid(column), values, np.nan) if nulls else values
 
 
 def integers(column: _Column, null: int = 0) -> IntArray:
     """Return an integer or timestamp column as int64, `null` where it is null."""
     values = _stored(column).astype(np.int64)
-    if column.null_count:
-        values[~valid(column)] = null
-    return values
+    return np.where(valid(column), values, null) if column.null_count else values
 
 
 def read_codes(indices: "pa.Array[Any]") -> npt.NDArray[np.int32]:
@@ -85,15 +73,13 @@ def is_constant(values: npt.NDArray[Any]) -> bool:
 
 def to_arrow(values: npt.NDArray[Any], kind: "pa.DataType", where: BoolArray | None = None) -> "pa.Array[Any]":
     """Return an Arrow array of a primitive type from values that cast to it, null where `where` is false."""
-    validity = None
-    if where is not None and not where.all():
-        validity = pa.py_buffer(np.packbits(where, bitorder="little").data)
+    bits = None if where is None or where.all() else pa.py_buffer(np.packbits(where, bitorder="little").data)
     if pa.types.is_boolean(kind):
         stored: npt.NDArray[Any] = np.packbits(values.astype(np.bool_), bitorder="little")
     else:
         name = "int64" if pa.types.is_timestamp(kind) else {"float": "float32"}.get(str(kind), str(kind))
         stored = np.ascontiguousarray(values, dtype=name)
-    return pa.Array.from_buffers(kind, len(values), [validity, pa.py_buffer(stored.data)])
+    return pa.Array.from_buffers(kind, len(values), [bits, pa.py_buffer(stored.data)])
 
 
 def nan_to_null(values: FloatArray, kind: "pa.DataType") -> "pa.Array[Any]":
@@ -105,10 +91,8 @@ def nan_to_null(values: FloatArray, kind: "pa.DataType") -> "pa.Array[Any]":
 def strings_to_arrow(texts: list[str]) -> "pa.Array[Any]":
     """Return an Arrow array of strings."""
     encoded = [text.encode() for text in texts]
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
-    return pa.Array.from_buffers(
-        pa.string(), len(texts), [None, pa.py_buffer(ends.data), pa.py_buffer(b"".join(encoded))]
-    )
+    ends = pa.py_buffer(np.cumsum([0, *map(len, encoded)], dtype=np.int32).data)
+    return pa.Array.from_buffers(pa.string(), len(texts), [None, ends, pa.py_buffer(b"".join(encoded))])
 
 
 def categories(codes: npt.NDArray[Any], texts: list[str], where: BoolArray | None = None) -> "pa.Array[Any]":
@@ -118,5 +102,4 @@ def categories(codes: npt.NDArray[Any], texts: list[str], where: BoolArray | Non
 
 def category(text: str, length: int) -> "pa.Array[Any]":
     """Return an Arrow dictionary array of one text for each of so many rows."""
-    codes = pa.Array.from_buffers(pa.int32(), length, [None, pa.py_buffer(np.zeros(length, np.int32).data)])
-    return pa.DictionaryArray.from_arrays(codes, strings_to_arrow([text]), safe=False)
+    return categories(np.zeros(length, np.int32), [text])

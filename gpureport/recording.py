@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HOST = "host"
 """Device id of the machine the GPUs sit in."""
-TRACKER_KINDS = {"mlflow", "neptune", "trackio"}
+TRACKER_KINDS = {"mlflow", "neptune", "trackio", "accounting"}
 """Kinds of sources that are runs of a tracker."""
 
 

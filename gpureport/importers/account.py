@@ -15,12 +15,16 @@ from gpureport.redaction import redact_start
 _EXAMPLES, _LONGEST = 5, 200
 """Rejected lines of each reason that are kept, and characters of each."""
 _MOST_EVENTS = 200
-_MESSAGE = re.compile(
-    "No devices were found|Unable to determine the (?:device handle|number of GPUs)"
-    "|NVIDIA-SMI (?:has failed|couldn't find)"
-    "|Failed to (?:initialize NVML|create log file)|NVML library version|Problem with GPU|GPU is lost|.*NVRM: Xid \\("
-)
+_KINDS = {
+    "Unable to determine the device handle.*(?:is lost|Unknown Error)|(?:Problem with GPU|.*NVRM: Xid \\().*GPU is lost"
+    "|GPU is lost": "gpu_lost",
+    "NVIDIA-SMI (?:has failed|couldn't find)|Failed to initialize NVML": "driver_restart",
+    "No devices were found|Unable to determine the number of GPUs": "no_devices",
+    "Unable to determine the device handle|Failed to create log file|NVML library version|Problem with GPU"
+    "|.*NVRM: Xid \\(": "driver_message",
+}
 """How the messages begin that the nvidia-smi program writes between rows (strings of its 535 and 550 binaries)."""
+_MESSAGES = {re.compile(pattern): kind for pattern, kind in _KINDS.items()}
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"[A-Z][a-z]{{2}} (?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK}|\d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK})"
 NOISE = re.compile(
@@ -32,18 +36,13 @@ _FIGURES = re.compile(r"\d ?MiB\b|\d%? +\|")
 """What only rows hold: memory, and cells between bars."""
 _NUMBERS = re.compile(r"(?:(?:-|[-+]?\d[\d.:/-]*|%|W|MHz|C)(?:[\s,;|]+|$)){2,}")
 """A line of nothing but numbers."""
-_KINDS = (
-    (re.compile(r"Unable to determine the device handle.*(?:is lost|Unknown Error)|.*GPU is lost"), "gpu_lost"),
-    (re.compile(r"NVIDIA-SMI has failed|NVIDIA-SMI couldn't find|Failed to initialize NVML"), "driver_restart"),
-    (re.compile(r"No devices were found|Unable to determine the number of GPUs"), "no_devices"),
-)
 LOST_WORDS = frozenset({"GPU is lost", "GPU requires reset"})
 """What stands in place of a value where a GPU answers no more."""
 
 
 def is_driver_message(text: str) -> bool:
     """Return whether a line is a message of the driver."""
-    return _MESSAGE.match(text) is not None
+    return any(pattern.match(text) for pattern in _MESSAGES)
 
 
 @dataclass(slots=True)
@@ -53,20 +52,16 @@ class Account:
     A form counts each line once. Rows count as they are yielded; what is said of them here are the other lines.
 
     Attributes:
-        rows: rows that are kept.
-        headers: header lines.
-        noise: lines that carry no data.
-        messages: messages of the driver.
         continued: lines that say more of a row that another line is counted for.
         absent: cells without a value, by column as the log names it and reason.
-        notes: what a reader must know, one sentence each.
         tags: what the log says of the whole run, by the names of `label_tags`.
         columns: headings, and the metric or attribute that each became.
         averaged: whether it is known that its power readings are averages over a second.
+        forms: what a person calls each of its forms, and the rows it gave.
         snapshot: whether it says what GPUs do at one moment, as a table drawn for people does.
         mixed: whether rows of several GPUs come at a time, and nothing tells of which each is.
         mixed_note: what is said then, where rows without a name are looked at for that; empty where they are not.
-        forms: what a person calls each of its forms, and the rows it gave.
+        rejected: by reason how many lines, and the first.
     """
 
     rows: int = 0
@@ -84,7 +79,6 @@ class Account:
     mixed: bool = False
     mixed_note: str = ""
     rejected: dict[str, list[int]] = field(default_factory=dict)
-    """By reason: how many, and the first line."""
     examples: dict[str, list[RejectedLine]] = field(default_factory=dict)
     _waiting: deque[tuple[int, str]] = field(default_factory=deque)
     _events: dict[tuple[str, str | None], LogEvent] = field(default_factory=dict)
@@ -109,16 +103,15 @@ class Account:
         if text and len(examples) < _EXAMPLES:
             examples.append(RejectedLine(line=number, text=redact_start(text.strip(), _LONGEST)))
 
-    def drop(self, reason: str, numbers: IntArray) -> None:
-        """Count rows that were yielded but stay out of the series, by their lines."""
-        if len(numbers):
-            self.rows -= len(numbers)
-            self.reject(reason, int(numbers.min()), rows=len(numbers))
-
     def reject_rows(self, reason: str, numbers: IntArray) -> None:
         """Count rows that are not yielded, by their lines."""
         if len(numbers):
             self.reject(reason, int(numbers.min()), rows=len(numbers))
+
+    def drop(self, reason: str, numbers: IntArray) -> None:
+        """Count rows that were yielded but stay out of the series, by their lines."""
+        self.rows -= len(numbers)
+        self.reject_rows(reason, numbers)
 
     def message(self, number: int, text: str) -> None:
         """Count a message of the driver: it has the time of the row before it."""
@@ -165,19 +158,14 @@ class Account:
         self._keep(LogEvent(kind="gpu_lost", at=time, line=number, device=device, text=f"[{text}]"))
 
     def _keep(self, event: LogEvent) -> None:
-        """Keep an event that is the first of its text, or one of the first in all.
-
-        A message that is repeated with no row between is one event.
-        """
-        key = event.text, event.device
+        """Keep an event, up to some; a message that is repeated with no row between is one, and a GPU is lost once."""
         last = next(reversed(self._events.values()), None)
         again = last is not None and (last.text, last.at) == (event.text, event.at)
+        key = event.text, event.device
         if key in self._events:
-            if again or event.device is not None or len(self._events) >= _MOST_EVENTS:
-                return
-            key = event.text, str(event.line)
+            key = key if again or event.device is not None else (event.text, str(event.line))
         if len(self._events) < _MOST_EVENTS:
-            self._events[key] = event
+            self._events.setdefault(key, event)
 
     def quality(self, notes: Iterable[str] = ()) -> Quality:
         """Return the account, after the last row; the timing of the devices is not in it."""
@@ -202,4 +190,4 @@ class Account:
 
 
 def _kind(message: str) -> str:
-    return next((name for pattern, name in _KINDS if pattern.match(message)), "driver_message")
+    return next((kind for pattern, kind in _MESSAGES.items() if pattern.match(message)), "driver_message")

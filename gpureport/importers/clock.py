@@ -1,27 +1,29 @@
-"""The clock of a log: zones, the pace of each device, gaps, and rows whose stamps run backwards."""
+"""The clock of a log: its stamps and zone, and of each device the interval, the gaps and the time sampled."""
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import accumulate, pairwise
+from itertools import accumulate
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from gpureport import sampling_rate
-from gpureport.columns import BoolArray, IntArray
+from gpureport.columns import BoolArray, IntArray, integers, read_codes, strings_to_arrow
 from gpureport.data_quality import ClockStep, LogGap, gap_seconds
 from gpureport.errors import SettingsError
-from gpureport.importers.note_text import format_count
+from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _QUARTER = 15 * 60 * 1_000_000
 """Zones change their offset at quarter hours only."""
-_HALF_HOUR = 1_800 * 1_000_000
-_PUNCTUAL = 3
-"""Intervals to which a clock that is set back by half hours is on time."""
 _SEVERAL = 3
 """So many stamps in a skipped hour show that the zone is wrong; fewer are damaged stamps."""
 
@@ -45,7 +47,7 @@ def _offsets(stamps: IntArray, zone: ZoneInfo) -> tuple[IntArray, IntArray]:
     quarters, inverse = np.unique(stamps // _QUARTER, return_inverse=True)
     found = np.zeros((2, len(quarters)), dtype=np.int64)
     for place, quarter in enumerate(quarters.tolist()):
-        local = (_EPOCH + timedelta(microseconds=quarter * _QUARTER)).replace(tzinfo=zone)
+        local = (EPOCH + timedelta(microseconds=quarter * _QUARTER)).replace(tzinfo=zone)
         for fold in (0, 1):
             offset = local.replace(fold=fold).utcoffset() or timedelta()
             found[fold, place] = round(offset.total_seconds() * 1e6)
@@ -66,7 +68,7 @@ def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: BoolArray | None = None)
     first, later = _offsets(stamps, zone)
     skipped = np.unique(stamps[first < later])
     if len(skipped) >= _SEVERAL:
-        shown = (_EPOCH + timedelta(microseconds=int(skipped.min()))).strftime("%Y-%m-%d %H:%M:%S")
+        shown = (EPOCH + timedelta(microseconds=int(skipped.min()))).strftime("%Y-%m-%d %H:%M:%S")
         what = f"{zone.key} has no {shown}: clocks were set forward there, and the log has rows of that hour"
         raise SettingsError(
             "--tz", what, "name the zone that the clock of the machine was set to, perhaps UTC", code="skipped_hours"
@@ -75,18 +77,95 @@ def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: BoolArray | None = None)
     return stamps - (first if second is None else np.where(second & (first > later), later, first))
 
 
+def fold_sizes(stamps: IntArray, zone: ZoneInfo) -> IntArray:
+    """Return for each local stamp that a zone has twice by how much the clock is set back that night, else 0."""
+    first, later = _offsets(stamps, zone)
+    sizes: IntArray = np.maximum(first - later, 0)
+    return sizes
+
+
 def local_span(span: tuple[int, int], zone: ZoneInfo) -> tuple[int, int]:
     """Return two times in UTC, in microseconds, as local time of a zone kept as if UTC."""
 
     def local(time: int) -> int:
         try:
-            there = (_EPOCH + timedelta(microseconds=time)).astimezone(zone).replace(tzinfo=UTC)
+            there = (EPOCH + timedelta(microseconds=time)).astimezone(zone).replace(tzinfo=UTC)
         except OverflowError:
             # the last day of the calendar
             return time
-        return (there - _EPOCH) // timedelta(microseconds=1)
+        return (there - EPOCH) // timedelta(microseconds=1)
 
     return local(span[0]), local(span[1])
+
+
+def letters_of(texts: "pa.Array[Any]") -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+    """Return the bytes of texts, and the length of each."""
+    buffers: Any = texts.buffers()
+    bounds = np.frombuffer(buffers[1] or bytes(4), dtype=np.int32)[texts.offset :][: len(texts) + 1]
+    return np.frombuffer(buffers[2] or b"", dtype=np.uint8)[bounds[0] : bounds[-1]], np.diff(bounds)
+
+
+def read_times(cells: Any) -> tuple[IntArray, BoolArray, str | None]:
+    """Return times in microseconds, which of them are any, and the zone they state: `UTC`, or None for local times."""
+    if isinstance(cells, pa.DictionaryArray):
+        codes = read_codes(cells.indices)
+        times, good, zone = read_times(cells.dictionary)
+        return times[codes], good[codes], zone
+    texts: Any = cells if isinstance(cells, pa.Array) else strings_to_arrow(list(cells))
+    texts = texts if len(texts) and str(texts[0])[:1].isdigit() else pc.utf8_trim_whitespace(texts)
+    letters, lengths = letters_of(texts)
+    if int((letters == ord("/")).sum()) in {0, 2 * len(texts)} and lengths.min(initial=_SECONDS) >= _SECONDS:
+        try:
+            # the stamp of nvidia-smi is an ISO time but for its slashes; Arrow reads a column of them at once
+            times = integers(pc.replace_substring(texts, "/", "-").cast(pa.timestamp("us")))
+        except pa.ArrowInvalid:
+            pass
+        else:
+            return times, (times >= FIRST_MICROSECOND) & (times < LAST_MICROSECOND), None
+    moments = [parse_time(str(text)) for text in texts.to_pylist()]
+    known = [moment for moment in moments if moment is not None]
+    utc = 2 * sum(moment[1] for moment in known) > len(known)
+    good = np.array([moment is not None and moment[1] == utc for moment in moments], dtype=np.bool_)
+    times = np.array([moment[0] if moment else 0 for moment in moments], dtype=np.int64)
+    return times, good, "UTC" if utc else None
+
+
+_CLOCK = r"(?P<hour>\d{1,2})(?P<rest>:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)"
+_YEAR_FIRST = re.compile(
+    rf"(?P<year>\d{{4}})([-/])(?P<month>\d{{1,2}})\2(?P<day>\d{{1,2}})[ T]{_CLOCK}"
+    r"(?: ?(?:(?P<utc>Z|UTC|GMT)|(?P<offset>[+-]\d\d:?\d\d)))?",
+    re.ASCII,
+)
+_DAY_FIRST = re.compile(rf"(?P<day>\d{{1,2}})([./])(?P<month>\d{{1,2}})\2(?P<year>\d{{4}}),? {_CLOCK}", re.ASCII)
+"""What spreadsheets write: `14.03.2026 09:26:53,123` and `14/03/2026 9:26`."""
+_EPOCHS = ((1e17, 1e-3), (1e14, 1), (1e11, 1e3), (1e8, 1e6))
+"""From which count since 1970 it is one of nano-, micro-, milliseconds or seconds, and how many microseconds each."""
+_SECONDS = len("2026/03/14 09:26:53")
+
+
+def parse_time(text: str) -> tuple[int, bool] | None:
+    """Return a time in microseconds and whether it is UTC: of ISO, nvidia-smi, asctime, a spreadsheet, or a count."""
+    text = text.strip()
+    if text[:8].isdecimal() and re.fullmatch(r"\d{8,19}(?:\.\d{1,9})?", text, re.ASCII):
+        factor = next((factor for least, factor in _EPOCHS if float(text) >= least), None)
+        counted = None if factor is None else round(float(text) * factor)
+        return None if counted is None or not counted < LAST_MICROSECOND else (counted, True)
+    if text[:8].isdecimal():
+        # as dmon writes it
+        text = f"{text[:4]}-{text[4:6]}-{text[6:]}"
+    try:
+        if match := _YEAR_FIRST.fullmatch(text) or _DAY_FIRST.fullmatch(text):
+            part = match.groupdict(default="")
+            stamp = f"{part['year']}-{part['month']:0>2}-{part['day']:0>2} {part['hour']:0>2}{part['rest']}"
+            zone = "Z" if part.get("utc") else part.get("offset", "")
+            moment = datetime.fromisoformat(stamp.replace(",", ".") + zone)
+        else:
+            moment = datetime.strptime(re.sub(r" (?:UTC|GMT)(?= \d{4}$)", "", text), "%a %b %d %H:%M:%S %Y")
+    except ValueError:
+        return None
+    utc = moment.tzinfo is not None
+    at = ((moment if utc else moment.replace(tzinfo=UTC)) - EPOCH) // timedelta(microseconds=1)
+    return (at, utc) if FIRST_MICROSECOND <= at < LAST_MICROSECOND else None
 
 
 _DISTINCT = 50_000
@@ -140,13 +219,13 @@ class Clock:
             return
         times, self._unmeasured = np.concatenate(self._unmeasured), []
         ticks = np.diff(times)
-        self.duplicates += int((ticks == 0).sum())
-        values, counts = np.unique(ticks[ticks > 0], return_counts=True)
+        moved = ticks[ticks > 0]
+        self.duplicates += len(ticks) - len(moved)
+        values, counts = np.unique(moved, return_counts=True)
         if len(self._ticks) + len(values) > _DISTINCT:
-            values, counts = np.unique(np.repeat(values // 1000 * 1000, counts), return_counts=True)
+            values, counts = np.unique(moved // 1000 * 1000, return_counts=True)
         self._ticks.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
-        if self._pairs is None:
-            self._pairs = sampling_rate.detect_paired_interval(ticks[ticks > 0])
+        self._pairs = self._pairs or sampling_rate.detect_paired_interval(moved)
         limit = gap_seconds(self.interval or 0.0) / 2 * 1e6
         self._long += [(int(times[row]), int(times[row + 1])) for row in np.flatnonzero(ticks > limit)]
 
@@ -186,81 +265,3 @@ def coverage_ratio(clocks: Sequence[Clock], gaps: Sequence[LogGap]) -> float | N
     whole = max((end for _, end in spans), default=0) - min((start for start, _ in spans), default=0)
     sampled = sum(end - start for start, end in spans) - sum(gap.end - gap.start for gap in gaps)
     return sampled / (whole * len(spans)) if whole else None
-
-
-_LAG = 3
-"""Intervals between rows that follow each other: one, and a late one (pragmatic)."""
-
-
-@dataclass(slots=True)
-class DoubledHour:
-    """The rows of one device whose stamps a zone has twice, in a log whose stamps never fall.
-
-    Rows that go on into the hour from before it are of the first. Those that begin within it may be of either, and
-    those that go on behind it as well are of neither alone.
-    """
-
-    zone: ZoneInfo
-    unsettled: int = 0
-    _open: int = 0
-    _entered: bool = False
-    _last: int | None = None
-    _pace: int = 0
-
-    @property
-    def rows(self) -> int:
-        """Rows that may be of either hour."""
-        return self.unsettled + (0 if self._entered else self._open)
-
-    def take(self, stamps: IntArray) -> None:
-        """Take further stamps as written, rising."""
-        twice, self._pace = fold_sizes(stamps, self.zone) > 0, measure_pace(stamps) or self._pace
-        bounds = [0, *(np.flatnonzero(twice[1:] != twice[:-1]) + 1).tolist(), len(stamps)]
-        for start, end in pairwise(bounds if twice.any() or self._open else []):
-            before = self._last if start == 0 else int(stamps[start - 1])
-            near = before is not None and stamps[start] - before <= _LAG * self._pace
-            if twice[start]:
-                self._entered = self._entered if self._open else near
-                self._open += end - start
-            elif self._open:
-                self.unsettled += 0 if self._entered and not near else self._open
-                self._open, self._entered = 0, False
-        self._last = int(stamps[-1])
-
-
-def note_doubled_hour(rows: int, zone: ZoneInfo) -> str:
-    """Return what a reader must know of so many rows that may be of either hour."""
-    lie = "lies" if rows == 1 else "lie"
-    said = f"{format_count(rows, 'row')} {lie} in the hour that {zone.key} has twice in autumn"
-    return f"{said}, and nothing in the log tells in which of the two: the first is taken."
-
-
-def fold_sizes(stamps: IntArray, zone: ZoneInfo) -> IntArray:
-    """Return for each local stamp that a zone has twice by how much the clock is set back that night, else 0."""
-    first, later = _offsets(stamps, zone)
-    sizes: IntArray = np.maximum(first - later, 0)
-    return sizes
-
-
-def is_fold(stamps: IntArray, cut: int, pace: int, zone: ZoneInfo | None) -> bool:
-    """Return whether a step back is the end of summer time.
-
-    Where nobody named a zone it looks so: zones fold back on a Sunday before 4 h or on Saturday at 23 h, in spring or
-    autumn, by an hour or half of one, and the log goes on at its interval.
-    """
-    fall = int(stamps[cut - 1] - stamps[cut])
-    if zone is not None:
-        before, after = fold_sizes(stamps[cut - 1 : cut + 1], zone).tolist()
-        # the doubled hour repeats a whole fold; a time server sets a clock back by seconds
-        return bool(before > 0 and 0 < after < 2 * fall and fall <= after + pace)
-    halves = round((fall + pace) / _HALF_HOUR)
-    local = _EPOCH + timedelta(microseconds=int(stamps[cut]))
-    night = (local.weekday() == 6 and local.hour <= 3) or (local.weekday() == 5 and local.hour == 23)  # noqa: PLR2004
-    punctual = abs(fall + pace - halves * _HALF_HOUR) <= _PUNCTUAL * pace
-    return halves in {1, 2} and punctual and night and local.month in {3, 4, 9, 10, 11}
-
-
-def measure_pace(stamps: IntArray) -> int:
-    """Return the median of the positive differences between stamps; 0 where there is none."""
-    steps = np.diff(stamps)
-    return int(np.median(steps[steps > 0])) if (steps > 0).any() else 0

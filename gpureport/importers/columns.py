@@ -3,11 +3,11 @@
 `Rows` is the one type between the text of a log and its table.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby, islice
 from typing import Any
@@ -23,13 +23,14 @@ from gpureport.columns import (
     IntArray,
     categories,
     floats,
-    integers,
     nan_to_null,
     read_codes,
     strings_to_arrow,
     to_arrow,
 )
-from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
+from gpureport.importers.clock import letters_of
+from gpureport.importers.clock import parse_time as parse_time  # noqa: PLC0414 - forms have both from here
+from gpureport.importers.clock import read_times as read_times  # noqa: PLC0414 - as above
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 from gpureport.redaction import redact_text
 from gpureport.series_table import METRIC_TYPES
@@ -63,12 +64,9 @@ class Column:
 
     Attributes:
         target: metric, or a name of ATTRIBUTES, `timestamp`, `clock_events` or `extra_…`.
-        source: name the log gives it.
+        source: name the log gives it, or that its `heading` was taken for where a person wrote that (`translated`).
         read: reads a stripped cell; None when the column cannot hold it.
-        unit: unit of numbers without one; empty where the column holds no numbers with units.
-        stated: unit that its heading states.
-        heading: the heading as written.
-        translated: whether a person wrote it, and `source` is what it was taken for.
+        unit: unit of numbers without one, `stated` by the heading or not; empty where it holds no numbers with units.
         decimal: character before the decimals of a number.
         known: what texts of it meant: those of a log come again and again.
     """
@@ -92,21 +90,20 @@ def extra_name(source: str) -> str:
 def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **more: Any) -> Column:
     """Return the column that fills a metric or an attribute; without a target, an extra column of text.
 
-    Args:
-        target: what it fills, empty for an extra column.
-        source: name the log gives it.
-        unit: unit its heading states; the one nvidia-smi counts in when it states none.
-        decimal: character before the decimals of a number.
-        more: `heading` and `translated` of the column.
+    Without a `unit`, which is what the heading states, it is the one that nvidia-smi counts in.
     """
     metric = BY_NAME.get(target)
     if not target:
         return Column(target=extra_name(source), source=source, stated=unit, **more)
     if metric is None or metric.dtype == "bool" or metric.unit == "":
-        most = int(np.iinfo(metric.dtype).max) if metric and "int" in metric.dtype else 0
-        special = {MASK: _mask, "index": _index, "mig": _switch, "gpu_performance_state": _performance_state}
-        other = str if metric is None else _FLAGS.get if metric.dtype == "bool" else partial(_count, most=most)
-        return Column(target=target, source=source, read=special.get(target, other), stated=unit, **more)
+        most = math.inf if metric is None else int(np.iinfo(metric.dtype).max) if "int" in metric.dtype else 0
+        pattern, value = _PATTERNS.get(target, ("[0-9]{1,20}", int))
+        read: Callable[[str], Any] = partial(_matched, pattern=re.compile(pattern), value=value, most=most)
+        if metric is None and target not in _PATTERNS:
+            read = str
+        elif metric is not None and metric.dtype == "bool":
+            read = _FLAGS.get
+        return Column(target=target, source=source, read=read, stated=unit, **more)
     assumed = unit or ("Hz" if target == "gpu_encoder_frame_rate_hertz" else _SOURCE_UNITS[metric.unit])
     read = partial(_number, target=target, unit=assumed, decimal=decimal)
     return Column(target=target, source=source, read=read, unit=assumed, stated=unit, decimal=decimal, **more)
@@ -134,25 +131,18 @@ def _number(text: str, *, target: str, unit: str, decimal: str) -> float | None:
     return round(value) if metric.dtype == "int64" else value
 
 
-def _count(text: str, *, most: int) -> int | None:
-    plain = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    return int(text) if plain and int(text) <= most else None
+_PATTERNS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    MASK: ("0[xX][0-9a-fA-F]{1,16}", lambda text: int(text, 16)),
+    "index": ("[0-9]{1,4}", str),
+    "mig": ("Enabled|Disabled", str),
+    "gpu_performance_state": ("P(?:1[0-5]|[0-9])", lambda text: int(text[1:])),
+}
+"""What cells of columns that are no quantities look like, and their values."""
 
 
-def _index(text: str) -> str | None:
-    return text if text.isascii() and text.isdigit() and len(text) <= 4 else None  # noqa: PLR2004 - 0 to 9999
-
-
-def _mask(text: str) -> int | None:
-    return int(text, 16) if re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}", text) else None
-
-
-def _performance_state(text: str) -> int | None:
-    return int(text[1:]) if re.fullmatch(r"P(?:1[0-5]|[0-9])", text) else None
-
-
-def _switch(text: str) -> str | None:
-    return text if text in {"Enabled", "Disabled"} else None
+def _matched(text: str, *, pattern: re.Pattern[str], value: Callable[[str], Any], most: float) -> Any:
+    found = value(text) if pattern.fullmatch(text) else None
+    return None if isinstance(found, int) and found > most else found
 
 
 @dataclass(slots=True)
@@ -255,20 +245,25 @@ _REMEMBERED, _MANY = 200_000, 200
 
 def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, BoolArray]:
     """Return the values of a column, why cells hold none, and which it cannot hold; each distinct text is read once."""
-    distinct: Any
+    coded, codes = cells, None
     if isinstance(cells, pa.DictionaryArray):
-        codes, distinct, coded = read_codes(cells.indices), cells.dictionary.to_pylist(), cells.dictionary
-    else:
+        coded, codes = cells.dictionary, read_codes(cells.indices)
+    elif not isinstance(cells, pa.Array):
         found = Texts.of(cells)
-        codes, distinct, coded = found.codes, found.texts, None
-    none = np.zeros(len(codes), dtype=np.bool_)
-    if column.unit and column.decimal == "." and len(distinct) > _MANY:
-        numbers = _read_numbers(column, strings_to_arrow(distinct) if coded is None else coded)
+        coded, codes = strings_to_arrow(found.texts), found.codes
+    none = np.zeros(len(cells), dtype=np.bool_)
+    if column.unit and column.decimal == "." and len(coded) > _MANY:
+        numbers = _read_numbers(column, coded)
         if numbers is not None:
-            why = [absence(distinct[place].strip()) for place in np.flatnonzero(np.isnan(numbers)).tolist()]
-            places = np.full(len(distinct), -1, dtype=np.int32)
-            places[np.isnan(numbers)] = np.arange(len(why), dtype=np.int32)
-            return numbers[codes], Texts(places[codes], why) if why else None, none
+            gone = np.flatnonzero(np.isnan(numbers))
+            whys = Texts.of(absence(coded[place].as_py().strip()) for place in gone.tolist())
+            places = np.full(len(numbers), -1, dtype=np.int32)
+            places[gone] = whys.codes
+            rows = slice(None) if codes is None else codes
+            return numbers[rows], Texts(places[rows], whys.texts) if len(gone) else None, none
+    if codes is None:
+        return _decode_column(column, pc.dictionary_encode(coded))
+    distinct = coded.to_pylist()
     known = column.known
     if len(known) > _REMEMBERED:
         known.clear()
@@ -277,15 +272,17 @@ def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, 
             stripped = text.strip()
             why_not = absence(stripped)
             known[text] = None if why_not is not None else column.read(stripped), why_not
-    values, whys = zip(*(known[text] for text in distinct), strict=True) if distinct else ((), ())
-    reasons = Texts.of(whys)
+    values, reasons = [known[text][0] for text in distinct], Texts.of(known[text][1] for text in distinct)
     bad = np.array([value is None for value in values], dtype=np.bool_) & (reasons.codes < 0)
     wrong = bad[codes] if bad.any() else none
-    why_none = reasons[codes] if reasons.texts else None
+    why = reasons[codes] if reasons.texts else None
     if column.target in BY_NAME and column.target != MASK:
-        return np.array(values, dtype=np.float64)[codes], why_none, wrong
-    own = Texts.of(values)
-    return own[codes], why_none, wrong
+        return np.array(values, dtype=np.float64)[codes], why, wrong
+    return Texts.of(values)[codes], why, wrong
+
+
+_OF_NUMBERS = np.isin(np.arange(256), np.frombuffer(b"+-.0123456789", dtype=np.uint8))
+"""Which letters numbers consist of: Arrow reads `1e5`, `inf` and `nan` as well."""
 
 
 def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
@@ -293,8 +290,8 @@ def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
     metric, none = BY_NAME[column.target], pa.nulls(1, pa.string())[0]
     texts = pc.utf8_trim_whitespace(cells)
     texts = pc.if_else(pc.starts_with(texts, "["), none, texts)
-    first = next((text for text in texts[:1000].to_pylist() if text), "")
-    suffix = first[len(first.rstrip("%°CABDEFGHIJKLMNOPQRSTUVWXYZabcdfghijklmnopqrstuvwxyz/ ")) :]
+    first = next((text for text in texts[:_MANY].to_pylist() if text), "")
+    suffix = first.lstrip("+-.0123456789")
     unit = UNITS.get(suffix.strip() or column.unit)
     if unit is None or unit.base != metric.unit:
         return None
@@ -302,94 +299,18 @@ def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
         if not pc.all(pc.ends_with(texts, suffix)).as_py():
             return None
         texts = pc.utf8_slice_codeunits(texts, 0, -len(suffix))
-    if not pc.all(pc.match_substring_regex(texts, r"^[+-]?[0-9]+(?:\.[0-9]+)?$")).as_py():
+    letters, _ = letters_of(texts)
+    if not _OF_NUMBERS[letters].all():
         return None
-    numbers: Any = pc.cast(texts, pa.float64())
+    try:
+        numbers: Any = pc.cast(texts, pa.float64())
+    except pa.ArrowInvalid:
+        return None
     values: FloatArray = floats(numbers) * unit.numerator / unit.denominator
     low, high = (-MOST if metric.unit == "Cel" else 0), (1 if _is_part(column.target) else np.nextafter(MOST, 0))
     if not (((values >= low) & (values <= high)) | np.isnan(values)).all():
         return None
     return np.rint(values) if metric.dtype == "int64" else values
-
-
-def read_times(cells: Cells) -> tuple[IntArray, BoolArray, str | None]:
-    """Return times in microseconds, which of them are any, and the zone they state: `UTC`, or None for local times."""
-    if isinstance(cells, pa.DictionaryArray):
-        codes = read_codes(cells.indices)
-        times, good, zone = read_times(cells.dictionary)
-        return times[codes], good[codes], zone
-    texts: Any = pc.utf8_trim_whitespace(cells if isinstance(cells, pa.Array) else strings_to_arrow(list(cells)))
-    (fewest, most), (shortest, _) = map(_extremes, (pc.count_substring(texts, "/"), pc.binary_length(texts)))
-    if fewest == most and fewest in {0, 2} and shortest >= _SECONDS:
-        try:
-            # the stamp of nvidia-smi is an ISO time but for its slashes; Arrow reads a column of them at once
-            times = integers(pc.replace_substring(texts, "/", "-").cast(pa.timestamp("us")))
-        except pa.ArrowInvalid:
-            pass
-        else:
-            return times, (times >= FIRST_MICROSECOND) & (times < LAST_MICROSECOND), None
-    moments = [parse_time(str(text)) for text in texts.to_pylist()]
-    known = [moment for moment in moments if moment is not None]
-    utc = 2 * sum(moment[1] for moment in known) > len(known)
-    good = np.array([moment is not None and moment[1] == utc for moment in moments], dtype=np.bool_)
-    times = np.array([moment[0] if moment else 0 for moment in moments], dtype=np.int64)
-    return times, good, "UTC" if utc else None
-
-
-def _extremes(numbers: Any) -> tuple[int, int]:
-    found: Any = pc.min_max(numbers)
-    return found["min"].as_py() or 0, found["max"].as_py() or 0
-
-
-_FORMATS = ("%a %b %d %H:%M:%S %Y", "%a %b %d %H:%M:%S %Z %Y")
-_DAY_FIRST = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4}),? (\d{1,2})(:\d\d(?::\d\d(?:[.,]\d{1,6})?)?)", re.ASCII)
-"""What spreadsheets write: `14.03.2026 09:26:53,123` and `14/03/2026 9:26`."""
-_YEAR_FIRST = re.compile(
-    r"(\d{4})([-/])(\d{1,2})\2(\d{1,2})[ T](\d{1,2})(:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)"
-    r" ?(Z|UTC|GMT|[+-]\d\d:?\d\d)?",
-    re.ASCII,
-)
-_LEAP = re.compile(r"(:\d\d):60")
-_EPOCHS = ((1e17, 1e-3), (1e14, 1), (1e11, 1e3), (1e8, 1e6))
-"""From which count since 1970 it is one of nano-, micro-, milliseconds or seconds, and how many microseconds each."""
-_SECONDS = len("2026/03/14 09:26:53")
-
-
-def parse_time(text: str) -> tuple[int, bool] | None:
-    """Return a time in microseconds and whether it is UTC: of ISO, nvidia-smi, asctime, a spreadsheet, or a count."""
-    text = text.strip()
-    if text[:8].isdecimal() and re.fullmatch(r"\d{8,19}(?:\.\d{1,9})?", text, re.ASCII):
-        factor = next((factor for least, factor in _EPOCHS if float(text) >= least), None)
-        moment_at = None if factor is None else round(float(text) * factor)
-        return None if moment_at is None or not moment_at < LAST_MICROSECOND else (moment_at, True)
-    moment, leap = None, _LEAP.search(text) is not None
-    if text[:8].isdecimal() and text[8:9] in {" ", "T"}:
-        text = f"{text[:4]}-{text[4:6]}-{text[6:]}"
-    year_first = _YEAR_FIRST.fullmatch(text)
-    day_first = None if year_first else _DAY_FIRST.fullmatch(text)
-    if day_first is not None:
-        day, _, month, year, hour, rest = day_first.groups()
-        text = f"{year}-{month:0>2}-{day:0>2} {hour:0>2}{rest.replace(',', '.')}"
-    elif year_first is not None:
-        year, _, month, day, hour, rest, zone = year_first.groups(default="")
-        zone = "Z" if zone in {"UTC", "GMT"} else zone
-        text = f"{year}-{month:0>2}-{day:0>2} {hour:0>2}{rest.replace(',', '.')}{zone}"
-    try:
-        moment = datetime.fromisoformat(_LEAP.sub(r"\1:59", text)) if day_first or year_first else None
-    except ValueError:
-        for form in _FORMATS:
-            try:
-                moment = datetime.strptime(text, form)
-                break
-            except ValueError:
-                continue
-    if moment is None:
-        return None
-    utc = moment.tzinfo is not None
-    delta = (moment if utc else moment.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
-    # a leap second is taken for the next minute
-    at = delta.days * 86_400_000_000 + (delta.seconds + leap) * 1_000_000 + delta.microseconds
-    return (at, utc) if FIRST_MICROSECOND <= at < LAST_MICROSECOND else None
 
 
 _TOGETHER = 20_000

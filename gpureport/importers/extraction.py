@@ -1,9 +1,9 @@
 """One log being read: the rows of its form get a device each and their place in time, and become tables."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport.columns import BoolArray, IntArray, category, present, repeat_value, to_arrow
+from gpureport.data_quality import ClockStep
 from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers import clock
 from gpureport.importers.account import LOST_WORDS, Account
@@ -18,6 +19,7 @@ from gpureport.importers.clock import Clock
 from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, LOST, Rows, Texts, Values, to_arrays
 from gpureport.importers.damaged_names import Identity, find_damaged_names
 from gpureport.importers.gpu_devices import NOT_NAMED, NOT_SELECTED, Gpus
+from gpureport.importers.note_text import format_count
 from gpureport.importers.protocol import reject_reasons
 from gpureport.importers.row_order import Order, find_wrong_dates, put_in_order, share_seconds
 from gpureport.importers.source_text import Text
@@ -83,7 +85,8 @@ class Extraction:
         self._clocks: dict[str, Clock] = {}
         self._newest: dict[int, int] = {}
         self._order: Order | None = None
-        self._doubled: dict[str, clock.DoubledHour] = {}
+        self._doubled = 0
+        """Rows in an hour that the zone has twice."""
         self._counted: dict[int, int] = {}
         """Rows of each device so far, where their times are counted."""
         self._stamped: bool | None = None
@@ -96,10 +99,15 @@ class Extraction:
         Raises:
             SourceError: when no row can be used.
         """
-        for rows, stamps, devices in self._parts():
-            times = self._place(rows, stamps, devices)
-            self._happened(rows, times, devices)
-            yield from self._tables(rows, times, devices)
+        try:
+            for rows, stamps, devices in self._parts():
+                times = self._place(rows, stamps, devices)
+                self._happened(rows, times, devices)
+                yield from self._tables(rows, times, devices)
+        except (ArithmeticError, LookupError, ValueError) as error:
+            # whatever a hostile text does to the reader of its form
+            what = f"it is damaged in a way that nothing reads ({type(error).__name__}: {error})"
+            raise SourceError(str(self._file.path), what, RECORDS_ONE, code="no_usable_row") from error
         if self._account.rows == 0 and (single := self._read_one_moment()):
             yield from single
         elif self._account.rows == 0:
@@ -121,18 +129,15 @@ class Extraction:
     def _parts(self) -> Iterator[tuple[Rows, IntArray, IntArray]]:
         """Yield the rows of the log, with the stamp of each and the place of its device; negative for one left out."""
         if self._options.interval:
-            self._stamped = self._is_mostly_stamped()
+            # whether most rows at the beginning have a time, so that no other is counted
+            counted = Counter[bool]()
+            for rows in self._form(Text(self._file.again(), longest=self._longest, blocks=1), 1, Account()):
+                counted[rows.times is not None] += len(rows)
+            self._stamped = counted[True] > counted[False]
         for rows in self._form(Text(self._file, longest=self._longest), 1, self._account):
             if len(rows):
                 self._account.rows += len(rows)
                 yield self._assign(rows)
-
-    def _is_mostly_stamped(self) -> bool:
-        """Return whether most rows at the beginning have a time, so that no other is counted."""
-        counted = {True: 0, False: 0}
-        for rows in self._form(Text(self._file.again(), longest=self._longest, blocks=1), 1, Account()):
-            counted[rows.times is not None] += len(rows)
-        return counted[True] > counted[False]
 
     def _assign(self, rows: Rows) -> tuple[Rows, IntArray, IntArray]:
         stamps = np.zeros(len(rows), dtype=np.int64) if rows.times is None else rows.times
@@ -177,14 +182,12 @@ class Extraction:
 
     def _count_times(self, devices: IntArray) -> IntArray:
         """Return times of rows without stamps, of which the n-th of a device is n intervals after the first."""
-        times = np.zeros(len(devices), dtype=np.int64)
+        times = np.zeros(len(devices))
         for device in present(devices):
             own, before = np.flatnonzero(devices == device), self._counted.get(device, 0)
-            times[own] = np.rint((before + np.arange(len(own))) * (self._options.interval or 0.0) * 1e6).astype(
-                np.int64
-            )
+            times[own] = (before + np.arange(len(own))) * (self._options.interval or 0.0) * 1e6
             self._counted[device] = before + len(own)
-        return times
+        return np.rint(times).astype(np.int64)
 
     @property
     def _ids(self) -> list[str]:
@@ -200,12 +203,11 @@ class Extraction:
             self._account.drop(reject_reasons.DUPLICATE, rows.lines[copies])
             devices[copies] = NOT_NAMED
             return self._order.times[places]
-        times = stamps if self._zone is None else clock.to_utc(stamps, self._zone)
-        times = times.copy()
+        times = stamps.copy() if self._zone is None else clock.to_utc(stamps, self._zone)
+        if self._zone is not None:
+            self._doubled += int((clock.fold_sizes(stamps[devices >= 0], self._zone) > 0).sum())
         for device in present(devices):
             own, name = np.flatnonzero(devices == device), self._ids[device]
-            if self._zone is not None:
-                self._doubled.setdefault(name, clock.DoubledHour(self._zone)).take(stamps[own])
             times[own] = self._clocks.setdefault(name, Clock(name)).accept(times[own])
         return times
 
@@ -219,19 +221,28 @@ class Extraction:
         return fell
 
     def _survey(self) -> Order:
-        """Return the place in time of every row, after a second look at the whole log."""
+        """Return the place in time of every row, after a second look at the whole log.
+
+        So memory holds 18 bytes a row, and not the rows.
+        """
         again = Extraction(self._file.again(), self._options, self._form, longest=self._longest)
-        parts = [
-            (rows.lines[devices >= 0], stamps[devices >= 0], devices[devices >= 0], _hash(rows)[devices >= 0])
-            for rows, stamps, devices in again._parts()
-        ]
-        lines, stamps, devices, hashes = map(np.concatenate, zip(*parts, strict=True))
+        kinds: tuple[npt.DTypeLike, ...] = (np.uint32, np.int64, np.int16, np.uint32)
+        found = [bytearray() for _ in kinds]
+        for rows, stamps, devices in again._parts():
+            kept = devices >= 0
+            parts: tuple[npt.NDArray[Any], ...] = (rows.lines, stamps, devices, _hash(rows))
+            for column, part, kind in zip(found, parts, kinds, strict=True):
+                column.extend(part[kept].astype(kind).tobytes())
+        lines, stamps, devices, hashes = (np.frombuffer(*each) for each in zip(found, kinds, strict=True))
         order = put_in_order(lines, stamps, devices, hashes, self._zone)
-        self._clocks, devices = {}, devices[np.argsort(lines, kind="stable")]
-        for device in present(devices[~order.copies]):
-            own = Clock(again._ids[device])
-            own.accept(np.sort(order.times[(devices == device) & ~order.copies]))
-            own.steps = order.clock_steps(device, own.device)
+        self._clocks = {}
+        for place, steps in order.steps.items():
+            own = Clock(again._ids[place])
+            own.accept(np.sort(order.times[(devices == place) & ~order.copies]))
+            own.steps = [
+                ClockStep(device=own.device, at=at, step_seconds=step / 1e6, shift_seconds=shift / 1e6, cause=cause)
+                for at, step, shift, cause in steps
+            ]
             self._clocks[own.device] = own
         return order
 
@@ -290,16 +301,15 @@ class Extraction:
         from gpureport.importers.protocol.importer import Outcome  # noqa: PLC0415 - which imports what reads sources
 
         clocks = list(self._clocks.values())
-        gaps = tuple(gap for each in clocks for gap in each.gaps())
+        gaps = tuple(gap for each in clocks for gap in each.gaps()) if self._stamped else ()
         quality = replace(
             self._account.quality(self._notes()),
             gaps=gaps,
             duplicates=sum(each.duplicates for each in clocks),
             clock_steps=tuple(step for each in clocks for step in each.steps),
-            coverage_ratio=clock.coverage_ratio(clocks, gaps),
+            coverage_ratio=clock.coverage_ratio(clocks, gaps) if self._stamped else None,
+            synthetic_time=not self._stamped,
         )
-        if not self._stamped:
-            quality = replace(quality, synthetic_time=True, coverage_ratio=None, gaps=())
         known = {each.device for each in clocks}
         devices = self._gpus.devices(averaged=self._account.averaged)
         if self._is_mixed():
@@ -314,30 +324,37 @@ class Extraction:
             tags=tuple(self._account.tags.items()),
         )
 
-    def _notes(self) -> Sequence[str]:
-        """Return what a reader must know of times and devices."""
-        unused = [_UNUSED_INTERVAL] if self._stamped and self._options.interval else []
+    def _notes(self) -> Iterator[str]:
+        """Yield what a reader must know of times and devices."""
+        yield from self._gpus.notes()
+        if self._is_mixed():
+            yield _SEVERAL_WRITERS if self._is_shuffled else self._account.mixed_note
+        if self._order is not None:
+            yield from self._order.notes
+        elif self._doubled and self._zone is not None:
+            rows = format_count(self._doubled, "row")
+            lie = "lies" if self._doubled == 1 else "lie"
+            yield f"{rows} {lie} in the hour that {self._zone.key} has twice in autumn: the first of the two is taken."
         if self._untimed > self._account.rows and not self._options.interval:
             # a few rows with a time beside many without may not be what the log is about
-            unused = [f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead."]
-        order = self._order.notes if self._order else []
-        writers = self._order is not None and self._order.shuffled and not self._gpus.sure
-        mixed = [_SEVERAL_WRITERS if writers else self._account.mixed_note] if self._is_mixed() else []
-        doubled = sum(each.rows for each in self._doubled.values()) if self._order is None else 0
-        if doubled and self._zone is not None:
-            order = [clock.note_doubled_hour(doubled, self._zone)]
-        return [*self._gpus.notes(), *mixed, *order, *unused]
+            yield f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead."
+        elif self._stamped and self._options.interval:
+            yield _UNUSED_INTERVAL
+
+    @property
+    def _is_shuffled(self) -> bool:
+        return self._order is not None and self._order.shuffled and not self._gpus.sure
 
     def _is_mixed(self) -> bool:
         """Return whether rows are of several GPUs that nothing tells apart."""
-        if self._order is not None and self._order.shuffled and not self._gpus.sure:
+        if self._is_shuffled:
             return True
         if self._gpus.named or not self._account.mixed_note:
             return False
         return self._account.mixed or any(each.bunched() for each in self._clocks.values())
 
 
-def _hash(rows: Rows) -> npt.NDArray[np.uint64]:
+def _hash(rows: Rows) -> npt.NDArray[np.uint32]:
     """Return a number for each row that stands for every value it holds, in whatever order its columns stand."""
     hashes = np.zeros(len(rows), dtype=np.uint64)
     for name, values in rows.data.items():
@@ -346,7 +363,7 @@ def _hash(rows: Rows) -> npt.NDArray[np.uint64]:
         # each column is mixed by itself, so that the order of columns does not matter
         mixed = (bits ^ (bits >> np.uint64(29)) ^ salt) * np.uint64(0xBF58476D1CE4E5B9) * salt
         hashes += np.where(valid, mixed ^ (mixed >> np.uint64(32)), np.uint64(0))
-    return hashes
+    return (hashes >> np.uint64(32)).astype(np.uint32)
 
 
 def _bits(values: Values) -> tuple[npt.NDArray[np.uint64], BoolArray]:

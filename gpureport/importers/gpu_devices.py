@@ -1,13 +1,13 @@
 """Which GPU a row is of: by uuid, PCI address, serial number, index or model; and what the rows say of each GPU."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from gpureport import gpus
 from gpureport.columns import BoolArray, IntArray, present
-from gpureport.importers.columns import ATTRIBUTES, NAMES, Rows, Texts, Values
+from gpureport.importers.columns import ATTRIBUTES, NAMES, Rows, Texts
 from gpureport.recording import Device
 
 _SURE = ("uuid", "bus_id", "serial")
@@ -29,8 +29,6 @@ _EXTREMES = {
     **dict.fromkeys(_LIMITS, min),
 }
 """Sizes and limits of a GPU, and which of their values is kept."""
-
-
 _DIFFERENT_MEMORY = 1.1
 """Ratio from which the memory of two GPUs differs (pragmatic: drivers and ECC take up to a sixteenth of one)."""
 _FEWEST = 8
@@ -48,9 +46,13 @@ class Gpu:
     extremes: dict[str, float] = field(default_factory=dict)
     models: dict[str, None] = field(default_factory=dict)
 
+    @property
+    def by_index(self) -> bool:
+        """Whether nothing names it but its index and model."""
+        return not self.names.keys() & set(_SURE)
+
     def device(self, *, averaged: bool) -> Device:
         """Return it as a device; `averaged` says that its power readings are averages over a second."""
-        limit = next((self.extremes[name] for name in _LIMITS if name in self.extremes), None)
         memory, reserved = (self.extremes.get(f"gpu_memory_{part}_bytes") for part in ("total", "reserved"))
         known = gpus.find_gpu(self.names.get("model"))
         return Device(
@@ -63,7 +65,7 @@ class Gpu:
             driver=self.names.get("driver"),
             memory_total_bytes=None if memory is None else int(memory),
             memory_reserved_bytes=None if reserved is None else int(reserved),
-            power_limit_watts=limit,
+            power_limit_watts=next((self.extremes[name] for name in _LIMITS if name in self.extremes), None),
             power_limit_default_watts=self.extremes.get("gpu_power_limit_default_watts"),
             power_window="1 s" if averaged else "unknown" if known is None else known.power_window,
             mig=None if "mig" not in self.names else self.names["mig"] == "Enabled",
@@ -108,9 +110,6 @@ class Gpus:
         names = {"uuid", "serial"} - self._ambiguous
         return all(names & gpu.names.keys() for gpu in self._found)
 
-    def _is_kept(self, gpu: Gpu) -> bool:
-        return not self.keep or gpu.index in self.keep
-
     def assign(self, rows: Rows, times: IntArray, where: BoolArray) -> IntArray:
         """Return for each row the place of its GPU among `ids`, NOT_NAMED or NOT_SELECTED.
 
@@ -121,7 +120,7 @@ class Gpus:
         """
         codes = np.full(len(rows), NOT_NAMED, dtype=np.int64)
         for key in self._keys(rows, times):
-            texts = _texts(rows.data[key])
+            texts = _texts(rows, key)
             open_rows = np.flatnonzero(where & (codes == NOT_NAMED) & (texts.codes >= 0))
             order = open_rows[np.argsort(texts.codes[open_rows], kind="stable")]
             ends = np.flatnonzero(np.diff(texts.codes[order])) + 1
@@ -135,8 +134,7 @@ class Gpus:
         unnamed = np.flatnonzero(where & (codes == NOT_NAMED))
         if len(unnamed) and len(self._found) <= 1:
             codes[unnamed] = self._place("", "", unnamed, rows)
-        left_out = [place for place, gpu in enumerate(self._found) if not self._is_kept(gpu)]
-        if left_out:
+        if left_out := [place for place, gpu in enumerate(self._found) if self.keep and gpu.index not in self.keep]:
             codes[np.isin(codes, left_out)] = NOT_SELECTED
         return codes
 
@@ -147,33 +145,32 @@ class Gpus:
         """
         known = self._boards_at.setdefault(index, [])
         places = np.zeros(len(own), dtype=np.int64)
-        for board, where in _boards_of(rows, own):
-            found = next((place for place, each in enumerate(known) if not _differ(each, board)), None)
+        for (model, memory), where in _boards_of(rows, own):
+            found = next((place for place, each in enumerate(known) if not _differ(each, (model, memory))), None)
             if found is None and (not known or where.sum() >= _FEWEST):
                 found = len(known)
-                known.append(board)
+                known.append((model, memory))
             elif found is not None:
-                known[found] = known[found][0] or board[0], known[found][1] or board[1]
+                known[found] = known[found][0] or model, known[found][1] or memory
             places[where] = found or 0
         for place in present(places):
             yield f"{index}/{place}" if place else index, own[places == place]
 
     def _keys(self, rows: Rows, times: IntArray) -> list[str]:
         """Return the columns that name GPUs, the surest first; one that names two at once is left out for good."""
-        for name in _SURE:
-            if name in rows.data and "index" in rows.data and _names_two_gpus(rows, name, times):
-                self._ambiguous.add(name)
-        keys = [name for name in NAMES if name in rows.data and name not in self._ambiguous]
-        self.named = self.named or any(name != "model" and (_texts(rows.data[name]).codes >= 0).any() for name in keys)
+        held = [name for name in NAMES if name in rows.data]
+        self._ambiguous |= {name for name in _SURE if {name, "index"} <= {*held} and _names_two_gpus(rows, name, times)}
+        keys = [name for name in held if name not in self._ambiguous]
+        self.named = self.named or any(name != "model" and (_texts(rows, name).codes >= 0).any() for name in keys)
         # a model names nothing where another column names GPUs
         return [name for name in keys if name != "model" or not self.named]
 
     def _place(self, key: str, name: str, own: IntArray, rows: Rows) -> int:
         """Return the place of the GPU of some rows, after noting what they say of it."""
-        gpu = self._called.get((key, name)) if key else self._found[0] if self._found else None
+        gpu = self._called.get((key, name)) if key else next(iter(self._found), None)
         if gpu is None:
             index = _first_text(rows, "index", own)
-            gpu = self._known(key, name, index, own, rows)
+            gpu = self._known(key, index, own, rows)
             if gpu is None:
                 wanted = -1 if index is None else int(index)
                 free = next(number for number in range(len(self._found) + 1) if number not in self._by_index)
@@ -184,17 +181,14 @@ class Gpus:
         self._describe(gpu, own, rows)
         return self._found.index(gpu)
 
-    def _known(self, key: str, name: str, index: str | None, own: IntArray, rows: Rows) -> Gpu | None:
+    def _known(self, key: str, index: str | None, own: IntArray, rows: Rows) -> Gpu | None:
         """Return the GPU that rows before named in another way: by a name they share with these, or by index alone."""
         if index is None and len(self._found) == 1:
             return None if key in self._found[0].names else self._found[0]
         others = [each for each in _SURE if each in rows.data and each != key and each not in self._ambiguous]
         shared = [self._called.get((each, _first_text(rows, each, own) or "")) for each in others]
-        if index is not None:
-            counted = [self._by_index.get(int(index))]
-        else:
-            alone = [gpu for gpu in self._found if not gpu.names.keys() & set(_SURE)]
-            counted = [min(alone, key=lambda gpu: gpu.index)] if alone and key in _SURE else []
+        alone: list[Gpu | None] = [gpu for _, gpu in sorted(self._by_index.items()) if gpu.by_index and key in _SURE]
+        counted = alone[:1] if index is None else [self._by_index.get(int(index))]
         for gpu in (*shared, *counted):
             if gpu is not None and key not in gpu.names:
                 logged = index is not None and "index" in gpu.names
@@ -210,47 +204,48 @@ class Gpus:
                 gpu.names[name] = text
                 self._called.setdefault((name, text), gpu)
         if "model" in rows.data:
-            gpu.models |= dict.fromkeys(_texts(rows.data["model"])[own].used())
+            gpu.models |= dict.fromkeys(_texts(rows, "model")[own].used())
         for name, pick in _EXTREMES.items():
-            values = rows.data.get(name)
-            held = np.zeros(0) if values is None or isinstance(values, Texts) else values[own]
+            held = np.asarray(rows.data.get(name, ()), dtype=np.float64)[own if name in rows.data else slice(0)]
             held = held[~np.isnan(held)]
             if len(held):
-                value = float(held.max() if pick is max else held.min())
+                value = float(pick(held.max(), held.min()))
                 gpu.extremes[name] = pick(gpu.extremes.get(name, value), value)
 
     def devices(self, *, averaged: bool) -> tuple[Device, ...]:
         """Return the GPUs that are kept, by index."""
-        kept = sorted(filter(self._is_kept, self._found), key=lambda gpu: gpu.index)
-        return tuple(gpu.device(averaged=averaged) for gpu in kept)
+        kept = [gpu for gpu in self._found if not self.keep or gpu.index in self.keep]
+        return tuple(gpu.device(averaged=averaged) for gpu in sorted(kept, key=lambda gpu: gpu.index))
 
-    def notes(self) -> Sequence[str]:
-        """Return what a reader must know of GPUs that an index alone names, or that several names stand for."""
-        renamed = [
-            f"Rows of gpu:{gpu.index} name {' and '.join(list(gpu.models)[:_NAMED])}: one GPU under the names of "
-            "several drivers, or one put in place of another; a uuid in the log would tell."
-            for gpu in self._found
-            if self._is_kept(gpu) and len(gpu.models) > 1 and not gpu.names.keys() & set(_SURE)
-        ]
-        shared = [
-            f"Index {index} stands for {len(boards)} different GPUs, by name or memory, as where two machines write "
-            "one log: each counts as a GPU of its own. Record the uuid to be sure."
-            for index, boards in self._boards_at.items()
-            if len(boards) > 1
-        ]
-        return [*([_BY_ORDER] if self._by_order else []), *shared, *renamed]
+    def notes(self) -> Iterator[str]:
+        """Yield what a reader must know of GPUs that an index alone names, or that several names stand for."""
+        if self._by_order:
+            yield _BY_ORDER
+        for index, boards in self._boards_at.items():
+            if len(boards) > 1:
+                yield (
+                    f"Index {index} stands for {len(boards)} different GPUs, by name or memory, as where two machines "
+                    "write one log: each counts as a GPU of its own. Record the uuid to be sure."
+                )
+        for gpu in self._found:
+            if len(gpu.models) > 1 and gpu.by_index and not (self.keep and gpu.index not in self.keep):
+                yield (
+                    f"Rows of gpu:{gpu.index} name {' and '.join(list(gpu.models)[:_NAMED])}: one GPU under the names "
+                    "of several drivers, or one put in place of another; a uuid in the log would tell."
+                )
 
 
-def _texts(values: Values) -> Texts:
-    assert isinstance(values, Texts)  # noqa: S101 - names are texts
-    return values
+def _texts(rows: Rows, name: str) -> Texts:
+    found = rows.data[name]
+    assert isinstance(found, Texts)  # noqa: S101 - names are texts
+    return found
 
 
 def _first_text(rows: Rows, name: str, own: IntArray) -> str | None:
     """Return the first text that some rows hold in a column."""
     if name not in rows.data:
         return None
-    texts = _texts(rows.data[name])
+    texts = _texts(rows, name)
     codes = texts.codes[own]
     place = int(np.argmax(codes >= 0))
     return str(texts.texts[codes[place]]) if codes[place] >= 0 else None
@@ -258,14 +253,13 @@ def _first_text(rows: Rows, name: str, own: IntArray) -> str | None:
 
 def _boards_of(rows: Rows, own: IntArray) -> list[tuple[_Board, BoolArray]]:
     """Return each board that some rows name, with the rows, in the order in which they come."""
-    names, totals = rows.data.get("model"), rows.data.get("gpu_memory_total_bytes")
-    models = names.codes[own] if isinstance(names, Texts) else np.full(len(own), -1)
-    sizes = np.zeros(len(own)) if totals is None or isinstance(totals, Texts) else np.nan_to_num(totals[own])
+    names = _texts(rows, "model")[own] if "model" in rows.data else Texts.of([None] * len(own))
+    sizes = np.nan_to_num(np.asarray(rows.data.get("gpu_memory_total_bytes", np.zeros(len(rows))))[own])
     found = []
-    for code in np.unique(models).tolist():
-        known = gpus.find_gpu(names.texts[code]) if isinstance(names, Texts) and code >= 0 else None
-        for size in np.unique(sizes[models == code]).tolist():
-            found.append(((known.model if known else "", size), (models == code) & (sizes == size)))
+    for code in np.unique(names.codes).tolist():
+        known = gpus.find_gpu(names.texts[code]) if code >= 0 else None
+        for size in np.unique(sizes[names.codes == code]).tolist():
+            found.append(((known.model if known else "", size), (names.codes == code) & (sizes == size)))
     return sorted(found, key=lambda part: int(np.argmax(part[1])))
 
 
@@ -277,7 +271,7 @@ def _differ(one: _Board, other: _Board) -> bool:
 
 def _names_two_gpus(rows: Rows, name: str, times: IntArray) -> bool:
     """Return whether rows of one tick share a name and differ in their index, so that the name is not one GPU's."""
-    key, index = _texts(rows.data[name]), _texts(rows.data["index"])
+    key, index = _texts(rows, name), _texts(rows, "index")
     both = np.flatnonzero((key.codes >= 0) & (index.codes >= 0))
     keys, indices = key.codes[both].astype(np.int64), index.codes[both]
     if len(present(keys * len(index.texts) + indices)) == len(present(keys)):

@@ -134,7 +134,7 @@ def _rows(*rows: tuple[str, str] | tuple[str, str, str]) -> tuple[_Row, ...]:
 
 GPU_COLUMNS = _rows(
     ("gpu_power_limit_requested_watts", "power limit", "gpu"),
-    ("gpu_power_watts", "power", "gpu draw"),
+    ("gpu_power_watts", "power", "gpu draw usage"),
     ("gpu_memory_temperature_celsius", "memory temperature", "gpu"),
     ("gpu_temperature_celsius", "temperature", "gpu"),
     ("gpu_memory_clock_hertz", "memory clock", "gpu"),
@@ -147,6 +147,8 @@ GPU_COLUMNS = _rows(
     ("gpu_memory_used_bytes", "gpu memory", "usage"),
     ("gpu_fan_ratio", "fan", "gpu speed"),
     ("gpu_utilization_ratio", "gpu utilization"),
+    ("gpu_utilization_ratio", "gfx", "utilization activity"),
+    ("gpu_graphics_clock_hertz", "gfx clock"),
     (MODEL, "gpu name"),
     (INDEX, "gpu", "index id"),
     (INDEX, "device id"),

@@ -10,20 +10,13 @@ import pyarrow as pa
 
 from gpureport.data_quality import merge_quality
 from gpureport.errors import SourceError
+from gpureport.importers import run_facts
 from gpureport.importers.protocol.importer import Input, Labels, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.named_models import name_gpu_models
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
-from gpureport.importers.run_facts import (
-    compute_run_id,
-    derive_name,
-    longer_names,
-    name_after_logs,
-    name_copies_by_url,
-    read_run_files,
-)
 from gpureport.importers.source_file import RawFile
 from gpureport.importers.sources import identify
-from gpureport.importers.surveys import Log, Tables, check_time_bases, format_span, take_survey
+from gpureport.importers.surveys import Log, Tables, check_time_bases, format_span, read_devices, take_survey
 from gpureport.label_tags import merge_pairs, override_pairs
 from gpureport.limits import MOST_GPUS
 from gpureport.metrics import Scope
@@ -44,17 +37,11 @@ def find_runs(
     kind: str | None = None,
     options: ReadOptions | None = None,
 ) -> list[list[Input]]:
-    """Return the runs a source holds, each as its main logs followed by its companions and the files beside it.
+    """Return the runs a file, a folder or `-` holds, each as its main logs, its companions and the files beside it.
 
-    A file is one run, and so is `-`, standard input. In a folder and those below, logs of one machine and the same
-    minutes are one run, and so is a log a node, with the host logs of its time. Host logs named by a person win over
-    those found.
-
-    Args:
-        source: a file, a folder, or `-`.
-        host: files with the CPU series of the machine, or further GPU logs of it.
-        kind: name of the importer that reads a file whatever its content looks like.
-        options: how rows are placed.
+    In a folder and those below, logs of one machine and the same minutes are one run, and so is a log a node, with the
+    host logs of its time. What a person names with `host` wins over what is found; `kind` names the importer that reads
+    a file whatever its content looks like.
 
     Raises:
         SourceError: when there is no log, or a file is of no known kind.
@@ -82,54 +69,38 @@ class Reading:
         as_one_run: bool = False,
         training: Sequence[TrainingFile] = (),
     ) -> None:
-        """Prepare to read; nothing is read yet.
+        """Prepare to read the log, or several that are one run, then files beside it and logs that add to it.
 
-        Args:
-            inputs: the log, or several that are one run, then files beside it and logs that add to it.
-            options: how to select and place rows.
-            labels: what a person says about the run.
-            strict: whether a line that was not understood is an error.
-            as_one_run: whether all logs are one run, even one log and those beside it.
-            training: what the training loop wrote of its metrics.
+        With `strict`, a line that was not understood is an error; with `as_one_run`, even one log and those beside it
+        are joined as logs of one run.
         """
         own = [each for each in inputs if each.companion_of is None]
-        self._companions = [each for each in inputs if each.companion_of is not None]
-        self._inputs = [*own, *self._companions]
+        self._own, self._mains = len(own), sum(not each.beside for each in own)
+        self._inputs = [*own, *(each for each in inputs if each.companion_of is not None)]
         self._files = [RawFile(each.path) for each in self._inputs]
-        self._mains = sum(not each.beside for each in own)
         self._merged = (as_one_run and len(own) > 1) or self._mains > 1
         self._strict = strict
-        self._facts = read_run_files(inputs, options)
+        self._facts = run_facts.read_run_files(inputs, options)
         self._options = self._facts.options
-        self.labels = labels
-        self.file_labels = self._facts.labels
-        self.longer_name = ""
+        self.labels, self.file_labels = labels, self._facts.labels
+        self.locator, self.longer_name = self._inputs[0].locator, ""
+        self._trained = [(each, RawFile(each.path)) for each in training]
         self._outcomes: list[Outcome] = []
         self._joined: list[Outcome] = []
-        self._zone_notes: tuple[str, ...] = ()
-        self._trained = [(each, RawFile(each.path)) for each in training]
         self._training: list[Training] = []
         self._unused: dict[str, str] = {}
-
-    @property
-    def locator(self) -> str:
-        """What a person called its first source."""
-        return self._inputs[0].locator
+        self._notes: list[str] = []
 
     @property
     def name(self) -> str:
         """The name a person gave it, here or in a file beside its log, else one derived from its log."""
-        return self.labels.name or self.longer_name or self.file_labels.name or name_after_logs(self._inputs)
+        stated = self.labels.name or self.longer_name or self.file_labels.name
+        return stated or run_facts.name_after_logs(self._inputs)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Bytes of each source that makes the run's identity."""
+        """Bytes of each source that makes the run's identity; all are read for the batches."""
         return tuple(file.size for file in self._files)
-
-    @property
-    def work(self) -> int:
-        """Bytes that are read for the batches."""
-        return sum(self.sizes)
 
     def watch(self, seen: Callable[[int], None]) -> None:
         """Call `seen` with the number of bytes whenever some were read for the batches."""
@@ -139,32 +110,27 @@ class Reading:
     @property
     def sources(self) -> tuple[Source, ...]:
         """Where the run comes from; what was not read yet is read to be hashed."""
-        trained = (
-            Source(kind="training", locator=each.locator, sha256=file.sha256(), bytes=file.hashed)
-            for each, file in self._trained
-            if each.locator not in self._unused
-        )
-        return (*self._logs, *trained)
-
-    @property
-    def _logs(self) -> tuple[Source, ...]:
-        """The logs whose rows are the series, which make the run's identity."""
+        logs = [(each.importer.kind, each.locator, file) for each, file in zip(self._inputs, self._files, strict=True)]
+        trained = [("training", each.locator, file) for each, file in self._trained if each.locator not in self._unused]
         return tuple(
-            Source(kind=each.importer.kind, locator=each.locator, sha256=file.sha256(), bytes=file.hashed)
-            for each, file in zip(self._inputs, self._files, strict=True)
+            Source(kind=kind, locator=locator, sha256=file.sha256(), bytes=file.hashed)
+            for kind, locator, file in (*logs, *trained)
         )
 
     @property
     def run_id(self) -> str:
-        """The run's id, from the bytes of its sources and the options that select or place rows."""
-        sources, options = self._logs, self._options
-        if self._merged or self._companions:
+        """The run's id, from the bytes of its logs and the options that select or place rows."""
+        lines = [
+            (each.beside, file.sha256(), each.importer.kind)
+            for each, file in zip(self._inputs, self._files, strict=True)
+        ]
+        if self._merged or self._own < len(self._inputs):
             # the order in which logs of one run are named says nothing
-            beside = {each.locator: each.beside for each in self._inputs}
-            sources = tuple(sorted(sources, key=lambda source: (beside[source.locator], source.sha256)))
+            lines.sort(key=lambda line: line[:2])
+        options = self._options
         if options.columns is not None or options.interval is not None:
             options = self._drop_unused_options(options)
-        return compute_run_id(sources, options)
+        return run_facts.compute_run_id((f"{kind} {sha256}" for _, sha256, kind in lines), options)
 
     def _drop_unused_options(self, options: ReadOptions) -> ReadOptions:
         """Return the options without those that no log uses, as far as an importer can tell by its beginning."""
@@ -189,96 +155,84 @@ class Reading:
             SourceError: when a source holds nothing usable, changes meanwhile, or has rejected lines and reading is
                 strict; when host logs hold the same metric, or their times cannot be compared with those of the log.
         """
+        held = None if self._merged else take_survey(self._inputs[0], self._options)
         if self._merged:
-            yield from self._read_merged()
-        elif self._companions:
-            log = self._read_log(0, self._options)
-            self._outcomes = [log.outcome.noted(log.file.account.notes())]
-            yield from self._join_companions(log.tables, [set(log.tables)])
-        else:
+            yield from self._join_mains()
+        elif held is None and self._own == len(self._inputs):
             yield from self._stream()
-        if not self._merged:
+        else:
+            log = self._read_log(0, self._options, held)
+            self._outcomes = [log.outcome.noted(log.file.account.notes())]
+            yield from self._add_companions(log.tables, [set(log.tables)])
+        if not self._merged and self._own > 1:
             yield from self._read_hosts()
         if self._trained:
             self._read_training()
-        located = [(each.locator, file) for each, file in zip(self._inputs, self._files, strict=True)]
-        for locator, file in (*located, *((each.locator, file) for each, file in self._trained)):
+        read = [(each.locator, file) for each, file in zip(self._inputs, self._files, strict=True)]
+        for locator, file in (*read, *((each.locator, file) for each, file in self._trained)):
             with _errors_at(locator):
                 file.settle()
 
     def _stream(self) -> Iterator["pa.Table"]:
         """Yield the only log as it is read."""
-        each, held = self._inputs[0], take_survey(self._inputs[0], self._options)
-        if held is not None:
-            self._keep(0, held)
-            self._outcomes = [held.outcome]
-            yield from held.tables.values()
-        else:
-            with _errors_at(each.locator):
-                extraction = each.importer.extract(self._files[0], self._options)
-                yield from extraction.batches()
-            self._outcomes = [extraction.outcome()]
-            self._refuse_rejected_lines(self._outcomes[0], each.locator)
-        self._outcomes[0] = self._outcomes[0].noted(self._files[0].account.notes())
+        each, file = self._inputs[0], self._files[0]
+        with _errors_at(each.locator):
+            extraction = each.importer.extract(file, self._options)
+            yield from extraction.batches()
+        outcome = extraction.outcome()
+        self._refuse_rejected_lines(outcome, each.locator)
+        self._outcomes = [outcome.noted(file.account.notes())]
 
-    def _read_log(self, place: int, options: ReadOptions) -> Log:
-        """Return one log, all of it."""
+    def _read_log(self, place: int, options: ReadOptions, held: Log | None = None) -> Log:
+        """Return one log, all of it; one that was read already gives its bytes for those of the source."""
         each = self._inputs[place]
-        log = take_survey(each, options) or Log(each, options, self._files[place])
-        self._keep(place, log)
-        return log
-
-    def _keep(self, place: int, log: Log) -> None:
-        """Take the bytes of a log that was read already for those of a source."""
+        log = held or take_survey(each, options, held=False) or Log(each, options, self._files[place])
         if log.file is not self._files[place]:
             if (seen := self._files[place].watch) is not None:
                 seen(log.file.size)
             self._files[place] = log.file
-        if not self._merged or log.given.companion_of is not None:
-            self._refuse_rejected_lines(log.outcome, log.given.locator)
+        if not self._merged or each.companion_of is not None:
+            self._refuse_rejected_lines(log.outcome, each.locator)
+        return log
 
-    def _read_merged(self) -> Iterator["pa.Table"]:
-        """Yield several main logs as one, with what the others add."""
-        from gpureport.importers.joining import join_logs  # noqa: PLC0415 - most runs have one log
+    def _join_mains(self) -> Iterator["pa.Table"]:
+        """Yield the main logs and those beside them as one, with what companions add."""
+        from gpureport.importers.joining import JoinedLogs  # noqa: PLC0415 - most runs have one log
 
         logs = [self._read_log(place, self._options) for place in range(self._mains)]
         starts, ends = zip(*(log.span for log in logs), strict=True)
         options = self._options.for_companion((min(starts), max(ends)))
-        own = len(self._inputs) - len(self._companions)
-        logs += [self._read_log(place, options) for place in range(self._mains, own)]
-        tables, outcome, names = join_logs(logs, self._options.tz)
-        self._refuse_rejected_lines(outcome, self.locator)
-        self._outcomes = [outcome]
-        yield from self._join_companions(tables, [set(own.values()) for own in names])
+        logs += [self._read_log(place, options) for place in range(self._mains, self._own)]
+        joined = JoinedLogs(logs, self._options.tz)
+        if self._own == len(self._inputs):
+            yield from joined.batches()
+            self._outcomes = [joined.outcome()]
+        else:
+            tables = read_devices(joined.batches())
+            self._outcomes = [joined.outcome()]
+            yield from self._add_companions(tables, [set(own.values()) for own in joined.names])
+        self._refuse_rejected_lines(self._outcomes[0], self.locator)
 
-    def _join_companions(self, tables: Tables, own: Sequence[set[str]]) -> Iterator["pa.Table"]:
-        """Yield the tables of the main logs with what the companions add.
+    def _add_companions(self, tables: Tables, owners: Sequence[set[str]]) -> Iterator["pa.Table"]:
+        """Yield the tables of the main logs, by devices, with what companions add; `owners` are each log's devices."""
+        if self._own < len(self._inputs):
+            from gpureport.importers.joining import join_companions  # noqa: PLC0415 - most runs have none
 
-        Args:
-            tables: rows by device.
-            own: for each main log its devices.
-        """
-        if self._companions:
-            from gpureport.importers.joining import Companions  # noqa: PLC0415 - most runs have none
-
+            mains = [each.companion_of or 0 for each in self._inputs[self._own :]]
+            logs = [
+                (self._read_log(place, self._options), self._inputs[main].locator, owners[main])
+                for place, main in enumerate(mains, self._own)
+            ]
             has_host = any(each.beside for each in self._inputs)
-            joined = Companions(tables, self._outcomes[0], has_host=has_host)
-            for place, each in enumerate(self._companions, len(self._inputs) - len(self._companions)):
-                main = each.companion_of or 0
-                joined.join(self._read_log(place, self._options), self._inputs[main].locator, own[main])
-            self._outcomes[0] = replace(self._outcomes[0], devices=joined.devices)
-            self._joined = joined.outcomes
+            self._outcomes[0], self._joined = join_companions(tables, self._outcomes[0], logs, has_host=has_host)
         yield from tables.values()
 
     def _read_hosts(self) -> Iterator["pa.Table"]:
         """Yield the series of the machine from the host files of a log: one as it is, several as one series."""
-        inputs = self._inputs[: len(self._inputs) - len(self._companions)]
-        if len(inputs) == 1:
-            return
-        main = self._outcomes[0]
+        inputs, main = self._inputs[: self._own], self._outcomes[0]
         # a file that writes no date is dated by the log's local time
         options = self._options.for_companion(main.span)
-        hosts = [self._read_log(place, options) for place in range(1, len(inputs))]
+        hosts = [self._read_log(place, options) for place in range(1, self._own)]
         if main.has_host:
             what = "the GPU log holds series of the machine already"
             raise SourceError(inputs[1].locator, what, "leave it out", code="host_in_gpu_log")
@@ -295,7 +249,7 @@ class Reading:
             local = "names no zone" if tz is None else f"names none, read as {tz}"
             said = (f"states {outcome.timezone}" if outcome.timezone else local for outcome in outcomes)
             zones = "; ".join(f"{each.locator} {zone}" for each, zone in zip(inputs, said, strict=True))
-            self._zone_notes = (f"Zones of the time stamps: {zones}.",)
+            self._notes = [f"Zones of the time stamps: {zones}."]
         if len(hosts) == 1:
             yield from hosts[0].tables.values()
         else:
@@ -353,7 +307,7 @@ class Reading:
         rates = sorted(rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus)
         labels, stated = self.labels, self.file_labels
         quality = merge_quality([each.quality for each in (*outcomes, *(read.outcome for read in self._training))])
-        notes = (*quality.notes, *self._zone_notes, *self._unused.values(), *self._facts.notes)
+        notes = (*quality.notes, *self._notes, *self._unused.values(), *self._facts.notes)
         quality = replace(quality, notes=notes, unfinished=self._facts.unfinished)
         run = Run(
             id=self.run_id,
@@ -367,10 +321,10 @@ class Reading:
             devices=tuple(devices),
             params=override_pairs(stated.params, labels.params),
             tags=override_pairs(merge_pairs(outcome.tags for outcome in outcomes), stated.tags, labels.tags),
-            work=labels.find_work(quality),
+            work=labels.find_work(quality) or next((read.work for read in self._training if read.work), None),
             quality=quality,
         )
-        return labels.look_up(name_copies_by_url(name_gpu_models(run, labels.gpu_model)))
+        return labels.look_up(run_facts.name_copies_by_url(name_gpu_models(run, labels.gpu_model)))
 
     def columns(self) -> tuple[tuple[str, str], ...]:
         """Return headings of its tables, and the metric or attribute that each became, after the last batch."""
@@ -400,10 +354,9 @@ def _errors_at(locator: str) -> Iterator[None]:
 
 def lengthen_equal_names(readings: Sequence[Reading]) -> None:
     """Name runs that are called alike after their logs, or by a file of labels, by as much of the path as differs."""
-    alike: dict[str, list[Reading]] = {}
-    for each in readings:
-        if each.name in {derive_name(each.locator), each.file_labels.name}:
-            alike.setdefault(each.name, []).append(each)
-    for same in (each for each in alike.values() if len(each) > 1):
-        for one, longer in zip(same, longer_names([each.locator for each in same]), strict=True):
-            one.longer_name = longer
+    given = [(run_facts.derive_name(each.locator), each.file_labels.name) for each in readings]
+    named = [
+        (each.name, each.locator if each.name in names else None) for each, names in zip(readings, given, strict=True)
+    ]
+    for each, name in zip(readings, run_facts.lengthen_equal_names(named), strict=True):
+        each.longer_name = "" if name == each.name else name

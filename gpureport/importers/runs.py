@@ -1,15 +1,13 @@
 """Which files are one run: logs of one machine and the same minutes, a log a node, and what lies beside them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.importers.grouping import Group, group_logs, match_devices
+from gpureport.importers.grouping import AS_SOURCE, GivenLog, attach_named, group_logs
 from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
-from gpureport.importers.run_facts import list_label_files
 from gpureport.importers.sources import (
     identify,
     identify_companion,
@@ -17,12 +15,9 @@ from gpureport.importers.sources import (
     list_in_folder,
     list_training_logs,
 )
-from gpureport.importers.surveys import Log, any_overlap, format_span, shared_time, survey_log
+from gpureport.importers.surveys import Log, any_overlap, shared_time, survey_log
 from gpureport.regular_files import is_folder
 
-_FEWEST = 2
-"""Logs that can be joined at least."""
-_AS_SOURCE = "give it as a source of its own, or leave it out"
 _NO_SHARED_TIME = "shares no time with a GPU log"
 _OTHER_ZONE = "its times name a zone and those of the GPU logs none, or the other way round; give it with --tz"
 _SEVERAL_RUNS = "may belong to any of several runs"
@@ -37,20 +32,6 @@ class FoundRuns:
 
     runs: list[list[list[Input]]]
     unused: dict[Path, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class _GivenLog:
-    """A GPU log, the place of the source that it comes from (None where --host names it), and the folder searched."""
-
-    given: Input
-    source: int | None
-    folder: Path | None
-
-    @cached_property
-    def path(self) -> Path:
-        """The file, whatever name it is given by."""
-        return self.given.path.resolve()
 
 
 def find_source_runs(
@@ -75,31 +56,26 @@ def find_source_runs(
     """
     options = options or ReadOptions()
     logs, hosts = _find_logs(sources, host, kind)
-    given = {log.path for log in logs if log.source is not None}
-    if twice := next((log.given.locator for log in logs if log.source is None and log.path in given), None):
+    named = {log.path for log in logs if log.source is not None}
+    if twice := next((log.given.locator for log in logs if log.source is None and log.path in named), None):
         raise SourceError(twice, "named as a source and with --host", "name every log once", code="given_twice")
     runs: list[list[list[Input]]] = [[] for _ in sources]
-    flat: list[list[Input]] = []
     searched: dict[Path, list[list[Input]]] = {}
-    for inputs, group in _group_given(logs, options, steps=steps):
+    flat: list[list[Input]] = []
+    for group in _group_given(logs, options, steps=steps):
+        inputs = [log.given for log in group]
         runs[next(log.source for log in group if log.source is not None)].append(inputs)
         flat.append(inputs)
         if group[0].folder is not None:
-            searched.setdefault(inputs[0].path.parent, []).append(inputs)
-    for each, chosen in _choose_for_hosts(hosts, flat, options):
+            searched.setdefault(group[0].given.path.parent, []).append(inputs)
+    refused = _place_hosts(hosts, flat, options)
+    for inputs in flat:
         # one that shares no time with any run is refused when it is read
-        for place in range(len(flat)) if isinstance(chosen, str) else chosen:
-            flat[place].append(each)
+        inputs += [each for each in hosts if each.path in refused]
     unused: dict[Path, str] = {}
     used = {each.path for inputs in flat for each in inputs}
     for folder, inside in searched.items() if not hosts else ():
-        found = list(list_in_folder(folder, HOST_IMPORTERS.kinds, used))
-        for each, chosen in _choose_for_hosts(found, inside, options):
-            if isinstance(chosen, str):
-                unused[each.path] = chosen
-            else:
-                for place in chosen:
-                    inside[place].append(each)
+        unused |= _place_hosts(list(list_in_folder(folder, HOST_IMPORTERS.kinds, used)), inside, options)
     return FoundRuns(runs=runs, unused=unused)
 
 
@@ -119,25 +95,15 @@ def find_run_logs(
     """
     options = options or ReadOptions()
     logs, hosts = _find_logs(sources, host, kind)
-    found = {log.given.path for log in logs}
-    hosts = hosts or [
-        each
-        for folder in dict.fromkeys(log.folder for log in logs if log.folder is not None)
-        for each in list_in_folder(folder, HOST_IMPORTERS.kinds, found)
-    ]
+    if not hosts:
+        found, folders = {log.given.path for log in logs}, {log.folder: 0 for log in logs if log.folder is not None}
+        hosts = [each for folder in folders for each in list_in_folder(folder, HOST_IMPORTERS.kinds, found)]
     seen: set[Path] = set()
     for each in (*(log.given for log in logs), *hosts):
         if each.path.resolve() in seen:
             raise SourceError(each.locator, "named twice for one run", "name every log once", code="given_twice")
         seen.add(each.path.resolve())
-    by_input = {log.given: log for log in logs}
-    surveys = [survey for each in by_input if (survey := survey_log(each, options))] if len(logs) >= _FEWEST else []
-
-    def only_adds(main: Log, log: Log) -> bool:
-        adds = not log.is_complete and bool(log.metrics - main.metrics)
-        return adds and _may_join(by_input[main.given], by_input[log.given])
-
-    groups = group_logs(surveys, only_adds, lambda *_: False, zone_known=options.tz is not None)
+    groups = group_logs(logs if len(logs) > 1 else [], options, only_adding=True)
     joined = {log.given: (log, group.mains[place].given) for group in groups for log, place in group.companions}
     mains = [log.given for log in logs if log.given not in joined]
     companions = sorted(joined.values(), key=lambda each: each[0].rank)
@@ -146,129 +112,76 @@ def find_run_logs(
 
 def _find_logs(
     sources: Sequence[str | Path], host: Sequence[str | Path], kind: str | None
-) -> tuple[list[_GivenLog], list[Input]]:
+) -> tuple[list[GivenLog], list[Input]]:
     """Return the GPU logs of sources, then those that --host names, and the host logs that it names."""
     named = [identify_companion(str(path)) for path in host]
-    logs: list[_GivenLog] = []
+    logs: list[GivenLog] = []
     for place, source in enumerate(sources):
         if is_folder(source):
-            logs += [_GivenLog(given, place, given.path.parent) for given in list_gpu_logs(Path(source))]
+            logs += [GivenLog(given, place, given.path.parent) for given in list_gpu_logs(Path(source))]
         else:
-            logs.append(_GivenLog(identify(str(source), kind=kind), place, None))
-    logs += [_GivenLog(each, None, None) for each in named if not each.beside]
+            logs.append(GivenLog(identify(str(source), kind=kind), place, None))
+    logs += [GivenLog(each, None, None) for each in named if not each.beside]
     return logs, [each for each in named if each.beside]
 
 
-def _may_join(one: _GivenLog, other: _GivenLog) -> bool:
-    """Return whether two logs lie in one folder, or either is named by itself."""
-    return one.path != other.path and (one.folder == other.folder or one.folder is None or other.folder is None)
-
-
-def _group_given(
-    logs: Sequence[_GivenLog], options: ReadOptions, *, steps: bool
-) -> list[tuple[list[Input], list[_GivenLog]]]:
-    """Return the logs of each run, in the order of its first main log: as inputs, and as they were given."""
-    files: dict[Path | None, set[Path]] = {None: set()}
-    for log in logs:
-        files.setdefault(log.folder, set()).add(log.path)
-    # a log that is alone in its folder, and beside none that is named by itself, is a run
-    is_alone = {folder: len(own | files[None]) < _FEWEST for folder, own in files.items()}
-    is_alone[None] = len({log.path for log in logs}) < _FEWEST
-    partnered = [log for log in logs if not is_alone[log.folder]]
-    by_input = {log.given: log for log in partnered}
+def _group_given(logs: Sequence[GivenLog], options: ReadOptions, *, steps: bool) -> list[list[GivenLog]]:
+    """Return the logs of each run, the main ones first, in the order of its first one."""
     # logs of two folders that were searched are never one run
-    is_searched = all(log.folder is not None for log in partnered)
-    surveys: dict[Path | None, list[Log]] = {}
-    for log in partnered:
-        if (found := survey_log(log.given, options)) is not None:
-            surveys.setdefault(log.folder if is_searched else None, []).append(found)
-
-    def may_join(main: Log, log: Log) -> bool:
-        is_copy = main.file.sha256() == log.file.sha256()
-        return not is_copy and _may_join(by_input[main.given], by_input[log.given])
-
-    def may_add(main: Log, log: Log, is_node: bool) -> bool:
-        # two logs that are named, each by itself, are two runs rather than two nodes
-        one, other = by_input[main.given], by_input[log.given]
-        is_found = one.folder is not None and other.folder is not None
-        # a file that labels one log alone says that it is a run
-        is_labelled = any(place.is_file() for each in (one, other) for place in list_label_files(each.path)[1:])
-        together = one.path.parent == other.path.parent and not is_labelled
-        return not steps and together and (is_found or not is_node)
-
-    zone_known = options.tz is not None
-    groups = [group for own in surveys.values() for group in group_logs(own, may_join, may_add, zone_known=zone_known)]
-    groups = _attach_named(groups, by_input)
+    is_searched = all(log.folder is not None for log in logs)
+    parts: dict[Path | None, list[GivenLog]] = {}
+    for log in logs:
+        parts.setdefault(log.folder if is_searched else None, []).append(log)
+    by_input = {log.given: log for log in logs}
     places = {log: place for place, log in enumerate(logs)}
-    runs: list[tuple[list[Input], list[_GivenLog]]] = []
-    for group in groups:
-        order = sorted(range(len(group.mains)), key=lambda place: places[by_input[group.mains[place].given]])
-        inputs = [group.mains[place].given for place in order]
-        inputs += [replace(log.given, companion_of=order.index(place)) for log, place in group.companions]
-        own = [by_input[group.mains[place].given] for place in order]
-        runs.append((inputs, [*own, *(by_input[log.given] for log, _ in group.companions)]))
+    groups = [group for own in parts.values() for group in group_logs(own, options, steps=steps)]
+    groups = attach_named(groups, {log.given for log in logs if log.source is None})
     sourced = [log for log in logs if log.source is not None]
-    if steps and len(groups) < _FEWEST <= len(sourced):
+    if steps and len(groups) == 1 < len(sourced):
         # nothing would be left to compare
-        extra = [log for log in logs if log.source is None]
-        runs = [([log.given], [log]) for log in sourced]
-        runs[0] = [sourced[0].given, *(replace(log.given, companion_of=0) for log in extra)], [sourced[0], *extra]
-    joined = {log for _, group in runs for log in group}
-    for log in (log for log in logs if log not in joined):
+        extra = [_as_companion(log, 0) for log in logs if log.source is None]
+        return [[sourced[0], *extra], *([log] for log in sourced[1:])]
+    runs: list[list[GivenLog]] = []
+    for group in groups:
+        mains = sorted((by_input[main.given] for main in group.mains), key=places.__getitem__)
+        order = [mains.index(by_input[main.given]) for main in group.mains]
+        runs.append([*mains, *(_as_companion(by_input[log.given], order[at]) for log, at in group.companions)])
+    joined = {log.given for group in groups for log, _ in group.logs}
+    for log in (log for log in logs if log.given not in joined):
         if log.source is None:
             what = "its rows have no time stamps, so it joins no other log"
-            raise SourceError(log.given.locator, what, _AS_SOURCE, code="no_timestamps")
-        runs.append(([log.given], [log]))
-    return sorted(runs, key=lambda each: places[each[1][0]])
+            raise SourceError(log.given.locator, what, AS_SOURCE, code="no_timestamps")
+        runs.append([log])
+    return sorted(runs, key=lambda run: places[run[0]])
 
 
-def _attach_named(groups: list[Group], by_input: dict[Input, _GivenLog]) -> list[Group]:
-    """Return the runs after joining logs that `--host` names, which a person says belong to one.
-
-    Raises:
-        SourceError: when one shares no time or no GPU with any run.
-    """
-    own = [group for group in groups if all(by_input[log.given].source is None for log, _ in group.logs)]
-    runs = [group for group in groups if group not in own]
-    for log in (log for group in own for log, _ in group.logs):
-        near = [group for group in runs if shared_time(group.mains[0].span, log.span) >= 0]
-        if not near:
-            main = runs[0].mains[0]
-            what = f"it covers {format_span(log.span)}, and {main.given.locator} covers {format_span(main.span)}"
-            hint = "check its clock, give --tz, or leave it out"
-            raise SourceError(log.given.locator, what, hint, code="no_shared_time")
-        alike = [
-            (group, place)
-            for group in near
-            for place, main in enumerate(group.mains)
-            if match_devices(main.gpus, log.gpus)
-        ]
-        if len(alike) != 1:
-            what = "it may belong to any of several runs" if alike else "it holds other GPUs than the run of its time"
-            raise SourceError(log.given.locator, what, _AS_SOURCE, code="joins_no_run")
-        group, place = alike[0]
-        group.companions.append((log, place))
-    return runs
+def _as_companion(log: GivenLog, place: int) -> GivenLog:
+    return replace(log, given=replace(log.given, companion_of=place))
 
 
-def _choose_for_hosts(
-    hosts: Sequence[Input], runs: Sequence[list[Input]], options: ReadOptions
-) -> Iterator[tuple[Input, list[int] | str]]:
-    """Yield each host log with the places of its runs, or why it has none; a single run has all."""
+def _place_hosts(hosts: Sequence[Input], runs: Sequence[list[Input]], options: ReadOptions) -> dict[Path, str]:
+    """Add each host log to the runs whose time it shares; return why others belong to none. A single run has all."""
     if len(runs) == 1:
-        yield from ((host, [0]) for host in hosts)
-    elif hosts:
-        times = _read_times(runs, options)
-        known = {place: run for place, run in times.items() if not run.has_host}
-        for host in hosts:
-            alone = _read_outcome(host, options)
-            # a file that writes no date, or one that can be read in two ways, is dated by each run
-            is_dated = alone is not None and not alone.quality.rejected and not alone.quality.notes
-            told = {
-                place: alone if is_dated else _read_outcome(host, options.for_companion(run.span))
-                for place, run in known.items()
-            }
-            yield host, _choose_runs(known, told, zone_known=options.tz is not None)
+        runs[0].extend(hosts)
+    if len(runs) == 1 or not hosts:
+        return {}
+    unused: dict[Path, str] = {}
+    times = {place: run for place, run in _read_times(runs, options).items() if not run.has_host}
+    for host in hosts:
+        alone = _read_outcome(host, options)
+        # a file that writes no date, or one that can be read in two ways, is dated by each run
+        is_dated = alone is not None and not alone.quality.rejected and not alone.quality.notes
+        told = {
+            place: alone if is_dated else _read_outcome(host, options.for_companion(run.span))
+            for place, run in times.items()
+        }
+        chosen = _choose_runs(times, told, options)
+        if isinstance(chosen, str):
+            unused[host.path] = chosen
+        else:
+            for place in chosen:
+                runs[place].append(host)
+    return unused
 
 
 def _read_times(runs: Sequence[Sequence[Input]], options: ReadOptions) -> dict[int, Outcome]:
@@ -284,7 +197,7 @@ def _read_outcome(given: Input, options: ReadOptions) -> Outcome | None:
         return None
 
 
-def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], *, zone_known: bool) -> list[int] | str:
+def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], options: ReadOptions) -> list[int] | str:
     """Return the places of the runs whose time a file shares, or why it belongs to none.
 
     Runs one after the other may share a file; of several at the same time it may be any.
@@ -292,15 +205,15 @@ def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], *, z
     Args:
         runs: what is known of each run, by its place.
         told: what is known of the file when it is read beside that run; None where it has no time.
-        zone_known: whether stamps without a zone have one.
+        options: whether they name the zone of stamps that have none.
     """
     known = {place: outcome for place, outcome in told.items() if outcome is not None}
-    comparable = {
-        place: outcome
+    comparable = [
+        place
         for place, outcome in known.items()
-        if zone_known or (outcome.timezone is None) == (runs[place].timezone is None)
-    }
-    found = [place for place, outcome in comparable.items() if shared_time(runs[place].span, outcome.span) >= 0]
+        if options.tz or (outcome.timezone is None) == (runs[place].timezone is None)
+    ]
+    found = [place for place in comparable if shared_time(runs[place].span, known[place].span) >= 0]
     if not found:
         return _OTHER_ZONE if len(comparable) < len(known) else _NO_SHARED_TIME
     return _SEVERAL_RUNS if any_overlap([runs[place].span for place in found]) else found
@@ -327,7 +240,7 @@ def assign_training_logs(
             outcome = read.outcome if read.dated else None
         except SourceError:
             outcome = None
-        chosen = _choose_runs(times, dict.fromkeys(times, outcome), zone_known=options.tz is not None)
+        chosen = _choose_runs(times, dict.fromkeys(times, outcome), options)
         if isinstance(chosen, str):
             hint = "give it with --training, or leave it out"
             raise SourceError(file.locator, f"a training log that {chosen}", hint, code="training_log_of_no_run")
@@ -343,19 +256,14 @@ def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[In
         sources: what a person named for each run; only folders are searched.
         runs: the logs of each, and the files joined to them already.
     """
-    searched = {source: is_folder(source) for source in set(sources)}
     logs: dict[Path, set[Path]] = {}
-    for source, inputs in zip(sources, runs, strict=True):
-        for each in inputs if searched[source] else ():
-            if not each.beside:
-                logs.setdefault(each.path.parent, set()).add(each.path)
+    for each in (each for inputs in runs for each in inputs if not each.beside):
+        logs.setdefault(each.path.parent, set()).add(each.path)
     found: list[list[TrainingFile]] = []
     for source, inputs in zip(sources, runs, strict=True):
         folder, used = inputs[0].path.parent, {each.path for each in inputs}
         # what is known of the logs in each folder spares listing one with many
-        is_its_own = searched[source] and all(each.path.parent == folder for each in inputs)
-        if not is_its_own or logs[folder] - used or any(list_in_folder(folder, IMPORTERS.kinds, used)):
-            found.append([])
-        else:
-            found.append(list(list_training_logs(folder, used)))
+        is_alone = is_folder(source) and all(each.path.parent == folder for each in inputs) and logs[folder] <= used
+        is_alone = is_alone and not any(list_in_folder(folder, IMPORTERS.kinds, used))
+        found.append(list_training_logs(folder, used) if is_alone else [])
     return found

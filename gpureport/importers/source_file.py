@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from hashlib import sha256
-from io import FileIO
+from io import RawIOBase
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -31,10 +31,8 @@ class ByteAccount:
     """What was met on the way from bytes to lines.
 
     Attributes:
-        nul_bytes: NUL bytes that were skipped.
-        nul_runs: runs they lay in.
-        long_lines: lines that were shortened.
-        longest: length of the longest of them, in bytes.
+        nul_bytes: NUL bytes that were skipped, in `nul_runs` runs.
+        long_lines: lines that were shortened, of which `longest` is the length of the longest, in bytes.
         damage: why a compressed log could be read in part only, empty when it could be read whole.
         latin_1_lines: lines in Latin-1 among those in UTF-8.
         joined_rows: rows on several lines, as a quoted cell holds newlines.
@@ -52,28 +50,21 @@ class ByteAccount:
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader must know, one sentence each."""
-        found = []
-        if self.damage:
-            found.append(f"The compressed log is {self.damage}: read up to there.")
-        if self.trailing:
-            found.append("The compressed log is followed by other bytes: they are ignored.")
-        if self.nul_bytes:
-            found.append(f"{format_count(self.nul_bytes, 'NUL byte')} in {format_count(self.nul_runs, 'run')} skipped.")
-        if self.latin_1_lines:
-            found.append(f"{format_count(self.latin_1_lines, 'line')} in Latin-1, not UTF-8: read as Latin-1.")
-        if self.joined_rows:
-            found.append(
-                f"{format_count(self.joined_rows, 'row')} on several lines, by newlines in quotes: "
-                "each counted as one row."
-            )
-        if self.long_lines:
-            found.append(f"{format_count(self.long_lines, 'line')} shortened, the longest of {self.longest:,} bytes.")
-        return tuple(found)
+        lines, rows = format_count(self.latin_1_lines, "line"), format_count(self.joined_rows, "row")
+        runs = format_count(self.nul_runs, "run")
+        found = {
+            f"The compressed log is {self.damage}: read up to there.": self.damage,
+            "The compressed log is followed by other bytes: they are ignored.": self.trailing,
+            f"{format_count(self.nul_bytes, 'NUL byte')} in {runs} skipped.": self.nul_bytes,
+            f"{lines} in Latin-1, not UTF-8: read as Latin-1.": self.latin_1_lines,
+            f"{rows} on several lines, by newlines in quotes: each counted as one row.": self.joined_rows,
+            f"{format_count(self.long_lines, 'line')} shortened, the longest of {self.longest:,} bytes.": self.longest,
+        }
+        return tuple(note for note, met in found.items() if met)
 
 
-@dataclass(frozen=True, slots=True)
-class FileState:
-    """What tells whether a file was written to."""
+class FileState(NamedTuple):
+    """What shows whether a file was written to."""
 
     inode: int
     size: int
@@ -102,12 +93,8 @@ def raise_source_errors(path: Path) -> Iterator[None]:
         ) from error
     except OSError as error:
         hint = "check its disk, or copy it" if error.errno == errno.EIO else "check the path"
-        raise SourceError(
-            str(path),
-            error.strerror or "cannot be read",
-            hint,
-            code="no_such_file" if isinstance(error, FileNotFoundError) else "cannot_read",
-        ) from error
+        code = "no_such_file" if isinstance(error, FileNotFoundError) else "cannot_read"
+        raise SourceError(str(path), error.strerror or "cannot be read", hint, code=code) from error
 
 
 class RawFile:
@@ -123,10 +110,11 @@ class RawFile:
         self.path = path
         self.account = ByteAccount()
         self.watch: Callable[[int], None] | None = None
+        self.hashed = 0
+        """Bytes that were hashed."""
         self._state: FileState | None = None
         self._hasher = sha256()
         self._hashing: Future[None] | None = None
-        self._hashed = 0
         self._ended = False
         self._again = False
 
@@ -153,26 +141,22 @@ class RawFile:
 
     def blocks(self, size: int = BLOCK) -> Iterator[bytes]:
         """Yield its bytes from the start."""
-        at = 0
-        with self._open() as file:
-            while block := self._read(file, min(size, self.size - at)):
+        for block in self._read(0, size):
+            if self.watch:
+                self.watch(len(block))
+            yield block
+
+    def _read(self, at: int, size: int) -> Iterator[bytes]:
+        with raise_source_errors(self.path), self.path.open("rb", buffering=0) as file:
+            file.seek(at)
+            while block := file.read(min(size, self.size - at)):
                 self._hash(block, at)
                 at += len(block)
-                if self.watch:
-                    self.watch(len(block))
                 yield block
         self._ended = True
 
-    def _open(self) -> FileIO:
-        with raise_source_errors(self.path):
-            return self.path.open("rb", buffering=0)
-
-    def _read(self, file: FileIO, length: int) -> bytes:
-        with raise_source_errors(self.path):
-            return file.read(length)
-
     def _hash(self, block: bytes, at: int) -> None:
-        known = self._hashed - at
+        known = self.hashed - at
         self._again |= known > 0
         if known < len(block):
             self._wait()
@@ -182,30 +166,21 @@ class RawFile:
             else:
                 # aside, while the block is parsed; the interpreter is not held meanwhile
                 self._hashing = _hashers().submit(self._hasher.update, fresh)
-            self._hashed = at + len(block)
+            self.hashed = at + len(block)
 
     def _wait(self) -> None:
-        """Wait until the block before is hashed."""
         if self._hashing is not None:
             self._hashing.result()
             self._hashing = None
 
     def sha256(self) -> str:
         """Return the hash of its bytes, after reading those that were not read yet."""
-        if not self._ended and self._hashed < self.size:
-            with self._open() as file:
-                at = file.seek(self._hashed)
-                while block := self._read(file, min(BLOCK, self.size - at)):
-                    self._hash(block, at)
-                    at += len(block)
+        if not self._ended and self.hashed < self.size:
+            for _ in self._read(self.hashed, BLOCK):
+                pass
         self._ended = True
         self._wait()
         return self._hasher.hexdigest()
-
-    @property
-    def hashed(self) -> int:
-        """Bytes that were hashed."""
-        return self._hashed
 
     def settle(self) -> None:
         """Make sure that what was parsed is what was hashed, after parsing.
@@ -215,12 +190,9 @@ class RawFile:
         """
         if not self._again or FileState.from_path(self.path) == self._state:
             return
-        now = RawFile(self.path)
-        now._state = self._state
-        if now.sha256() != self.sha256():
-            raise SourceError(
-                str(self.path), "it changed while it was read", "copy it and read the copy", code="changed_while_read"
-            )
+        if self.again().sha256() != self.sha256():
+            what = "it changed while it was read"
+            raise SourceError(str(self.path), what, "copy it and read the copy", code="changed_while_read")
 
 
 @cache
@@ -228,116 +200,66 @@ def _hashers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="sha256")
 
 
-_CHUNK, _STEP = 64 * 1024, 4096
-"""Bytes that are read at once, and that zstd gives at once: a step that fails gives nothing."""
+_CHUNK = 4096
+"""Compressed bytes that are unpacked at once, of which bzip2 can make 80 MB; and text that zstd gives at once."""
 _XZ_MEMORY = 256 * 2**20
-_GZIP, _BZIP2, _XZ = b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ\0"
+_GZIP, _BZIP2, _XZ, _ZSTD = b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"
+_DECODERS: dict[bytes, Callable[[], Any]] = {
+    _GZIP: partial(zlib.decompressobj, 16 + zlib.MAX_WBITS),
+    _BZIP2: bz2.BZ2Decompressor,
+    _XZ: partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, _XZ_MEMORY),
+}
 _ARCHIVES = {b"PK\x03\x04": "a zip archive", b"PK\x05\x06": "a zip archive", b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive"}
 _TAR, _TAR_AT, _HEADER = b"ustar", 257, 512
 
 
-class _DamageError(Exception):
-    """A compressed stream ends too early, or is not what it says it is; the text completes `the log is …`."""
-
-
-class _TrailingError(_DamageError):
-    """After the end of a whole stream comes something that is none."""
-
-
-class _Gzip:
-    """A gzip member, decoded the way bz2 and lzma do it."""
-
-    def __init__(self) -> None:
-        self._stream = zlib.decompressobj(16 + zlib.MAX_WBITS)
-        self.needs_input = True
-
-    @property
-    def eof(self) -> bool:
-        return self._stream.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._stream.unused_data
-
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        out = self._stream.decompress(self._stream.unconsumed_tail + data, max_length)
-        self.needs_input = not self._stream.unconsumed_tail and len(out) < max_length
-        return out
-
-
-Chunks = Iterator[bytes]
-_Method = Callable[[Chunks, int], Iterator[bytes]]
-
-
-def _members(make: Callable[[], Any], magic: bytes, chunks: Chunks, size: int) -> Iterator[bytes]:
-    """Yield what concatenated members hold, in blocks of `size` at most; NUL bytes between them are padding."""
-    decoder = make()
-    for data in chunks:
-        while True:
+def _unpack_members(magic: bytes, chunks: Iterator[bytes], account: ByteAccount) -> Iterator[bytes]:
+    """Yield what concatenated members hold; NUL bytes between them are padding."""
+    decoder = _DECODERS[magic]()
+    for chunk in chunks:
+        left = chunk
+        while left:
             if decoder.eof:
-                data = data.lstrip(b"\0")  # noqa: PLW2901 - what is left of the chunk
-                if not data:
+                if not (left := left.lstrip(b"\0")):
                     break
-                if not magic.startswith(data[: len(magic)]):
-                    what = "followed by other bytes"
-                    raise _TrailingError(what)
-                decoder = make()
+                if not magic.startswith(left[: len(magic)]):
+                    account.trailing = True
+                    return
+                decoder = _DECODERS[magic]()
             try:
-                out = decoder.decompress(data, size)
-            except (zlib.error, OSError, lzma.LZMAError, EOFError) as error:
-                raise _DamageError(f"damaged ({error})") from error
-            if out:
-                yield out
-            data = decoder.unused_data if decoder.eof else b""  # noqa: PLW2901 - as above
-            if not decoder.eof and decoder.needs_input:
-                break
+                yield decoder.decompress(left)
+            except (zlib.error, OSError, lzma.LZMAError) as error:
+                account.damage = f"damaged ({error})"
+                return
+            left = decoder.unused_data
     if not decoder.eof:
-        raise _DamageError("cut")
+        account.damage = "cut"
 
 
-class _Pulled:
-    """Chunks as the file Arrow reads from."""
+class _Chunks(RawIOBase):
+    """Chunks as the file that Arrow reads from."""
 
-    def __init__(self, chunks: Chunks) -> None:
+    def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
-        self._rest = b""
-        self.closed = self.ended = False
-        self.failure: SourceError | None = None
+        self.ended = False
 
-    def read(self, length: int) -> bytes:
-        try:
-            data = self._rest or next(self._chunks, b"")
-        except SourceError as error:
-            self.failure = error
-            raise
-        self.ended = not data
-        self._rest = data[length:]
-        return data[:length]
+    def readable(self) -> bool:
+        return True
 
-    def close(self) -> None:
-        self.closed = True
+    def read(self, _: int = -1) -> bytes:
+        chunk = next(self._chunks, b"")
+        self.ended = not chunk
+        return chunk
 
 
-def _zstd(chunks: Chunks, size: int) -> Iterator[bytes]:
-    """Yield what zstd frames hold."""
-    source: Any = _Pulled(chunks)
+def _unpack_zstd(chunks: Iterator[bytes], account: ByteAccount) -> Iterator[bytes]:
+    source = _Chunks(chunks)
     stream: Any = pa.CompressedInputStream(pa.PythonFile(source, mode="r"), "zstd")
     try:
-        while out := stream.read(min(size, _STEP)):
+        while out := stream.read(_CHUNK):
             yield out
-    except (OSError, SourceError, pa.ArrowException) as error:
-        if source.failure is not None:
-            # the disk failed, whatever Arrow makes of that: what follows may be whole
-            raise source.failure from error
-        raise _DamageError("cut" if source.ended else f"damaged ({error})") from error
-
-
-_METHODS: dict[bytes, _Method] = {
-    _GZIP: partial(_members, _Gzip, _GZIP),
-    b"\x28\xb5\x2f\xfd": _zstd,
-    _BZIP2: partial(_members, bz2.BZ2Decompressor, _BZIP2),
-    _XZ: partial(_members, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, _XZ_MEMORY), _XZ),
-}
+    except (OSError, pa.ArrowException) as error:
+        account.damage = "cut" if source.ended else f"damaged ({error})"
 
 
 def archive_kind(file: RawFile) -> str | None:
@@ -349,24 +271,25 @@ def archive_kind(file: RawFile) -> str | None:
 
 
 def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
-    """Yield the content of a file in blocks of `size` at most, decompressed where it is compressed.
+    """Yield the content of a file in blocks of `size`, decompressed where it is compressed.
 
     A file that is cut or damaged gives what can be read before; its account says so.
     """
-    head = file.first_bytes()
-    magic = next((magic for magic in _METHODS if head.startswith(magic)), None)
-    if magic is None:
+    magic = next((magic for magic in (*_DECODERS, _ZSTD) if file.first_bytes().startswith(magic)), b"")
+    if not magic:
         yield from file.blocks(size)
         return
-    method, done = _METHODS[magic], 0
-    try:
-        for block in method(file.blocks(_CHUNK), size):
-            done += len(block)
-            if done > max(UNPACKED_FREELY, MOST_UNPACKED_RATIO * file.size):
-                what = f"it unpacks to more than {MOST_UNPACKED_RATIO} times its size, as no recording does"
-                raise SourceError(str(file.path), what, "unpack it, and give the log in it", code="unpacks_too_large")
-            yield block
-    except _TrailingError:
-        file.account.trailing = True
-    except _DamageError as error:
-        file.account.damage = str(error)
+    chunks, most = file.blocks(_CHUNK), max(UNPACKED_FREELY, MOST_UNPACKED_RATIO * file.size)
+    unpacked = _unpack_zstd(chunks, file.account) if magic == _ZSTD else _unpack_members(magic, chunks, file.account)
+    held, done = bytearray(), 0
+    for part in unpacked:
+        held += part
+        done += len(part)
+        if done > most:
+            what = f"it unpacks to more than {MOST_UNPACKED_RATIO} times its size, as no recording does"
+            raise SourceError(str(file.path), what, "unpack it, and give the log in it", code="unpacks_too_large")
+        while len(held) >= size:
+            yield bytes(held[:size])
+            del held[:size]
+    if held:
+        yield bytes(held)

@@ -1,65 +1,73 @@
 """Which files are logs, and what reads each: a file, the files of a folder, what comes through a pipe, and a tracker.
 
-A file is told by its content; its name says nothing. What is not read is said to be what it is instead.
+A file is recognised by its content; its name says nothing. What is not read is said to be what it is instead. First
+bytes and names decide what is loaded: no tracker for a folder of logs, no other tool for a log that names no GPU.
 """
 
 import atexit
-import json
 import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import nullcontext
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Union
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpureport import record_folder
-from gpureport.errors import CodedProblem, SourceError
-from gpureport.importers.account import is_driver_message
-from gpureport.importers.first_lines import thinned
+from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
 from gpureport.importers.source_file import FileState, RawFile, archive_kind
-from gpureport.importers.source_text import head as read_text_head
-from gpureport.importers.source_text import head_text, is_plain_text
+from gpureport.importers.source_text import head as read_head
+from gpureport.importers.source_text import is_plain_text
 from gpureport.limits import DEEPEST_FOLDER, MOST_PIPE_BYTES
 from gpureport.places import is_bucket_url
 from gpureport.recording_advice import RECORDS_ONE
 from gpureport.redaction import redact_start
-from gpureport.regular_files import UnsafeFileError, is_folder, open_pipe, path_exists
+from gpureport.regular_files import UnsafeFileError, is_folder, open_pipe, path_exists, walk_folder
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.tracker import Tracker
-    from gpureport.importers.training import TrainingLog
 
 _BINARY = 0.01
 """A file with more than this share of undecodable characters is not treated as text."""
-_STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"')
-"""What a file begins with that a tracker wrote: a database, Parquet, operations of Neptune's client."""
+_STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"', b"JobID|", b"timestamp,project_name,run_id,")
+"""What a file begins with that a tracker wrote: a database, Parquet, operations of Neptune's client, tables of runs."""
+_STORED = re.compile(r"meta\.yaml|data-\d+\.log|run_operations\.sqlite3|.+\.parquet(?:\.tmp)?")
+"""Names of files of which a folder that is a tracker's store holds one at least."""
+_OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia", re.IGNORECASE)
+"""What a log of any tool but nvidia-smi names somewhere."""
+_OF_MACHINE = re.compile(rb"[^\n]*(?:cpu|procs|hostname|sysstat|load average)", re.IGNORECASE)
+"""What the first line of most host logs names."""
+_RUN_ID = re.compile(r"[0-9a-f]{32}")
+"""Name of the folder in which MLflow keeps what belongs to a run."""
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
 
 
 def find_tracker(source: str) -> "Tracker | None":
-    """Return the reader of the tracker whose store a source is, None when it is none.
+    """Return the reader of the tracker whose store a source is: a locator, or a path, `#` and a run behind it or not.
 
-    Args:
-        source: a locator, or the path of a store, with or without `#` and a run of it.
+    None when it is none.
     """
     store = _find_store_path(source) or source
-    if not source.startswith(LOCATORS):
-        try:
-            # a pipe can be read only once; an empty file can be a store by its name
-            if Path(store).is_file():
-                with Path(store).open("rb") as file:
-                    head = file.read(4096).lstrip()
-                if head and not head.startswith(_STORES):
-                    return None
-            elif not Path(store).is_dir():
-                return None
-        except OSError:
-            pass
+    if not source.startswith(LOCATORS) and not _may_be_store(Path(store)):
+        return None
     return next((each for each in TRACKERS if each.claims(store)), None)
+
+
+def _may_be_store(path: Path) -> bool:
+    """Return whether the first bytes of a file, or names in a folder, let it be the store of a tracker."""
+    try:
+        if path.is_file():
+            with path.open("rb") as file:
+                head = file.read(4096).lstrip()
+            # an empty file can be a store by its name
+            return not head or head.startswith(_STORES)
+        return path.is_dir() and any(_STORED.fullmatch(name) for _, _, names in walk_folder(path) for name in names)
+    except OSError:
+        return True
 
 
 def names_run(source: str) -> bool:
@@ -95,47 +103,40 @@ def spool(source: str, path: Path) -> Path:
     Raises:
         SourceError: when nobody writes to the pipe, it does not end, or it is a device, a socket or a folder.
     """
+    if source == "-" and sys.stdin is None:
+        raise SourceError(source, "standard input is closed", "give a file, or a pipe", code="no_standard_input")
     handle, name = tempfile.mkstemp(prefix="gpureport-")
     atexit.register(Path(name).unlink, missing_ok=True)
-    with os.fdopen(handle, "wb") as copy:
-        if source == "-":
-            if sys.stdin is None:
-                what = "standard input is closed"
-                raise SourceError(source, what, "give a file, or a pipe", code="no_standard_input")
-            # a buffer would go on waiting for more without looking whether the process was asked to end
-            _copy(getattr(sys.stdin.buffer, "raw", sys.stdin.buffer).read, copy.write, source)
-        else:
-            try:
-                with open_pipe(path) as pipe:
-                    _copy(pipe.read, copy.write, source)
-            except UnsafeFileError as error:
-                raise SourceError(source, str(error.strerror), error.hint, code="not_a_regular_file") from error
+    try:
+        # a buffer would go on waiting for more without looking whether the process was asked to end
+        stdin = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer) if source == "-" else None
+        with os.fdopen(handle, "wb") as copy, nullcontext(stdin) if stdin else open_pipe(path) as pipe:
+            while block := pipe.read(2**20):
+                copy.write(block)
+                if copy.tell() > MOST_PIPE_BYTES:
+                    what = f"more than {MOST_PIPE_BYTES:,} bytes came through the pipe"
+                    hint = "end what writes to it, or write a file and give that"
+                    raise SourceError(source, what, hint, code="pipe_too_large")
+    except UnsafeFileError as error:
+        raise SourceError(source, str(error.strerror), error.hint, code="not_a_regular_file") from error
     return Path(name)
-
-
-def _copy(read: Callable[[int], bytes | None], write: Callable[[bytes], object], source: str) -> None:
-    size = 0
-    while block := read(2**20):
-        size += len(block)
-        if size > MOST_PIPE_BYTES:
-            what = f"more than {MOST_PIPE_BYTES:,} bytes came through the pipe"
-            hint = "end what writes to it, or write a file and give that"
-            raise SourceError(source, what, hint, code="pipe_too_large")
-        write(block)
-
-
-def read_head(file: RawFile, length: int = HEAD_BYTES) -> bytes:
-    """Return the beginning of a file's text, whatever it is compressed with and encoded in."""
-    return read_text_head(file, length)
 
 
 def _recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Importer | None:
     """Return the importer that recognises a file by its beginning, or by text further down."""
-    found = next((each for each in importers if each.identify(head)), None)
+    if head.lstrip().startswith(_STORES):
+        return None
+    found = _identify(head, importers)
     if found or len(head) < HEAD_BYTES or head.decode(errors="replace").count("\ufffd") > _BINARY * len(head):
         return found
-    searched = thinned(read_head(file, SEARCHED_BYTES))
-    return next((each for each in importers if each.identify(searched)), None)
+    from gpureport.importers.first_lines import thinned  # noqa: PLC0415 - most logs are known by their beginning
+
+    return _identify(thinned(read_head(file, SEARCHED_BYTES)), importers)
+
+
+def _identify(head: bytes, importers: Sequence[Importer]) -> Importer | None:
+    asked = importers if importers is HOST_IMPORTERS or _OF_GPUS.search(head) else (importers[0],)
+    return next((each for each in asked if each.identify(head)), None)
 
 
 def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str | None = None) -> Input:
@@ -150,7 +151,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     if not path.is_file():
         path = spool(source, path)
     file = RawFile(path)
-    head = read_head(file)
+    head = read_head(file, HEAD_BYTES)
     if not head and file.account.damage:
         what = f"{file.account.damage} before its first line"
         raise SourceError(source, what, "copy or compress it again", code="damaged_archive")
@@ -158,13 +159,14 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
         empty = "the file holds nothing but blank lines or NUL bytes" if head else "the file is empty"
         raise SourceError(source, empty, RECORDS_ONE, code="empty_file")
     found = next((each for each in importers if each.kind == kind), None) if kind else _recognise(file, head, importers)
-    packed = None if kind or is_plain_text(file.first_bytes()) else archive_kind(file)
-    if packed:
+    if not kind and not is_plain_text(file.first_bytes()) and (packed := archive_kind(file)):
         hint = "unpack it and give the files in it, or leave it out"
         raise SourceError(source, packed, hint, code="archive_of_files")
     if found is None:
         other = _recognise(file, head, IMPORTERS if beside else HOST_IMPORTERS)
-        known, advice, code = _explain(path.name, head, beside=beside, is_other=other is not None)
+        from gpureport.importers.refusals import explain  # noqa: PLC0415 - most files are known
+
+        known, advice, code = explain(path.name, head, beside=beside, is_other=other is not None)
         raise SourceError(source, known, advice, code=code)
     return Input(path, found, source, beside)
 
@@ -186,45 +188,44 @@ def identify_companion(path: str) -> Input:
 
 def _missing_source_hint(source: str) -> str:
     """Return what to do about a missing source, which may be the address of a tracker."""
-    if source.startswith(("sqlite:", "http://", "https://", "file://", "databricks:")):
-        return "put mlflow: before the address of a store of MLflow; a log is read from a file"
     if "://" in source and not is_bucket_url(source):
-        return "a log is read from a path, s3://, gs:// or az://"
+        return "put mlflow: before the address of a store of MLflow; a log is read from a path, s3://, gs:// or az://"
     if path := _find_store_path(source):
         return f"a run after # is one of a store of a tracker, which {path} is not"
     return "check the path"
 
 
-Reader = Union[Importer, "TrainingLog"]
+def _classify(path: Path) -> tuple[str, Importer | None]:
+    """Return the kind of a file and what reads it: a log of GPUs rather than of a machine, or of training; or nothing.
 
-
-def _classify(path: Path) -> Reader | None:
-    """Return what reads a file: it is a log of GPUs rather than of a machine, and either rather than of training."""
+    The last has no importer, since it makes no series.
+    """
     return _classify_content(path, FileState.from_path(path))
 
 
 @lru_cache(4096)
-def _classify_content(path: Path, _: FileState) -> Reader | None:
+def _classify_content(path: Path, _: FileState) -> tuple[str, Importer | None]:
     file = RawFile(path)
-    head = read_head(file)
-    found = _recognise(file, head, IMPORTERS) or _recognise(file, head, HOST_IMPORTERS)
-    if found is not None:
-        return found if archive_kind(file) is None else None
+    head = read_head(file, HEAD_BYTES)
+    is_of_machine = _OF_MACHINE.match(head.lstrip()) and not _OF_GPUS.search(head)
+    for importers in (HOST_IMPORTERS, IMPORTERS) if is_of_machine else (IMPORTERS, HOST_IMPORTERS):
+        if (found := _recognise(file, head, importers)) is not None:
+            return (found.kind, found) if archive_kind(file) is None else ("", None)
     from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most files are logs of hardware
 
-    return TrainingLog() if TrainingLog().is_training_log(head) else None
+    return "training" if TrainingLog().is_training_log(head) else "", None
 
 
 def recognise_companion(path: Path) -> str | None:
     """Return what a file is that lies beside GPU logs: `host` or `training`; None for anything else."""
-    found = _classify(path) if path.is_file() else None
-    return {HOST_IMPORTERS.kinds[0]: "host", "training": "training"}.get(found.kind) if found else None
+    kind = _classify(path)[0] if path.is_file() else ""
+    return kind if kind in {"host", "training"} else None
 
 
 def is_readable(path: Path) -> bool:
     """Return whether a file is a log of any kind, or the store of a tracker, by its content."""
     try:
-        return find_tracker(str(path)) is not None or _classify(path) is not None
+        return find_tracker(str(path)) is not None or bool(_classify(path)[0])
     except SourceError:
         return False
 
@@ -236,17 +237,15 @@ def _list_files(folder: Path) -> list[Path]:
 def list_in_folder(folder: Path, kinds: Collection[str], without: Collection[Path] = ()) -> Iterator[Input]:
     """Yield the files of a folder that importers of these kinds read, but for some files."""
     for path in _list_files(folder):
-        found = None if path in without else _classify(path)
-        if found is not None and found.kind in kinds:
-            yield Input(path, found, str(path), beside=found.kind in HOST_IMPORTERS.kinds)  # type: ignore[arg-type] # no training log is asked for
+        kind, found = ("", None) if path in without else _classify(path)
+        if found is not None and kind in kinds:
+            yield Input(path, found, str(path), beside=kind in HOST_IMPORTERS.kinds)
 
 
-def list_training_logs(folder: Path, without: Collection[Path] = ()) -> Iterator[TrainingFile]:
-    """Yield the training logs of a folder, but for some files."""
-    for path in _list_files(folder):
-        found = None if path in without else _classify(path)
-        if found is not None and found.kind == "training":
-            yield TrainingFile(path, str(path), beside=True)
+def list_training_logs(folder: Path, without: Collection[Path] = ()) -> list[TrainingFile]:
+    """Return the training logs of a folder, but for some files."""
+    found = (path for path in _list_files(folder) if path not in without and _classify(path)[0] == "training")
+    return [TrainingFile(path, str(path), beside=True) for path in found]
 
 
 def list_unused_files(source: str | Path, used: Collection[Path]) -> list[Path]:
@@ -289,15 +288,13 @@ def _walk_logs(folder: Path, above: frozenset[Path]) -> Iterator[Input]:
     logs = list(list_in_folder(folder, IMPORTERS.kinds))
     if not logs and record_folder.read_run_file(folder) is not None:
         # the host log of a recording without GPUs is a run of its own
-        logs = [
-            Input(each.path, each.importer, each.locator)
-            for each in list_in_folder(folder, HOST_IMPORTERS.kinds)
-            if record_folder.name_log(each.path) == record_folder.HOST_LOG
-        ]
+        hosts = list_in_folder(folder, HOST_IMPORTERS.kinds)
+        recorded = (each for each in hosts if record_folder.name_log(each.path) == record_folder.HOST_LOG)
+        logs = [Input(each.path, each.importer, each.locator) for each in recorded]
     yield from logs
     for path in sorted(folder.iterdir()):
         is_new = path.is_dir() and not path.name.startswith(".") and path.resolve() not in above
-        if is_new and not any(tracker.keeps_files(path) for tracker in TRACKERS):
+        if is_new and not (_RUN_ID.fullmatch(folder.name) and any(each.keeps_files(path) for each in TRACKERS)):
             yield from _walk_logs(path, above)
 
 
@@ -314,107 +311,7 @@ def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
         if path != "-" and not path_exists(path):
             raise SourceError(path, "no such file", "check the path", code="no_such_file")
         file = Path(path) if Path(path).is_file() else spool(path, Path(path))
-        if not TrainingLog().identify(read_head(RawFile(file))):
+        if not TrainingLog().identify(read_head(RawFile(file), HEAD_BYTES)):
             raise SourceError(path, "not a known training log", WANTED, code="not_a_training_log")
         found.append(TrainingFile(file, path))
     return found
-
-
-_WANTED_BESIDE = (
-    "give what sar, sadf -d, mpstat, vmstat -t, pidstat or top -b print, or a CSV with a timestamp and cpu_percent "
-    f"({RECORDS_ONE})"
-)
-_FIELD_HINT = "leave that field out of the query (nvidia-smi --help-query-gpu lists the fields the driver knows)"
-_RECORD_AGAIN = "fix this on the machine until nvidia-smi by itself shows a table, then record again"
-_WANDB = (
-    "export the recorded values instead of a chart: "
-    "wandb.Api().run(...).history(stream='events', samples=100000).to_csv('gpu.csv')"
-)
-_TRAINING = "give the log of the GPUs as a source, and this one with --training"
-_JSON = "write it as a CSV with a header and one column per metric: --source-kind mapped prints a map for that"
-_MAP = "--source-kind mapped prints a map to complete and give with --map"
-_ABSENT = re.compile(r".*nvidia-smi.*(?:command not found|not found|not recognized)", re.IGNORECASE)
-_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?: ?[%A-Za-z]+)?", re.ASCII)
-_MOST_CELLS = 50
-"""Cells of a line of numbers that may be a query without its header."""
-
-
-def _explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedProblem:
-    """Return what a file is that nothing reads, what to do about it, and the code of this.
-
-    Args:
-        name: its name.
-        head: the beginning of its text.
-        beside: whether a host log is wanted, not one of GPUs.
-        is_other: whether it is a log of the other kind.
-    """
-    from gpureport.importers import first_lines  # noqa: PLC0415 - most files are known
-
-    if is_other and beside:
-        hint = f"give it as a source; with --host, {_WANTED_BESIDE}"
-        return "a log of GPUs, not of a host", hint, "gpu_log_as_host"
-    if is_other:
-        what = "a host log, which says nothing of GPUs"
-        hint = "give the log of the GPUs as a source, and this one with --host"
-        if "gpu" in head_text(head).partition("\n")[0].lower():
-            what = "a host log: no column says which GPU a row is of"
-            hint = f"{hint}; for what it has of GPUs, {_MAP}"
-        return what, hint, "host_log_as_gpu"
-    text = head_text(head)
-    # the beginning of the first line with words that a terminal can print
-    first = head.decode("utf-8", errors="replace").lstrip("\ufeff").lstrip().partition("\n")[0].strip()
-    shown = redact_start(first, 60).replace("\t", " ")
-    if not shown.isprintable() or "\ufffd" in shown:
-        shown = ""
-    if not shown and name.startswith("nvstats"):
-        what = "unsupported: a log that nvidia-smi daemon keeps in a form of its own"
-        return what, f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt", "daemon_log"
-    if before := first_lines.find_line_prefix(text):
-        what = f"another program put {before!r} before what nvidia-smi wrote"
-        return what, first_lines.HINT, "prefixed_lines"
-    if beside:
-        what = f"not a recognised host log (first line: {shown})" if shown else "not a text log"
-        return what, _WANTED_BESIDE, "not_a_host_log"
-    return (_explain_text(text) if shown else None) or _explain_table(text, shown)
-
-
-def _explain_text(text: str) -> CodedProblem | None:
-    """Return what a text is that is known and no log of GPUs."""
-    from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - as above
-
-    first = text.lstrip("\ufeff \t\r\n").partition("\n")[0].strip()
-    said = f"an error message, not a log ({redact_start(first, 120)})"
-    if re.match(r'Field "[^"]*" is not a valid field to query', first):
-        return said, _FIELD_HINT, "error_message"
-    if is_driver_message(first) or _ABSENT.match(first):
-        return said, _RECORD_AGAIN, "error_message"
-    if first.startswith("version https://git-lfs.github.com/"):
-        return "a Git LFS pointer, not the file itself", "fetch the file with git lfs pull", "git_lfs_pointer"
-    if "system/gpu." in first and "," in first:
-        return "a chart exported from the W&B website", _WANDB, "exported_chart"
-    if TrainingLog().is_training_log(text.encode()):
-        return "a training log, which says nothing of GPUs", _TRAINING, "training_log"
-    try:
-        is_object = isinstance(json.loads(first), dict)
-    except (ValueError, RecursionError):
-        is_object = False
-    return ("JSON that no known tool writes", _JSON, "unknown_json") if is_object else None
-
-
-def _explain_table(text: str, shown: str) -> CodedProblem:
-    """Return that a text is no known log, and which option reads it where it may be a table."""
-    from gpureport.importers.headings import is_time_heading  # noqa: PLC0415 - as above
-    from gpureport.importers.note_text import format_columns_option  # noqa: PLC0415 - as above
-    from gpureport.importers.tools.mapped import draft_map  # noqa: PLC0415 - few files need it
-
-    if not shown:
-        return "not a text log", RECORDS_ONE, "not_a_gpu_log"
-    what = f"not a recognised GPU log (first line: {shown})"
-    row = [cell.strip() for cell in text.partition("\n")[0].split(",")]
-    if hint := _MAP if draft_map(text) else _JSON if len(row) > 1 and any(map(is_time_heading, row)) else "":
-        return what, hint, "not_a_gpu_log"
-    without = ""
-    if 1 < len(row) <= _MOST_CELLS and all(map(_NUMBER.fullmatch, row)):
-        names = [f"column_{place + 1}" for place in range(len(row))]
-        without = f"; if it is one without its header, {format_columns_option(names)}"
-    return what, RECORDS_ONE + without, "not_a_gpu_log"

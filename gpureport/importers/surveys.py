@@ -1,4 +1,4 @@
-"""What a log holds, learned by reading it once, and whether two logs hold the same GPUs: by their names or readings."""
+"""What a log holds, learned by reading it once, and what two logs say of each other: time, zone and readings."""
 
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import WeakSet
 from zlib import crc32
 
 import numpy as np
@@ -40,39 +41,38 @@ CORE_METRICS = frozenset(
 """What most checks need; the log that holds the most of it is the main one (pragmatic)."""
 _SLACK = 5_000_000
 """Time that two rotated logs may share without any look at what they say of it, in microseconds (pragmatic)."""
-_room = [256 * 2**20]
-"""Bytes of surveyed rows that may still be held until they are asked for; what is beyond is read again."""
+_MOST_HELD = 256 * 2**20
+"""Bytes of rows that are held until they are asked for; what is beyond is read again."""
 
 
 class Log:
-    """A log that was read."""
+    """A log that was read: what is known of it, and its rows, held or to be read again.
+
+    Attributes:
+        spans: first and last time of each device.
+        metrics: columns that hold a value.
+        held: bytes of the rows that are held.
+    """
 
     def __init__(self, given: Input, options: ReadOptions, file: RawFile | None = None) -> None:
-        """Read a log.
-
-        Args:
-            given: the log.
-            options: how rows are placed.
-            file: its bytes.
-
-        Raises:
-            SourceError: when it holds nothing that can be used.
-        """
+        """Read a log; a `SourceError` says that it holds nothing that can be used."""
         self.given, self.file, self._options = given, file or RawFile(given.path), options
-        self.size = 0
-        self._readings: dict[str, Readings] = {}
         try:
             extraction = given.importer.extract(self.file, options)
-            self._tables: Tables | None = read_devices(extraction.batches())
+            tables = read_devices(extraction.batches())
         except SourceError as error:
             raise error.at(given.locator) from error
         self.outcome = extraction.outcome()
-        self.metrics = {
-            name
-            for table in self._tables.values()
-            for name in table.column_names
-            if name not in KEYS and table.column(name).null_count < len(table)
-        }
+        times = {device: columns.integers(table.column("timestamp")) for device, table in tables.items()}
+        self.spans = {device: (int(own[0]), int(own[-1])) for device, own in times.items()}
+        held = (name for table in tables.values() for name in table.column_names if table[name].null_count < len(table))
+        self.metrics = set(held) - KEYS
+        self.held = sum(table.nbytes for table in tables.values())
+        if self.held + sum(log.held for log in _holding) > _MOST_HELD:
+            self.held = 0
+        self._tables = tables if self.held else None
+        _holding.add(self)
+        self._readings: dict[str, Readings] = {}
 
     @property
     def tables(self) -> Tables:
@@ -81,17 +81,18 @@ class Log:
             return self._tables
         return read_devices(self.given.importer.extract(self.file.again(), self._options).batches())
 
-    def hold(self, room: list[int]) -> None:
-        """Hold the rows where there is room for them, and take it."""
-        self.size = sum(table.nbytes for table in self.tables.values())
-        if self.size > room[0]:
-            self._tables, self.size = None, 0
-        room[0] -= self.size
+    def take(self) -> Tables:
+        """Return its rows, which are not held any longer."""
+        tables, self._tables, self.held = self.tables, None, 0
+        return tables
 
     def readings(self, device: str) -> "Readings":
         """Return what it reads of one GPU, by which it is told from others."""
-        if device not in self._readings:
-            self._readings = {name: Readings.of(table) for name, table in self.tables.items()}
+        if not self._readings:
+            for name, table in self.tables.items():
+                values = {told: columns.floats(table.column(told)) for told in _TELLING if told in table.column_names}
+                times = columns.integers(table.column("timestamp"))
+                self._readings[name] = Readings(times, hash_rows(table), values)
         return self._readings[device]
 
     @property
@@ -127,6 +128,9 @@ class Log:
         return -len(self.metrics & CORE_METRICS), round(self.interval, 1), -len(self.metrics), self.file.sha256()
 
 
+_holding: WeakSet[Log] = WeakSet()
+
+
 def read_devices(batches: Iterable[pa.Table]) -> Tables:
     """Return the rows of each device in the order of time, of tables of one device each."""
     kept: dict[str, list[pa.Table]] = {}
@@ -139,7 +143,7 @@ def read_devices(batches: Iterable[pa.Table]) -> Tables:
 
 
 _surveyed: dict[tuple[Path, FileState, str, str], Log | None] = {}
-"""Logs that were read to tell which run they are of, until they are read as that run."""
+"""Logs that were read to find which run they are of, until they are read as that run."""
 
 
 def _key(given: Input, options: ReadOptions) -> tuple[Path, FileState, str, str]:
@@ -147,30 +151,31 @@ def _key(given: Input, options: ReadOptions) -> tuple[Path, FileState, str, str]
 
 
 def survey_log(given: Input, options: ReadOptions) -> Log | None:
-    """Return a log of GPUs; None where it cannot be read, which is told when it is read as a run, or has no times."""
+    """Return a log of GPUs; None where it cannot be read, which is said when it is read as a run, or has no times."""
     key = _key(given, options)
     if key not in _surveyed:
         try:
-            log: Log | None = Log(given, options)
+            log = Log(given, options)
+            _surveyed[key] = log if log.gpus and not log.outcome.quality.synthetic_time else None
         except SourceError:
-            log = None
-        if log is not None and (not log.gpus or log.outcome.quality.synthetic_time):
-            log = None
-        if log is not None:
-            log.hold(_room)
-        _surveyed[key] = log
+            _surveyed[key] = None
     found = copy(_surveyed[key])
     if found is not None:
         found.given = given
     return found
 
 
-def take_survey(given: Input, options: ReadOptions) -> Log | None:
-    """Return a log that was surveyed and is held, which the caller holds from now on; None for any other."""
+def take_survey(given: Input, options: ReadOptions, *, held: bool = True) -> Log | None:
+    """Return a log that was surveyed, which the caller owns from now on; None for any other.
+
+    Args:
+        given: the log.
+        options: how rows are placed.
+        held: whether only one whose rows are held is wanted.
+    """
     found = _surveyed.pop(_key(given, options), None)
-    if found is None or not found.size:
+    if found is None or (held and not found.held):
         return None
-    _room[0] += found.size
     found.given = given
     return found
 
@@ -189,11 +194,6 @@ def spans_overlap(one: Span, other: Span) -> bool:
 def any_overlap(spans: Sequence[Span]) -> bool:
     """Return whether any two of several spans overlap."""
     return any(spans_overlap(one, other) for n, one in enumerate(spans) for other in spans[n + 1 :])
-
-
-_HOUR = 3_600_000_000
-_WHOLE = 0.9
-"""Share of the shorter source that two are to have in common where several offsets would let them meet (pragmatic)."""
 
 
 def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[Outcome], tz: str | None) -> None:
@@ -215,33 +215,10 @@ def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[
             continue
         if outcome.timezone is not None:
             what = f"its times are {outcome.timezone}, those of {first} name no zone"
-            offset = _find_offset(base.span, outcome.span)
         else:
             what = f"its times name no zone, those of {first} are {base.timezone}"
-            offset = _find_offset(outcome.span, base.span)
-        said = f"; their times meet where that is {offset}" if offset else ""
-        hint = f"give the zone of the other with --tz, such as Europe/Berlin{said}"
+        hint = "give the zone of the other with --tz, such as Europe/Berlin"
         raise SourceError(each.locator, what, hint, code="times_not_comparable")
-
-
-def _find_offset(local: Span, utc: Span) -> str:
-    """Return the only offset from UTC at which both spans meet, in hours or else half hours; empty where none is."""
-    shorter = max(min(local[1] - local[0], utc[1] - utc[0]), 1)
-    for least in (0.0, _WHOLE):
-        for half in (0, _HOUR // 2):
-            offsets = (hours * _HOUR + half for hours in range(-12, 15 - bool(half)))
-            found = [
-                offset
-                for offset in offsets
-                if shared_time((local[0] - offset, local[1] - offset), utc) + 1 > least * shorter
-            ]
-            if len(found) == 1:
-                minutes = abs(found[0]) // (_HOUR // 60)
-                sign = "-" if found[0] < 0 else "+"
-                return f"UTC{sign}{minutes // 60:02}:{minutes % 60:02}" if minutes else "UTC"
-            if found:
-                break
-    return ""
 
 
 def format_span(span: Span) -> str:
@@ -263,34 +240,20 @@ _EQUAL, _OTHER = 0.5, 0.01
 ones, up to which one of the two is damaged (pragmatic)."""
 _PAIRS = 30
 """Readings of both at nearly the same time that a judgement needs (pragmatic)."""
-_STEPS = {
-    "gpu_temperature_celsius": 1.0,
-    "gpu_power_watts": 1.0,
-    "gpu_memory_used_bytes": 64 * 2.0**20,
-    "gpu_utilization_ratio": 0.01,
-}
-"""What is compared, and how far two readings of one GPU may lie apart whatever else is known (pragmatic)."""
 _TELLING = ("gpu_temperature_celsius", "gpu_power_watts")
 """Work in step looks the same on GPUs of one job; heat and power tell two boards apart even then."""
+_STEP = 1.0
+"""Degrees or watts by which two readings of one GPU may lie apart whatever else is known (pragmatic)."""
 _BOARDS = 0.01
 """Share of the mean power up to which two recorders of one GPU differ; boards of a model differ by several per cent."""
 
 
 class Readings(NamedTuple):
-    """What a log reads of one GPU, by which it is told from others: times, a number a row, values, and mean steps."""
+    """What a log reads of one GPU, by which it is told from others: times, a number a row, and values."""
 
     times: IntArray
     keys: npt.NDArray[np.uint64]
     values: dict[str, FloatArray]
-    steps: dict[str, float]
-
-    @classmethod
-    def of(cls, table: pa.Table) -> "Readings":
-        """Return the readings of the rows of a GPU."""
-        values = {name: columns.floats(table.column(name)) for name in _STEPS if name in table.column_names}
-        steps = {name: np.abs(np.diff(own[~np.isnan(own)])) for name, own in values.items()}
-        means = {name: float(own.mean()) if len(own) else 0.0 for name, own in steps.items()}
-        return cls(columns.integers(table.column("timestamp")), hash_rows(table), values, means)
 
 
 def hash_rows(table: pa.Table) -> npt.NDArray[np.uint64]:
@@ -310,68 +273,39 @@ def hash_rows(table: pa.Table) -> npt.NDArray[np.uint64]:
     return keys
 
 
-def compare_readings(one: Log, other: Log, pairs: Iterable[tuple[str, str]], *, copies: bool = True) -> bool | None:
-    """Return whether two logs of the same time read the same GPUs, None where nothing tells.
+def read_same_gpus(one: Log, other: Log, pairs: Iterable[tuple[str, str]]) -> bool:
+    """Return whether two logs of the same time read the same GPUs, given the ids in both of those that may be the same.
 
     They do where most rows of the shorter one stand in both, which is then a copy, or where readings of nearly the same
     moments lie about as near to each other as successive ones of one log.
-
-    Args:
-        one: a log.
-        other: another one.
-        pairs: ids of the GPUs that may be the same, in both.
-        copies: whether rows that stand in both tell.
     """
     pace = round(max(one.interval, other.interval) * 1e6)
-    found = set()
-    for here, there in pairs:
-        told = _compare_device(one.readings(here), other.readings(there), pace, copies=copies)
-        if told is False:
-            return False
-        found.add(told)
-    return True if True in found else None
+    found = {_compare_device(one.readings(here), other.readings(there), pace) for here, there in pairs}
+    return True in found and False not in found
 
 
-def _compare_device(one: Readings, other: Readings, pace: int, *, copies: bool) -> bool | None:
+def _compare_device(one: Readings, other: Readings, pace: int) -> bool | None:
+    """Return what readings of the same time tell of two GPUs being one; None where they tell nothing."""
     inside = (other.times >= one.times[0]) & (other.times <= one.times[-1])
     place, far = find_nearest(other.times[inside], one.times)
-    if copies:
-        shorter = min(len(place), int(((one.times >= other.times[0]) & (one.times <= other.times[-1])).sum()))
-        equal = int((one.keys[place] == other.keys[inside]).sum())
-        if equal and equal >= _EQUAL * shorter and int((far == 0).sum()) - equal <= 1 + _OTHER * equal:
-            return True
-    near = far <= pace
-    found = set()
-    for name, step in _STEPS.items():
-        if name in one.values and name in other.values:
-            mine, theirs = one.values[name][place][near], other.values[name][inside][near]
-            known = ~np.isnan(mine - theirs)
-            most = 2 * max(one.steps[name], other.steps[name]) + step
-            found.add(_compare_metric(name, mine[known], theirs[known], most))
-            if False in found:
-                return False
-    return True if True in found else None
-
-
-def _compare_metric(name: str, mine: FloatArray, theirs: FloatArray, most: float) -> bool | None:
-    """Return what readings of nearly the same moments tell; never that a GPU is the same where boards look alike.
-
-    Args:
-        name: the metric.
-        mine: readings of one log.
-        theirs: readings of the other.
-        most: how far they may lie apart on average.
-    """
-    if len(mine) < _PAIRS:
-        return None
-    apart = float(np.abs(mine - theirs).mean())
-    if apart > most:
-        return False
-    if name not in _TELLING:
-        return None
-    step = _STEPS[name]
-    error = 3 * float((mine - theirs).std()) / len(mine) ** 0.5
-    if name == "gpu_power_watts" and abs(float((mine - theirs).mean())) > error + step + _BOARDS * float(mine.mean()):
-        return False
-    any_two = float(np.abs(np.random.default_rng(0).permutation(mine) - theirs).mean())
-    return True if any_two > step and apart <= any_two / 2 else None
+    shorter = min(len(place), int(((one.times >= other.times[0]) & (one.times <= other.times[-1])).sum()))
+    equal = int((one.keys[place] == other.keys[inside]).sum())
+    if equal and equal >= _EQUAL * shorter and int((far == 0).sum()) - equal <= 1 + _OTHER * equal:
+        return True
+    told = None
+    for name in one.values.keys() & other.values.keys():
+        mine, theirs = one.values[name][place][far <= pace], other.values[name][inside][far <= pace]
+        known = ~np.isnan(mine - theirs)
+        mine, theirs = mine[known], theirs[known]
+        if len(mine) < _PAIRS:
+            continue
+        apart = float(np.abs(mine - theirs).mean())
+        moves = max(float(np.nanmean(np.abs(np.diff(each.values[name])))) for each in (one, other))
+        error = 3 * float((mine - theirs).std()) / len(mine) ** 0.5
+        bias = abs(float((mine - theirs).mean())) - error - _STEP - _BOARDS * float(mine.mean())
+        if apart > 2 * moves + _STEP or (name == "gpu_power_watts" and bias > 0):
+            return False
+        # boards that do nothing look alike
+        any_two = float(np.abs(np.random.default_rng(0).permutation(mine) - theirs).mean())
+        told = told or (any_two > _STEP and apart <= any_two / 2) or None
+    return told

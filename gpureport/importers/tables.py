@@ -12,18 +12,14 @@ from pyarrow import csv
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.columns import TIME, Column, Rows, decode, make_column
 
+_LARGE, _SAMPLE = 2**20, 2**14
+"""Bytes of a block for which its first ones are looked at."""
 _CODED = pa.dictionary(pa.int32(), pa.string())
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Columns of a table, one a cell, in order.
-
-    Attributes:
-        columns: how each cell of a row is read.
-        delimiter: character between cells.
-        header: the line that declares them, empty when none does.
-    """
+    """How each cell of a row is read, in order; the line that declares it, empty when none does, is the `header`."""
 
     columns: tuple[Column, ...]
     delimiter: str = ","
@@ -40,11 +36,7 @@ def make_layout(
 ) -> Layout:
     """Return a layout in which one column fills each target; any further one becomes an extra column.
 
-    Args:
-        columns: columns in the order of the header.
-        preferred: sources that win over others for the same target, else the first one does.
-        delimiter: character between cells.
-        header: the line that declares them.
+    Sources that are `preferred` win over others for the same target, else the first one does.
     """
     chosen: dict[str, int] = {}
     for place, column in enumerate(columns):
@@ -66,6 +58,17 @@ def make_layout(
     return Layout(tuple(found), delimiter, header)
 
 
+def _find_varied(data: bytes, layout: Layout) -> set[int]:
+    """Return the columns of a large block of which most numbers differ, so that a dictionary of them costs time."""
+    if len(data) < _LARGE or layout.stamp is None:
+        return set()
+    rows = [line.split(layout.delimiter.encode()) for line in data[:_SAMPLE].split(b"\n")[:-1]]
+    columns = list(zip(*(row for row in rows if len(row) == len(layout.columns)), strict=True))
+    varied = [place for place, cells in enumerate(columns) if 2 * len(set(cells)) > len(cells)]
+    # how the last cell of a row is written shows whether the row is cut
+    return {place for place in varied if layout.columns[place].unit and place + 1 < len(columns)}
+
+
 def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]:
     """Return the cells of lines, column by column as Arrow dictionaries, and the places of lines of another width."""
     odd: list[int] = []
@@ -74,9 +77,10 @@ def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]
         odd.append((row.number or 1) - 1)
         return "skip"
 
-    # stamps hardly repeat
+    varied = _find_varied(data, layout)
     kinds: dict[str, pa.DataType] = {
-        str(place): pa.string() if column.target == TIME else _CODED for place, column in enumerate(layout.columns)
+        str(place): pa.string() if column.target == TIME or place in varied else _CODED
+        for place, column in enumerate(layout.columns)
     }
     buffer: Any = pa.BufferReader(data or b"\n")
     table = csv.read_csv(
@@ -85,7 +89,7 @@ def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]
         csv.ParseOptions(
             delimiter=layout.delimiter, quote_char=False, ignore_empty_lines=False, invalid_row_handler=skip
         ),
-        csv.ConvertOptions(column_types=kinds, strings_can_be_null=False),
+        csv.ConvertOptions(column_types=kinds, strings_can_be_null=False, check_utf8=False),
     )
     columns: Any = table.combine_chunks().columns
     return [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in columns], odd

@@ -63,9 +63,17 @@ class Window:
 
 def _parse_moment(option: str, text: str, run: Run) -> int:
     """Return a moment in the time base of a run, in microseconds."""
-    seconds = _parse_elapsed(text)
-    if seconds is not None and isfinite(seconds * 1e6):
-        return run.started + round(seconds * 1e6)
+    try:
+        if _ELAPSED.fullmatch(text):
+            elapsed = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+        elif clock := _CLOCK.fullmatch(text):
+            elapsed = int(clock[1] or 0) * 3_600 + int(clock[2]) * 60 + float(clock[3])
+        else:
+            elapsed = float(text)
+        if isfinite(elapsed * 1e6):
+            return run.started + round(elapsed * 1e6)
+    except ValueError:
+        pass
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
@@ -76,19 +84,6 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC if run.timezone is None else load_zone(run.timezone))
     return round(moment.timestamp() * 1e6)
-
-
-def _parse_elapsed(text: str) -> float | None:
-    """Return a time since the start in seconds, None when a text is none."""
-    if _ELAPSED.fullmatch(text):
-        return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
-    if clock := _CLOCK.fullmatch(text):
-        hours, minutes, seconds = clock.groups()
-        return int(hours or 0) * 3_600 + int(minutes) * 60 + float(seconds)
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def cut_recording(recording: Recording, window: Window) -> Recording:
@@ -110,24 +105,18 @@ def cut_recording(recording: Recording, window: Window) -> Recording:
         hint = "choose another part of the run"
         raise SourceError(run.name, what, hint, code="nothing_in_window")
     counts_work = choose_throughput(map(str, training.column("name").unique().to_pylist()), None) is not None
-    outside = Rejected(reason=OUTSIDE if window.job is None else OTHER_JOB, rows=int((~inside).sum()), first_line=None)
-    return Recording(
-        run=replace(
-            run,
-            name=run.name if window.job is None else f"{run.name} #{window.job}",
-            work=None if counts_work else run.work,
-            started=int(times.min()),
-            ended=int(times.max()),
-            stages=tuple(
-                replace(stage, start=max(stage.start, start), end=min(stage.end, end))
-                for stage in run.stages
-                if stage.start < end and stage.end >= start
-            ),
-            quality=_cut_account(run, start, end, outside),
-        ),
-        series=arrange_series([series]),
-        training=training.filter(columns.to_arrow(_is_inside(training, start, end), pa.bool_())),
+    stages = (stage for stage in run.stages if stage.start < end and stage.end >= start)
+    part = replace(
+        run,
+        name=run.name if window.job is None else f"{run.name} #{window.job}",
+        work=None if counts_work else run.work,
+        started=int(times.min()),
+        ended=int(times.max()),
+        stages=tuple(replace(stage, start=max(stage.start, start), end=min(stage.end, end)) for stage in stages),
+        quality=_cut_account(run, start, end, int((~inside).sum()), OUTSIDE if window.job is None else OTHER_JOB),
     )
+    kept = training.filter(columns.to_arrow(_is_inside(training, start, end), pa.bool_()))
+    return Recording(run=part, series=arrange_series([series]), training=kept)
 
 
 def _is_inside(table: "pa.Table", start: int, end: int) -> BoolArray:
@@ -136,7 +125,7 @@ def _is_inside(table: "pa.Table", start: int, end: int) -> BoolArray:
     return inside
 
 
-def _cut_account(run: Run, start: int, end: int, outside: Rejected) -> Quality:
+def _cut_account(run: Run, start: int, end: int, outside: int, reason: str) -> Quality:
     """Return the account of a part: rows outside are counted, gaps and events outside are dropped."""
     quality = run.quality
     gaps = tuple(
@@ -146,10 +135,11 @@ def _cut_account(run: Run, start: int, end: int, outside: Rejected) -> Quality:
     )
     whole = (min(end, run.ended) - max(start, run.started)) * max(len(run.devices), 1)
     missing = sum(gap.end - gap.start for gap in gaps)
+    rejected = (Rejected(reason=reason, rows=outside, first_line=None),) if outside else ()
     return replace(
         quality,
-        rows_kept=quality.rows_kept - outside.rows,
-        rejected=(*quality.rejected, outside) if outside.rows else quality.rejected,
+        rows_kept=quality.rows_kept - outside,
+        rejected=(*quality.rejected, *rejected),
         gaps=gaps,
         clock_steps=tuple(step for step in quality.clock_steps if start <= step.at < end),
         log_events=tuple(event for event in quality.log_events if event.at is None or start <= event.at < end),
@@ -158,19 +148,16 @@ def _cut_account(run: Run, start: int, end: int, outside: Rejected) -> Quality:
 
 
 class CutReading:
-    """Reads a part of a run; all of it is held in memory meanwhile."""
+    """Reads a part of a run, as `Reading` reads all of it; all of it is held in memory meanwhile."""
 
     def __init__(self, reading: "RunReading", window: Window, whole: Recording | None = None) -> None:
-        """Prepare to read; nothing is read yet.
-
-        Args:
-            reading: reads all of the run.
-            window: the part.
-            whole: all of the run, where it was read already.
-        """
+        """Prepare to read a part of what `reading` reads, or of the `whole` where it was read already."""
         self._reading, self._window, self._whole = reading, window, whole
         self.labels: Labels = reading.labels
         self.file_labels: Labels = reading.file_labels
+        self.locator: str = reading.locator
+        self.watch: Callable[[Callable[[int], None]], None] = reading.watch
+        self.columns: Callable[[], tuple[tuple[str, str], ...]] = reading.columns
 
     @cached_property
     def _part(self) -> Recording:
@@ -179,28 +166,10 @@ class CutReading:
         run = replace(cut.run, work=self.labels.find_work(cut.run.quality) or cut.run.work)
         return replace(cut, run=self.labels.look_up(run))
 
-    def recording(self) -> Recording:
-        """Read the part into memory."""
-        return self._part
-
-    @property
-    def locator(self) -> str:
-        """What a person called its first source."""
-        return self._reading.locator
-
     @property
     def sizes(self) -> tuple[int, ...]:
         """Bytes of each source."""
         return self._reading.sizes
-
-    @property
-    def work(self) -> int:
-        """Bytes that are read."""
-        return self._reading.work
-
-    def watch(self, seen: Callable[[int], None]) -> None:
-        """Have the number of bytes told whenever some were read."""
-        self._reading.watch(seen)
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -216,9 +185,8 @@ class CutReading:
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield a table of each device."""
-        for device in self._part.run.devices:
-            if len(table := self._part.rows_of(device.id)):
-                yield table
+        tables = (self._part.rows_of(device.id) for device in self._part.run.devices)
+        yield from (table for table in tables if len(table))
 
     def run(self) -> Run:
         """Return what is known about the part."""
@@ -228,9 +196,9 @@ class CutReading:
         """Return its training metrics."""
         return self._part.training
 
-    def columns(self) -> tuple[tuple[str, str], ...]:
-        """Return headings of its tables, and the metric or attribute that each became."""
-        return self._reading.columns()
+    def recording(self) -> Recording:
+        """Read the part into memory."""
+        return self._part
 
 
 RunReading: TypeAlias = "Reading | TrackedReading | CutReading"

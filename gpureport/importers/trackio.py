@@ -21,9 +21,7 @@ from gpureport.importers.mlflow.stores import LocalStore, RunInfo, find_experime
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TORN
 from gpureport.importers.protocol.tracker import Selection, Tracked
-from gpureport.importers.trackers.device_tables import build_device_table
-from gpureport.importers.trackers.tracked_runs import build_tracked
-from gpureport.importers.trackers.training_metrics import TrainingMetric
+from gpureport.importers.tracker_series import TrainingMetric, build_device_table, build_tracked
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
 from gpureport.recording import HOST, Device
 from gpureport.units import MOST

@@ -1,15 +1,15 @@
 """Metrics that a training loop logged: one long table of time, step, name and value.
 
-Lightning's CSVLogger, a Trainer of Hugging Face, TensorBoard's export and most loops of one's own write a CSV, JSON
-lines or the state of a Trainer. A row may state a date, seconds since 1970 or since the run began, or only a step; then
-its points have no time.
+Lightning's CSVLogger, a Trainer of Hugging Face, TensorBoard and most loops of one's own write a CSV, JSON lines, the
+state of a Trainer, an event file, or text on the screen. A row may state a date, seconds since 1970 or since the run
+began, or only a step; then its points have no time, and the steps count the work of the run.
 """
 
 import csv
 import math
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,17 +24,20 @@ from gpureport.errors import SourceError
 from gpureport.importers import clock
 from gpureport.importers.account import Account
 from gpureport.importers.columns import parse_time
-from gpureport.importers.protocol.importer import Outcome
+from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
 from gpureport.importers.source_text import Text, head_text
+from gpureport.importers.tensorboard import MARK, read_events
+from gpureport.importers.training_text import DATA_TIME, LOSS, Row, add_waiting, is_training_text, read_text
 from gpureport.json_text import parse_json
+from gpureport.recording import Work
 from gpureport.series_table import TRAINING_SCHEMA
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.importer import ReadOptions
     from gpureport.importers.source_file import RawFile
 
-WANTED = "give Lightning's metrics.csv, a trainer_state.json, a CSV of TensorBoard, or a CSV with a step or a time"
+WANTED = "give what the training loop prints, or a CSV, JSON lines or event file with a step or a time and a loss"
 _TIMES = (
     *("wall_time", "timestamp", "datetime", "time", "date", "created_at", "elapsed", "elapsed_s"),
     *("elapsed_seconds", "elapsed_time", "relative_time", "runtime"),
@@ -43,12 +46,12 @@ _STEPS = ("step", "global_step", "iteration", "iter", "steps", "current_steps")
 _EMPTY = {"", "none", "null", "n/a", "-"}
 _BOARD = {"wall_time", "step", "value"}
 _HISTORY = "log_history"
-_LOSS = re.compile(r"(?:^|[^a-z])(?:loss|acc|accuracy|perplexity|ppl|f1|auc|bleu|reward|lr|learning_rate)(?:$|[^a-z])")
-"""What only a training loop writes."""
+_MARKED = 100
+"""Characters among which an event file says what it is."""
+_FEW, _FALLING = 2, 0.1
+"""Rows that tell no clock, and the share of changes that fall from which times since the start are none."""
 _LONGEST, _MOST_STEPS = 1e8, 2**62
 """Seconds a training may last, above which a number is a date; and steps."""
-_Row = tuple[int, str, Mapping[str, object] | str]
-"""Line, what it says, and the cells by name, or why it is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +62,13 @@ class Training:
         table: its points, as `Recording.training`.
         outcome: what is known of it; its span is 0 where no point has a time.
         counted: whether its times were counted from the start of the run.
+        work: what its steps come to where it states no time; None where they do not rise.
     """
 
     table: "pa.Table"
     outcome: Outcome
     counted: bool
+    work: Work | None = None
 
     @property
     def dated(self) -> bool:
@@ -76,25 +81,20 @@ class TrainingLog:
 
     kind: ClassVar[str] = "training"
     title: ClassVar[str] = "training log"
-    recognised_by: ClassVar[str] = "A CSV or JSON lines with a step or a time and at least one metric, such as a loss."
+    recognised_by: ClassVar[str] = (
+        "A CSV or JSON lines with a step or a time and at least one metric, such as a loss; lines of a loop that print "
+        "steps; an event file of TensorBoard."
+    )
     sample: ClassVar[str] = "no_progress/training.csv"
 
     def identify(self, head: bytes) -> bool:
-        """Return whether the first line is an object, or headings with a step or a time and at least one metric."""
+        """Return whether a file that a person names begins as a training log does: any object may be one."""
         text = head_text(head).lstrip()
-        names = _split_header(text.partition("\n")[0])[1]
-        return text.startswith("{") or (len(names) > 1 and any(_find_time_and_step(tuple(names))))
+        return text.startswith("{") or _is_training(text, of_loss=False)
 
     def is_training_log(self, head: bytes) -> bool:
         """Return whether an unnamed file is a training log: it must also name a loss or a similar metric."""
-        text = head_text(head).lstrip()
-        names: Iterable[str] = _split_header(text.partition("\n")[0])[1]
-        if text.startswith("{"):
-            first = next(_read_objects(text.split("\n", 1)[:1]), (0, "", ""))[2]
-            names = first if isinstance(first, Mapping) else ()
-        plain = set(map(_normalise, names))
-        loss = plain >= _BOARD or any(map(_LOSS.search, plain))
-        return f'"{_HISTORY}"' in text or (self.identify(head) and any(_find_time_and_step(tuple(names))) and loss)
+        return _is_training(head_text(head).lstrip(), of_loss=True)
 
     def read(self, file: "RawFile", options: "ReadOptions", started: int, name: str) -> Training:
         """Read a training log.
@@ -109,8 +109,7 @@ class TrainingLog:
             SourceError: when it holds no point.
         """
         account, points = Account(), _Points()
-        lines = [line if line.isascii() else line.encode(errors="replace").decode() for line in Text(file)]
-        for number, text, cells in _read_rows(lines, name, account):
+        for number, text, cells in _read_rows(file, name, account):
             fault = cells if isinstance(cells, str) else points.add(cells)
             if fault:
                 account.reject(fault, number, text)
@@ -119,6 +118,10 @@ class TrainingLog:
         if not len(points.values):
             raise SourceError(str(file.path), "it holds no training metric", WANTED, code="no_training_metrics")
         times, kind = np.array(points.times, dtype=np.int64), points.kind
+        moves = np.diff(times)
+        if kind == "elapsed" and account.rows > _FEW and (moves < 0).sum() >= _FALLING * (moves != 0).sum():
+            # seconds of each iteration
+            kind = "none"
         if kind == "none":
             account.note("The training log states no times: its points are known by their steps only.")
         elif kind == "elapsed":
@@ -135,7 +138,20 @@ class TrainingLog:
             timezone="UTC" if kind == "utc" else None,
         )
         dated = columns.to_arrow(times, pa.timestamp("us"), np.full(len(times), kind != "none"))
-        return Training(points.table(dated), outcome, counted=kind == "elapsed")
+        work = points.work() if kind == "none" else None
+        return Training(points.table(dated), outcome, counted=kind == "elapsed", work=work)
+
+
+def _is_training(text: str, *, of_loss: bool) -> bool:
+    """Return whether a text is of a training loop: an event file, what it prints, or rows with a step or a time."""
+    if MARK in text[:_MARKED] or f'"{_HISTORY}"' in text or is_training_text(text):
+        return True
+    first = text.partition("\n")[0]
+    cells = next(_read_objects([first]), (0, "", ""))[2] if text.startswith("{") else ""
+    names = tuple(_split_header(first)[1] if isinstance(cells, str) else cells)
+    plain = set(map(_normalise, names))
+    is_known = not of_loss or plain >= _BOARD or any(map(LOSS.search, plain))
+    return len(names) > 1 and is_known and any(_find_time_and_step(names)[:2])
 
 
 def _normalise(name: str) -> str:
@@ -144,11 +160,16 @@ def _normalise(name: str) -> str:
 
 
 @lru_cache(64)
-def _find_time_and_step(names: tuple[str, ...]) -> tuple[str | None, str | None]:
-    """Return the names of the time and of the step."""
+def _find_time_and_step(names: tuple[str, ...]) -> tuple[str | None, str | None, bool]:
+    """Return the names of the time and of the step, and whether the time of loading data is among the names.
+
+    An epoch is a step where there is neither; beside the time of loading data, `time` is that of an iteration.
+    """
     known = {_normalise(name): name for name in names}
-    time, step = (next((known[each] for each in wanted if each in known), None) for wanted in (_TIMES, _STEPS))
-    return time, step
+    waits = DATA_TIME in known
+    times = [each for each in _TIMES if each in known and not (waits and each == "time")]
+    time, step = (next((known[each] for each in wanted if each in known), None) for wanted in (times, _STEPS))
+    return time, step or (known.get("epoch") if time is None else None), waits
 
 
 def _split_header(line: str) -> tuple[str, list[str]]:
@@ -159,7 +180,10 @@ def _split_header(line: str) -> tuple[str, list[str]]:
 # rows of each kind of file
 
 
-def _read_rows(lines: Sequence[str], name: str, account: Account) -> Iterator[_Row]:
+def _read_rows(file: "RawFile", name: str, account: Account) -> Iterator[Row]:
+    if MARK.encode() in file.first_bytes(_MARKED):
+        return ((number, "", cells) for number, cells in read_events(file, account))
+    lines = [line if line.isascii() else line.encode(errors="replace").decode() for line in Text(file)]
     text = "".join(lines)
     if f'"{_HISTORY}"' in text:
         with suppress(ValueError, RecursionError):
@@ -169,10 +193,12 @@ def _read_rows(lines: Sequence[str], name: str, account: Account) -> Iterator[_R
                 entries = [entry for entry in history if isinstance(entry, dict)]
                 account.continued += max(sum(not line.isspace() for line in lines) - len(entries), 0)
                 return iter([(0, "", entry) for entry in entries])
+    if is_training_text(text[:HEAD_BYTES]):
+        return read_text(lines, account)
     return _read_objects(lines) if text.lstrip().startswith("{") else _read_table(lines, name, account)
 
 
-def _read_objects(lines: Sequence[str]) -> Iterator[_Row]:
+def _read_objects(lines: Sequence[str]) -> Iterator[Row]:
     """Yield JSON objects by their lines."""
     for number, line in enumerate(lines, 1):
         content = None
@@ -184,7 +210,7 @@ def _read_objects(lines: Sequence[str]) -> Iterator[_Row]:
             yield number, line, f"{MALFORMED} object" if content is not None or line.endswith("\n") else CUT_LAST_LINE
 
 
-def _read_table(lines: Sequence[str], name: str, account: Account) -> Iterator[_Row]:
+def _read_table(lines: Sequence[str], name: str, account: Account) -> Iterator[Row]:
     """Yield the rows of a CSV by their lines."""
     names: list[str] = []
     delimiter = ","
@@ -216,10 +242,13 @@ class _Points:
         self.times, self.values = array("q"), array("d")
         self._steps, self._names = array("d"), array("i")
         self._known: dict[str, int] = {}
+        self._done, self._epochs = array("d"), False
+        """Steps or epochs that each row says were done."""
 
     def add(self, cells: Mapping[str, Any]) -> str:
         """Add the metrics of a row; cells that hold no number are none. Return why the row is none."""
-        time, step = _find_time_and_step(tuple(cells))
+        time, step, waits = _find_time_and_step(tuple(cells))
+        cells = add_waiting(cells) if waits else cells
         found = _parse_when(str(cells[time]).strip()) if time else ("none", 0)
         if found is None:
             return f"{MALFORMED} time"
@@ -227,6 +256,10 @@ class _Points:
         if found[0] != self.kind:
             return NO_TIME
         number = _parse_number(cells[step]) if step else None
+        done = number if step else _parse_number(cells.get("epoch"))
+        self._epochs = self._epochs or step is None or _normalise(step) == "epoch"
+        if done is not None:
+            self._done.append(done)
         for name, cell in cells.items():
             value = None if name in {time, step} else _parse_number(cell)
             if value is not None:
@@ -235,6 +268,17 @@ class _Points:
                 self._names.append(self._known.setdefault(name, len(self._known)))
                 self.values.append(value)
         return ""
+
+    def work(self) -> Work | None:
+        """Return what the steps of its rows come to, None where they do not rise; a row may stand for its epoch."""
+        done = np.array(self._done, dtype=np.float64)
+        gained = np.diff(done)
+        gained = gained[gained > 0]
+        if not len(gained) or not np.isfinite(done).all():
+            return None
+        usual = float(np.median(gained))
+        each = usual if self._epochs and usual == 1 else min(float(done[0]), usual)
+        return Work(amount=float(gained.sum()) + max(each, 0.0), unit="epochs" if self._epochs else "steps")
 
     def table(self, times: "pa.Array[Any]") -> "pa.Table":
         """Return the points as a table in TRAINING_SCHEMA."""

@@ -27,17 +27,11 @@ _NO_LOGIN = (
 _DENIED = "ACCESS_DENIED|AccessDenied|PERMISSION_DENIED|AuthorizationFailure|HTTP status 403"
 _REDIRECT = "PERMANENT_REDIRECT|AuthorizationHeaderMalformed|HTTP status 301"
 _LOST = "NETWORK_CONNECTION|curlCode|CURL error|resolve host|new connection|UNAVAILABLE"
-_REGION = dict.fromkeys(_LOGIN, "set AWS_REGION to the region of the bucket")
-_CASES = (
-    (
-        "no_such_bucket",
-        "NO_SUCH_BUCKET|ContainerNotFound|bucket does not exist",
-        NO_BUCKET[0],
-        dict.fromkeys(_LOGIN, NO_BUCKET[1]),
-    ),
+_CASES: tuple[tuple[str, str, str, str | dict[str, str]], ...] = (
+    ("no_such_bucket", "NO_SUCH_BUCKET|ContainerNotFound|bucket does not exist", *NO_BUCKET),
     ("not_logged_in", _NO_LOGIN, "the credentials are missing or not valid", _LOGIN),
     ("access_denied", _DENIED, "access is denied", _LOGIN),
-    ("other_region", _REDIRECT, "the bucket is in another region", _REGION),
+    ("other_region", _REDIRECT, "the bucket is in another region", "set AWS_REGION to the region of the bucket"),
     ("no_answer", "Timeout was reached", "it does not answer", _NETWORK),
     ("no_connection", _LOST, "the connection failed", _NETWORK),
 )
@@ -52,6 +46,6 @@ def describe_bucket_error(url: str, scheme: str, error: Exception) -> PlaceError
         if re.search(words, text):
             reason = _REASON.search(text) if hints is _NETWORK else None
             detail = f" ({(reason[1] or reason[2]).strip()})" if reason else ""
-            return PlaceError(url, what + detail, hints[scheme], code=code)
+            return PlaceError(url, what + detail, hints if isinstance(hints, str) else hints[scheme], code=code)
     what = f"the request failed ({redact_start(text, _LONGEST)})"
     return PlaceError(url, what, "run it again, or choose another place", code="request_failed")

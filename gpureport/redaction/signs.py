@@ -147,21 +147,6 @@ _USER_OF_URL = re.compile(rf"://(?:[^\s/:]{{0,{_LONGEST_USER}}}+:\S{{0,{_LONGEST
 _NAMED_HOST = re.compile(r"(?<![^\s\"',;(/])[^\s\"',;(/@]*+@[^\s\"',;(/]*+")
 _HOST = re.compile(r"(?!sha\d+:)(?:[A-Za-z\[]|\d+\.\d+\.)")
 """How the name or address of a machine begins, unlike what follows `@` in `recall:mean@10` and `image:tag@sha256:…`."""
-_DEVICE = re.compile(r"(?:cuda|gpu|rank):\d{1,2}", re.IGNORECASE)
-"""What stands before `@` in names of devices: `cuda:0@node-7`."""
-_LEVEL = r"(?:[01]?[.,]\d{1,2}|\d{1,2}|100)%?"
-_MEASURE = re.compile(
-    rf"[^:]+:(?:(?:iou|k|top)?{_LEVEL}(?:[:\-]{_LEVEL})?"
-    r"|k|mean|avg|max|min|macro|micro|weighted|iou|all|small|medium|large)",
-    re.IGNORECASE,
-)
-"""What stands before `@` in names of metrics (`mAP:50@person`, `recall:macro@k`): no password that guards anything."""
-_MACHINE = re.compile(r".*(?:\.[A-Za-z0-9\-]*[A-Za-z]|:\d+|\]|\d+\.\d+\.\d+\.\d+)", re.DOTALL)
-"""How what follows `@` shows that it is a machine: by a domain, a port, or an address."""
-_NAMED_AS_MACHINE = re.compile(
-    r"[A-Za-z\d\-]*?(?:database|db|dgx|gpu|host|login|mysql|node-?\d|postgres|redis|server|srv)-?\d*", re.IGNORECASE
-)
-"""What machines are called, so that what looks like a metric before it is a user: `step:99@db`, `map:50@gpu7`."""
 SHORTEST_RANDOM = 32
 """Letters from which hexadecimal digits, or a mixture of letters and digits, are as a generator writes them."""
 _RANDOM = re.compile(
@@ -192,20 +177,9 @@ def hide_users(text: str) -> str:
 
 
 def _hide_named_user(found: re.Match[str]) -> str:
-    """Return `user:password@host` without the user; what stands before `=` stays.
-
-    What looks like a metric or a device holds a password only in a URL, and before what is plainly a machine.
-    """
-    word = found[0]
-    named, _, host = word.rpartition("@")
+    """Return `user:password@host` without the user; what stands before `=` stays."""
+    named, _, host = found[0].rpartition("@")
     user, colon, password = named.partition(":")
     before, sign, user = user.rpartition("=")
-    if not (colon and password and user[:1].isalpha() and _HOST.match(host)):
-        return word
-    named = f"{user}:{password}"
-    is_metric = _MEASURE.fullmatch(named) and not _NAMED_AS_MACHINE.fullmatch(host)
-    if (is_metric or _DEVICE.fullmatch(named)) and not _MACHINE.match(host):
-        start = found.string[max(0, found.start() - _LONGEST_USER) : found.start()]
-        if "://" not in re.split(r"\s", start)[-1]:
-            return word
-    return f"{before}{sign}{HIDDEN}@{host}"
+    is_user = colon and password and user[:1].isalpha() and _HOST.match(host)
+    return f"{before}{sign}{HIDDEN}@{host}" if is_user else found[0]

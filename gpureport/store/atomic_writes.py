@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gpureport.errors import StoreError
 from gpureport.places import Place, RemotePath, part_files
-from gpureport.places.transfer import replace_folder
+from gpureport.places.transfer import send_folder
 from gpureport.regular_files import TooLargeFileError, UnsafeFileError, code_system_error
 
 _OWN_NAME = re.compile(r"\.tmp-(?:(?P<target>.+)-\d+-[0-9a-f]{8}|[0-9a-f]{16}-old)")
@@ -51,17 +51,17 @@ def refuse_file(where: str, error: UnsafeFileError) -> StoreError:
 
 @contextmanager
 def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Path]:
-    """Give a folder to write to; on success move it to the place of its name, else remove it.
+    """Give a folder to write to; on success move it to the place of its name, asked for at the end, else remove it.
 
-    Args:
-        runs: folder of the runs; what is to lie in a bucket is sent there once it is written.
-        name: returns the name; called when all is written.
-        last: name of the file without which readers see no folder.
+    What is to lie in a bucket is sent there once it is written, last the file without which readers see no folder.
     """
     if isinstance(runs, RemotePath):
         with tempfile.TemporaryDirectory(prefix="gpureport-") as folder:
             yield Path(folder)
-            replace_folder(Path(folder), runs / name(), last)
+            # without renaming, the order makes up for it: whoever reads finds no mixture of two contents
+            target = runs / name()
+            target.remove_folder(last)
+            send_folder(Path(folder), target, last)
         return
     part = _temporary_path(runs, "run")
     try:
@@ -86,10 +86,8 @@ def _move_into_place(folder: Path, place: Path) -> None:
         OSError: when neither is possible.
     """
     for _ in range(_TRIES):
-        if place.exists():
-            if _exchange(folder, place):
-                return
-            continue
+        if place.exists() and _exchange(folder, place):
+            return
         try:
             folder.rename(place)
         except OSError as error:
@@ -104,7 +102,7 @@ def _move_into_place(folder: Path, place: Path) -> None:
 def _exchange(one: Path, other: Path) -> bool:
     """Exchange two folders; false if one of them disappeared.
 
-    Where the system cannot, two renames replace the other, and a reader can miss it in between.
+    Where the system cannot, the other is moved out of the way, and a reader can miss it until the next rename.
     """
     library = ctypes.CDLL(None, use_errno=True)
     code = errno.ENOSYS
@@ -112,27 +110,16 @@ def _exchange(one: Path, other: Path) -> bool:
         if not library.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE):
             return True
         code = ctypes.get_errno()
-    if code == errno.ENOENT:
-        return False
-    if code not in {errno.EINVAL, errno.ENOSYS}:
+    if code in {errno.EINVAL, errno.ENOSYS}:
+        with suppress(FileNotFoundError):
+            other.rename(one.with_name(f".tmp-{secrets.token_hex(8)}-old"))
+    elif code != errno.ENOENT:
         raise OSError(code, os.strerror(code), str(other))
-    with suppress(FileNotFoundError):
-        other.rename(one.with_name(f".tmp-{secrets.token_hex(8)}-old"))
-    try:
-        one.rename(other)
-    except OSError:
-        return False
-    return True
+    return False
 
 
 def write_bytes(path: Place, content: bytes, runs: Place) -> None:
-    """Write a small file whole or not at all.
-
-    Args:
-        path: the file.
-        content: what it is to hold.
-        runs: folder of the runs, or any other of the same disk, where the half-written file is kept.
-    """
+    """Write a small file whole or not at all; `runs`, any folder of the same disk, holds the half-written one."""
     # both lie on this machine or neither
     if isinstance(path, RemotePath) or isinstance(runs, RemotePath):
         path.write_bytes(content)
@@ -149,13 +136,7 @@ def write_bytes(path: Place, content: bytes, runs: Place) -> None:
 
 
 def replace_file(path: Place, content: bytes, folder: Place) -> None:
-    """Write as `write_bytes` does to a folder that others write to as well, and remove what killed writers left of it.
-
-    Args:
-        path: the file.
-        content: what it is to hold.
-        folder: where the half-written file is kept.
-    """
+    """Write as `write_bytes` does to a folder that others write to as well, and remove what killed writers left."""
     remove_stale_files(folder, re.escape(path.name))
     write_bytes(path, content, folder)
 
@@ -177,10 +158,7 @@ def remove_folder(folder: Place, last: str) -> None:
 def remove_stale_files(runs: Place, targets: str = "") -> None:
     """Remove files that killed writers left a day ago or longer; in a bucket they leave none that need a name.
 
-    Args:
-        runs: folder of the runs, or any other that files are written to.
-        targets: expression that the whole name of the file to write must match, for a folder that others write to as
-            well; there no folder is removed.
+    In a folder that others write to as well, only those of files whose whole names match `targets`, and no folder.
     """
 
     def is_own(path: Path) -> bool:

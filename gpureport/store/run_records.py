@@ -18,7 +18,6 @@ from gpureport.limits import LAST_MICROSECOND, MOST_RECORD_BYTES
 from gpureport.places import Place, RemotePath, map_places
 from gpureport.recording import Run
 from gpureport.regular_files import UnsafeFileError, check_regular_file, code_system_error
-from gpureport.store.run_selection import IndexedRun, RunIndex
 
 RUN_FILE = "run.json"
 """File that makes a folder a run."""
@@ -29,15 +28,7 @@ _DAMAGE = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRun:
-    """A run as stored.
-
-    Attributes:
-        run: the run.
-        columns: columns of its series, in order.
-        importer_version: version of the importers that read it.
-        series_sha256: sha256 of the file of its series; None in what was stored before there was one.
-        training_sha256: sha256 of the file of its training metrics; None without training metrics.
-    """
+    """A run as stored; hashes are None in what was stored before there were any, and without training metrics."""
 
     run: Run
     columns: tuple[str, ...]
@@ -130,46 +121,25 @@ def list_run_folders(runs: Place) -> list[str]:
     return sorted(found)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunIndex:
+    """What a store holds: its runs, oldest first, and the names of folders whose `run.json` cannot be read."""
+
+    runs: tuple[StoredRun, ...]
+    damaged: tuple[str, ...]
+
+
 def read_index(runs: Place) -> RunIndex:
     """Return what a store holds by every `run.json` in the folder of its runs: ten thousand take two seconds."""
     folders = [runs / name for name in list_run_folders(runs)]
-    found = list(zip(folders, map_places(_read_indexed_run, folders), strict=True))
+    found = list(zip(folders, map_places(_try_stored_run, folders), strict=True))
     # a folder without the file was removed meanwhile
-    damaged = tuple(folder.name for folder, run in found if run is None and (folder / RUN_FILE).is_file())
-    known = sorted((run for _, run in found if run is not None), key=lambda run: (run.started, run.id))
-    return RunIndex(runs=tuple(known), damaged=damaged)
+    damaged = tuple(folder.name for folder, stored in found if stored is None and (folder / RUN_FILE).is_file())
+    known = [stored for _, stored in found if stored is not None]
+    return RunIndex(runs=tuple(sorted(known, key=lambda stored: (stored.run.started, stored.run.id))), damaged=damaged)
 
 
-def _read_indexed_run(folder: Place) -> IndexedRun | None:
-    """Return what a run is listed by; None where its `run.json` cannot be read."""
+def _try_stored_run(folder: Place) -> StoredRun | None:
     with suppress(StoreError):
-        return summarise_stored_run(read_stored_run(folder))
+        return read_stored_run(folder)
     return None
-
-
-def summarise_stored_run(stored: StoredRun) -> IndexedRun:
-    """Return what a run is listed and selected by."""
-    run = stored.run
-    return IndexedRun(
-        id=run.id,
-        name=run.name,
-        step=run.step,
-        started=run.started,
-        ended=run.ended,
-        timezone=run.timezone,
-        synthetic_time=run.quality.synthetic_time,
-        interval=run.interval,
-        gpus=len(run.gpus),
-        models=tuple(dict.fromkeys(gpu.model for gpu in run.gpus if gpu.model)),
-        hosts=tuple(dict.fromkeys(device.node for device in run.devices if device.node)),
-        uuids=tuple(gpu.uuid for gpu in run.gpus if gpu.uuid),
-        params=run.params,
-        tags=run.tags,
-        source_kinds=tuple(source.kind for source in run.sources),
-        source_sizes=tuple(source.bytes for source in run.sources),
-        importer_version=stored.importer_version,
-        series_sha256=stored.series_sha256,
-        training_sha256=stored.training_sha256,
-        work_amount=run.work.amount if run.work else None,
-        work_unit=run.work.unit if run.work else None,
-    )

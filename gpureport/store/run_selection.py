@@ -1,24 +1,15 @@
 """The stored runs that a person means: by name, by id, or by comparisons such as `gpus>=8`, all of which a run meets.
 
-A comparison is `KEY OPERATOR VALUE`:
-
-- `name`, `id`, `step`, `model`, `host`, `uuid`, `source`, `tag:KEY`, `param:KEY` are text: `=`, `!=`, and `~` for a
-  pattern with `*` and `?` that ignores case;
-- `gpus` is a number, `duration` a time such as `90s`, `30m`, `2h` or `1h30m`: `=`, `!=`, `<`, `<=`, `>`, `>=`;
-- values of `tag:KEY` and `param:KEY` are compared as numbers by `<`, `<=`, `>`, `>=`, and by `=` where both are such;
-- `started` and `ended` are dates as far as they are written: `started=2026-10` is a run of that October. A date is in
-  the time zone of each run, or in UTC with a `Z` at its end.
-
-A run that lacks what is compared does not match, whatever the operator. Of several models, hosts or sources of a run
-one must match, and with `!=` none may be equal. Commands that need no series load this without Arrow.
+Dates are compared as far as they are written, in the zone of each run, or in UTC with a `Z` at their end. A run that
+lacks what is compared does not match, whatever the operator. Of several models, hosts or sources of a run one must
+match, and with `!=` none may be equal. Commands that need no series load this without Arrow.
 """
 
 import operator as compare
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +20,8 @@ from gpureport.errors import SettingsError, StoreError, UnknownRunError
 from gpureport.places import Place
 
 if TYPE_CHECKING:
+    from gpureport.recording import Run
+    from gpureport.store.run_records import RunIndex, StoredRun
     from gpureport.store.store import Entry, Store
 
 FOLDER = ".gpureport"
@@ -54,65 +47,23 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }
 _ORDERS = {"<", "<=", ">", ">="}
 
-_TEXTS = {"name": "name", "id": "id", "step": "step", "model": "models", "host": "hosts", "uuid": "uuids"}
-_TEXTS |= {"source": "source_kinds"}
-_NUMBERS = {"gpus": "gpus", "duration": "seconds"}
+_TEXTS: "dict[str, Callable[[Run], Iterable[str | None]]]" = {
+    "name": lambda run: [run.name],
+    "id": lambda run: [run.id],
+    "step": lambda run: [run.step],
+    "model": lambda run: (gpu.model for gpu in run.gpus),
+    "host": lambda run: (device.node for device in run.devices),
+    "uuid": lambda run: (gpu.uuid for gpu in run.gpus),
+    "source": lambda run: (source.kind for source in run.sources),
+}
+_NUMBERS: "dict[str, Callable[[Run], float]]" = {
+    "gpus": lambda run: len(run.gpus),
+    "duration": lambda run: (run.ended - run.started) / 1e6,
+}
 _TIMES = ("started", "ended")
 KEYS = (*_TEXTS, *_NUMBERS, *_TIMES)
 """What runs are selected by, besides `tag:KEY` and `param:KEY`."""
 _HINT = f"write KEY=VALUE with one of {', '.join(KEYS)}, tag:KEY, param:KEY, and =, !=, <, <=, >, >= or ~"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexedRun:
-    """What a stored run is listed and selected by, without its series and its account of lines.
-
-    Attributes:
-        started: first sample, in microseconds; UTC where there is a time zone, else local time.
-        ended: last sample, in the same way.
-        synthetic_time: whether its log has no time stamps, so that its times mean nothing.
-        interval: median seconds between samples of one GPU.
-        models: models of its GPUs, each once.
-        hosts: names of its nodes, each once; empty where only one was recorded.
-        source_sizes: bytes of each source, in the order of their kinds; None where not recorded.
-        series_sha256: as `StoredRun` has it, as `training_sha256` and `importer_version`.
-        work_amount: work it did in all, where known.
-    """
-
-    id: str
-    name: str
-    step: str | None
-    started: int
-    ended: int
-    timezone: str | None
-    synthetic_time: bool
-    interval: float | None
-    gpus: int
-    models: tuple[str, ...]
-    hosts: tuple[str, ...]
-    uuids: tuple[str, ...]
-    params: tuple[tuple[str, str], ...]
-    tags: tuple[tuple[str, str], ...]
-    source_kinds: tuple[str, ...]
-    source_sizes: tuple[int | None, ...]
-    importer_version: str
-    series_sha256: str | None
-    training_sha256: str | None
-    work_amount: float | None
-    work_unit: str | None
-
-    @property
-    def seconds(self) -> float:
-        """How long it lasted, from its first to its last sample."""
-        return (self.ended - self.started) / 1e6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunIndex:
-    """What a store holds: its runs, oldest first, and the names of folders whose `run.json` cannot be read."""
-
-    runs: tuple[IndexedRun, ...]
-    damaged: tuple[str, ...]
 
 
 def find_store_folder(start: Path) -> Path:
@@ -133,13 +84,13 @@ class RunLookup:
         self._store = store
 
     @cached_property
-    def _index(self) -> RunIndex:
+    def _index(self) -> "RunIndex":
         return self._store.index()
 
     @property
     def names(self) -> list[str]:
         """The names of the runs, each once, in the order of the oldest run of each."""
-        return [*dict.fromkeys(run.name for run in self._index.runs)]
+        return [*dict.fromkeys(stored.run.name for stored in self._index.runs)]
 
     def find(self, name: str) -> "Entry":
         """Return the one run with this name, or whose id is this or begins so.
@@ -151,29 +102,23 @@ class RunLookup:
         # a whole id is a folder, which is read without a look at any other run
         if _ID.fullmatch(name) and (entry := self._store.get(name)):
             return entry
-        ids = {run.id for run in self._index.runs if run.name == name}
+        runs = [stored.run for stored in self._index.runs]
+        ids = {run.id for run in runs if run.name == name}
         if len(name) >= _SHORTEST_PREFIX:
-            known = (*(run.id for run in self._index.runs), *self._index.damaged)
+            known = (*(run.id for run in runs), *self._index.damaged)
             ids |= {each for each in known if each.startswith(name)}
         if len(ids) > 1:
             hint = f"name one by its id: {', '.join(sorted(ids))}"
             raise StoreError(name, f'{len(ids)} runs are named "{name}"', hint, code="several_runs")
         if ids and (entry := self._store.get(*ids)):
             return entry
-        close = get_close_matches(name, self.names, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else "list runs: gpureport runs"
-        raise UnknownRunError(name, f'no file or stored run named "{name}"', hint, code="unknown_run")
+        what = f'no file or stored run named "{name}"'
+        raise UnknownRunError(name, what, "list runs: gpureport runs", code="unknown_run")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """One comparison; made by `parse_condition`, which checks that it makes sense.
-
-    Attributes:
-        key: what is compared, such as `gpus` or `tag:user`.
-        operator: `=`, `!=`, `<`, `<=`, `>`, `>=` or `~`.
-        value: what it is compared with, as typed.
-    """
+    """One comparison; made by `parse_condition`, which checks that it makes sense."""
 
     key: str
     operator: str
@@ -182,7 +127,7 @@ class Condition:
     @property
     def text(self) -> str:
         """The comparison as `--where` takes it."""
-        return f"{self.key}{self.operator}{self.value}"
+        return self.key + self.operator + self.value
 
     @property
     def label(self) -> tuple[str, str] | None:
@@ -190,21 +135,19 @@ class Condition:
         kind, colon, key = self.key.partition(":")
         return (kind, key) if colon else None
 
-    def matches(self, run: IndexedRun) -> bool:
+    def matches(self, run: "Run") -> bool:
         """Return whether a run meets the condition."""
         if self.key in _NUMBERS:
             wanted = _parse_seconds(self.value) if self.key == "duration" else float(self.value)
-            return wanted is not None and _COMPARE[self.operator](getattr(run, _NUMBERS[self.key]), wanted)
+            return wanted is not None and _COMPARE[self.operator](_NUMBERS[self.key](run), wanted)
         if self.key in _TIMES:
-            return not run.synthetic_time and self._matches_date(getattr(run, self.key), run.timezone)
+            return not run.quality.synthetic_time and self._matches_date(getattr(run, self.key), run.timezone)
         if self.label:
             kind, key = self.label
             texts = [value for known, value in _get_labels(run, kind) if known == key]
         else:
-            value = getattr(run, _TEXTS[self.key])
-            texts = [value] if isinstance(value, str) else [*(value or ())]
-        negated = self.operator == "!="
-        return bool(texts) and any(self._matches_text(text) for text in texts) is not negated
+            texts = [text for text in _TEXTS[self.key](run) if text]
+        return bool(texts) and any(map(self._matches_text, texts)) is not (self.operator == "!=")
 
     def _matches_text(self, text: str) -> bool:
         """Return whether a text matches; of `!=` whether it is equal."""
@@ -251,9 +194,7 @@ def parse_condition(text: str) -> Condition:
         raise SettingsError("--where", f"{text!r} is no comparison", _HINT, code="not_a_comparison")
     key, operator, value = match[1].strip(), match[2].replace("==", "="), match[3].strip()
     if not key.startswith(("tag:", "param:")) and key not in KEYS:
-        close = get_close_matches(key.lower(), KEYS, n=1)
-        label = f"write tag:{key}{operator}{value} for a tag; other keys are {', '.join(KEYS)} and param:KEY"
-        hint = f"did you mean {close[0]!r}?" if close else label
+        hint = f"write tag:{key}{operator}{value} for a tag; other keys are {', '.join(KEYS)} and param:KEY"
         raise SettingsError("--where", f"no key {key!r}", hint, code="unknown_key")
     found = Condition(key=key, operator=operator, value=value.replace(" ", "T") if key in _TIMES else value)
     if problem := _find_problem(found):
@@ -279,43 +220,37 @@ def _find_problem(condition: Condition) -> tuple[str, str, str] | None:
 
 
 def parse_since(text: str, now: int) -> Condition:
-    """Return the condition that a run ended within some time before now, or on a date or later.
-
-    Args:
-        text: `30d`, `12h`, or a date as `ended` takes it.
-        now: the time, in microseconds since 1970.
+    """Return the condition that a run ended within a time such as `30d` before now, in microseconds, or since a date.
 
     Raises:
-        SettingsError: when it is neither.
+        SettingsError: when the text is neither.
     """
     seconds = _parse_seconds(text)
     if seconds is not None:
-        begin = _format_time(now - round(min(seconds * 1e6, now)), None)
-        return Condition(key="ended", operator=">=", value=f"{begin}Z")
-    date = text.strip().replace(" ", "T")
+        date = f"{_format_time(now - round(min(seconds * 1e6, now)), None)}Z"
+    else:
+        date = text.strip().replace(" ", "T")
     if not _DATE.fullmatch(date):
         hint = "write it as 30d, 12h, 2026-10-14 or 2026-10-14T09:30"
         raise SettingsError("--since", f"{text!r} is no time", hint, code="not_a_time")
     return Condition(key="ended", operator=">=", value=date)
 
 
-def select_runs(runs: Sequence[IndexedRun], selection: RunSelection) -> list[IndexedRun]:
+def select_runs(runs: "Sequence[StoredRun]", selection: RunSelection) -> "list[StoredRun]":
     """Return the runs that meet every condition, in their order.
 
     Raises:
         SettingsError: when no run at all has a tag or param that is asked for.
     """
     for kind, key in filter(None, (condition.label for condition in selection.conditions)):
-        known = dict.fromkeys(name for run in runs for name, _ in _get_labels(run, kind))
+        known = dict.fromkeys(name for stored in runs for name, _ in _get_labels(stored.run, kind))
         if runs and key not in known:
-            close = get_close_matches(key, known, n=1)
-            listed = ", ".join(list(known)[:8]) or "none"
-            hint = f"did you mean {kind}:{close[0]}?" if close else f"{kind}s of the runs are: {listed}"
+            hint = f"{kind}s of the runs are: {', '.join(list(known)[:8]) or 'none'}"
             raise SettingsError("--where", f"no stored run has the {kind} {key!r}", hint, code="unknown_label")
-    return [run for run in runs if all(condition.matches(run) for condition in selection.conditions)]
+    return [stored for stored in runs if all(condition.matches(stored.run) for condition in selection.conditions)]
 
 
-def _get_labels(run: IndexedRun, kind: str) -> tuple[tuple[str, str], ...]:
+def _get_labels(run: "Run", kind: str) -> tuple[tuple[str, str], ...]:
     return run.tags if kind == "tag" else run.params
 
 

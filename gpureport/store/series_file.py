@@ -32,8 +32,8 @@ _RUN_ID = pa.field("run_id", pa.dictionary(pa.int32(), pa.string()), nullable=Fa
 class SeriesWriter:
     """Writes batches of one device each; holds about a million rows of all devices in memory at most.
 
-    Arrow needs the columns of a file before its first row. If a log names a column late, another file is begun, and in
-    the end all files become one.
+    Arrow needs the columns of a file before its first row. If a log names a column late, another file is begun, and all
+    become one in the end.
     """
 
     def __init__(self, path: Path, run_id: Callable[[], str]) -> None:
@@ -65,12 +65,10 @@ class SeriesWriter:
 
         Rows that came in another order than that of devices and time, or in several files, are written once more.
         """
-        written = {*self._newest}
-        rest = {device: self._take(device) for device in devices if self._held.get(device)}
+        rest = [self._take(device) for device in devices if self._held.get(device)]
         late = bool(self._parts) and bool(self._columns.keys() - {*self._schema.names})
         rearranged = late or not self._ordered or len(self._parts) > 1
-        apart = [(rest.get(device), device in written) for device in devices]
-        for table in rest.values() if rearranged else _share_groups(apart):
+        for table in rest if rearranged else _share_groups(rest):
             self._write_group(table)
         # a run of a tracker may hold only training metrics
         (self._writer or self._begin()).close()
@@ -125,9 +123,9 @@ class SeriesWriter:
     def _rearrange(self, devices: Iterable[str]) -> None:
         """Write all files as one by device and time."""
         with ExitStack() as opened:
-            files = [opened.enter_context(parquet.ParquetFile(part)) for part in self._parts]
             groups: dict[str, list[tuple[parquet.ParquetFile, int]]] = {}
-            for file in files:
+            for part in self._parts:
+                file = opened.enter_context(parquet.ParquetFile(part))
                 for index in range(file.num_row_groups):
                     device = file.read_row_group(index, columns=["device"]).column("device")[0].as_py()
                     groups.setdefault(device, []).append((file, index))
@@ -138,30 +136,23 @@ class SeriesWriter:
 
             options = _writer_options(self._columns)
             writer = opened.enter_context(parquet.ParquetWriter(self._path, self._schema, **options))
-            for table in _share_groups((join(device), False) for device in devices if device in groups):
+            for table in _share_groups(join(device) for device in devices if device in groups):
                 self._put(writer, table)
         for part in self._parts:
             part.unlink()
 
 
-def _share_groups(devices: Iterable[tuple["pa.Table | None", bool]]) -> Iterator["pa.Table"]:
-    """Yield row groups: the rows of several short devices together, those of a long one by themselves.
-
-    Args:
-        devices: for each device in order, its rows, and whether others of it were written before: what lies between
-            the devices of a row group must lie in it.
-    """
+def _share_groups(devices: Iterable["pa.Table"]) -> Iterator["pa.Table"]:
+    """Yield row groups of the rows of each device: several short devices together, a long one by itself."""
     short: list[pa.Table] = []
-    for table, is_begun in devices:
-        rows = 0 if table is None else len(table)
-        alone = is_begun or rows > SHARED_ROWS
-        if short and (alone or sum(map(len, short)) + rows > SHARED_ROWS):
+    for table in devices:
+        if short and sum(map(len, short)) + len(table) > SHARED_ROWS:
             yield _join_tables(short)
             short = []
-        if table is not None and not alone:
+        if len(table) > SHARED_ROWS:
+            yield from (table.slice(start, ROW_GROUP) for start in range(0, len(table), ROW_GROUP))
+        else:
             short.append(table)
-        elif table is not None:
-            yield from (table.slice(start, ROW_GROUP) for start in range(0, rows, ROW_GROUP))
     if short:
         yield _join_tables(short)
 

@@ -29,13 +29,7 @@ class SeriesFile:
     """
 
     def __init__(self, path: Place, names: Sequence[str], devices: Sequence[str], expected: str | None) -> None:
-        """Read and verify the file.
-
-        Args:
-            path: the Parquet file.
-            names: columns wanted.
-            devices: the devices that may have rows, in the order in which they are wanted.
-            expected: sha256 of the file, None where it is not known.
+        """Read and verify the file, of which some columns and devices are wanted in an order, by its sha256 if known.
 
         Raises:
             OSError: when a page does not match its checksum or the file is cut.
@@ -151,22 +145,12 @@ def _find_devices(group: "pa.Table") -> Iterator[tuple[str, int, int]]:
 
 
 def read_training(path: Place, expected: str | None) -> "pa.Table":
-    """Return training metrics, checksums verified; none where none are expected.
-
-    Raises:
-        OSError: when the file is missing or damaged.
-        ValueError: when it is another than expected.
-    """
+    """Return training metrics, checksums verified as for `SeriesFile`; none where none are expected."""
     return empty_training() if expected is None else _open_verified(path, expected).read().cast(TRAINING_SCHEMA)
 
 
 def _open_verified(path: Place, expected: str | None) -> "parquet.ParquetFile":
-    """Return a file, hashed and held in memory, so that what was verified is what is read.
-
-    Raises:
-        OSError: when it cannot be read.
-        ValueError: when it is another than expected.
-    """
+    """Return a file, hashed and held in memory, so that what was verified is what is read."""
     content = read_stored_file(path, MOST_SERIES_BYTES)
     if expected is not None and sha256(content).hexdigest() != expected:
         msg = f"{path} does not have the sha256 {expected}"

@@ -11,14 +11,14 @@ import pyarrow as pa
 
 from gpureport.errors import StoreError
 from gpureport.limits import MOST_SETTINGS_BYTES
-from gpureport.places import Place, map_places
+from gpureport.places import Place
 from gpureport.recording import Recording, Run
 from gpureport.redaction import redact_column, redact_extra_columns
 from gpureport.regular_files import UnsafeFileError, code_system_error
 from gpureport.series_rows import RowsInMemory
 from gpureport.store import atomic_writes, run_records, series_file, series_reader
-from gpureport.store.run_records import RUN_FILE, StoredRun, read_stored_file, read_stored_run
-from gpureport.store.run_selection import RunIndex, RunLookup, find_store_folder
+from gpureport.store.run_records import RUN_FILE, RunIndex, StoredRun, read_stored_file, read_stored_run
+from gpureport.store.run_selection import RunLookup, find_store_folder
 
 FORMAT = 1
 """Version of the store's layout. 1 (2026-11): run.json, hardware.parquet per run."""
@@ -30,7 +30,7 @@ _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.Arro
 
 
 class ReadableRun(Protocol):
-    """A run that is being read: batches first, then what is known about it."""
+    """A run that is being read: all batches of its series first, then what is known about it."""
 
     @property
     def run_id(self) -> str:
@@ -40,10 +40,10 @@ class ReadableRun(Protocol):
         """Yield its series."""
 
     def run(self) -> Run:
-        """Return the run, after the last batch."""
+        """Return what is known about it."""
 
     def training(self) -> "pa.Table":
-        """Return its training metrics, after the last batch."""
+        """Return its training metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,7 @@ class Store:
     """A folder of runs."""
 
     def __init__(self, folder: Place) -> None:
-        """Take a folder; it is made with the first run.
-
-        Raises:
-            StoreError: when it was written by a newer version.
-        """
+        """Take a folder, made with the first run; `StoreError` when it was written by a newer version."""
         self.folder = folder
         self._runs = folder / "runs"
         self._marker = folder / "store.json"
@@ -88,13 +84,7 @@ class Store:
         return cls(find_store_folder(start))
 
     def write(self, reading: ReadableRun, importer_version: str, label_source: Run | None = None) -> Entry:
-        """Read a run into the store; an existing run of the same id is replaced whole.
-
-        Args:
-            reading: the run.
-            importer_version: version of the importers that read it.
-            label_source: a run whose name, step, params, tags and work it takes over.
-        """
+        """Read a run into the store, with the labels of another if given; one of the same id is replaced whole."""
         with atomic_writes.raise_store_errors(self.folder):
             self._runs.mkdir(parents=True, exist_ok=True)
             atomic_writes.remove_stale_files(self._runs)
@@ -132,14 +122,8 @@ class Store:
             writer.abandon()
             raise
 
-    def entries(self) -> list[Entry]:
-        """Return all runs that can be read, oldest first; `index` names the others. Every `run.json` is read."""
-        folders = list(map(self.run_folder, run_records.list_run_folders(self._runs)))
-        found = [entry for entry in map_places(_try_entry, folders) if entry is not None]
-        return sorted(found, key=lambda entry: (entry.run.started, entry.run.id))
-
     def index(self) -> RunIndex:
-        """Return what runs are listed and selected by; every `run.json` is read."""
+        """Return all runs, oldest first, and which cannot be read; every `run.json` is read."""
         return run_records.read_index(self._runs)
 
     def run_folder(self, run_id: str) -> Place:
@@ -157,13 +141,11 @@ class Store:
 
     def may_hold(self, sizes: Sequence[int]) -> bool:
         """Return whether a run may be here whose sources have these sizes; what no size is known of may be any."""
-        wanted = sorted(sizes)
-        for run in self.index().runs:
+        for stored in self.index().runs:
             # training metrics are no part of a run's identity
-            kinds_and_sizes = zip(run.source_kinds, run.source_sizes, strict=True)
-            recorded = [size for kind, size in kinds_and_sizes if kind != "training"]
-            known = [size for size in recorded if size is not None]
-            if len(known) < len(recorded) or sorted(known) == wanted:
+            logs = [source.bytes for source in stored.run.sources if source.kind != "training"]
+            known = [size for size in logs if size is not None]
+            if len(known) < len(logs) or sorted(known) == sorted(sizes):
                 return True
         return False
 
@@ -244,13 +226,6 @@ class Store:
         except OSError as error:
             what, code = error.strerror or "cannot be written", code_system_error(error, "cannot_write")
             raise StoreError(str(target), what, "choose another file", code=code) from error
-
-
-def _try_entry(folder: Place) -> Entry | None:
-    """Return the run of a folder; None where its `run.json` cannot be read."""
-    with suppress(StoreError):
-        return Entry(read_stored_run(folder), folder)
-    return None
 
 
 def _copy_labels(run: Run, label_source: Run) -> Run:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gpureport.testing import build_page
 from tests.browser.conftest import UNFOLD
+from tests.support.hostile import TEXTS, steps_with
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Route
@@ -66,6 +68,13 @@ def test_a_report_loads_nothing_and_follows_light_and_dark(open_page: "Open", pa
 def test_a_name_runs_no_script(open_page: "Open", hostile_file: Path) -> None:
     with open_page(hostile_file, unfolded=True) as page:
         assert page.get_by_text("alert(1)").first.is_visible()
+
+
+def test_no_name_makes_a_telephone_scroll_sideways(open_page: "Open", tmp_path: Path) -> None:
+    for name, text in TEXTS.items():
+        (tmp_path / "page.html").write_text(build_page(steps_with(text, ours=False), "html"), encoding="utf-8")
+        with open_page(tmp_path / "page.html", 390) as page:
+            assert page.evaluate("document.documentElement.scrollWidth") == 390, name
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280])

@@ -30,6 +30,8 @@ _HOST = (
     "sample_logs/recorded/phases/vmstat.txt.gz",
 )
 _TRAINERS = (
+    *(path.read_bytes() for path in sorted(PAIRS.glob("training/text_*")) if path.suffix != ".json"),
+    *(path.read_bytes() for path in sorted(PAIRS.glob("training/tensorboard*.tfevents"))),
     b'{"log_history": [{"loss": 2.5, "step": 10, "epoch": 0.5}, {"eval_loss": 2.1, "step": 20, "epoch": 1.0}]}\n',
     b'{"time": 1773480420, "step": 1, "loss": 2.5}\n{"time": 1773480430, "step": 2, "loss": NaN}\n',
     b"Wall time,Step,Value\n1773480420.5,1,2.5\n1773480430.5,2,2.4\n",
@@ -175,6 +177,8 @@ def _make_logs() -> dict[str, list[bytes]]:
         "prometheus": [logs.prometheus_answer(DCGM_FI_DEV_XID_ERRORS=["0", "79"], DCGM_FI_DEV_FB_USED=["1"])],
     }
     found = {kind: [*map(str.encode, own), *_list_captures(kind)] for kind, own in others.items()}
+    found["monitors"] = [_head(path) for path in sorted((PAIRS / "monitors").iterdir()) if path.suffix != ".json"]
+    found["dcgm"] += [_head(path) for path in sorted((PAIRS / "dcgm").glob("*.txt"))]
     return found | {"nvidia_smi": [*map(str.encode, texts), *map(_head, sorted(samples))]}
 
 

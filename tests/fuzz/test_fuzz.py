@@ -22,7 +22,7 @@ PATIENCE = 5.0
 LONGEST = 15_000
 """Characters of an error at most."""
 NAMES = (
-    *(f"log of {kind}" for kind in ("nvidia_smi", "gpustat", "nvitop", "dcgm", "wandb", "prometheus")),
+    *(f"log of {kind}" for kind in ("nvidia_smi", "gpustat", "nvitop", "dcgm", "wandb", "prometheus", "monitors")),
     *(f"option {words}" for words in OPTIONS),
     *("host log", "training log", "log with a map", "map", "file of labels", "table of labels", "settings", "policy"),
     *("run.json of a recording", "steps", "run.json of a store", "store.json", "series of a store", "comparison"),

@@ -85,16 +85,6 @@ def test_a_letter_of_a_name_where_the_place_in_the_tick_tells(tmp_path: Path, ev
     assert [(entry.reason, entry.rows) for entry in run.quality.rejected] == [("damaged GPU name", 1)]
 
 
-@pytest.mark.parametrize("per_second", [1, 4])
-def test_stamps_of_whole_seconds(tmp_path: Path, per_second: int) -> None:
-    """Where several rows of a GPU share a stamp, their order tells that one stands in place of another."""
-    ids = [str(row % 2) for row in range(400)]
-    ids[101] = "7"
-    rows = [f"{stamp(row // 2 // per_second)}, {index}, 90 %" for row, index in enumerate(ids)]
-    run = read_text(tmp_path, "\n".join(["timestamp, index, utilization.gpu [%]", *rows, ""])).run
-    assert [device.id for device in run.devices] == ["gpu:0", "gpu:1"]
-
-
 def test_a_log_of_another_form(tmp_path: Path) -> None:
     """The same holds for `dmon`."""
     gpus = [row % 2 for row in range(200)]

@@ -178,7 +178,7 @@ def test_utc_beside_local_time_is_read_with_its_zone(tmp_path: Path) -> None:
     for as_one_run in (False, True):
         with pytest.raises(SourceError) as refused:
             gpureport.read(tmp_path / "gpu.csv", host=host, as_one_run=as_one_run)
-        assert "+05:30" in refused.value.hint
+        assert refused.value.code == "times_not_comparable"
         run = read(tmp_path / "gpu.csv", host=host, tz="Asia/Kolkata", as_one_run=as_one_run).run
         assert (run.timezone, run.started) == ("Asia/Kolkata", first * 1_000_000)
     with pytest.raises(SourceError):

@@ -184,8 +184,7 @@ def test_labels_change_in_place_and_runs_go(store: Path, before: Known, gpurepor
     ok(gpureport("runs", "step", before.old_id[:6], "baseline", *place))
     (stored,) = read_store(store).values()
     assert stored.labels == ("big", "baseline", {"by": "hand"})
-    mistyped = gpureport("runs", "rm", "bigg", *place)
-    assert (mistyped.code, "'big'" in mistyped.err) == (3, True)
+    assert gpureport("runs", "rm", "bigg", *place).code == 3
     ok(gpureport("runs", "rm", "big", *place))
     assert list((store / "runs").iterdir()) == []
 

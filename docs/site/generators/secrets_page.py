@@ -61,9 +61,6 @@ patterns = ["corp-", "*@intern"]   # words of any text
 
 - A secret under a harmless name and without a known form: it looks like any other word. Name it in `[secrets]`.
 {{random}}
-- `mAP:50@person`, `recall:macro@k` and `cuda:0@node-7`: what stands before `@` in names of metrics and devices. A level
-  up to 100, two of them, or a word such as `mean` is a password only in a URL, before a domain, an address or a port,
-  and before what machines are called, such as `db` or `gpu7`.
 - Names that you choose for files, folders and baselines, on disk.
 - Files of a store that were written by an earlier version or before a setting: no command shows or exports what has
   become a secret since, but the files hold it until `gpureport ingest --force LOG` reads the log again. A night in the

@@ -1,6 +1,9 @@
 """Whether a recording shows that its job trains; without a sign of training, bursts of load may be requests."""
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from gpureport import columns
 from gpureport.analysis.job.job_events import JobEvents, split_words
@@ -15,6 +18,12 @@ REQUESTS_ADVICE = (
     "smaller or a shared GPU may do; otherwise log the CPU as well to see what the GPU waits for."
 )
 
+WAITING = "data_wait_ratio"
+"""Training metric with the share of an iteration that loading data took, as its log says."""
+DATA = "data"
+"""Cause of low use where a training loop says that it waited for data."""
+MUCH = 0.2
+"""Share from which waiting for data explains low use (pragmatic: what a loader hides behind the GPU is none)."""
 _ROLES = {Role.LOSS, Role.ERROR, Role.ACCURACY, Role.EPOCH_TIME}
 """Roles of metrics that only training or its evaluation has."""
 _WORDS = {"epoch", "epochs", "lr", "learning", "optimizer", "optimiser", "loss", "train", "training", "workers"}
@@ -35,6 +44,15 @@ def is_training(recording: Recording, events: Sequence[JobEvents]) -> bool:
 def is_training_name(name: str) -> bool:
     """Return whether only a job that trains has a param, tag or stage of this name."""
     return bool(split_words(name) & _WORDS)
+
+
+def data_wait_share(recording: Recording) -> float | None:
+    """Return the share of an iteration in which a training loop says it waited for data; None where that is little."""
+    names: Any = recording.training.column("name")
+    values = columns.floats(recording.training.column("value"))
+    shares = values[np.array([name == WAITING for name in names.to_pylist()], dtype=np.bool_) & np.isfinite(values)]
+    share = float(np.median(shares)) if len(shares) else 0.0
+    return share if share >= MUCH else None
 
 
 def counts_steps(recording: Recording) -> bool:

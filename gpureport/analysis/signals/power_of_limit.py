@@ -42,8 +42,11 @@ class PowerOfLimit:
     source: str
 
 
-def build_power_of_limit(series: DeviceSeries) -> PowerOfLimit | None:
+def build_power_of_limit(series: DeviceSeries, *, at_least: bool = False) -> PowerOfLimit | None:
     """Return the scale of one GPU; None where power was not recorded or no limit is known.
+
+    With `at_least`, the power that 5% of the readings exceed stands for a limit that is not known: it is not above the
+    limit, so that the true share is lower. Single readings may be faulty.
 
     Idle power is the lowest 2% of the run or what the GPU table gives, whichever is less; a run that was never
     idle does not pass its own load for idle. The limit in force wins over the default, the log over the table.
@@ -52,6 +55,9 @@ def build_power_of_limit(series: DeviceSeries) -> PowerOfLimit | None:
         return None
     limit, source = _find_limit_watts(series)
     known = limit[~np.isnan(limit)]
+    if not len(known) and at_least:
+        limit = known = np.full(len(series), float(np.percentile(series.known_values(POWER), 95)))
+        source = "the power that 5% of the readings exceed, which the limit is not below"
     if not len(known):
         return None
     power, median_limit = series.values(POWER), float(np.median(known))

@@ -44,7 +44,7 @@ def list_runs(*, store: "Place | None", form: str, selection: RunSelection) -> N
     place = open_store(store)
     found = select_stored_runs(place, selection)
     if found or form != "text":
-        click.echo(_FORMATS[form](found), nl=False)
+        click.echo(_FORMATS[form]([stored.run for stored in found]), nl=False)
     elif selection:
         click.echo(f"No run in {place.folder} matches.")
     else:

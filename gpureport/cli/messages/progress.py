@@ -28,7 +28,7 @@ def show_progress(reading: "RunReading") -> Iterator[None]:
         yield
         return
     with ExitStack() as stack:
-        reading.watch(_meter(reading.work, make_printable(f"Reading {reading.locator}"), stack))
+        reading.watch(_meter(sum(reading.sizes), make_printable(f"Reading {reading.locator}"), stack))
         yield
 
 

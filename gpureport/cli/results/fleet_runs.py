@@ -57,13 +57,13 @@ def find_fleet_runs(
     store = source_names.find_store(options)
     read, unread = _read_sources(store, sources, options, engine)
     index = store.index()
-    wanted = [run for run in index.runs if run.id in read] if sources else index.runs
+    wanted = [stored for stored in index.runs if stored.run.id in read] if sources else index.runs
     stored_runs.note_undated_runs(wanted, selection)
     runs = select_runs(wanted, selection)
     damaged = () if sources else index.damaged
     if not runs and not unread and not damaged:
         raise _no_run(store, is_empty=not index.runs)
-    everything = frozenset(run.id for run in index.runs)
+    everything = frozenset(stored.run.id for stored in index.runs)
     return FleetRuns(
         selected=SelectedRuns(store=store.folder, runs=runs, every_run=everything), unread=unread, damaged=damaged
     )

@@ -13,13 +13,13 @@ from gpureport.number_format import format_duration
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gpureport.store.run_selection import IndexedRun
+    from gpureport.recording import Run
 
 SCHEMA = "gpureport.runs/1"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def render_text(runs: "Sequence[IndexedRun]") -> str:
+def render_text(runs: "Sequence[Run]") -> str:
     """Return a line for each run."""
     names = [make_printable(run.name) for run in runs]
     width = max(map(len, names), default=0)
@@ -27,20 +27,20 @@ def render_text(runs: "Sequence[IndexedRun]") -> str:
     for run, name in zip(runs, names, strict=True):
         step = f"  step {make_printable(run.step)}" if run.step else ""
         began = f"{_EPOCH + timedelta(microseconds=run.started):%Y-%m-%d %H:%M}"
-        lines.append(
-            f"{run.id}  {'no time stamps' if run.synthetic_time else began:16}  {name:{width}}"
-            f"  {run.gpus:3} {'GPU ' if run.gpus == 1 else 'GPUs'}  {format_duration(run.seconds):>12}{step}\n"
-        )
+        began = "no time stamps" if run.quality.synthetic_time else began
+        gpus, lasted = len(run.gpus), format_duration((run.ended - run.started) / 1e6)
+        words = f"{began:16}  {name:{width}}  {gpus:3} {'GPU ' if gpus == 1 else 'GPUs'}  {lasted:>12}"
+        lines.append(f"{run.id}  {words}{step}\n")
     return "".join(lines)
 
 
-def render_json(runs: "Sequence[IndexedRun]") -> str:
+def render_json(runs: "Sequence[Run]") -> str:
     """Return the runs as JSON, one a line."""
     lines = ",\n".join(json.dumps(_describe_run(run), allow_nan=False) for run in runs)
     return f'{{"schema": "{SCHEMA}", "runs": [\n{lines}\n]}}\n'
 
 
-def render_csv(runs: "Sequence[IndexedRun]") -> str:
+def render_csv(runs: "Sequence[Run]") -> str:
     """Return the runs as a table with a column for each tag and param of any of them; several values share a cell."""
     entries = [_describe_run(run) for run in runs]
     rows = [
@@ -56,10 +56,12 @@ def render_csv(runs: "Sequence[IndexedRun]") -> str:
     return text.getvalue()
 
 
-def _describe_run(run: "IndexedRun") -> dict[str, Any]:
+def _describe_run(run: "Run") -> dict[str, Any]:
     """Return what is known of a run by the names of JSON; without times where its log has no time stamps."""
     zone = None if run.timezone is None else ZoneInfo(run.timezone)
-    started, ended = (None if run.synthetic_time else _format_time(each, zone) for each in (run.started, run.ended))
+    started, ended = (
+        None if run.quality.synthetic_time else _format_time(each, zone) for each in (run.started, run.ended)
+    )
     return {
         "id": run.id,
         "name": run.name,
@@ -67,13 +69,13 @@ def _describe_run(run: "IndexedRun") -> dict[str, Any]:
         "started": started,
         "ended": ended,
         "timezone": run.timezone,
-        "duration_seconds": run.seconds,
+        "duration_seconds": (run.ended - run.started) / 1e6,
         "interval_seconds": run.interval,
-        "gpus": run.gpus,
-        "models": [*run.models],
-        "hosts": [*run.hosts],
-        "uuids": [*run.uuids],
-        "source_kinds": [*run.source_kinds],
+        "gpus": len(run.gpus),
+        "models": [*dict.fromkeys(gpu.model for gpu in run.gpus if gpu.model)],
+        "hosts": [*dict.fromkeys(device.node for device in run.devices if device.node)],
+        "uuids": [gpu.uuid for gpu in run.gpus if gpu.uuid],
+        "source_kinds": [source.kind for source in run.sources],
         "tags": dict(run.tags),
         "params": dict(run.params),
     }

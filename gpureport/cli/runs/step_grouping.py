@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
     from gpureport.importers.time_window import RunReading
     from gpureport.recording import Recording, Run
-    from gpureport.store.run_selection import IndexedRun, RunSelection
+    from gpureport.store.run_records import StoredRun
+    from gpureport.store.run_selection import RunSelection
 
 MOST_STEPS = 40
 """Runs without a step label that one source may hold as steps of a chain.
@@ -161,10 +162,10 @@ def select_steps(
         SettingsError: when so many runs are selected that they are no steps.
     """
 
-    def check(runs: "Sequence[IndexedRun]") -> None:
+    def check(runs: "Sequence[StoredRun]") -> None:
         words = (word for each in selection.conditions for word in ("--where", each.text))
         if chain.is_plain:
-            _refuse_unlabelled(sum(run.step is None for run in runs), "--where", [*words])
+            _refuse_unlabelled(sum(stored.run.step is None for stored in runs), "--where", [*words])
 
     return stored_runs.select_sources(source, selection, options, check)
 

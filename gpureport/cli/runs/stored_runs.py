@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
     from gpureport.recording import Recording
     from gpureport.store import Store
-    from gpureport.store.run_selection import IndexedRun
+    from gpureport.store.run_records import StoredRun
 
 
 def select_sources(
     source: tuple[str, ...],
     selection: RunSelection,
     options: "SourceOptions",
-    check: "Callable[[Sequence[IndexedRun]], None] | None" = None,
+    check: "Callable[[Sequence[StoredRun]], None] | None" = None,
 ) -> tuple[str, ...]:
     """Return what a person named, or the ids of the stored runs that are selected, oldest first.
 
@@ -50,7 +50,7 @@ def select_sources(
     runs = select_stored_runs(place, selection)
     if check is not None:
         check(runs)
-    ids = tuple(dict.fromkeys(run.id for run in runs))
+    ids = tuple(dict.fromkeys(stored.run.id for stored in runs))
     if not ids:
         raise StoreError(
             str(place.folder), "no stored run matches", "list runs: gpureport runs", code="nothing_selected"
@@ -59,7 +59,7 @@ def select_sources(
     return ids
 
 
-def select_stored_runs(place: "Store", selection: RunSelection) -> "list[IndexedRun]":
+def select_stored_runs(place: "Store", selection: RunSelection) -> "list[StoredRun]":
     """Return the runs of a store that are wanted, oldest first; say on standard error which cannot be judged.
 
     Raises:
@@ -84,9 +84,9 @@ def _explain_damage(place: "Store", run_id: str) -> str:
     return f"{folder}: it could not be read at first; try again, and check the disk"
 
 
-def note_undated_runs(runs: "Sequence[IndexedRun]", selection: RunSelection) -> None:
+def note_undated_runs(runs: "Sequence[StoredRun]", selection: RunSelection) -> None:
     """Say on standard error how many runs a selection by time leaves out, since their logs have no time stamps."""
-    without_time = sum(run.synthetic_time for run in runs) if selection.needs_time else 0
+    without_time = sum(stored.run.quality.synthetic_time for stored in runs) if selection.needs_time else 0
     if without_time:
         print_note(
             f"gpureport: {without_time} stored {'run' if without_time == 1 else 'runs'} without time stamps left out"

@@ -13,8 +13,6 @@ from gpureport.places.transfer import fetch
 if TYPE_CHECKING:
     from pathlib import Path
 
-_MEGABYTE = 1e6
-
 
 def fetch_sources(sources: Sequence[str]) -> list[str]:
     """Return sources, with the path of a local copy for each URL of a bucket.
@@ -71,10 +69,6 @@ def _fetch_files_beside(log: RemotePath) -> None:
 
 
 def _fetch_watched(place: RemotePath) -> "Path":
-    """Fetch a place, and show how far it is when that takes long on a terminal."""
-    with progress.show_stage(f"Fetching {place}") as stage:
-
-        def watch(done: int, total: int) -> None:
-            stage.update(f"Fetching {place}: {done / _MEGABYTE:,.0f} of {total / _MEGABYTE:,.0f} MB")
-
-        return fetch(place, watch)
+    """Fetch a place, and say so on a terminal when that takes long."""
+    with progress.show_stage(f"Fetching {place}"):
+        return fetch(place)

@@ -47,26 +47,26 @@ def open_table(options: LabelOptions) -> "LabelTable | None":
 def _report_matches(table: "LabelTable") -> None:
     if table.matches:
         print_note(f"gpureport: {table.path}: {'; '.join(_describe_matches(table))}")
-        print_details(f"gpureport: {name}: {text}" for name, match in table.matches.values() if (text := _doubt(match)))
+        print_details(f"gpureport: {each.name}: {_doubt(each)}" for each in table.matches.values() if each.doubt)
 
 
 def _describe_matches(table: "LabelTable") -> Iterator[str]:
     """Yield how many runs were labelled, why others were not, and what of the table was not used."""
-    from gpureport.importers.labels import Doubt  # noqa: PLC0415 - as above
+    from gpureport.importers.labels import NO_ROW, SEVERAL, TIMES  # noqa: PLC0415 - as above
 
     found = list(table.matches.values())
-    labelled = [match.row for _, match in found if match.row]
+    labelled = [match.rows[0].line for match in found if not match.doubt]
     yield f"{len(labelled):,} of {_count(len(found), 'run')} labelled"
     reasons = (
-        (Doubt.SEVERAL, "{} not, as several rows fit equally well ({})"),
-        (Doubt.TIMES, f"{{}} not, as its times and those of the table cannot be compared ({{}}): {_ZONES}"),
-        (Doubt.NO_ROW, "{} without a row ({})"),
+        (SEVERAL, "{} not, as several rows fit equally well ({})"),
+        (TIMES, f"{{}} not, as its times and those of the table cannot be compared ({{}}): {_ZONES}"),
+        (NO_ROW, "{} without a row ({})"),
     )
     for doubt, text in reasons:
-        names = [name for name, match in found if match.doubt is doubt]
+        names = [match.name for match in found if match.doubt == doubt]
         if names:
             yield text.format(f"{len(names):,}", _list_some(names))
-    unused = len(table.rows) - len({row.line for row in labelled})
+    unused = len(table.rows) - len({*labelled})
     if unused:
         yield f"{unused:,} of {_count(len(table.rows), 'row')} fit no run"
     if table.unread:
@@ -74,9 +74,9 @@ def _describe_matches(table: "LabelTable") -> Iterator[str]:
 
 
 def _doubt(match: "LabelMatch") -> str:
-    """Return why a run has no labels; empty where it has."""
+    """Return why a run has no labels."""
     lines = ", ".join(str(row.line) for row in match.rows)
-    return f"{match.doubt.value}{f': lines {lines}' if lines else ''}" if match.doubt else ""
+    return f"{match.doubt}{f': lines {lines}' if lines else ''}"
 
 
 def _list_some(names: Sequence[str]) -> str:

@@ -14,7 +14,8 @@ from gpureport.fleet.running.task_pool import Engine, TaskPool
 from gpureport.fleet.summaries.summary_file import SummaryFile, group_by_run
 from gpureport.fleet.summaries.summary_key import KeyMaker, SummarySettings
 from gpureport.places import Place
-from gpureport.store.run_selection import IndexedRun
+from gpureport.recording import Run
+from gpureport.store.run_records import StoredRun
 
 Watch = Callable[[int, int, str], None]
 """Takes how many runs are done, how many there are, and the name of the last one."""
@@ -48,7 +49,7 @@ class SelectedRuns:
     """
 
     store: Place
-    runs: Sequence[IndexedRun]
+    runs: Sequence[StoredRun]
     every_run: frozenset[str]
 
 
@@ -66,10 +67,10 @@ def summarise_runs(selected: SelectedRuns, settings: SummarySettings, engine: En
     Raises:
         StoreError: when the summaries cannot be written.
     """
-    runs, store = selected.runs, summary_task.locate_store(selected.store)
+    runs, store = [stored.run for stored in selected.runs], summary_task.locate_store(selected.store)
     file, keys = SummaryFile(store), KeyMaker(settings)
     known = group_by_run(file.load())
-    wanted = {run.id: keys.make_key(run) for run in runs}
+    wanted = {stored.run.id: keys.make_key(stored) for stored in selected.runs}
     missing = [run for run in runs if not _is_current(known.get(run.id, []), wanted[run.id])]
     tasks = [SummaryTask(store=store, run_id=run.id, settings=settings) for run in missing]
     names = {run.id: run.name for run in runs}
@@ -111,10 +112,10 @@ def _describe_worker_error(error: Exception) -> str:
     )
 
 
-def apply_labels(summary: GpuSummary, run: IndexedRun) -> GpuSummary:
+def apply_labels(summary: GpuSummary, run: Run) -> GpuSummary:
     """Return a summary under the labels that its run has now."""
     node, slash, _ = (summary.device or "").rpartition("/")
-    named = (summary.node or node) if slash else label_tags.find_label((*run.params, *run.tags), "node")
+    named = (summary.node or node) if slash else label_tags.find_label(run.params_and_tags, "node")
     return replace(
         summary,
         run_name=run.name,
@@ -122,8 +123,8 @@ def apply_labels(summary: GpuSummary, run: IndexedRun) -> GpuSummary:
         node=named if summary.device else None,
         params=run.params,
         tags=run.tags,
-        work_amount=run.work_amount,
-        work_unit=run.work_unit,
+        work_amount=run.work.amount if run.work else None,
+        work_unit=run.work.unit if run.work else None,
     )
 
 

@@ -12,7 +12,6 @@ from gpureport.fleet.summaries import run_summary, summary_key
 from gpureport.fleet.summaries.summary_key import KeyMaker, SummarySettings
 from gpureport.places import Place
 from gpureport.store import Store
-from gpureport.store.run_records import summarise_stored_run
 from gpureport.store.store import Entry
 
 
@@ -76,7 +75,7 @@ def summarise(store: Store, run_id: str, settings: SummarySettings) -> list[GpuS
     """
     entry = _find_entry(store, run_id)
     recording = store.read(entry)
-    key = KeyMaker(settings).make_key(summarise_stored_run(entry.stored))
+    key = KeyMaker(settings).make_key(entry.stored)
     return run_summary.summarise_run(recording, analyze(recording, settings.rules), key)
 
 

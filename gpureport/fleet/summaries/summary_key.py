@@ -20,7 +20,7 @@ from gpureport.analysis.job.training_signs import is_training_name
 from gpureport.analysis.rules.rule import Rule
 from gpureport.redaction import OwnSecrets, get_own_secrets
 from gpureport.settings import Settings
-from gpureport.store.run_selection import IndexedRun
+from gpureport.store.run_records import StoredRun
 
 _PACKAGE = Path(gpureport.__file__).parent
 _PARTS = ("*.py", "*.toml", "analysis/**/*.py", "comparison/gains/known_loss.py", "fleet/*.py", "fleet/summaries/*.py")
@@ -77,11 +77,11 @@ class KeyMaker:
         own = get_own_secrets()
         self._shared = [settings.version, settings.thresholds, *([repr(own)] if own != OwnSecrets() else [])]
 
-    def make_key(self, run: IndexedRun) -> str:
+    def make_key(self, stored: StoredRun) -> str:
         """Return the key of a run: its series, what importers and labels say that rules look at, and the rules."""
-        pairs = (*run.params, *run.tags)
+        run, pairs = stored.run, stored.run.params_and_tags
         setup = repr((read_setup(pairs), find_framework(pairs)))
         is_training = any(is_training_name(name) for name, _ in pairs)
-        made_from = (run.id, run.series_sha256, run.training_sha256, run.importer_version)
+        made_from = (run.id, stored.series_sha256, stored.training_sha256, stored.importer_version)
         content = [*self._shared, *made_from, run.params, setup, is_training]
         return sha256(json.dumps(content).encode()).hexdigest()[:32]

@@ -1,48 +1,36 @@
 """Reads a CSV that a recorder of one's own wrote: times of any kind, headings as people name them, a column a core."""
 
-import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
-from typing import Any
+from math import inf, nan
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpureport.columns import FloatArray, read_codes, strings_to_arrow
 from gpureport.importers.account import Account
-from gpureport.importers.columns import HOST_ROW, Rows, Texts, Values, absence, extra_name, make_column, read_times
+from gpureport.importers.columns import HOST_ROW, Column, Rows, Values, decode, make_column, read_times
 from gpureport.importers.headings import (
     CORE,
     CORE_LOADS,
     DECIMAL_WORDS,
     HOST_COLUMNS,
+    ColumnName,
     heading_words,
     is_time_heading,
     recognise_column,
 )
-from gpureport.importers.host.fields import (
-    CORE_COUNT,
-    LARGEST,
-    Around,
-    DayClock,
-    parse_number,
-    parse_time_of_day,
-    plain_lines,
-)
-from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, WRONG_CELLS
+from gpureport.importers.host.fields import BUSIEST, CORE_COUNT, LARGEST, Around, DayClock
+from gpureport.importers.printed import parse_time_of_day, whole_lines
+from gpureport.importers.protocol.reject_reasons import MALFORMED, WRONG_CELLS
 from gpureport.importers.tables import Layout, make_layout, scan, without_faults
-from gpureport.metrics import BY_NAME
 from gpureport.units import UNITS
 
 _GPU = re.compile(r"gpu|vram|nvidia|cuda|utilization\.|power\.|clocks\.|temperature\.|pstate|fan\.speed", re.IGNORECASE)
 _OWN_MEMORY = re.compile(r"ram|host|sys|virtual", re.IGNORECASE)
-_BUSIEST = "cpu_busiest_core_ratio"
-_LOADS = {"cpu_utilization_ratio", _BUSIEST, "cpu_iowait_ratio", "host_load_average", *(CORE_LOADS - {CORE})}
-_RECORDER = {"cpu_percent", "cpu_max_core_percent", "iowait_percent", "cpu_count", "ram_used_mib", "ram_total_mib"}
-"""Columns of the recorder that the documentation shows; beside them and metrics by name, others are kept as text."""
-_NUMBER = re.compile(r"[-+]?(?:\d{1,18}\.?\d{0,18}|\.\d{1,18})(?:[eE][-+]?\d{1,2})?\s*%?", re.ASCII)
+_LOADS = {"cpu_utilization_ratio", BUSIEST, "cpu_iowait_ratio", "host_load_average", *(CORE_LOADS - {CORE})}
+_NONE = frozenset({"None", "null", "NA"})
 _MOST = 1.01
 """A share that is rounded may exceed 1 by this much."""
 _LONGEST, _LISTED = 64, 8
@@ -53,63 +41,43 @@ Cells = Any
 """A column of texts as an Arrow dictionary array."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Field:
-    """A column that is kept; `core` where it is one of several cores, `assumed` what its unit was taken for.
+class _Field(NamedTuple):
+    """A column that is kept, and its place; `core` numbers one of several cores, `assumed` is its unit.
 
     `unclear` is a share whose heading does not say of what: 93 may be 93 % or 0.93 may be.
     """
 
-    heading: str
+    column: Column
     place: int
-    metric: str
-    scale: float = 1.0
-    core: bool = False
-    unclear: bool = False
-    assumed: str = ""
+    core: int | None
+    unclear: bool
+    assumed: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """The columns of a CSV: headings, places of the time, whether it says UTC, what is kept, places kept as text."""
+class _Table(NamedTuple):
+    """The columns of a CSV: its header, their names, places of the time, whether that says UTC, and what is kept."""
 
     header: str
-    delimiter: str
     names: list[str]
     times: tuple[int, ...]
     utc: bool
     fields: list[_Field]
-    extras: tuple[int, ...]
-    table: Layout
-
-    def split(self, line: str) -> list[str] | None:
-        """Return the cells of a row, None where they are not as many as the columns."""
-        cells = line.split(self.delimiter)
-        if '"' in line:
-            with suppress(csv.Error):
-                cells = next(csv.reader([line], delimiter=self.delimiter), [])
-        cells = cells[:-1] if len(cells) == len(self.names) + 1 and not cells[-1].strip() else cells
-        return cells if len(cells) == len(self.names) else None
+    layout: Layout
 
 
-def find_layout(header: str) -> _Layout | None:
+def find_layout(header: str) -> _Table | None:
     """Return the columns a header declares, None where it names no time or no load of a processor."""
     delimiter = next((each for each in ",;\t" if each in header), ",")
     names = [name.strip().strip('"').removeprefix("\ufeff") for name in header.strip().split(delimiter)]
     times = [place for place, name in enumerate(names) if len(name) <= _LONGEST and is_time_heading(name)]
     fields = _find_fields(names)
-    if not times or not _LOADS & {each.metric for each in fields}:
+    if not times or not _LOADS & {each.column.target for each in fields}:
         return None
     plain = [names[place].lower() for place in times]
-    pair = (plain.index("date"), plain.index("time")) if {"date", "time"} <= set(plain) else (0,)
+    pair = ("date", "time") if {"date", "time"} <= set(plain) else plain[:1]
+    layout = make_layout([make_column("", name) for name in names], delimiter=delimiter)
     utc = "utc" in heading_words(names[times[0]])
-    known = {each.heading for each in fields}
-    own = known <= _RECORDER | set(BY_NAME) and names[times[0]] == "timestamp"
-    extras = [n for n, name in enumerate(names) if own and name and n not in times and name not in known]
-    table = make_layout([make_column("", name) for name in names], delimiter=delimiter)
-    return _Layout(
-        header.strip(), delimiter, names, tuple(times[place] for place in pair), utc, fields, tuple(extras), table
-    )
+    return _Table(header.strip(), names, tuple(times[plain.index(each)] for each in pair), utc, fields, layout)
 
 
 def _find_fields(names: Sequence[str]) -> list[_Field]:
@@ -123,138 +91,114 @@ def _find_fields(names: Sequence[str]) -> list[_Field]:
     gpus = set(filter(_GPU.search, distinct))
     known = {name: recognise_column(name, HOST_COLUMNS) for name in distinct if name not in gpus}
     for place, name in enumerate(names):
-        column = known.get(name)
-        if column is None or (gpus and column.target.startswith("host_memory") and not _OWN_MEMORY.search(name)):
+        said = known.get(name)
+        theirs = gpus and said and said.target.startswith("host_memory") and not _OWN_MEMORY.search(name)
+        if said is None or theirs:
             continue
-        core, metric = column.target == CORE, column.target
-        each = _Field(heading=name, place=place, metric=_BUSIEST if core else metric, core=core)
-        if column.unit:
-            assumed = column.unit if column.unit_word in DECIMAL_WORDS else ""
-            each = replace(each, scale=UNITS[column.unit].to_base(1), assumed=assumed)
-        elif (metric in CORE_LOADS or metric.endswith("_ratio")) and "cores" not in heading_words(name):
-            each = replace(each, scale=0.01, unclear=True)
-        found.setdefault(f"{CORE} {place}" if core else metric, each)
-    return [each for each in found.values() if each.metric in BY_NAME and not (each.core and _BUSIEST in found)]
+        key = f"{CORE} {place}" if said.target == CORE else said.target
+        found.setdefault(key, _field(name, place, said))
+    return [each for key, each in found.items() if each.core is None or BUSIEST not in found]
 
 
-def _count_cores(fields: Sequence[_Field]) -> int | None:
-    """Return how many cores have a column, None where their numbers do not run from 0 or 1 on without a gap."""
-    numbers = sorted(int(re.findall(r"\d+", each.heading, re.ASCII)[0]) for each in fields if each.core)
-    first = numbers[0] if len(numbers) > 1 else -1
-    return len(numbers) if first in {0, 1} and numbers == list(range(first, first + len(numbers))) else None
+def _field(name: str, place: int, said: ColumnName) -> _Field:
+    core = int(re.findall(r"\d+", name, re.ASCII)[0]) if said.target == CORE else None
+    metric = BUSIEST if core is not None else said.target
+    share = said.target in CORE_LOADS or metric.endswith("_ratio")
+    unclear = share and not said.unit and "cores" not in heading_words(name)
+    scale = UNITS[said.unit].to_base(1) if said.unit else 0.01 if unclear else 1.0
+    column = Column(
+        target=metric,
+        source=name,
+        stated=said.unit,
+        read=partial(_read, scale=scale, most=_MOST if metric.endswith("_ratio") else inf),
+    )
+    return _Field(column, place, core, unclear, said.unit if said.unit_word in DECIMAL_WORDS else "")
+
+
+def _read(text: str, *, scale: float, most: float) -> float | None:
+    """Return the value of a cell, NaN for what no machine has, None where it is no number."""
+    try:
+        value = float(text.replace(",", ".").rstrip("% ")) * scale
+    except ValueError:
+        return nan if text in _NONE else None
+    return value if 0 <= value <= most and value < LARGEST else nan
 
 
 def read_recorder_csv(lines: Iterable[str], first: int, account: Account, around: Around = None) -> Iterator[Rows]:
     """Yield the rows of such a CSV; its first line names a time and the load of a processor."""
-    numbered = (each for each in plain_lines(lines, first) if each[1])
-    layout, clock, begun = find_layout(next(numbered, (0, ""))[1]), DayClock(account, around), False
+    numbered = (each for each in whole_lines(lines, first, account) if each[1])
+    table, clock = find_layout(next(numbered, (0, ""))[1]), DayClock(account, around)
+    settled = False
     account.headers += 1
-    while layout and (block := list(islice(numbered, _TOGETHER))):
-        rows: list[tuple[int, str]] = []
-        for number, line, cut in block:
-            if line == layout.header:
-                account.headers += 1
-            elif cut:
-                account.reject(CUT_LAST_LINE, number, line)
-            else:
-                rows.append((number, line))
-        rows, columns = _split(layout, rows, account)
-        if rows and not begun:
-            layout, begun = _settle(layout, columns, account), True
+    while table and (block := list(islice(numbered, _TOGETHER))):
+        rows = [each for each in block if each[1] != table.header]
+        account.headers += len(block) - len(rows)
+        columns, odd = scan("\n".join(line for _, line in rows).encode(), table.layout)
+        for place in odd:
+            account.reject(WRONG_CELLS, *rows[place])
+        left = set(odd)
+        rows = [each for place, each in enumerate(rows) if place not in left]
         if rows:
-            yield _decode(layout, rows, columns, account, clock)
+            table = table if settled else _settle(table, columns, account)
+            settled = True
+            yield _decode(table, rows, columns, account, clock)
 
 
-def _split(layout: _Layout, rows: list[tuple[int, str]], account: Account) -> tuple[list[tuple[int, str]], list[Cells]]:
-    """Return the lines that are rows, and their columns; lines with another number of cells are rejected."""
-    text = "\n".join(line for _, line in rows)
-    if '"' not in text:
-        found, odd = scan(text.encode(), layout.table)
-        if not odd:
-            return rows, found
-    cells = [(row, each) for row in rows if (each := layout.split(row[1])) is not None]
-    kept = {number for (number, _), _ in cells}
-    for number, line in rows:
-        if number not in kept:
-            account.reject(WRONG_CELLS, number, line)
-    columns = zip(*(each for _, each in cells), strict=True)
-    return [row for row, _ in cells], [strings_to_arrow(list(column)).dictionary_encode() for column in columns]
-
-
-def _settle(layout: _Layout, columns: Sequence[Cells], account: Account) -> _Layout:
-    """Return the columns without those of which the rows do not tell either whether they count per cent.
+def _settle(table: _Table, columns: Sequence[Cells], account: Account) -> _Table:
+    """Return the columns without those of which the rows do not show either whether they count per cent.
 
     What one column of shares counts in, the others do too.
     """
-    shares = [each for each in layout.fields if each.metric.endswith("_ratio")]
-    unclear = {each.heading for each in shares if each.unclear and _is_unclear(columns[each.place])}
-    if any(each.heading not in unclear and each.scale < 1 for each in shares):
-        unclear = set()
-    used = {*layout.times, *layout.extras, *(each.place for each in layout.fields)}
-    others = [name for place, name in enumerate(layout.names) if place not in used]
+    shares = [each for each in table.fields if each.column.target.endswith("_ratio")]
+    unclear = [each for each in shares if each.unclear and _is_unclear(each.column, columns[each.place])]
+    if len(unclear) < sum(each.unclear or each.column.stated == "%" for each in shares):
+        unclear = []
+    used = {*table.times, *(each.place for each in table.fields)}
+    others = [name for place, name in enumerate(table.names) if place not in used]
     if others:
         account.note(f"Columns of the host log that are not kept: {', '.join(others[:_LISTED])}.")
-    if assumed := [f"{each.heading} for {each.assumed}" for each in layout.fields if each.assumed]:
+    if assumed := [f"{each.column.source} for {each.assumed}" for each in table.fields if each.assumed]:
         account.note(f"Units are powers of 1024: {', '.join(assumed[:_LISTED])}.")
     if unclear:
-        names = ", ".join(sorted(unclear)[:_LISTED])
+        names = ", ".join(sorted(each.column.source for each in unclear)[:_LISTED])
         account.note(
             f"Nothing tells whether {names} is a share or per cent: call it cpu_percent or cpu_ratio. It is not kept."
         )
-    return replace(layout, fields=[each for each in layout.fields if each.heading not in unclear])
+    return table._replace(fields=[each for each in table.fields if each not in unclear])
 
 
-def _is_unclear(cells: Cells) -> bool:
+def _is_unclear(column: Column, cells: Cells) -> bool:
     """Return whether values are decimals and none exceeds 1."""
-    values = [value for cell in cells.dictionary.to_pylist() if (value := parse_number(cell.strip())) is not None]
-    return bool(values) and max(values) <= 1 and any(value % 1 for value in values)
+    values = [100 * (column.read(cell.strip()) or 0.0) for cell in cells.dictionary.to_pylist()]
+    return max(values, default=0) <= 1 and any(value % 1 for value in values)
 
 
 def _decode(
-    layout: _Layout,
-    rows: Sequence[tuple[int, str]],
-    columns: Sequence[Cells],
-    account: Account,
-    clock: DayClock,
+    table: _Table, lines: Sequence[tuple[int, str]], columns: Sequence[Cells], account: Account, clock: DayClock
 ) -> Rows:
     """Return rows, of which each has a line, by their columns; of several cores the busiest counts."""
-    stamps = [columns[place] for place in layout.times]
-    pairs = () if len(stamps) == 1 else zip(*(each.to_pylist() for each in stamps), strict=True)
+    stamps = [columns[place] for place in table.times]
+    pairs = [] if len(stamps) == 1 else zip(*(each.to_pylist() for each in stamps), strict=True)
     times, good, zone = read_times(list(map(" ".join, pairs)) or stamps[0])
     if not good.any():
-        found = [clock.at(parse_time_of_day(text.strip().partition(".")[0])) for text in stamps[-1].to_pylist()]
-        good = np.array([time is not None for time in found], dtype=np.bool_)
-        times = np.array([time or 0 for time in found], dtype=np.int64)
-    faults = {f"{MALFORMED} {layout.names[layout.times[-1]]}": ~good}
-    data: dict[str, Values] = {HOST_ROW: np.ones(len(rows))}
-    loads: dict[str, FloatArray] = {}
-    reasons: dict[str, Texts] = {}
-    for each in layout.fields:
-        codes = read_codes(columns[each.place].indices).astype(np.int64)
-        read = [_read(each, text.strip()) for text in columns[each.place].dictionary.to_pylist()]
-        values = np.array([value for value, _ in read], dtype=np.float64)[codes]
-        loads[each.metric] = np.fmax(loads.get(each.metric, values), values)
-        reasons[each.heading] = Texts.of(why for _, why in read)[codes]
-        faults[f"{MALFORMED} {each.heading}"] = np.isnan(values) & (reasons[each.heading].codes < 0)
-    data |= loads
-    for place in layout.extras:
-        data[extra_name(layout.names[place])] = Texts.of(cell.strip() or None for cell in columns[place].to_pylist())
-    if (count := _count_cores(layout.fields)) is not None:
-        data.setdefault(CORE_COUNT, np.full(len(rows), float(count)))
-    lines = np.array([number for number, _ in rows], dtype=np.int64)
-    zone = "UTC" if zone or layout.utc else None
-    kept, faulty = without_faults(Rows(lines, times, data, zone, reasons), faults)
+        of_day = (parse_time_of_day(text.strip().partition(".")[0]) for text in stamps[-1].to_pylist())
+        moments = [clock.at(each) for each in of_day]
+        good = np.array([moment is not None for moment in moments], dtype=np.bool_)
+        times = np.array([moment[0] if moment else 0 for moment in moments], dtype=np.int64)
+    numbers = np.array([number for number, _ in lines], dtype=np.int64)
+    faults = {f"{MALFORMED} {table.names[table.times[-1]]}": ~good}
+    data: dict[str, Values] = {HOST_ROW: np.ones(len(lines))}
+    rows = Rows(numbers, times, data, "UTC" if zone or table.utc else None)
+    for each in table.fields:
+        read, wrong = decode([each.column], [columns[each.place]], numbers)
+        values = np.asarray(read.data[each.column.target])
+        data[each.column.target] = np.fmax(np.asarray(data.get(each.column.target, values)), values)
+        rows.reasons |= read.reasons
+        faults |= wrong
+    cores = sorted(each.core for each in table.fields if each.core is not None)
+    if len(cores) > 1 and cores[0] in {0, 1} and cores == list(range(cores[0], cores[0] + len(cores))):
+        data.setdefault(CORE_COUNT, np.full(len(lines), float(len(cores))))
+    kept, faulty = without_faults(rows, faults)
     for place, reason in faulty:
-        account.reject(reason, *rows[place])
+        account.reject(reason, *lines[place])
     return kept
-
-
-def _read(column: _Field, text: str) -> tuple[float, str | None]:
-    """Return the value of a cell, or NaN and why there is none; without a reason the row is no row."""
-    number = text.replace(",", ".")
-    if _NUMBER.fullmatch(number) is None:
-        return np.nan, "nan" if text in {"None", "NaN", "null", "NA"} else absence(text)
-    value, share = float(number.rstrip("% ")) * column.scale, column.metric.endswith("_ratio")
-    if value < 0 or (share and value > _MOST) or value >= LARGEST:
-        return np.nan, "negative" if value < 0 else "above 100%" if share else "beyond any machine"
-    return value, None

@@ -18,8 +18,7 @@ from gpureport.importers.note_text import list_first
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TORN, TWICE_AT_ONCE
 from gpureport.importers.protocol.tracker import Attachment, Selection, Tracked
-from gpureport.importers.trackers.tracked_runs import build_tracked
-from gpureport.importers.trackers.training_metrics import TrainingMetric
+from gpureport.importers.tracker_series import TrainingMetric, build_tracked
 from gpureport.limits import MOST_LABELS
 from gpureport.record_folder import COMPRESSED_SUFFIXES
 from gpureport.recording import Device, Stage

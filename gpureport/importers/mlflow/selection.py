@@ -18,8 +18,8 @@ from gpureport.importers.mlflow.stores import Database, RunInfo, holds_tables
 from gpureport.importers.note_text import list_first
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection, SkippedRun, Tracked
-from gpureport.importers.trackers.read_only_sqlite import is_database
-from gpureport.importers.trackers.start_order import sort_by_start
+from gpureport.importers.read_only_sqlite import is_database
+from gpureport.importers.tracker_series import sort_by_start
 from gpureport.regular_files import path_exists
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.importers.columns import extra_name
 from gpureport.importers.mlflow.stores import Points
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TWICE_AT_ONCE
-from gpureport.importers.trackers.device_tables import build_device_table
+from gpureport.importers.tracker_series import build_device_table
 from gpureport.recording import HOST, Device
 
 PREFIX = "system/"

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpureport.columns import FloatArray, IntArray
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.trackers.read_only_sqlite import is_database, open_read_only
+from gpureport.importers.read_only_sqlite import is_database, open_read_only
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND, MOST_VALUE_BYTES
 from gpureport.regular_files import UnsafeFileError, lies_within
 

@@ -15,8 +15,8 @@ from functools import partial
 from typing import Any
 
 from gpureport.errors import CodedProblem, SourceError
-from gpureport.importers.neptune.hardware import STEP_UNITS, make_series
-from gpureport.importers.neptune.stored import Content, StoredRun, merge_contents
+from gpureport.importers.neptune.hardware import make_series
+from gpureport.importers.neptune.stored import Stored
 from gpureport.json_text import parse_json
 
 _SILENT = 60.0
@@ -34,7 +34,7 @@ _PROBLEMS: dict[str, CodedProblem] = {
 }
 
 
-def find_live_runs(locator: str, query: str | None) -> list[StoredRun]:
+def find_live_runs(locator: str, query: str | None) -> list[Stored]:
     """Return the run that a locator names, or those of a project that a query in Neptune's language selects, or all."""
     store, _, run = locator.partition("#")
     parts = store.removeprefix("neptune://").strip("/").split("/")
@@ -43,19 +43,20 @@ def find_live_runs(locator: str, query: str | None) -> list[StoredRun]:
         raise SourceError(store, "not the locator of a project", hint, code="not_a_locator")
     project = "/".join(parts[:2])
     if run := run or "".join(parts[2:]):
-        return [merge_contents(_read_run(store, project, run), f"{project} {run}", run)]
+        return [_read_run(store, project, run)]
     found = []
     for values in _ask(store, project=project, query=query)["runs"]:
         run = values["scalars"]["sys/id"]
         read = partial(_read_run, store, project, run)
-        found.append(StoredRun(key=f"{project} {run}", id=run, points=None, project=project, read=read, **values))
+        found.append(Stored(key=f"{project} {run}", id=run, looked=False, project=project, load=read, **values))
     return found
 
 
-def _read_run(store: str, project: str, run: str) -> list[Content]:
+def _read_run(store: str, project: str, run: str) -> Stored:
     said = _ask(store, project=project, run=run)
     series = {path: make_series(points) for path, points in said.pop("series").items() if points}
-    return [Content(state=str(sum(len(s.times) for s in series.values())), series=series, project=project, **said)]
+    state = str(sum(len(each.times) for each in series.values()))
+    return Stored(key=f"{project} {run}", id=run, project=project, state=state, **said).hold(series)
 
 
 def _ask(store: str, **asked: str | None) -> dict[str, Any]:
@@ -89,7 +90,7 @@ def _answer(project: str, silent: float, run: str | None = None, query: str | No
             dump_traceback_later(silent, exit=True)
             if type(attribute).__name__ == "FloatSeries":
                 points = attribute.fetch_values(progress_bar=False).to_dict("records")
-                series[path] = [(_time(at["timestamp"]), at["value"], round(at["step"] * STEP_UNITS)) for at in points]
+                series[path] = [(_time(at["timestamp"]), at["value"], at["step"]) for at in points]
     return {"series": series, "tags": sorted(values.get("sys/tags", ())), **_part(values)}
 
 

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gpureport.errors import SettingsError
+from gpureport.importers.protocol.column_map import CLEAR
 from gpureport.metrics import BY_NAME
 from gpureport.settings.toml_files import read_toml
 from gpureport.units import UNITS
@@ -64,25 +65,18 @@ _UNNAMED = re.compile(r"(?:runtime|system)(?:/\d+)?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace:
-    """Hardware series of one process: the meaning of each known one by path, and the others.
+    """Hardware series of one process: their paths, the meaning of each known one, and others that say more.
 
-    Attributes:
-        path: what their paths begin with.
-        stage: name of the process; None if its namespace has none.
-        client: whether the client's own monitor wrote them, which drops zeros.
-        below: what every path begins with that the recipe wrote; empty for others.
+    A namespace without a name of its own has no stage. `client` says that the client's own monitor wrote it, which
+    drops zeros.
     """
 
     path: str
     stage: str | None = None
-    leaves: dict[str, Meaning] = field(default_factory=dict)
-    others: list[str] = field(default_factory=list)
     client: bool = False
-    below: str = ""
-
-    def holds(self, path: str) -> bool:
-        """Return whether a series is one of its own."""
-        return path in self.leaves or path in self.others or (self.below != "" and path.startswith(self.below))
+    leaves: dict[str, Meaning] = field(default_factory=dict)
+    paths: set[str] = field(default_factory=set)
+    others: list[str] = field(default_factory=list)
 
     @property
     def gpus(self) -> set[int]:
@@ -113,44 +107,41 @@ def find_namespaces(series: Iterable[str], scalars: Iterable[str], chosen: NameM
 
     One of the client's begins as its own do, or describes a process: `train/memory` alone makes none.
     """
-    own = Namespace(path="--map")
+    own = Namespace(path="--map", leaves={path: chosen.series[path] for path in series if path in chosen.series})
+    own.paths.update(own.leaves)
     found: dict[tuple[str, bool], Namespace] = {}
-    for path in sorted(series):
-        gauge, below = _GAUGE.fullmatch(path), _BELOW.fullmatch(path)
-        if path in chosen.series:
-            own.leaves[path] = chosen.series[path]
-        elif match := gauge or below:
-            name, client = match["space"], gauge is not None
-            stage = None if not client and _UNNAMED.fullmatch(name) else _name_stage(name)
-            new = Namespace(path=name, stage=stage, client=client, below="" if client else f"{name}/monitoring/")
-            space = found.setdefault((name, client), new)
-            meaning, gpu = (_GAUGES if client else _RECIPE).get(match["name"]), match["gpu"]
-            if meaning is not None and meaning.gpu is None and gpu is None:
-                space.leaves[path] = meaning
-            elif meaning is not None and meaning.gpu is not None and (client or gpu):
-                space.leaves[path] = meaning._replace(gpu=int(gpu or 0))
-            elif client or not path.endswith(_DERIVED):
-                space.others.append(path)
+    for path in sorted({*series} - own.paths):
+        client = (match := _GAUGE.fullmatch(path)) is not None
+        if (match := match or _BELOW.fullmatch(path)) is None:
+            continue
+        name, gpu = match["space"], match["gpu"]
+        new = Namespace(path=name, client=client, stage=_name_stage(name, client=client))
+        space = found.setdefault((name, client), new)
+        space.paths.add(path)
+        meaning = (_GAUGES if client else _RECIPE).get(match["name"])
+        if meaning is not None and (gpu is None if meaning.gpu is None else client or gpu is not None):
+            space.leaves[path] = meaning if gpu is None else meaning._replace(gpu=int(gpu))
+        elif client or not path.endswith(_DERIVED):
+            space.others.append(path)
     described = {path.rpartition("/")[0] for path in scalars if path.endswith(("/hostname", "/pid", "/tid"))}
+    described |= {*chosen.namespaces}
     spaces = [own]
     for (name, client), space in found.items():
         monitors = {f"{name}/cpu", f"{name}/memory"} & {*space.leaves}
-        known = name.split("/")[0] in {"monitoring", "runtime"} or name in {*described, *chosen.namespaces}
-        if not client or (monitors and known):
+        if not client or (monitors and (name.split("/")[0] in {"monitoring", "runtime"} or name in described)):
             spaces.append(space)
     return sorted((space for space in spaces if space.leaves), key=lambda space: space.path)
 
 
-def _name_stage(namespace: str) -> str | None:
+def _name_stage(namespace: str, *, client: bool) -> str | None:
     """Return the name of the process of a namespace; `process-<hash>` for a generated one."""
+    if not client and _UNNAMED.fullmatch(namespace):
+        return None
     name = re.sub(r"^(?:monitoring|runtime)(?:/|$)", "", namespace).strip("/")
     return f"process-{name}" if re.fullmatch(r"[0-9a-f]{8}", name) else name or None
 
 
 _EXAMPLE = 'such as [neptune.series."hw/gpu0"] with metric = "gpu_utilization_ratio", unit = "%", device = "gpu:0"'
-_DEVICE = re.compile(r"host|gpu:(\d{1,4})")
-_DEFAULT_UNITS = {"": "", "1": "1", "W": "W", "Cel": "C"}
-"""Unit a series is taken to be in where none is said, by base unit."""
 
 
 def read_name_map(path: Path | None) -> NameMap:
@@ -161,40 +152,26 @@ def read_name_map(path: Path | None) -> NameMap:
     """
     if path is None:
         return NameMap()
-    said = read_toml(path, "see docs/how-to/neptune.md").content.get("neptune", {})
-    table = _read_table(path, said, "[neptune]", {"namespaces", "series"})
-    named, series = table.get("namespaces", []), table.get("series", {})
-    if not isinstance(named, list) or not all(isinstance(each, str) and each for each in named):
-        hint = 'such as namespaces = ["hw/training"]'
-        raise SettingsError(str(path), "namespaces is no list of paths", hint, code="not_a_list")
-    if not isinstance(series, dict):
-        raise SettingsError(str(path), "series is no table", _EXAMPLE, code="not_a_table")
-    own = {name: _read_meaning(path, f"[neptune.series.{name!r}]", each) for name, each in series.items()}
-    return NameMap(namespaces=tuple(each.strip("/") for each in named), series=own)
+    import msgspec  # noqa: PLC0415 - only a map needs it
 
+    class Named(msgspec.Struct, forbid_unknown_fields=True):
+        metric: str
+        device: str
+        unit: str | None = None
 
-def _read_table(path: Path, said: object, what: str, known: set[str]) -> dict[str, Any]:
-    if not isinstance(said, dict):
-        raise SettingsError(str(path), f"{what} is no table", _EXAMPLE, code="not_a_table")
-    for name in sorted(said.keys() - known):
-        hint = f"it takes {', '.join(sorted(known))}"
-        raise SettingsError(str(path), f"{what} knows no {name!r}", hint, code="unknown_key")
-    return said
+    class Table(msgspec.Struct, forbid_unknown_fields=True):
+        namespaces: list[str] = []
+        series: dict[str, Named] = {}
 
-
-def _read_meaning(path: Path, what: str, said: object) -> Meaning:
-    table = _read_table(path, said, what, {"metric", "unit", "device"})
-    metric = BY_NAME.get(str(table.get("metric", "")))
-    fitting = {name: unit for name, unit in UNITS.items() if metric is not None and unit.base == metric.unit}
-    if metric is None or not fitting:
-        hint = "docs/reference/metrics.md lists them"
-        raise SettingsError(str(path), f"{what} names no metric", hint, code="unknown_metric")
-    device = _DEVICE.fullmatch(str(table.get("device", "")))
-    if device is None:
-        hint = "give device as gpu:0, gpu:1, ... or host"
-        raise SettingsError(str(path), f"{what} names no device", hint, code="no_device_named")
-    unit = fitting.get(str(table.get("unit", _DEFAULT_UNITS.get(metric.unit, "?"))))
-    if unit is None:
-        hint = f"give one of {', '.join(fitting)}"
-        raise SettingsError(str(path), f"{what} needs a unit", hint, code="wrong_unit")
-    return Meaning(metric.name, unit.to_base(1.0), int(device[1]) if device[1] else None)
+    said, found = read_toml(path, "see docs/how-to/neptune.md").content.get("neptune", {}), {}
+    try:
+        table = msgspec.convert(said, Table)
+        for name, each in table.series.items():
+            metric, device = BY_NAME.get(each.metric), re.fullmatch(r"host|gpu:(\d{1,4})", each.device)
+            unit = UNITS.get(CLEAR.get(metric.unit, "?") if metric and each.unit is None else each.unit or "")
+            if metric is None or device is None or unit is None or unit.base != metric.unit:
+                raise msgspec.ValidationError(f"{name!r} lacks a known metric, a unit of it, or a device")
+            found[name] = Meaning(metric.name, unit.to_base(1.0), int(device[1]) if device[1] else None)
+    except msgspec.ValidationError as error:
+        raise SettingsError(str(path), f"[neptune] says what cannot be: {error}", _EXAMPLE, code="wrong_map") from error
+    return NameMap(namespaces=tuple(each.strip("/") for each in table.namespaces), series=found)

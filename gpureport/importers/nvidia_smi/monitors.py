@@ -2,32 +2,24 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 
-from gpureport.columns import IntArray
+from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.account import Account
-from gpureport.importers.columns import CUT, TIME, Column, Rows, Texts, make_column, parse_time
-from gpureport.importers.nvidia_smi.query_lines import CUT_NOTE
-from gpureport.importers.protocol.reject_reasons import (
-    BEFORE_HEADER,
-    CUT_LAST_LINE,
-    MALFORMED,
-    MIG_INSTANCE,
-    WRONG_CELLS,
-)
+from gpureport.importers.columns import Column, Rows, Texts, decode, make_column, parse_time
+from gpureport.importers.printed import count_days, parse_time_of_day
+from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.source_text import damage
-from gpureport.importers.tables import Layout, make_layout, read_rows, without_faults
+from gpureport.importers.tables import Layout, make_layout, scan, without_faults
 from gpureport.metrics import BY_NAME
 from gpureport.units import UNITS
 
 NAME = "nvidia-smi dmon"
-_DAY = 86_400_000_000
 _CLOCK, _DATE = "time of day", "day"
 """Targets of columns that hold a time without a date, and a date without a time."""
-_CLOCK_NOTE = "The log has times of day and no date (-o T): days are counted from 1970-01-01. -o DT writes both."
+CLOCK_NOTE = "The log has times of day and no date (-o T): days are counted from 1970-01-01. -o DT writes both."
 _DAY_ONLY = "dmon -o D writes the day alone, which is no time of a row."
 _MIG = "Rows of MIG instances are left out: what an instance does is no figure of its GPU."
 _INSTANCE = frozenset({"mig", "mig_id", "gi", "gi_id", "ci", "ci_id"})
@@ -82,10 +74,9 @@ _SETS = {
 _DEFAULT = ("gpu", *" ".join(list(_SETS)[:3]).split())
 """Columns of dmon without `-s`, drivers of R550 and newer, which can leave the header out."""
 _ALL = ("gpu", *" ".join(_SETS).split())
-_HEADINGS = re.compile(r"(?:date[\s,]+)?(?:time[\s,]+)?gpu[\s,]+\S.*", re.IGNORECASE | re.DOTALL)
-_UNITS = re.compile(r"(?:yyyymmdd[\s,]+)?(?:hh:mm:ss[\s,]+)?idx\b.*", re.IGNORECASE | re.DOTALL)
-# Python before 3.11.5 goes on behind a comma that no number follows (gh-106052)
-_BARE = re.compile(r"\s*\d{8}[ ,] *\d\d:\d\d:\d\d((?: *, *(?:\d++|-))++)(?<=[\d-])\s*")
+_FIRST_UNITS = {"YYYYMMDD": "Date", "HH:MM:SS": "Time", "Idx": "gpu"}
+"""What the line of units says below the first headings."""
+_BARE = re.compile(r" ?\d{8}, \d\d:\d\d:\d\d((?:, *(?:\d+|-))+)\s*", re.ASCII)
 """A row of `--format csv,noheader -o DT`."""
 _MOST_COLUMNS = 500
 _TOGETHER = 50_000
@@ -94,222 +85,185 @@ _TOGETHER = 50_000
 
 def opens_dmon(line: str) -> bool:
     """Return whether a line is a heading of dmon, its units, or a row of a CSV that has neither."""
-    return bool(_names(line) or _measured(line)) or _assumed(line) is not None
+    return bool(_names(line) or _measured(line) or _assumed(line))
 
 
-def _split(text: str) -> list[str]:
-    return text.replace(",", " ").split() if "," in text else text.split()
+def _split(line: str) -> list[str]:
+    return line.replace(",", " ").split()
 
 
-@lru_cache(256)
-def _names(line: str) -> tuple[str, ...]:
+def _names(line: str) -> list[str]:
     """Return the headings in a line, none where it is no line of dmon's headings."""
-    text = line.lstrip()
-    signed, text = text.startswith("#"), text.lstrip("#, \t")
-    names = tuple(_split(text)) if _HEADINGS.fullmatch(text) else ()
-    if not names or len(names) > _MOST_COLUMNS:
-        return ()
-    rest = [name.lower() for name in names if name.lower() not in {"date", "time", "gpu", *_INSTANCE}]
-    told = sum(name in _SERIES for name in rest)
-    return names if "pid" not in rest and told and (signed or 1 < told == len(rest)) else ()
+    words = line.lstrip()[:1] in {"#", "d", "D", "t", "T", "g"} and _split(line.replace("#", " ", 1))
+    if not words or len(words) > _MOST_COLUMNS:
+        return []
+    names = [word.lower() for word in words]
+    rest = [name for name in names if name not in {"date", "time", "gpu", *_INSTANCE}]
+    known = sum(name in _SERIES for name in rest)
+    if "gpu" not in names[:3] or "pid" in rest or not known or ("#" not in line and not 1 < known == len(rest)):
+        return []
+    return words
 
 
-@lru_cache(256)
-def _units(line: str) -> tuple[str, ...]:
+def _units(line: str) -> list[str]:
     """Return the units in a line, none where it is no line of dmon's units."""
-    text = line.lstrip("#, \t")
-    return tuple(_split(text)) if _UNITS.fullmatch(text) else ()
+    words = _split(line[1:]) if line.startswith("#") else []
+    return words if "Idx" in words[:3] else []
 
 
-@lru_cache(256)
-def _measured(line: str) -> tuple[str, ...]:
-    """Return the headings that a line of units stands for, none where it does not tell them."""
-    units = _units(line) if line.lstrip().startswith("#") else ()
-    stamp = ("Date", "Time")[: units.index("Idx")] if "Idx" in units[:3] else ()
-    if not units or units[: len(stamp)] != ("YYYYMMDD", "HH:MM:SS")[: len(stamp)]:
-        return ()
-    rest, names = list(units[len(stamp) + 1 :]), list[str]()
+def _measured(line: str) -> list[str]:
+    """Return the headings that a line of units stands for, none where it does not show them."""
+    units = _units(line)
+    first = units[: units.index("Idx") + 1] if units else []
+    rest, names = " ".join([*units[len(first) :], ""]), [_FIRST_UNITS[unit] for unit in first if unit in _FIRST_UNITS]
     for headings, said in _SETS.items():
-        if rest[: len(said.split())] == said.split():
-            names, rest = [*names, *headings.split()], rest[len(said.split()) :]
-    return (*stamp, "gpu", *names) if names and not rest else ()
+        if rest.startswith(f"{said} "):
+            names, rest = [*names, *headings.split()], rest[len(said) + 1 :]
+    return names if len(names) > len(first) and not rest else []
 
 
-def _assumed(line: str) -> tuple[str, ...] | None:
-    """Return the headings of a row of CSV that has none, None where its cells do not tell."""
+def _assumed(line: str) -> list[str]:
+    """Return the headings of a row of CSV that has none, none where its cells do not show them."""
     match = _BARE.fullmatch(line)
-    return {len(names): names for names in (_DEFAULT, _ALL)}.get(match[1].count(",") if match else 0)
+    columns = next((names for names in (_DEFAULT, _ALL) if match and match[1].count(",") == len(names)), None)
+    return ["Date", "Time", *columns] if columns else []
 
 
 def _layout(names: Sequence[str], units: Sequence[str] = ()) -> Layout:
     """Return the layout of rows under headings, of which the line of units below may say the units."""
-    pairs = list(zip(names, units if len(units) == len(names) else [""] * len(names), strict=True))
-    return make_layout([_column(name, unit.removeprefix("GPM:")) for name, unit in pairs])
+    stated = units if len(units) == len(names) else [""] * len(names)
+    pairs = zip(names, stated, strict=True)
+    return make_layout([_column(name, unit.removeprefix("GPM:")) for name, unit in pairs], delimiter=" ")
 
 
 def _column(heading: str, unit: str) -> Column:
     name = heading.lower()
-    if name in {"time", "date"}:
-        clock = name == "time"
-        return Column(target=_CLOCK if clock else _DATE, source=heading, read=of_day if clock else _of_date)
+    if name == "time":
+        return Column(target=_CLOCK, source=heading, read=parse_time_of_day)
+    if name == "date":
+        return Column(target=_DATE, source=heading, read=_of_date)
     target, usual = _SERIES.get(name, ("index" if name == "gpu" else "", ""))
     if target == "gpu_thermal_violation":
         return Column(target=target, source=heading, read={"0": False, "1": True}.get)
-    # a unit of another dimension is none of this column
     stated = unit in UNITS and target in BY_NAME and UNITS[unit].base == BY_NAME[target].unit
     return make_column(target, heading, unit if stated else usual)
 
 
-def of_day(text: str) -> int | None:
-    """Return microseconds since midnight of `HH:MM:SS`, None when the text is no time of day."""
-    match = re.fullmatch(r"([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)", text, re.ASCII)
-    return match and ((int(match[1]) * 60 + int(match[2])) * 60 + int(match[3])) * 1_000_000
-
-
-@lru_cache(64)
 def _of_date(text: str) -> int | None:
     """Return the midnight, in microseconds, with which a day begins that is written as `20260314`; None for no day."""
-    found = parse_time(f"{text[:4]}-{text[4:6]}-{text[6:]} 00:00:00") if len(text) == 8 else None  # noqa: PLR2004
+    found = parse_time(f"{text} 00:00:00")
     return None if found is None else found[0]
-
-
-def pass_midnight(clock: int, before: list[int]) -> int:
-    """Return microseconds since the first midnight of one time of day; `before` holds the last one, and gets this."""
-    return int(_pass_midnights(np.array([clock], dtype=np.int64), before)[0])
-
-
-def _pass_midnights(clocks: IntArray, before: list[int]) -> IntArray:
-    """Return microseconds since the first midnight; a clock that falls by half a day passed midnight.
-
-    Args:
-        clocks: microseconds since midnight, in the order of the log.
-        before: the last time so far, which is replaced; empty at the beginning.
-    """
-    times: IntArray = clocks + _DAY * np.floor_divide(before[0] if before else 0, _DAY)
-    steps = np.diff(times, prepend=before[0] if before else times[:1])
-    times += _DAY * np.cumsum((steps < -_DAY // 2).astype(np.int64) - (steps > _DAY // 2))
-    before[:] = times[-1:].tolist()
-    return times
-
-
-@dataclass(slots=True)
-class _Dmon:
-    """The headings in force, as they stand in the log and what they declare; and rows that wait to be parsed."""
-
-    account: Account
-    names: str = ""
-    units: str = ""
-    layout: Layout | None = None
-    before: tuple[str, str, Layout | None] = ("", "", None)
-    clock: list[int] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
-
-    def declares(self, text: str) -> bool:
-        """Return whether a line is one of headings or units; what it declares is in force from now on."""
-        if text in {self.names, self.units}:
-            return True
-        names, units = _names(text), _units(text)
-        if names:
-            self.before = self.names, self.units, self.layout
-            self.names, self.units, self.layout = text, "", _layout(names)
-        elif units and self.names:
-            known = _names(self.names)
-            if len(known) == len(units):
-                self.units, self.layout = text, _layout(known, units)
-            elif self.before[2] is not None:
-                # not as many units, so that one of the two lines is torn
-                self.names, self.units, self.layout = self.before
-        elif measured := _measured(text):
-            self.names, self.units, self.layout = "", text, _layout(measured, units)
-            named = " ".join(name for name in measured if name not in {"Date", "Time"})
-            self.account.note(f"dmon wrote units and no names (noheader); its columns are taken for {named}.")
-        return bool(names or units)
-
-    def add(self, number: int, line: str) -> None:
-        """Take a line that is a row, or none."""
-        text, layout = line.strip(), self.layout
-        if layout is None and (names := _assumed(text)) is not None:
-            self.layout = layout = _layout(("Date", "Time", *names))
-            self.account.note(f"dmon wrote no header; its columns are taken for {' '.join(names)}.")
-        cells = _split(text)
-        cut = not line.endswith("\n")
-        if cut:
-            self.account.note(CUT_NOTE)
-            cells[-1] = cells[-1] if line[-1].isspace() else f"[{CUT}]"
-        if layout is None or len(cells) != len(layout.columns) or not text.isascii():
-            reason = BEFORE_HEADER if layout is None else CUT_LAST_LINE if cut else WRONG_CELLS
-            self.account.sort_out(number, text, reason)
-            return
-        self.lines.append(",".join(cells))
-        self.numbers.append(number)
-
-    def take(self, layout: Layout | None) -> Iterator[Rows]:
-        """Yield the rows that wait, under the headings in force above them."""
-        if layout is None or not self.lines:
-            return
-        rows, faults = read_rows(layout, self.lines, np.array(self.numbers, dtype=np.int64))
-        for column in layout.columns:
-            texts = rows.data.get(column.target)
-            if column.source.lower() in _INSTANCE and isinstance(texts, Texts):
-                faults[MIG_INSTANCE] = faults.get(MIG_INSTANCE, np.False_) | (texts.codes >= 0)
-                del rows.data[column.target]
-                rows.reasons.pop(column.source, None)
-            elif column.target in {"index", _CLOCK} and isinstance(texts, Texts):
-                faults[f"{MALFORMED} {column.source}"] = texts.codes < 0
-            if (
-                column.target in {_CLOCK, _DATE}
-                and _DATE in rows.data
-                and (fault := f"{MALFORMED} {column.source}") in faults
-            ):
-                faults[f"{MALFORMED} {TIME}"] = faults.get(f"{MALFORMED} {TIME}", np.False_) | faults.pop(fault)
-        rows, found = without_faults(rows, faults)
-        for place, reason in found:
-            self.account.reject(reason, self.numbers[place], self.lines[place])
-            self.account.note(*[_MIG] if reason == MIG_INSTANCE else [])
-        self.lines.clear()
-        self.numbers.clear()
-        clocks, days = (rows.data.pop(name, None) for name in (_CLOCK, _DATE))
-        if not len(rows):
-            return
-        if isinstance(clocks, Texts):
-            rows.times = np.array(clocks.texts, dtype=np.int64)[clocks.codes]
-            if isinstance(days, Texts):
-                rows.times = rows.times + np.array(days.texts, dtype=np.int64)[days.codes]
-            else:
-                self.account.note(_CLOCK_NOTE)
-                rows.times = _pass_midnights(rows.times, self.clock)
-        elif days is not None:
-            self.account.note(_DAY_ONLY)
-        yield rows
 
 
 def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
     """Yield the rows of dmon, as text or CSV, under a pair of headings that is written again and again."""
-    state, width = _Dmon(account), -1
-    taken, numbers = state.lines, state.numbers
-    for number, line in enumerate(lines, first):
-        cells = line.replace(",", " ").split() if "," in line else line.split()
-        if len(cells) == width and cells[0].isdigit() and line.isascii() and "\0" not in line and line[-1] == "\n":
-            taken.append(",".join(cells))
-            numbers.append(number)
-            if len(taken) < _TOGETHER:
+    layout, names, known, clock = None, list[str](), set[str](), list[int]()
+    remaining = iter(lines)
+    while block := list(islice(remaining, _TOGETHER)):
+        if layout is None and (assumed := _assumed(block[0])):
+            layout = _layout(assumed)
+            account.note(f"dmon wrote no header; its columns are taken for {' '.join(assumed[2:])}.")
+        begin, clean = 0, _is_sound("".join(block))
+        others = [n for n, line in enumerate(block) if line[0] not in " 0123456789" or not (clean or _is_sound(line))]
+        for place in others:
+            line, block[place] = block[place], ""
+            if line in known:
+                # the headings in force
+                account.headers += 1
                 continue
-            yield from state.take(state.layout)
-        elif not cells:
-            continue
-        elif fault := damage(line):
-            account.reject(fault, number, line)
-        elif cells[0][0] == "#" or cells[0][0].isalpha():
-            layout, declares = state.layout, state.declares(line.strip())
-            if state.layout is not layout:
-                yield from state.take(layout)
-            if declares or cells[0][0] == "#":
-                account.headers += declares
-                account.noise += not declares
+            units = _units(line)
+            if found := _names(line) or (names if units and len(units) == len(names) else _measured(line)):
+                yield from _take(layout, block[begin:place], first + begin, account, clock)
+                known = {*known, line} if units else {line}
+                begin, names, layout = place, found, _layout(found, units)
+                account.headers += 1
+                if units and not known - {line}:
+                    columns = " ".join(name for name in found if name not in {"Date", "Time"})
+                    account.note(f"dmon wrote units and no names (noheader); its columns are taken for {columns}.")
+            elif line[0] == "#":
+                account.noise += 1
             else:
-                state.add(number, line)
-        else:
-            state.add(number, line)
-        width = -1 if state.layout is None else len(state.layout.columns)
-    yield from state.take(state.layout)
+                reason = damage(line) or ("" if line.endswith("\n") else reasons.CUT_LAST_LINE)
+                _sort_out(
+                    account, first + place, line, reason or (reasons.WRONG_CELLS if layout else reasons.BEFORE_HEADER)
+                )
+        yield from _take(layout, block[begin:], first + begin, account, clock)
+        first += len(block)
+
+
+def _is_sound(text: str) -> bool:
+    return text.isascii() and "\0" not in text and text.endswith("\n")
+
+
+_BLANKS = bytes.maketrans(b",\t\r", b"   ")
+
+
+def _cells_apart(lines: bytes) -> bytes:
+    """Return lines in which one blank stands between cells, and none around them."""
+    lines = lines.translate(_BLANKS) if b"," in lines or b"\t" in lines or b"\r" in lines else lines
+    text = np.frombuffer(lines, dtype=np.uint8)
+    blank = text == ord(" ")
+    # of a run the last one stays, unless the line ends behind it
+    blank[:-1] &= blank[1:] | (text[1:] == ord("\n"))
+    kept: bytes = text[~blank].tobytes()
+    return kept.replace(b"\n ", b"\n").removeprefix(b" ")
+
+
+def _take(layout: Layout | None, block: list[str], first: int, account: Account, clock: list[int]) -> Iterator[Rows]:
+    """Yield lines as rows under the headings above them; those that are empty count elsewhere.
+
+    `clock` holds the last moment where days are counted.
+    """
+    text = "".join(block)
+    if layout is None:
+        for place, line in enumerate(block):
+            _sort_out(account, first + place, line, reasons.BEFORE_HEADER)
+    if layout is None or not text:
+        return
+    cells, odd = scan(_cells_apart(text.encode()), layout)
+    places = np.flatnonzero(np.fromiter(map(len, block), dtype=np.int64, count=len(block)))
+    for place in places[odd].tolist():
+        _sort_out(account, first + place, block[place], reasons.WRONG_CELLS)
+    places = np.delete(places, odd)
+    rows, faults = decode(layout.columns, cells, places + first)
+    rows, found = without_faults(rows, _faults(rows, faults, layout, account))
+    for place, reason in found:
+        if not block[places[place]].isspace():
+            account.reject(reason, int(places[place]) + first, block[places[place]])
+    clocks, days = _pop(rows, _CLOCK), _pop(rows, _DATE)
+    if clocks is not None and days is not None:
+        rows.times = days + clocks
+    elif clocks is not None and len(rows):
+        account.note(CLOCK_NOTE)
+        rows.times = count_days(clocks, clock)
+        clock[:] = rows.times[-1:].tolist()
+    elif days is not None:
+        account.note(_DAY_ONLY)
+    yield rows
+
+
+def _sort_out(account: Account, number: int, line: str, reason: str) -> None:
+    if line and not line.isspace():
+        account.sort_out(number, line, reason)
+
+
+def _faults(rows: Rows, faults: dict[str, BoolArray], layout: Layout, account: Account) -> dict[str, BoolArray]:
+    """Return the rows that have each fault: also those without a GPU or time, and those of a part of a GPU."""
+    for column in layout.columns:
+        texts = rows.data.get(column.target)
+        if not isinstance(texts, Texts):
+            continue
+        if column.source.lower() in _INSTANCE:
+            part = texts.codes >= 0
+            faults[reasons.MIG_INSTANCE] = faults.get(reasons.MIG_INSTANCE, np.False_) | part
+            account.note(*[_MIG] if part.any() else [])
+            del rows.data[column.target]
+            rows.reasons.pop(column.source, None)
+        elif column.target in {"index", _CLOCK, _DATE}:
+            faults[f"{reasons.MALFORMED} {column.source}"] = texts.codes < 0
+    return faults
+
+
+def _pop(rows: Rows, target: str) -> IntArray | None:
+    texts = rows.data.pop(target, None)
+    return np.array(texts.texts, dtype=np.int64)[texts.codes] if isinstance(texts, Texts) and len(texts) else None

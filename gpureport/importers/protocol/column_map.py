@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,14 +22,7 @@ _EXAMPLE = 'such as [columns."GPU0 Power"] with metric = "gpu_power_watts", unit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MappedColumn:
-    """A column of a table.
-
-    Attributes:
-        heading: its heading.
-        metric: metric it holds.
-        unit: unit of a cell that states none.
-        gpu: index of the GPU; None for the machine, and where a column of the table names the GPU.
-    """
+    """A column of a table: `unit` is that of a cell that states none, `gpu` None where no GPU is named."""
 
     heading: str
     metric: str
@@ -40,15 +32,10 @@ class MappedColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mapping:
-    """The columns of a table.
+    """The columns of a table that hold metrics, and the headings of its time and of the GPU's number, if any.
 
-    Attributes:
-        columns: those that hold metrics.
-        time: heading of the time, empty where there is none.
-        format: ISO, one of EPOCHS, or a pattern of strptime.
-        zone: zone of stamps that name none; None when unknown.
-        device: heading of the GPU's number, empty where columns name the GPU.
-        delimiter: what parts cells; empty when the header tells.
+    `format` is ISO, one of EPOCHS, or a pattern of strptime; `zone` that of stamps that name none; without a
+    `delimiter` the header shows what parts cells.
     """
 
     columns: tuple[MappedColumn, ...]
@@ -111,9 +98,8 @@ def _read_column(where: str, heading: str, said: Any, *, by_row: bool) -> Mapped
     name, stated, device = (_get(where, said, key, str) for key in ("metric", "unit", "device"))
     metric = BY_NAME.get(name)
     if metric is None:
-        close = get_close_matches(name, list(BY_NAME), n=1)
-        hint = f"did you mean {close[0]!r}?" if close else "gpureport explain lists what there is"
-        raise SettingsError(where, f"no metric {name!r} (column {heading!r})", hint, code="unknown_metric")
+        what, hint = f"no metric {name!r} (column {heading!r})", "gpureport explain lists what there is"
+        raise SettingsError(where, what, hint, code="unknown_metric")
     unit = stated or CLEAR.get(metric.unit, "")
     if unit not in UNITS or UNITS[unit].base != metric.unit:
         fitting = ", ".join(each for each, known in UNITS.items() if known.base == metric.unit and each)

@@ -68,14 +68,8 @@ class JobTable(Protocol):
 class Labels:
     """What a person says about a run, or a file beside its logs; not part of its identity.
 
-    Attributes:
-        name: name instead of the source's.
-        step: optimization step it belongs to.
-        params: what it was configured with.
-        tags: what it is labelled with.
-        work: what it accomplished.
-        gpu_model: model of the GPUs that the log names no model of.
-        table: table that labels runs; its tags yield to those given here.
+    `table` labels runs too; its tags yield to those given here. `gpu_model` is that of GPUs that the log names no model
+    of, `step` the optimization step.
     """
 
     name: str | None = None
@@ -131,8 +125,6 @@ class Outcome:
     """What is known once all batches of a source are out.
 
     Attributes:
-        devices: devices seen.
-        quality: what became of its lines.
         span: first and last time, in microseconds.
         intervals: median seconds between samples, by device id.
         columns: headings of a table, and the metric or attribute that each became.
@@ -162,10 +154,7 @@ class Extraction(Protocol):
     """A source being read."""
 
     def batches(self) -> Iterator["pa.Table"]:
-        """Yield tables of one device each; columns as in `series_table.SCHEMA`.
-
-        Rows of a device come in time order, unless its log has them in another.
-        """
+        """Yield tables of one device each, with columns as in `series_table.SCHEMA`, in the order of its rows."""
         ...
 
     def outcome(self) -> Outcome:
@@ -176,11 +165,7 @@ class Extraction(Protocol):
 class DescribedSource(Protocol):
     """What an importer says of itself; the reference page and messages are made of it.
 
-    Attributes:
-        kind: its name, as `Source.kind`.
-        title: what a person calls such a source.
-        recognised_by: one sentence on how it is recognised.
-        sample: a log of its kind below `sample_logs`; empty where there is none.
+    Its `kind` is that of `Source.kind`, and `sample` a log of it below `sample_logs`, empty where there is none.
     """
 
     kind: ClassVar[str]
@@ -197,11 +182,7 @@ class Importer(DescribedSource, Protocol):
         ...
 
     def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
-        """Begin to read a source.
-
-        Raises:
-            SourceError: when it holds nothing that can be used.
-        """
+        """Begin to read a source, or raise a `SourceError` when it holds nothing that can be used."""
         ...
 
 
@@ -210,9 +191,6 @@ class Input:
     """A file, the importer that recognised it, and what a person called it (`-` for standard input).
 
     Attributes:
-        path: where it is read from.
-        importer: the importer.
-        locator: what a person called it.
         beside: whether it lies beside a log and is joined to it.
         companion_of: place of the main log among those of its run, whose rows this GPU log adds metrics to; None for
             a main log.
@@ -229,10 +207,7 @@ class Input:
 class TrainingFile:
     """A file with training metrics, and what a person called it.
 
-    Attributes:
-        path: where it is read from.
-        locator: what a person called it.
-        beside: whether it lies beside the log and nobody named it, so that the run does without it where it must.
+    One that lies `beside` the log was named by nobody, so that the run does without it where it must.
     """
 
     path: Path

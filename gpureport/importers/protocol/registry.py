@@ -3,10 +3,11 @@
 A new importer is one line here. Its package is named after its kind, so that kinds are known without loading any.
 """
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.importer import DescribedSource, Importer
@@ -16,29 +17,18 @@ T = TypeVar("T")
 
 
 class Registry(Sequence[T], Generic[T]):
-    """Instances of classes that are imported only when they are reached."""
+    """Instances of classes that are imported only when they are reached; kinds are known without loading any."""
 
     def __init__(self, *names: str) -> None:
-        """Remember the classes.
+        """Remember `package:Class` below `gpureport.importers`, or an instance there; `kind=` may stand before it.
 
-        Args:
-            names: `package:Class`, the package below `gpureport.importers`, its last part the kind of the importer.
+        Without it the last part of the package is the kind.
         """
         self._names = names
+        self.kinds = tuple(re.split("[.=]", name.partition(":")[0])[0 if "=" in name else -1] for name in names)
 
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds, without loading an importer."""
-        return tuple(name.partition(":")[0].rpartition(".")[2] for name in self._names)
-
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[T]: ...
-    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
-        if isinstance(index, slice):
-            return Registry[T](*self._names[index])
-        return cast("T", _load(self._names[index]))
+    def __getitem__(self, index: Any) -> Any:
+        return _load(self._names[index])
 
     def __len__(self) -> int:
         return len(self._names)
@@ -46,16 +36,18 @@ class Registry(Sequence[T], Generic[T]):
 
 @cache
 def _load(name: str) -> object:
-    package, _, class_name = name.partition(":")
-    return getattr(import_module(f"gpureport.importers.{package}"), class_name)()
+    package, _, class_name = name.rpartition("=")[2].partition(":")
+    found = getattr(import_module(f"gpureport.importers.{package}"), class_name)
+    return found() if isinstance(found, type) else found
 
 
 IMPORTERS: "Registry[Importer]" = Registry(
     "nvidia_smi:NvidiaSmi",
-    "tools.gpustat:Gpustat",
-    "tools.nvitop:Nvitop",
-    "tools.dcgm:Dcgm",
-    "tools.wandb:Wandb",
+    "gpustat=tools.snapshots:GPUSTAT",
+    "tools.nvitop:NVITOP",
+    "tools.dcgm:DCGM",
+    "tools.wandb:WANDB",
+    "tools.monitors:MONITORS",
     "tools.mapped:Mapped",
 )
 """Importers of logs that make a run, in the order in which they are asked."""
@@ -63,7 +55,7 @@ HOST_IMPORTERS: "Registry[Importer]" = Registry("host:HostLog")
 """Importers of files that lie beside a log and are joined to it by time."""
 TRAINING_IMPORTERS: "Registry[DescribedSource]" = Registry("training:TrainingLog")
 """Importers of what a training loop wrote of its metrics."""
-TRACKERS: "Registry[Tracker]" = Registry("mlflow:Mlflow", "neptune:Neptune", "trackio:Trackio")
+TRACKERS: "Registry[Tracker]" = Registry("mlflow:Mlflow", "neptune:Neptune", "trackio:Trackio", "accounting:Accounting")
 """Readers of experiment trackers; one of them is asked before a source is taken for a log."""
 LOCATORS = tuple(f"{kind}:" for kind in TRACKERS.kinds)
 """What the locator of a tracker's store begins with."""

@@ -55,43 +55,6 @@ SECOND_HOST = "another log of the run holds the machine"
 TWICE_AT_ONCE = "another value at the same time"
 """Points of a tracked series that has a later value at the same moment."""
 FORKED = "a forked process had the monitor start again"
-"""Points of ticks less than a second after another one: every loader worker that Neptune's client is forked into
-makes one. No fault of the run.
-"""
+"""Points of ticks within a second of another one, as each worker that Neptune's client is forked into makes."""
 CHOSEN = frozenset({NOT_SELECTED, OTHER_PROCESS, FORKED, OTHER_JOB})
 """Reasons that are no fault of what was read."""
-
-REASONS = (
-    WRONG_CELLS,
-    MALFORMED,
-    TORN,
-    NUL_BYTES,
-    CUT_LAST_LINE,
-    NOT_TEXT,
-    BEFORE_HEADER,
-    UNUSABLE_HEADER,
-    GPU_NOT_NAMED,
-    GPU_DAMAGED,
-    NOT_SELECTED,
-    OUT_OF_SEQUENCE,
-    WRONG_TICK,
-    DUPLICATE,
-    NO_TIME,
-    MIG_INSTANCE,
-    NO_READING,
-    OUTSIDE,
-    OTHER_JOB,
-    OTHER_ENTITY,
-    NOT_JSON,
-    CUT_DOCUMENT,
-    TWICE,
-    NOT_OF_FORM,
-    ENTITIES,
-    OTHER_MACHINE,
-    BESIDE_A_LOG,
-    NO_MAIN_ROW,
-    SECOND_HOST,
-    TWICE_AT_ONCE,
-    OTHER_PROCESS,
-    FORKED,
-)

@@ -1,4 +1,4 @@
-"""What an experiment tracker is asked for, and what it answers."""
+"""What an experiment tracker is asked for, and what it answers. Times are microseconds of UTC."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,19 +17,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which runs of a tracker are meant, and what a person knows that it did not record.
+    """Which runs of a tracker are meant, and what a person knows that it did not record; None and empty for any.
 
     Attributes:
         runs: ids, beginnings of ids, or names, with `*` for any part; every finished run with hardware series when
             empty.
-        experiment: name or id of an experiment.
-        project: project of a Neptune export.
         filter: filter in the tracker's own words.
         latest: how many runs at most, the newest first.
         children: whether runs nested in a run are read as well.
-        stage: name of the stage to keep, all when None.
+        stage: name of the stage to keep.
         group: name under which several local recordings are one run.
-        gpu_memory_total: bytes of memory of each GPU, where the tracker does not say.
+        gpu_memory_total: bytes of memory of each GPU.
         throughput: name of the training metric that counts work.
         require_hardware: whether a run without hardware series is an error.
         map: file that says what series with names of a person's own mean.
@@ -51,17 +49,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedRun:
-    """A run as a listing shows it.
+    """A run as a listing shows it; `status` is the tracker's word, `holds` what else tells runs apart.
 
-    Attributes:
-        id: id in the tracker.
-        name: what a person calls it.
-        status: in the tracker's word.
-        started: first moment, in microseconds of UTC; None where not recorded.
-        points: hardware points; None where counting them would mean reading them.
-        holds: what else tells runs apart, such as namespaces and GPUs.
-        fault: why it cannot be read; None if it can.
-        is_deleted: whether the tracker shows it no more; its id alone reads it.
+    `points` are None where counting them would mean reading them; `fault` says why the run cannot be read; a run that
+    `is_deleted` is read by its id alone.
     """
 
     id: str
@@ -84,13 +75,7 @@ class SkippedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectedRuns:
-    """The selected runs of a store.
-
-    Attributes:
-        runs: the runs.
-        skipped: those left out without being excluded by name.
-        grouped: what the recordings are called that a group makes one run; empty without a group.
-    """
+    """The selected runs of a store, those left out unnamed, and the recordings that a group makes one run."""
 
     runs: "tuple[TrackerRun, ...]"
     skipped: tuple[SkippedRun, ...] = ()
@@ -107,24 +92,19 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracked:
-    """What a tracker holds of one run; times in microseconds of UTC.
+    """What a tracker holds of one run.
 
     Attributes:
-        name: what a person calls it.
         span: when it started and ended.
-        devices: GPUs and hosts.
         series: rows of each device, by id, in the order of time; columns as in `series_table.SCHEMA`.
         training: training metrics, in `series_table.TRAINING_SCHEMA`.
         quality: what became of every point read: `lines` counts points.
         interval: median seconds between samples of one GPU.
-        stages: named parts.
-        params: what it was configured with.
-        tags: what it was labelled with.
         work: what it accomplished, None where nothing it holds says so.
         state: what changes whenever the tracker holds more of the run.
         size: bytes read, None where that says nothing.
-        attachments: files kept with the run that may be logs of its hardware.
-        sources: those of them that were used.
+        attachments: files kept with the run that may be logs of its hardware; `sources` are those that were used.
+        timezone: zone of its times; None where the tracker does not say.
         lasted: when the tracker says it started and ended, where that is not its span.
     """
 
@@ -144,10 +124,11 @@ class Tracked:
     attachments: tuple[Attachment, ...] = ()
     sources: tuple[Source, ...] = ()
     lasted: tuple[int, int] | None = None
+    timezone: str | None = "UTC"
 
     @property
     def window(self) -> tuple[int, int]:
-        """From its start to its end, in microseconds."""
+        """From its start to its end."""
         return self.lasted or self.span
 
 
@@ -170,11 +151,7 @@ class TrackerRun(Protocol):
         ...
 
     def read(self, options: ReadOptions) -> Tracked:
-        """Read the run.
-
-        Raises:
-            SourceError: when it cannot be read.
-        """
+        """Read the run, or raise a `SourceError`."""
         ...
 
 
@@ -190,19 +167,11 @@ class Tracker(DescribedSource, Protocol):
         ...
 
     def refuse_folder(self, folder: Path) -> None:
-        """Refuse a folder that is no store, in which the tracker keeps something of its runs.
-
-        Raises:
-            SourceError: when it is one; it says where the runs are.
-        """
+        """Raise a `SourceError` for a folder that is no store, in which the tracker keeps something of its runs."""
         ...
 
     def runs(self, source: str, selection: Selection) -> SelectedRuns:
-        """Return the runs of a store that are meant, and those left out.
-
-        Raises:
-            SourceError: when the store cannot be read, or holds no such run.
-        """
+        """Return the runs of a store that are meant, and those left out, or raise a `SourceError`."""
         ...
 
     def listed(self, source: str, selection: Selection) -> list[ListedRun]:

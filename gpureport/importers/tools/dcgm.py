@@ -1,4 +1,4 @@
-"""Reads what DCGM records: `dcgmi dmon`, and CSV files of its fields that scripts write.
+"""Reads what DCGM records: `dcgmi dmon`, statistics of a job, and CSV files of its fields that scripts write.
 
 `dcgmi dmon` prints a heading with the tags of the fields, a line with their units, a row an entity. The columns follow
 the heading and never the order they were asked for in: DCGM puts them into one of its own, and adds some. There is no
@@ -7,72 +7,29 @@ time in it, unless every line was stamped by whatever it went through.
 
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import NamedTuple
 
 from gpureport.errors import SourceError
 from gpureport.importers.account import Account
-from gpureport.importers.extraction import Extraction
+from gpureport.importers.columns import TIME
 from gpureport.importers.headings import INDEX_COLUMNS, is_time_heading, recognise_column
-from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
-from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, OTHER_ENTITY, WRONG_CELLS
-from gpureport.importers.source_file import RawFile
-from gpureport.importers.source_text import head as text_head
-from gpureport.importers.source_text import head_text
-from gpureport.importers.tools import Record, form, parse_stamp, say_when, split_cells, text_lines
-from gpureport.importers.tools.dcgm_fields import EITHER, find_field, read_field
-from gpureport.importers.tools.prometheus import MOST, is_prometheus_answer, is_snapshot, read_prometheus
-from gpureport.limits import LONGEST_LINE
+from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, NO_TIME, OTHER_ENTITY, WRONG_CELLS
+from gpureport.importers.tools import (
+    FEW,
+    Record,
+    ToolLog,
+    first_rows,
+    form,
+    parse_stamp,
+    parse_with,
+    say_when,
+    table_rows,
+    take_number,
+    text_lines,
+)
+from gpureport.importers.tools.dcgm_fields import EITHER, UNTOLD, find_field, read_field
+from gpureport.importers.tools.prometheus import MOST, is_page, is_prometheus_answer, read_pages, read_prometheus
 from gpureport.units import UNITS
-
-_LINES = 20
-
-
-class Dcgm:
-    """The importer of what DCGM records."""
-
-    kind: ClassVar[str] = "dcgm"
-    title: ClassVar[str] = "DCGM"
-    recognised_by: ClassVar[str] = (
-        "A heading of `dcgmi dmon`, a CSV of DCGM fields, or an answer of Prometheus with metrics of dcgm-exporter."
-    )
-    sample: ClassVar[str] = "dcgm/dcgmi-dmon.txt"
-
-    def identify(self, head: bytes) -> bool:
-        """Return whether a text is of DCGM: a form that is read, or a snapshot that is refused in words."""
-        text = head_text(head)
-        return _name_form(text) != "" or is_snapshot(text)
-
-    def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
-        """Begin to read a log.
-
-        Raises:
-            SourceError: when it is a snapshot without a time, or nothing of DCGM though a person says so.
-        """
-        text = text_head(file.again(), HEAD_BYTES).decode(errors="replace")
-        name = _name_form(text)
-        if name:
-            # Prometheus answers in one line
-            longest = 2 * MOST if name == _PROMETHEUS else LONGEST_LINE
-            return Extraction(file, options, _FORMS[name], name=name, longest=longest)
-        if is_snapshot(text):
-            what = "what dcgm-exporter shows at one moment, without a time"
-            hint = "let Prometheus scrape it, and give the answer of /api/v1/query_range"
-            raise SourceError(str(file.path), what, hint, code="no_timestamps")
-        what = "no header of dcgmi dmon, no table of DCGM's fields and no answer of Prometheus at its beginning"
-        hint = "leave out --source-kind, or give a log of DCGM"
-        raise SourceError(str(file.path), what, hint, code="not_of_this_kind")
-
-
-def _name_form(text: str) -> str:
-    """Return what a person calls the form of a text, empty where it is none."""
-    if is_prometheus_answer(text):
-        return _PROMETHEUS
-    lines = [line for line in text.splitlines() if line.strip()][:_LINES]
-    if any(_is_dmon(line) for line in lines):
-        return _DMON
-    return _TABLE if _has_table(lines) else ""
-
 
 # dcgmi dmon
 
@@ -93,10 +50,11 @@ def _part(line: str) -> tuple[str, str]:
     return ("", line.strip()) if match is None else (match["stamp"] or "", match["rest"])
 
 
-def _is_dmon(line: str) -> bool:
-    """Return whether a line is a heading of dmon that names a field."""
-    found = _HEADING.fullmatch(_part(line)[1])
-    return found is not None and any(map(find_field, (found[1] or "").split()))
+def _is_dmon(text: str) -> bool:
+    """Return whether a heading of dmon that names a field is among the first lines."""
+    lines = [line for line in text.splitlines() if line.strip()][:FEW]
+    headings = [match for line in lines if (match := _HEADING.fullmatch(_part(line)[1]))]
+    return any(find_field(tag) for match in headings for tag in (match[1] or "").split())
 
 
 @form
@@ -136,6 +94,74 @@ def _find_units(text: str, tags: dict[str, int]) -> dict[str, str]:
     return units
 
 
+# statistics of a job
+
+_ENERGY = "gpu_energy_joules_total"
+_STATS = {
+    "Energy Consumed (Joules)": (_ENERGY, "J"),
+    "Power Usage (Watts)": ("gpu_power_watts", "W"),
+    "Max GPU Memory Used (bytes)": ("gpu_memory_used_bytes", "B"),
+    "SM Clock (MHz)": ("gpu_sm_clock_hertz", "MHz"),
+    "Memory Clock (MHz)": ("gpu_memory_clock_hertz", "MHz"),
+    "SM Utilization (%)": ("gpu_utilization_ratio", "%"),
+    "Memory Utilization (%)": ("gpu_memory_controller_ratio", "%"),
+}
+_SECTION = re.compile(r"\| (?:GPU ID: (\d{1,4})|Summary) *\|", re.ASCII)
+_FIGURE = re.compile(r"\| ([^|*]+?) *\*? *\| (?:Avg: )?([^|,]*?)(?:,[^|]*)? *\|")
+_MEANS = (
+    "The statistics of a job are means over all of it, and the most memory: they stand at its start and at its end, "
+    "and what happened between is not in them."
+)
+_SUMMARY = "A summary does not say of how many GPUs it is: it is taken for one."
+
+
+def _is_stats(text: str) -> bool:
+    return _SECTION.search(text) is not None and "|  Execution Stats  " in text.replace("-", "")
+
+
+@form
+def read_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
+    """Yield a row at the start and one at the end of each job that `dcgmi stats` describes, for each of its GPUs."""
+    found: list[tuple[int, str | None, dict[str, str]]] = []
+    for number, text, cut in text_lines(lines, first, account):
+        if section := _SECTION.fullmatch(text.strip()):
+            found.append((number, section[1], {}))
+        elif found and not cut and (figure := _FIGURE.fullmatch(text.strip())):
+            found[-1][2].setdefault(figure[1], figure[2])
+        else:
+            account.noise += 1
+            continue
+        account.continued += 1
+    if any(gpu is not None for _, gpu, _ in found):
+        found = [section for section in found if section[1] is not None]
+    elif found:
+        account.note(_SUMMARY)
+    for number, gpu, figures in found:
+        account.note(_MEANS)
+        means: Record = {"index": gpu or "0"}
+        for name, meaning in _STATS.items():
+            if name in figures:
+                take_number(means, account, name, figures[name], meaning)
+        energy = means.pop(_ENERGY, 0.0)
+        ends = [
+            when
+            for end in ("Start", "End")
+            if (when := parse_with(figures.get(f"{end} Time", ""), "%a %b %d %H:%M:%S %Y"))
+        ]
+        if len(ends) != 2:  # noqa: PLR2004 - a start and an end
+            # a job that still runs has no end
+            account.reject(NO_TIME, number)
+            account.continued -= 1
+            continue
+        (start, _), (end, _) = ends
+        if energy and end > start:
+            # what the driver counted is surer than a mean of samples
+            means["gpu_power_watts"] = energy * 1e6 / (end - start)
+        for when, counted in zip(ends, (0.0, energy), strict=True):
+            yield {"line": number, **say_when(when), **means} | ({_ENERGY: counted} if energy else {})
+        account.continued -= 2
+
+
 # tables of fields
 
 _ENTITIES = {"entity", "entityid"}
@@ -147,26 +173,22 @@ _NODES = {"hostname", "host", "node"}
 _GPU_CELL = re.compile(r"(?:gpu|nvidia)?[ :_]*([0-9]{1,4})", re.IGNORECASE | re.ASCII)
 _MOST_READINGS = 5_000_000
 """Readings at most of a table with one per line, kept in memory until those of a moment are complete."""
-_UNTOLD = (
-    "DCGM_FI_DEV_GPU_UTIL_RATIO counts in per cent in DCGM before 4.7 and as a ratio since: kept as it is in a table."
-)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Table:
-    """Columns of a CSV by what they hold, each by its place; `field` and `value` where each line is one reading.
+class _Table(NamedTuple):
+    """Columns of a CSV by their places; `field` and `value` where each line is one reading, else -1 and `fields`."""
 
-    `fields` are places with names of fields, where each line is one GPU; `texts` those with attributes of a GPU.
-    """
-
-    header: list[str]
     time: int | None
     gpu: int | None
-    field: int | None
-    value: int | None
+    field: int
+    value: int
     fields: list[tuple[int, str]]
     texts: list[tuple[int, str]]
     node: int | None
+
+    @property
+    def has_uuid(self) -> bool:
+        return any(name == "uuid" for _, name in self.texts)
 
 
 def _find_table(header: list[str]) -> _Table | None:
@@ -184,30 +206,25 @@ def _find_table(header: list[str]) -> _Table | None:
     time = place({bare[heading] for heading in bare if is_time_heading(heading)})
     gpu = place(_ENTITIES | {bare[heading] for heading in bare if recognise_column(heading, INDEX_COLUMNS)})
     texts = [(place, _TEXTS[name]) for place, name in enumerate(plain) if name in _TEXTS]
-    named, value, node = place(_FIELDS), place(_VALUES), place(_NODES)
-    long = named is not None and value is not None
-    if (gpu is None and not texts) or not (long or any(name.isidentifier() and find_field(name) for name in bare)):
+    field, value, node = place(_FIELDS), place(_VALUES), place(_NODES)
+    if gpu is None and not texts:
+        return None
+    if field is not None and value is not None:
+        return _Table(time, gpu, field, value, [], texts, node)
+    if not any(name.isidentifier() and find_field(name) for name in bare):
         return None
     taken = {time, gpu, node, *(place for place, _ in texts)}
-    return _Table(
-        header=header,
-        time=time,
-        gpu=gpu,
-        field=named if long else None,
-        value=value if long else None,
-        fields=[] if long else [(place, name) for place, name in enumerate(header) if place not in taken],
-        texts=texts,
-        node=node,
-    )
+    fields = [(place, name) for place, name in enumerate(header) if place not in taken]
+    return _Table(time, gpu, -1, -1, fields, texts, node)
 
 
-def _has_table(lines: Sequence[str]) -> bool:
+def _is_table(text: str) -> bool:
     """Return whether a line is the header of a table of DCGM's fields; of one reading a line its rows tell."""
-    rows = [split_cells(line) if "," in line else [] for line in lines]
+    rows = first_rows(text)
     tables = [(place, table) for place, row in enumerate(rows) if (table := _find_table(row)) is not None]
     return any(
-        table.field is None
-        or any(len(row) == len(table.header) and find_field(row[table.field]) for row in rows[place + 1 :])
+        table.field < 0
+        or any(len(row) == len(rows[place]) and find_field(row[table.field]) for row in rows[place + 1 :])
         for place, table in tables
     )
 
@@ -219,23 +236,15 @@ def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[R
     Raises:
         SourceError: when it is too long to be held in memory, or of several machines.
     """
-    table: _Table | None = None
     node, readings = "", 0
     held: dict[tuple[object, ...], Record] = {}
-    for number, text, cut in text_lines(lines, first, account):
-        row = split_cells(text)
-        found = None if text[:1].isdigit() else _find_table(row)
-        if found is not None:
-            table = found
-            account.headers += 1
-            continue
-        if table is None or cut or len(row) != len(table.header):
-            account.reject(BEFORE_HEADER if table is None else CUT_LAST_LINE if cut else WRONG_CELLS, number, text)
-            continue
-        if table.node is not None and (node := node or row[table.node]) != row[table.node]:
-            _refuse_machines(table, node, row[table.node])
+    for number, table, row in table_rows(lines, first, account, _find_table):
+        if table.node is not None and (node := node or row[table.node]) != row[table.node] and not table.has_uuid:
+            what = f"GPUs of several machines ({node}, {row[table.node]}, ...) in one table"
+            hint = "write one file a machine, and read them with --as-one-run"
+            raise SourceError(_TABLE, what, hint, code="several_machines")
         gpu = _describe(table, row)
-        if table.field is None or table.value is None:
+        if table.field < 0:
             record = {"line": number, **gpu}
             cells = [(name, row[place]) for place, name in table.fields if find_field(name) or row[place]]
         else:
@@ -249,10 +258,10 @@ def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[R
         for name, cell in cells:
             read_field(name, cell, record, account)
             if name == EITHER:
-                account.note(_UNTOLD)
-        if table.field is None:
+                account.note(UNTOLD)
+        if table.field < 0:
             yield record
-    yield from sorted(held.values(), key=lambda record: (record["timestamp"] or 0, record["line"]))
+    yield from sorted(held.values(), key=lambda record: (record[TIME] or 0, record["line"]))
 
 
 def _describe(table: _Table, row: Sequence[str]) -> Record:
@@ -263,12 +272,23 @@ def _describe(table: _Table, row: Sequence[str]) -> Record:
     return when | ({"index": str(int(index[1]))} if index else {}) | said
 
 
-def _refuse_machines(table: _Table, *nodes: str) -> None:
-    if not any(name == "uuid" for _, name in table.texts):
-        what = f"GPUs of several machines ({', '.join(nodes)}, ...) in one table"
-        hint = "write one file a machine, and read them with --as-one-run"
-        raise SourceError(_TABLE, what, hint, code="several_machines")
+_TABLE, _PROMETHEUS = "CSV of DCGM fields", "Prometheus query_range"
 
 
-_DMON, _TABLE, _PROMETHEUS = "dcgmi dmon", "CSV of DCGM fields", "Prometheus query_range"
-_FORMS = {_DMON: read_dmon, _TABLE: read_table, _PROMETHEUS: read_prometheus}
+DCGM = ToolLog(
+    kind="dcgm",
+    title="DCGM",
+    recognised_by=(
+        "A heading of `dcgmi dmon`, what `dcgmi stats` prints of a job, a CSV of DCGM fields, pages of dcgm-exporter, "
+        "or an answer of Prometheus with its metrics."
+    ),
+    sample="dcgm/dcgmi-dmon.txt",
+    forms=(
+        (_PROMETHEUS, is_prometheus_answer, read_prometheus),
+        ("dcgmi dmon", _is_dmon, read_dmon),
+        ("dcgmi stats", _is_stats, read_stats),
+        ("dcgm-exporter", is_page, read_pages),
+        (_TABLE, _is_table, read_table),
+    ),
+    longest={_PROMETHEUS: 2 * MOST},
+)

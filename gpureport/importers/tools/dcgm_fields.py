@@ -23,89 +23,75 @@ from collections.abc import Iterable
 from gpureport.importers.account import Account
 from gpureport.importers.columns import MASK, extra_name
 from gpureport.importers.quantities import absence_word, convert_to_base, describe_absence, parse_number
-from gpureport.importers.tools import Record
+from gpureport.importers.tools import Meaning, Record
 from gpureport.metrics import BY_NAME
 
-Meaning = tuple[str, str]
-"""Metric and unit of a field."""
 EITHER = "DCGM_FI_DEV_GPU_UTIL_RATIO"
 """The name whose unit depends on the version of DCGM."""
+UNTOLD = (
+    "DCGM_FI_DEV_GPU_UTIL_RATIO counts in per cent in DCGM before 4.7 and as a ratio since: kept as it is in a table."
+)
 _TABLE = {
-    "gpu_sm_clock_hertz MHz": "DEV_SM_CLOCK 100 SMCLK",
-    "gpu_memory_clock_hertz MHz": "DEV_MEM_CLOCK 101 MMCLK",
-    "gpu_video_clock_hertz MHz": "DEV_VIDEO_CLOCK 102",
-    "gpu_sm_clock_max_hertz MHz": "DEV_MAX_SM_CLOCK 113 SMMAX",
-    "gpu_memory_clock_max_hertz MHz": "DEV_MAX_MEM_CLOCK 114 MMMAX",
-    "gpu_sm_clock_hertz Hz": "DEV_SM_CLOCK_HERTZ 1603",
-    "gpu_memory_clock_hertz Hz": "DEV_MEMORY_CLOCK_HERTZ 1604",
-    "gpu_video_clock_hertz Hz": "DEV_VIDEO_CLOCK_HERTZ 1605",
-    "gpu_sm_clock_max_hertz Hz": "DEV_SM_MAX_CLOCK_HERTZ 1608",
-    "gpu_memory_clock_max_hertz Hz": "DEV_MEMORY_MAX_CLOCK_HERTZ 1609",
-    "gpu_temperature_celsius C": "DEV_GPU_TEMP_CELSIUS DEV_GPU_TEMP 150 TMPTR",
-    "gpu_memory_temperature_celsius C": "DEV_MEMORY_TEMP_CELSIUS DEV_MEMORY_TEMP 140 MMTMP",
-    "gpu_temperature_margin_celsius C": "DEV_GPU_TEMP_MARGIN_CELSIUS 153 GTLIMIT",
-    "gpu_power_watts W": "DEV_BOARD_POWER_WATTS DEV_POWER_USAGE 155 POWER",
-    "gpu_power_instant_watts W": "DEV_BOARD_POWER_RAW_WATTS DEV_POWER_USAGE_INSTANT 157 POWINST",
-    "gpu_power_limit_requested_watts W": "DEV_BOARD_POWER_LIMIT_REQUESTED_WATTS DEV_POWER_MGMT_LIMIT 160 PMLMT",
-    "gpu_power_limit_min_watts W": "DEV_BOARD_POWER_LIMIT_MIN_WATTS DEV_POWER_MGMT_LIMIT_MIN 161 PMMIN",
-    "gpu_power_limit_max_watts W": "DEV_BOARD_POWER_LIMIT_MAX_WATTS DEV_POWER_MGMT_LIMIT_MAX 162 PMMAX",
-    "gpu_power_limit_default_watts W": "DEV_BOARD_POWER_LIMIT_DEFAULT_WATTS DEV_POWER_MGMT_LIMIT_DEF 163 PMDEF",
-    "gpu_power_limit_watts W": "DEV_BOARD_POWER_LIMIT_ENFORCED_WATTS DEV_ENFORCED_POWER_LIMIT 164 EPLMT",
-    "gpu_energy_joules_total mJ": "DEV_TOTAL_ENERGY_CONSUMPTION 156 TOTEC",
-    "gpu_energy_joules_total J": "DEV_GPU_ENERGY_JOULES_TOTAL 1611",
-    "gpu_performance_state ": "DEV_GPU_PSTATE DEV_PSTATE 190 PSTAT",
-    "gpu_fan_ratio %": "DEV_FAN_SPEED 191 FANSP",
-    "gpu_fan_ratio 1": "DEV_FAN_SPEED_RATIO 1612",
-    "gpu_utilization_ratio %": "DEV_GPU_UTIL 203 GPUTL",
-    "gpu_memory_controller_ratio %": "DEV_MEM_COPY_UTIL 204 MCUTL",
-    "gpu_encoder_ratio %": "DEV_ENC_UTIL 206",
-    "gpu_decoder_ratio %": "DEV_DEC_UTIL 207",
-    "gpu_utilization_ratio 1": "DEV_GPU_UTIL_RATIO 1613",
-    "gpu_memory_controller_ratio 1": "DEV_MEMORY_UTIL_RATIO 1614",
-    "gpu_encoder_ratio 1": "DEV_ENC_UTIL_RATIO 1615",
-    "gpu_decoder_ratio 1": "DEV_DEC_UTIL_RATIO 1616",
-    "gpu_memory_total_bytes MiB": "DEV_FB_TOTAL 250 FBTTL",
-    "gpu_memory_free_bytes MiB": "DEV_FB_FREE 251 FBFRE",
-    "gpu_memory_used_bytes MiB": "DEV_FB_USED 252 FBUSD",
-    "gpu_memory_reserved_bytes MiB": "DEV_FB_RESERVED 253",
-    "gpu_memory_total_bytes B": "DEV_FB_CAPACITY_BYTES 1625",
-    "gpu_memory_free_bytes B": "DEV_FB_FREE_BYTES 1626",
-    "gpu_memory_used_bytes B": "DEV_FB_USED_BYTES 1627",
-    "gpu_memory_reserved_bytes B": "DEV_FB_RESERVED_BYTES 1628",
-    "pcie_link_generation_max ": "DEV_PCIE_MAX_LINK_GEN 235 PCIMG",
-    "pcie_link_width_max ": "DEV_PCIE_MAX_LINK_WIDTH 236 PCIMW",
-    "pcie_link_generation ": "DEV_PCIE_LINK_GEN 237 PCILG",
-    "pcie_link_width ": "DEV_PCIE_LINK_WIDTH 238 PCILW",
-    "gpu_xid_code ": "DEV_XID_ERROR DEV_XID_ERRORS 230 XIDER",
-    "gpu_ecc_corrected_total ": "DEV_ECC_SBE_VOL_TOTAL 310 ESVTL",
-    "gpu_ecc_uncorrected_total ": "DEV_ECC_DBE_VOL_TOTAL 311 EDVTL",
-    "gpu_retired_pages_single_bit_total ": "DEV_RETIRED_SBE 390",
-    "gpu_retired_pages_double_bit_total ": "DEV_RETIRED_DBE 391",
-    "gpu_remapped_rows_uncorrectable_total ": "DEV_UNCORRECTABLE_REMAPPED_ROWS 393",
-    "gpu_remapped_rows_correctable_total ": "DEV_CORRECTABLE_REMAPPED_ROWS 394",
-    "gpu_graphics_engine_active_ratio 1": "PROF_GR_ENGINE_UTIL_RATIO PROF_GR_ENGINE_ACTIVE 1001 GRACT",
-    "gpu_sm_active_ratio 1": "PROF_SM_UTIL_RATIO PROF_SM_ACTIVE 1002 SMACT",
-    "gpu_sm_occupancy_ratio 1": "PROF_SM_OCCUPANCY_RATIO PROF_SM_OCCUPANCY 1003 SMOCC",
-    "gpu_tensor_active_ratio 1": "PROF_TENSOR_UTIL_RATIO PROF_PIPE_TENSOR_ACTIVE 1004 TENSO",
-    "gpu_dram_active_ratio 1": "PROF_DRAM_UTIL_RATIO PROF_DRAM_ACTIVE 1005 DRAMA",
-    "pcie_transmit_bytes_per_second B/s": "PROF_PCIE_TX_BYTES 1009 PCITX",
-    "pcie_receive_bytes_per_second B/s": "PROF_PCIE_RX_BYTES 1010 PCIRX",
-    "nvlink_transmit_bytes_per_second B/s": "PROF_NVLINK_TX_BYTES 1011 NVLTX",
-    "nvlink_receive_bytes_per_second B/s": "PROF_NVLINK_RX_BYTES 1012 NVLRX",
-    "clock_event_sw_power_cap_seconds_total ns": "DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP_NS 1420",
-    "clock_event_sync_boost_seconds_total ns": "DEV_CLOCKS_EVENT_REASON_SYNC_BOOST_NS 1421",
-    "clock_event_sw_thermal_slowdown_seconds_total ns": "DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_NS 1422",
-    "clock_event_hw_thermal_slowdown_seconds_total ns": "DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_NS 1423",
-    "clock_event_hw_power_brake_slowdown_seconds_total ns": "DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS 1424",
-    f"{MASK} ": "DEV_CLOCKS_EVENT_REASONS DEV_CLOCK_THROTTLE_REASONS 112 DVCCTR",
+    "gpu_sm_clock_hertz": "MHz: DEV_SM_CLOCK 100 SMCLK; Hz: DEV_SM_CLOCK_HERTZ 1603",
+    "gpu_memory_clock_hertz": "MHz: DEV_MEM_CLOCK 101 MMCLK; Hz: DEV_MEMORY_CLOCK_HERTZ 1604",
+    "gpu_video_clock_hertz": "MHz: DEV_VIDEO_CLOCK 102; Hz: DEV_VIDEO_CLOCK_HERTZ 1605",
+    "gpu_sm_clock_max_hertz": "MHz: DEV_MAX_SM_CLOCK 113 SMMAX; Hz: DEV_SM_MAX_CLOCK_HERTZ 1608",
+    "gpu_memory_clock_max_hertz": "MHz: DEV_MAX_MEM_CLOCK 114 MMMAX; Hz: DEV_MEMORY_MAX_CLOCK_HERTZ 1609",
+    "gpu_temperature_celsius": "C: DEV_GPU_TEMP_CELSIUS DEV_GPU_TEMP 150 TMPTR",
+    "gpu_memory_temperature_celsius": "C: DEV_MEMORY_TEMP_CELSIUS DEV_MEMORY_TEMP 140 MMTMP",
+    "gpu_temperature_margin_celsius": "C: DEV_GPU_TEMP_MARGIN_CELSIUS 153 GTLIMIT",
+    "gpu_power_watts": "W: DEV_BOARD_POWER_WATTS DEV_POWER_USAGE 155 POWER",
+    "gpu_power_instant_watts": "W: DEV_BOARD_POWER_RAW_WATTS DEV_POWER_USAGE_INSTANT 157 POWINST",
+    "gpu_power_limit_requested_watts": "W: DEV_BOARD_POWER_LIMIT_REQUESTED_WATTS DEV_POWER_MGMT_LIMIT 160 PMLMT",
+    "gpu_power_limit_min_watts": "W: DEV_BOARD_POWER_LIMIT_MIN_WATTS DEV_POWER_MGMT_LIMIT_MIN 161 PMMIN",
+    "gpu_power_limit_max_watts": "W: DEV_BOARD_POWER_LIMIT_MAX_WATTS DEV_POWER_MGMT_LIMIT_MAX 162 PMMAX",
+    "gpu_power_limit_default_watts": "W: DEV_BOARD_POWER_LIMIT_DEFAULT_WATTS DEV_POWER_MGMT_LIMIT_DEF 163 PMDEF",
+    "gpu_power_limit_watts": "W: DEV_BOARD_POWER_LIMIT_ENFORCED_WATTS DEV_ENFORCED_POWER_LIMIT 164 EPLMT",
+    "gpu_energy_joules_total": "mJ: DEV_TOTAL_ENERGY_CONSUMPTION 156 TOTEC; J: DEV_GPU_ENERGY_JOULES_TOTAL 1611",
+    "gpu_performance_state": ": DEV_GPU_PSTATE DEV_PSTATE 190 PSTAT",
+    "gpu_fan_ratio": "%: DEV_FAN_SPEED 191 FANSP; 1: DEV_FAN_SPEED_RATIO 1612",
+    "gpu_utilization_ratio": "%: DEV_GPU_UTIL 203 GPUTL; 1: DEV_GPU_UTIL_RATIO 1613",
+    "gpu_memory_controller_ratio": "%: DEV_MEM_COPY_UTIL 204 MCUTL; 1: DEV_MEMORY_UTIL_RATIO 1614",
+    "gpu_encoder_ratio": "%: DEV_ENC_UTIL 206; 1: DEV_ENC_UTIL_RATIO 1615",
+    "gpu_decoder_ratio": "%: DEV_DEC_UTIL 207; 1: DEV_DEC_UTIL_RATIO 1616",
+    "gpu_memory_total_bytes": "MiB: DEV_FB_TOTAL 250 FBTTL; B: DEV_FB_CAPACITY_BYTES 1625",
+    "gpu_memory_free_bytes": "MiB: DEV_FB_FREE 251 FBFRE; B: DEV_FB_FREE_BYTES 1626",
+    "gpu_memory_used_bytes": "MiB: DEV_FB_USED 252 FBUSD; B: DEV_FB_USED_BYTES 1627",
+    "gpu_memory_reserved_bytes": "MiB: DEV_FB_RESERVED 253; B: DEV_FB_RESERVED_BYTES 1628",
+    "pcie_link_generation_max": ": DEV_PCIE_MAX_LINK_GEN 235 PCIMG",
+    "pcie_link_width_max": ": DEV_PCIE_MAX_LINK_WIDTH 236 PCIMW",
+    "pcie_link_generation": ": DEV_PCIE_LINK_GEN 237 PCILG",
+    "pcie_link_width": ": DEV_PCIE_LINK_WIDTH 238 PCILW",
+    "gpu_xid_code": ": DEV_XID_ERROR DEV_XID_ERRORS 230 XIDER",
+    "gpu_ecc_corrected_total": ": DEV_ECC_SBE_VOL_TOTAL 310 ESVTL",
+    "gpu_ecc_uncorrected_total": ": DEV_ECC_DBE_VOL_TOTAL 311 EDVTL",
+    "gpu_retired_pages_single_bit_total": ": DEV_RETIRED_SBE 390",
+    "gpu_retired_pages_double_bit_total": ": DEV_RETIRED_DBE 391",
+    "gpu_remapped_rows_uncorrectable_total": ": DEV_UNCORRECTABLE_REMAPPED_ROWS 393",
+    "gpu_remapped_rows_correctable_total": ": DEV_CORRECTABLE_REMAPPED_ROWS 394",
+    "gpu_graphics_engine_active_ratio": "1: PROF_GR_ENGINE_UTIL_RATIO PROF_GR_ENGINE_ACTIVE 1001 GRACT",
+    "gpu_sm_active_ratio": "1: PROF_SM_UTIL_RATIO PROF_SM_ACTIVE 1002 SMACT",
+    "gpu_sm_occupancy_ratio": "1: PROF_SM_OCCUPANCY_RATIO PROF_SM_OCCUPANCY 1003 SMOCC",
+    "gpu_tensor_active_ratio": "1: PROF_TENSOR_UTIL_RATIO PROF_PIPE_TENSOR_ACTIVE 1004 TENSO",
+    "gpu_dram_active_ratio": "1: PROF_DRAM_UTIL_RATIO PROF_DRAM_ACTIVE 1005 DRAMA",
+    "pcie_transmit_bytes_per_second": "B/s: PROF_PCIE_TX_BYTES 1009 PCITX",
+    "pcie_receive_bytes_per_second": "B/s: PROF_PCIE_RX_BYTES 1010 PCIRX",
+    "nvlink_transmit_bytes_per_second": "B/s: PROF_NVLINK_TX_BYTES 1011 NVLTX",
+    "nvlink_receive_bytes_per_second": "B/s: PROF_NVLINK_RX_BYTES 1012 NVLRX",
+    "clock_event_sw_power_cap_seconds_total": "ns: DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP_NS 1420",
+    "clock_event_sync_boost_seconds_total": "ns: DEV_CLOCKS_EVENT_REASON_SYNC_BOOST_NS 1421",
+    "clock_event_sw_thermal_slowdown_seconds_total": "ns: DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_NS 1422",
+    "clock_event_hw_thermal_slowdown_seconds_total": "ns: DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_NS 1423",
+    "clock_event_hw_power_brake_slowdown_seconds_total": "ns: DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS 1424",
+    MASK: ": DEV_CLOCKS_EVENT_REASONS DEV_CLOCK_THROTTLE_REASONS 112 DVCCTR",
 }
-"""Metric and unit, and the names of the field: its symbols without `DCGM_FI_`, its number, the tag of dmon."""
+"""By metric: unit, and the names of the field that counts in it: symbols without `DCGM_FI_`, its number, the tag."""
 _FIELDS: dict[str, Meaning] = {}
-for _what, _names in _TABLE.items():
-    _metric, _, _unit = _what.partition(" ")
-    for _name in _names.split():
-        _symbols = (f"DCGM_FI_{_name}", f"FI_{_name}") if "_" in _name else (_name, f"DCGM_{_name}")
-        _FIELDS |= dict.fromkeys(_symbols, (_metric, _unit))
+for _metric, _text in _TABLE.items():
+    for _unit, _, _names in (each.partition(": ") for each in _text.split("; ")):
+        for _name in _names.split():
+            _symbols = (f"DCGM_FI_{_name}", f"FI_{_name}") if "_" in _name else (_name, f"DCGM_{_name}")
+            _FIELDS |= dict.fromkeys(_symbols, (_metric, _unit))
 _NEWER_UNITS = {"MHz": ("Hz", 1e5), "MiB": ("B", 2.0**22)}
 """The unit a relabelled field may have under its old name: no clock is 100 GHz and no GPU has 4 TiB."""
 _BLANKS = ((2**63 - 1024, 2**63), (2**47, 2**47 + 16), (2**31 - 16, 2**31))
@@ -123,15 +109,7 @@ def _is_blank(found: float) -> bool:
 
 
 def read_field(name: str, cell: str, record: Record, account: Account, unit: str | None = None) -> None:
-    """Take a cell of a field into the record of its row.
-
-    Args:
-        name: any name of the field.
-        cell: what its reading says.
-        record: what is known of the row, which is added to.
-        account: counts a cell without a value.
-        unit: unit instead of the one the name stands for.
-    """
+    """Take a cell of a field into the record of its row; `unit` counts instead of the one that its name stands for."""
     known, found, none = find_field(name), parse_number(cell), absence_word(cell)
     if none is None and (known is None or (name == EITHER and unit is None)):
         record[extra_name(name)] = cell

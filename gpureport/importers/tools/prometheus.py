@@ -1,4 +1,4 @@
-"""Reads what Prometheus answers to range queries of dcgm-exporter's metrics: JSON, several answers one after the other.
+"""Reads pages of dcgm-exporter, and what Prometheus answers to range queries of its metrics, one after the other.
 
 Every series names its GPU by labels: `gpu`, `UUID`, `modelName`, `Hostname` (`hostname` since dcgm-exporter 4.8.3), and
 `GPU_I_ID` where it is one of a MIG instance; Prometheus adds `instance`, the exporter. Times are seconds since 1970 in
@@ -8,15 +8,17 @@ UTC. Labels of dcgm-exporter and of Kubernetes say of a whole run its pod, names
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from gpureport.errors import SourceError
 from gpureport.importers.account import Account
 from gpureport.importers.columns import MASK, TIME, parse_time
+from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, NOT_OF_FORM
 from gpureport.importers.quantities import parse_number
 from gpureport.importers.source_text import damage
-from gpureport.importers.tools import Record, form, parse_documents
-from gpureport.importers.tools.dcgm_fields import EITHER, determine_unit, find_field, read_field
+from gpureport.importers.tools import Record, When, form, parse_documents, parse_stamp, say_when, text_lines
+from gpureport.importers.tools.dcgm_fields import EITHER, UNTOLD, determine_unit, find_field, read_field
 from gpureport.label_tags import LABEL_TAGS
 from gpureport.redaction import redact_start
 
@@ -44,9 +46,75 @@ def is_prometheus_answer(text: str) -> bool:
     return text.lstrip("\ufeff \n\r\t,[").startswith("{") and '"metric"' in text and "DCGM_FI_" in text
 
 
-def is_snapshot(text: str) -> bool:
-    """Return whether a text is what dcgm-exporter shows when it is scraped: one moment, without a time."""
-    return _EXPOSITION.match(text.lstrip()) is not None
+def is_page(text: str) -> bool:
+    """Return whether a page of dcgm-exporter stands at the beginning of a text."""
+    return _EXPOSITION.search(text) is not None
+
+
+_SAMPLE = re.compile(r"([A-Za-z_]\w*)\{([^}]*)\} (\S+)(?: (\d{13}))?", re.ASCII)
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*+)"')
+
+
+@form
+def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
+    """Yield a row of each GPU for every page of dcgm-exporter; a line above a page that is a time is its time."""
+    page: dict[str, Record] = {}
+    seen: set[tuple[str, str]] = set()
+    hosts: dict[str, bool] = {}
+    when: When = None
+    account.snapshot = True
+    for number, text, cut in text_lines(lines, first, account):
+        line = text.strip()
+        sample = None if cut else _SAMPLE.fullmatch(line)
+        if sample is None:
+            moment = parse_stamp(line.strip("# "))
+            if moment or line.startswith("#"):
+                account.noise += 1
+            else:
+                account.reject(CUT_LAST_LINE if cut else NOT_OF_FORM, number, text)
+            if moment:
+                yield from page.values()
+                page, seen, when = {}, set(), moment
+            continue
+        name, told, cell, stamp = sample.groups()
+        labels = _parse_labels(told) | {"__name__": name}
+        if not (name.startswith("DCGM_") and _is_of_gpu(labels, account)):
+            account.noise += 1
+            continue
+        gpu = _name_gpu(labels, hosts)
+        if (name, gpu) in seen:
+            yield from page.values()
+            page, seen, when = {}, set(), None
+        seen.add((name, gpu))
+        account.continued += gpu in page
+        moment = parse_time(stamp) if stamp else when
+        page.setdefault(gpu, {"line": number, **say_when(moment), **_describe(labels)})
+        read_field(name, cell, page[gpu], account)
+        if name == EITHER:
+            account.note(UNTOLD)
+    yield from page.values()
+
+
+@lru_cache(4096)
+def _parse_labels(text: str) -> dict[str, str]:
+    return dict(_LABEL.findall(text))
+
+
+def _name_gpu(labels: Labels, hosts: dict[str, bool]) -> str:
+    """Return what names a GPU; `hosts` keeps of each machine whether all its GPUs have a UUID.
+
+    Raises:
+        SourceError: when GPUs are of several machines and nothing tells them apart.
+    """
+    uuid = labels.get("UUID") or labels.get("uuid")
+    # of a query by (gpu, instance) the exporter is all that tells machines apart
+    host = labels.get("Hostname") or labels.get("hostname") or ("" if uuid else labels.get("instance", ""))
+    if host:
+        hosts[host] = hosts.get(host, True) and bool(uuid)
+    if len(hosts) > 1 and not all(hosts.values()):
+        what = f"GPUs of several machines ({', '.join(sorted(hosts)[:5])}) without UUID"
+        raise SourceError(_WHERE, what, 'query one: {Hostname="..."}', code="several_machines")
+    return uuid or f"{host}/{labels.get('gpu', '')}"
 
 
 @form
@@ -78,7 +146,7 @@ def read_prometheus(lines: Iterable[str], first: int, account: Account) -> Itera
 
 
 def _find_series(lines: Sequence[str]) -> Iterator[tuple[Labels, list[Any]]]:
-    """Yield the labels and the samples of each series."""
+    """Yield the labels and the samples of each series; an instant query has one of each."""
     contents = None if any(map(damage, lines)) else parse_documents("".join(lines))
     if contents is None:
         raise SourceError(_WHERE, "not JSON, or cut", _QUERY, code="not_json")
@@ -87,9 +155,7 @@ def _find_series(lines: Sequence[str]) -> Iterator[tuple[Labels, list[Any]]]:
         hint = f"{_QUERY} over a time that Prometheus remembers"
         raise SourceError(_WHERE, "it holds no series", hint, code="no_series")
     for series in results:
-        labels, samples = series.get("metric"), series.get("values")
-        if "value" in series and samples is None:
-            raise SourceError(_WHERE, "an instant query: one sample of each series", _QUERY, code="instant_query")
+        labels, samples = series["metric"], series.get("values", [series.get("value")])
         if not isinstance(labels, dict) or not isinstance(samples, list):
             raise SourceError(_WHERE, "a series without labels or without samples", _QUERY, code="not_a_series")
         yield {str(name): str(text) for name, text in labels.items()}, samples
@@ -113,16 +179,12 @@ def _find_results(content: object, depth: int = 0) -> Iterator[Mapping[str, Any]
 def _gather(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> dict[str, tuple[dict[str, str], Readings]]:
     """Return what describes each GPU, and its readings; refuse GPUs that nothing tells apart."""
     gpus: dict[str, tuple[dict[str, str], Readings]] = {}
-    hosts: dict[str, None] = {}
+    hosts: dict[str, bool] = {}
     for labels, samples in series:
         name = labels.get("__name__", "")
         if not _is_of_gpu(labels, account):
             continue
-        # of a query by (gpu, instance) the exporter is all that tells machines apart
-        uuid = labels.get("UUID") or labels.get("uuid")
-        host = labels.get("Hostname") or labels.get("hostname") or ("" if uuid else labels.get("instance", ""))
-        hosts |= {host: None} if host else {}
-        _, readings = gpus.setdefault(uuid or f"{host}/{labels.get('gpu', '')}", (_describe(labels), {}))
+        _, readings = gpus.setdefault(_name_gpu(labels, hosts), (_describe(labels), {}))
         for sample in samples:
             # a series that begins again, as with another pod, continues the one before
             whole = isinstance(sample, list) and len(sample) == 2 and isinstance(sample[1], str | int | float)  # noqa: PLR2004 - time and value
@@ -134,9 +196,6 @@ def _gather(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> dic
     if not gpus:
         hint = f"{_QUERY}, without functions around it"
         raise SourceError(_WHERE, "no series names a metric of DCGM and a GPU", hint, code="no_gpu_metric")
-    if len(hosts) > 1 and any("uuid" not in texts for texts, _ in gpus.values()):
-        what = f"GPUs of several machines ({', '.join(sorted(hosts)[:5])}) without UUID"
-        raise SourceError(_WHERE, what, 'query one: {Hostname="..."}', code="several_machines")
     if len(hosts) > 1:
         account.note(
             f"GPUs of {len(hosts)} machines, told by UUID; where a number is taken, the next free one is given."
@@ -147,14 +206,14 @@ def _gather(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> dic
 def _is_of_gpu(labels: Labels, account: Account) -> bool:
     """Return whether a series is a metric of DCGM of a whole GPU; say why it is not read otherwise."""
     name = labels.get("__name__", "")
-    if name.startswith("DCGM_") and not labels.get("GPU_I_ID"):
-        return True
     if name.startswith("DCGM_"):
-        account.note("Series of MIG instances stand for no GPU and are not read.")
-    elif name:
-        account.note(f"Series of {name} are no metric of DCGM and are not read.")
-    else:
-        account.note("Series without a name are not read: a function in the query takes it away.")
+        if labels.get("GPU_I_ID"):
+            account.note("Series of MIG instances stand for no GPU and are not read.")
+        return not labels.get("GPU_I_ID")
+    why = (
+        f"of {name} are no metric of DCGM and" if name else "without a name, which a function in the query takes away,"
+    )
+    account.note(f"Series {why} are not read.")
     return False
 
 
@@ -173,22 +232,21 @@ def _describe(labels: Labels) -> dict[str, str]:
 def _find_units(gpus: Iterable[Readings], account: Account) -> dict[str, str]:
     """Return the unit of each metric that has another one than its name says, judged by its values."""
     values: dict[str, list[float]] = {}
-    for readings in (reading for gpu in gpus for reading in gpu.values()):
-        for name, cell in readings.items():
-            if (found := parse_number(cell)) is not None:
-                values.setdefault(name, []).append(found)
+    for name, cell in (item for gpu in gpus for reading in gpu.values() for item in reading.items()):
+        if (found := parse_number(cell)) is not None:
+            values.setdefault(name, []).append(found)
     units: dict[str, str] = {}
     for name, numbers in values.items():
         known = find_field(name)
-        unit = None if known is None or known[0] == MASK else determine_unit(name, known, numbers)
         if known is None or known[0] == MASK:
             continue
+        unit = determine_unit(name, known, numbers)
         if unit is None:
             account.note(f"{name} holds nothing but 0 and 1: per cent or a ratio, nobody can say; kept as it is.")
-        elif unit != known[1]:
-            account.note(f"{name} was read in {unit}, as its values say.")
-        if unit and (unit != known[1] or name == EITHER):
+        elif unit != known[1] or name == EITHER:
             units[name] = unit
+            if unit != known[1]:
+                account.note(f"{name} was read in {unit}, as its values say.")
     return units
 
 
@@ -206,13 +264,12 @@ def _take_tags(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> 
                 found.setdefault(label, Counter())[value] += len(samples)
     for tag in LABEL_TAGS:
         values = next((found[label] for label in tag.series_labels if label in found), Counter())
-        value, most = values.most_common(1)[0] if values else ("", 0)
         if tag.name == "node" and values:
             account.tags["node"] = ", ".join(sorted(values))
-        elif values and most >= _WHOLE_RUN * whole:
-            account.tags[tag.name] = value
-        elif len(values) == 1:
-            share = round(100 * most / whole)
-            account.note(f"Only {share}% of the samples name their {tag.name}, so the run has no tag {tag.name}.")
+        elif values and max(values.values()) >= _WHOLE_RUN * whole:
+            account.tags[tag.name] = values.most_common(1)[0][0]
         elif values:
-            account.note(f"The samples are of {len(values)} {tag.name}s, so the run has no tag {tag.name}.")
+            account.note(
+                f"The samples name {len(values)} {tag.name}s and {whole - values.total()} of {whole} none, so the run "
+                f"has no tag {tag.name}."
+            )

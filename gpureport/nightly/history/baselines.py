@@ -84,7 +84,8 @@ def list_baselines(store: Store) -> tuple[Baseline, ...]:
     """Return the baselines of a store by name."""
     folders = sorted(path.parent for path in (store.folder / BASELINES).glob(f"[!.]*/{_MARKER}"))
     return tuple(
-        Baseline(name=folder.name, runs=tuple(entry.run for entry in Store(folder).entries())) for folder in folders
+        Baseline(name=folder.name, runs=tuple(stored.run for stored in Store(folder).index().runs))
+        for folder in folders
     )
 
 

@@ -48,6 +48,7 @@ def test_hollow_gpus() -> None:
         ),
         "many that only spin": want(hollow(sm_active=many)),
         "a limit from the table": want(rec(util=BUSY, power=HUNG), confidence="low"),
+        "a fall below what it drew": want(rec(util=BUSY, power=HUNG, model="Some GPU"), confidence="low"),
         "up to where utilisation was read": want(
             hollow(**unread, power=steps((85, 46), (330, 40)), every=30.0), spans=[(0, 34 * 30)], within=60
         ),
@@ -72,7 +73,7 @@ def test_hollow_gpus() -> None:
         ),
         "many active multiprocessors": hollow(sm_active=many, power=150),
         "its own load is not idle power": rec(util=BUSY, power=330, power_limit=400, model="Some GPU"),
-        "unknown limit": (rec(util=BUSY, power=HUNG, model="Some GPU"), "unknown_power_limit", "gpu_power_limit_watts"),
+        "unknown limit": (rec(util=BUSY, power=330, model="Some GPU"), "unknown_power_limit", "gpu_power_limit_watts"),
         "no power": (rec(util=BUSY), "not_recorded", "gpu_power_watts"),
         "4 min at a sample a minute": (hollow(util=steps((98, 4)), power=85, every=60.0), "too_short"),
     }

@@ -1,6 +1,6 @@
 """GPUs that report to be busy and hardly do anything: a hung collective, or kernels too small to fill them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -99,20 +99,24 @@ class HollowUtil(Rule):
         """Yield a finding for each group of GPUs that were hollow at the same time for the same reason."""
         if context.window is None:
             return
-        scales = {device: build_power_of_limit(series) for device, series in context.gpus().items()}
-        yield from self._report_unjudged(context, scales)
+        scales = {device: build_power_of_limit(series, at_least=True) for device, series in context.gpus().items()}
         needed = max(
             self.shortest.value, hollow_episodes.SHORTEST_ROWS * max(c.interval for c in context.gpus().values())
         )
         if context.whole.seconds < needed:
+            yield from self._report_unjudged(context, ())
             yield missing_metrics.too_short(_KIND, context.whole.seconds, needed)
             return
-        for group in group_episodes(self._find_episodes(context, scales), hollow_causes.TOGETHER):
+        groups = list(group_episodes(self._find_episodes(context, scales), hollow_causes.TOGETHER))
+        yield from self._report_unjudged(context, {device for group in groups for device in group.devices})
+        for group in groups:
             yield self._build_finding(context, group, scales)
 
-    def _report_unjudged(self, context: Context, scales: Mapping[str, PowerOfLimit | None]) -> Iterator[NotJudged]:
+    def _report_unjudged(self, context: Context, found: Collection[str]) -> Iterator[NotJudged]:
+        """Yield why GPUs without a finding are not judged: the highest power recorded clears none."""
         for device, series in context.gpus().items():
-            if scales[device] is not None or series.is_recorded(hollow_episodes.SM):
+            known = device in found or build_power_of_limit(series) is not None
+            if known or series.is_recorded(hollow_episodes.SM):
                 continue
             if series.explain_implausibility(POWER):
                 yield missing_metrics.implausible(_KIND, device, POWER)

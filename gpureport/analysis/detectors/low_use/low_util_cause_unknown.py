@@ -27,6 +27,8 @@ _TRY = (
     "once without the other programs (find them with top): if the GPU is as little used, the CPU was not the cause."
 )
 
+_FEED = "Load data faster: more loader workers, prefetching, cheaper decoding, or storage that is nearer."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowUtilCauseUnknown(LowUseRule):
@@ -47,9 +49,10 @@ class LowUtilCauseUnknown(LowUseRule):
             name=_KIND,
             title="Low use, cause unknown",
             meaning="The GPU works only part of the time, and the log doesn't show why.",
-            recommendations=(_ADVICE, _TRY, training_signs.REQUESTS_ADVICE),
+            recommendations=(_ADVICE, _TRY, _FEED, training_signs.REQUESTS_ADVICE),
             advice_paths=(
                 AdvicePath(causes=("requests or input",), steps=shared_advice.PROBE),
+                AdvicePath(causes=(training_signs.DATA,), steps=("loader_workers", "prefetch", "profile_step")),
                 AdvicePath(
                     causes=(job_load.BESIDE_OTHERS,),
                     steps=("loader_workers", "prefetch", "measure_alone", "profile_step"),
@@ -74,8 +77,11 @@ class LowUtilCauseUnknown(LowUseRule):
     def build_finding(self, context: Context, low: LowUse, figures: LowUseFigures) -> Finding:
         """Return the finding over these GPUs."""
         other = job_load.find_other_load(context, figures.devices[0], low.spans[figures.devices[0]])
-        requests = low_use_figures.find_cause(context, figures.devices)
+        share = training_signs.data_wait_share(context.recording)
+        requests = training_signs.DATA if share else low_use_figures.find_cause(context, figures.devices)
         why = "without a CPU log the cause is unknown" if other is None else _describe_other_load(other)
+        if share:
+            why = f"{phrases.percent(share)} of each iteration was waiting for data, as the training log says"
         interval = max(context.series[name].interval for name in figures.devices)
         return Finding(
             kind=_KIND,
@@ -90,14 +96,25 @@ class LowUtilCauseUnknown(LowUseRule):
                 *low_use_figures.build_use_evidence(context, low, figures, self.enter),
                 low_use_figures.build_duration_evidence(low, figures, self.over, self.shortest),
                 *([] if other is None else _build_load_evidence(other)),
+                *(
+                    [Evidence(metric=training_signs.WAITING, statistic="median", observed=share, unit="1")]
+                    if share
+                    else ()
+                ),
             ),
             lost_gpu_seconds=figures.lost,
-            cause=job_load.BESIDE_OTHERS if other is not None else requests,
+            cause=requests if share or other is None else job_load.BESIDE_OTHERS,
             samples=figures.samples,
             ruled_out=("idle gaps and log gaps, which are counted on their own",),
             summary=f"{figures.describe(context.gpus())}; {why}.",
-            recommendation=_TRY if other is not None else training_signs.REQUESTS_ADVICE if requests else _ADVICE,
+            recommendation=_recommend(requests, beside_others=other is not None),
         )
+
+
+def _recommend(cause: str | None, *, beside_others: bool) -> str:
+    if cause == training_signs.DATA:
+        return _FEED
+    return _TRY if beside_others else training_signs.REQUESTS_ADVICE if cause else _ADVICE
 
 
 def _describe_other_load(other: OtherLoad) -> str:

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from gpureport.analysis.job.training_signs import DATA, MUCH, WAITING
 from gpureport.comparison.chain.recording_order import find_steps_not_in_turn
 from gpureport.comparison.chain.work_contradictions import find_work_contradiction
 from gpureport.comparison.steps.sampled_run import SampledRun
@@ -37,6 +40,7 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
                 describe_unfinished_recordings(recorded),
                 describe_work_contradictions(runs),
                 describe_moved_clocks(recorded),
+                describe_data_waits(runs),
             ),
         )
     )
@@ -57,6 +61,21 @@ def describe_moved_clocks(runs: Sequence[Run]) -> str:
     others = f" and in {display.plural(more, 'more run')}" if more else ""
     whose = f" in {clean_name(name)}{others}" if len(runs) > 1 else ""
     return f"The clock went back by {display.duration(seconds)}{whose}: times after that are repaired, and may be off."
+
+
+def describe_data_waits(runs: Sequence[SampledRun]) -> str:
+    """Return how long a training loop says it waited for data where no finding tells it; empty where not."""
+    shares = [
+        float(np.median(curve.known))
+        for run in runs
+        if all(finding.cause != DATA for finding in run.analysis.findings)
+        for curve in run.training
+        if curve.name == WAITING and len(curve.known)
+    ]
+    share = max(shares, default=0.0)
+    if share < MUCH:
+        return ""
+    return f"The training log says that {display.percent(share)} of each iteration was waiting for data."
 
 
 def describe_work_contradictions(runs: Sequence[SampledRun]) -> str:

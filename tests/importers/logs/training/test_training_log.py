@@ -49,5 +49,6 @@ def test_ingest_takes_it_later(tmp_path: Path, capsys: pytest.CaptureFixture[str
             main([*given, *more])
         said.append(capsys.readouterr().out)
     assert len(set(said)) == 3
-    (entry,) = Store(tmp_path / "store").entries()
-    assert len(Store(tmp_path / "store").read(entry).training) == 6
+    store = Store(tmp_path / "store")
+    (stored,) = store.index().runs
+    assert len(store.read(store.named(stored.run.id)).training) == 6

@@ -95,7 +95,7 @@ def test_a_database_can_be_read_while_it_is_written(tmp_path: Path) -> None:
 
 
 def test_a_locked_database_is_said_to_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpureport.importers.trackers.read_only_sqlite._PATIENCE", 0.2)
+    monkeypatch.setattr("gpureport.importers.read_only_sqlite._PATIENCE", 0.2)
     source = database(tmp_path / "mlflow.db", [RUN])
     writer = sqlite3.connect(source)
     writer.execute("begin exclusive")

@@ -199,18 +199,13 @@ def test_two_values_at_one_time(tmp_path: Path) -> None:
     assert column(found, "gpu:1", "gpu_utilization_ratio")[3:4] == [0.44]
 
 
-def test_series_that_miss_each_other(tmp_path: Path) -> None:
-    series = RUN.series()
-    moved = {
-        path: [(at + 40_000 * place, value) for at, value in values]
-        for place, (path, values) in enumerate(series.items())
-    }
-    given = [folders.operation("AssignString", "monitoring/training/hostname", value="node-a")]
-    for path, values in moved.items():
-        given += folders.floats(path, values)
-    found = recording(folders.write(tmp_path, given))
-    assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in LOAD]
-    assert "points_joined" in codes(found)
+def test_series_that_share_no_time(tmp_path: Path) -> None:
+    later = Schedule(utilization=[LOAD], start=START + 40_000)
+    kept = [each for each in folders.operations(RUN) if each["path"][-1] != "gpu_0"]
+    folders.write(
+        tmp_path, kept + folders.floats("monitoring/training/gpu_0", later.series()["monitoring/training/gpu_0"])
+    )
+    assert refused(tmp_path).code == "times_not_shared"
 
 
 def test_a_gauge_without_memory_cannot_be_restored(tmp_path: Path) -> None:

@@ -113,13 +113,6 @@ def test_parts_and_row_groups_make_no_difference(tmp_path: Path) -> None:
     assert whole.run.id == cut.run.id
 
 
-def test_models_are_no_runs(tmp_path: Path) -> None:
-    dumps.write(tmp_path, dumps.run(RUN))
-    registry = tmp_path / dumps.name(dumps.PROJECT) / "models" / "M-1_part_0.parquet"
-    dumps.write_to(registry, dumps.run(RUN, run_id="M-1"))
-    assert len(recordings(tmp_path)) == 1
-
-
 def _interrupted(folder: Path) -> None:
     part = dumps.write(folder, dumps.run(RUN))
     dumps.write(folder, dumps.run(RUN), part=1)

@@ -16,12 +16,16 @@ from gpureport.report.sections.findings.next_actions.action_words import (
     ActionWording,
 )
 
+_AHEAD = ActionWording(
+    title="Load data ahead", how="Prefetch batches, and use more loader workers while cores are free. {workers}"
+)
 WORDING_BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
     ("cpu_bound", "other programs"): ActionWording(
         title="Free the CPU of other programs",
         how="They hold most cores: find them with top, or reserve cores for the job.",
     ),
     ("low_util_cause_unknown", BESIDE_OTHERS): TRY_BESIDE_OTHERS,
+    ("low_util_cause_unknown", "data"): _AHEAD,
     ("cpu_bound_single", COPYING): ActionWording(
         title="Pin host memory",
         how="If host memory is not pinned, pin it (pin_memory=True): then copies need no CPU. Copy with "
@@ -39,9 +43,7 @@ WORDING_BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
     ("tail_idle", "no job"): None,
     ("idle_gap", "checkpoint"): SAVE_IN_BACKGROUND,
     ("idle_gap", "epoch"): SHORTEN_EPOCH_PAUSES,
-    ("idle_gap", "data"): ActionWording(
-        title="Load data ahead", how="Prefetch batches, and use more loader workers while cores are free. {workers}"
-    ),
+    ("idle_gap", "data"): _AHEAD,
     ("idle_gap", "io"): ActionWording(
         title="Read data faster", how="Copy the data to a local disk or keep it in host memory."
     ),

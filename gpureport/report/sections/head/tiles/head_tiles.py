@@ -73,10 +73,14 @@ def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
     if not any(analysis.run.gpus for analysis in step.analyses):
         return display.NOT_RECORDED, "No GPU was recorded"
     found = [each.metric("gpu_utilization_ratio") for analysis in step.analyses for each in analysis.statistics]
-    if findings.samples == 1 and (uses := [f"{each.mean:.0%}" for each in found if each]):
-        return _CANNOT, f"At that moment {', '.join(uses[:_NAMED])}{', ...' if len(uses) > _NAMED else ''}"
+    uses = [f"{each.mean:.0%}" for each in found if each]
+    told = f"{', '.join(uses[:_NAMED])}{', ...' if len(uses) > _NAMED else ''}"
+    if findings.samples == 1 and uses:
+        return _CANNOT, f"At that moment {told}"
     if explain_unknown_loss(step, findings):
-        return _CANNOT, "The recording is too short" if findings.too_short else "No utilisation was recorded"
+        # statistics of a job are a mean at its start and at its end
+        short = f"Too short; in the mean {told}" if findings.samples == 2 and uses else "The recording is too short"  # noqa: PLR2004
+        return _CANNOT, short if findings.too_short else "No utilisation was recorded"
     if not gpu_time.job_gpu_seconds(step.analyses):
         return _CANNOT, "Rows of several GPUs may be mixed"
     return "", ""

@@ -1,0 +1,200 @@
+"""Tables with one row per run and no series: `sacct -P` with the use of GPUs, and CodeCarbon's emissions.csv.
+
+A row states means of the whole run. They stand at the first and the last moment of each GPU: enough for GPU hours, mean
+use and energy, and too little for anything to be judged.
+"""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from gpureport.data_quality import Quality
+from gpureport.errors import SourceError
+from gpureport.importers.clock import load_zone, to_utc
+from gpureport.importers.columns import parse_time
+from gpureport.importers.mlflow.selection import Mlflow, split_locator
+from gpureport.importers.mlflow.stores import LocalStore, RunInfo
+from gpureport.importers.protocol.importer import ReadOptions
+from gpureport.importers.protocol.tracker import Selection, Tracked
+from gpureport.importers.tracker_series import build_device_table, build_tracked
+from gpureport.label_tags import BY_COLUMN
+from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND, MOST_GPUS, MOST_RECORD_BYTES
+from gpureport.recording import Device
+from gpureport.regular_files import read_regular_file
+
+_SLURM, _CODECARBON = "JobID|", "timestamp,project_name,run_id,"
+"""What the tables begin with."""
+_NOTE = "The table holds one mean of the whole run, which stands at its start and its end."
+_LONGEST = 1e9
+"""Seconds of a run, some thirty years."""
+Cells = Mapping[str, str]
+
+
+class _Row(NamedTuple):
+    """What a table says of a run: its start and whether that is UTC, and metrics that are means of each GPU."""
+
+    id: str
+    name: str
+    start: tuple[int, bool] | None = None
+    seconds: float = 0.0
+    gpus: int = 0
+    model: str | None = None
+    means: Mapping[str, float] = {}
+    tags: Mapping[str, str] = {}
+
+
+class Table(LocalStore):
+    """A table, whose runs are its rows; those without figures of their GPUs hold no hardware series."""
+
+    def __init__(self, where: str) -> None:
+        """Read the table."""
+        super().__init__(Path(where), where)
+        try:
+            text = read_regular_file(self.path, most=MOST_RECORD_BYTES).decode("utf-8-sig", errors="replace")
+            of_jobs = text.startswith(_SLURM)
+            # sacct quotes nothing, and the name of a job may hold a quote
+            form: dict[str, Any] = {"delimiter": "|", "quoting": csv.QUOTE_NONE} if of_jobs else {}
+            cells = list(csv.DictReader(text.splitlines(), restkey="", restval="", **form))
+        except (OSError, csv.Error) as error:
+            what, hint = getattr(error, "strerror", None) or str(error), getattr(error, "hint", "check the path")
+            raise SourceError(where, what, hint, code="cannot_read") from error
+        found = _read_jobs(cells) if of_jobs else map(_read_emissions, cells)
+        self.rows = {f"{row.id} {row.start}": row for row in found}
+
+    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
+        """Return all runs; an experiment is a project."""
+        self.refuse_filter(wanted)
+        return [
+            RunInfo(
+                id=row.id,
+                key=key,
+                name=row.name,
+                status="finished",
+                started=row.start and row.start[0] // 1000,
+                hardware=tuple(f"system/gpu_{number}_power_usage_watts" for number in range(row.gpus)),
+            )
+            for key, row in self.rows.items()
+            if experiment in {None, row.tags.get("project")}
+        ]
+
+    def run(self, run_id: str) -> RunInfo | None:
+        """Return the run of an id; None if there is none."""
+        return next((run for run in self.runs() if run.id == run_id), None)
+
+
+class Accounting(Mlflow):
+    """The reader of tables with one row per run, which are selected as runs of MLflow are."""
+
+    kind: ClassVar[str] = "accounting"
+    title: ClassVar[str] = "accounting table"
+    recognised_by: ClassVar[str] = (
+        "What `sacct -P` prints with `JobID` first and `TRESUsageInAve`, or CodeCarbon's emissions.csv."
+    )
+    sample: ClassVar[str] = "accounting/sacct.txt"
+
+    def claims(self, source: str) -> bool:
+        """Return whether a locator or a file is such a table."""
+        try:
+            with Path(source.removeprefix("accounting:")).open("rb") as file:
+                head = file.readline(4096).decode("utf-8-sig", errors="replace")
+        except OSError:
+            return source.startswith("accounting:")
+        return head.startswith(_CODECARBON) or (head.startswith(_SLURM) and "TRESUsageIn" in head)
+
+    def _open(self, source: str) -> tuple[Table, str | None]:
+        path, run = split_locator(source.removeprefix("accounting:"))
+        return Table(path), run
+
+    def _record(self, store: Table, selection: Selection, info: RunInfo, options: ReadOptions) -> Tracked:
+        row = store.rows[info.key]
+        start, is_utc = row.start or (0, False)
+        times = np.array([start, start + round(row.seconds * 1e6)])
+        if options.tz and row.start and not is_utc:
+            times = to_utc(times, load_zone(options.tz))
+        numbers = [number for number in range(row.gpus) if options.gpus is None or number in options.gpus]
+        devices = [Device(id=f"gpu:{number}", index=number, model=row.model) for number in numbers]
+        means = {name: np.full(2, value) for name, value in row.means.items()}
+        count = 2 * len(devices)
+        return build_tracked(
+            f"accounting:{store.where}#{info.id}",
+            devices,
+            {device.id: build_device_table(device.id, times, means) for device in devices},
+            [],
+            quality=Quality(lines=count, rows_kept=count, synthetic_time=row.start is None, notes=(_NOTE,)),
+            throughput=selection.throughput,
+            name=row.name,
+            tags=tuple(row.tags.items()),
+            state=repr(row),
+            timezone="UTC" if is_utc else None,
+        )
+
+
+def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
+    """Yield the jobs of Slurm with the mean use of their GPUs, which stands in the rows of their steps.
+
+    The use of a step is the sum over its GPUs, as a mean of its tasks; a batch script is one task. Where a GPU or its
+    driver is not supported, use and memory are both 0, so that alone is no sign of rest.
+    """
+    jobs: dict[str, list[Cells]] = {}
+    for cells in table:
+        jobs.setdefault(cells["JobID"].partition(".")[0], []).append(cells)
+    for job, (own, *steps) in jobs.items():
+        gpus, seconds, used, seen = int(_count(own, "AllocTRES", "gpu")), _read_seconds(own), 0.0, 0
+        for step in steps:
+            name, tasks = step["JobID"].rpartition(".")[2], _read_number(step.get("NTasks", ""))
+            use, memory = (_count(step, "TRESUsageInAve", part) for part in ("gpuutil", "gpumem"))
+            if name != "extern" and use + memory > 0:
+                used += use / 100 * (tasks or (1 if name == "batch" else np.nan)) * _read_seconds(step)
+                seen = max(seen, int(_count(step, "AllocTRES", "gpu")) or gpus)
+        mean = used / (gpus * seconds) if 0 < gpus <= min(seen, MOST_GPUS) and seconds else np.nan
+        if not mean <= 1.01:  # noqa: PLR2004 - rounding; NaN is not either
+            yield _Row(job, job)
+            continue
+        tags = {BY_COLUMN[key.lower()].name: text for key, text in own.items() if text and key.lower() in BY_COLUMN}
+        # Slurm adds who cancelled a job
+        tags |= {"job_state": own.get("State", "").partition(" by ")[0]}
+        model, name = re.search(r"gres/gpu:([^=,]+)=", own["AllocTRES"]), f"{own.get('JobName') or 'job'}-{job}"
+        means = {"gpu_utilization_ratio": min(mean, 1.0)}
+        yield _Row(job, name, _read_time(own.get("Start", "")), seconds, gpus, model and model[1], means, tags)
+
+
+def _read_emissions(cells: Cells) -> _Row:
+    """Return a run of CodeCarbon, which writes a row when one ends, with the mean power of its GPUs."""
+    run, project, ended = cells["run_id"], cells["project_name"] or "run", _read_time(cells["timestamp"])
+    names = ("duration", "gpu_count", "gpu_energy", "gpu_utilization_percent")
+    seconds, gpus, energy, use = (_read_number(cells.get(name, "")) for name in names)
+    if not (1 <= gpus <= MOST_GPUS and 0 < seconds <= _LONGEST and energy > 0):
+        return _Row(run, run)
+    means = {"gpu_power_watts": energy * 3.6e6 / seconds / int(gpus)}
+    means |= {"gpu_utilization_ratio": use / 100} if 0 < use <= 100 else {}  # noqa: PLR2004 - per cent
+    # several models stand in one cell
+    model = re.fullmatch(r"\d+ x ((?:(?!\d x ).)+)", cells.get("gpu_model", ""))
+    start = None if ended is None else (max(ended[0] - round(seconds * 1e6), FIRST_MICROSECOND), ended[1])
+    units = {"cpu_energy": "kWh", "ram_energy": "kWh", "emissions": "kg CO2e"}
+    tags = {"project": project} | {name: f"{cells[name]} {unit}" for name, unit in units.items() if cells.get(name)}
+    return _Row(run, f"{project}-{run[:8]}", start, seconds, int(gpus), model and model[1], means, tags)
+
+
+def _count(cells: Cells, column: str, name: str) -> float:
+    """Return what a list of Slurm such as `cpu=32,gres/gpu=4` says of a resource; 0 where it says nothing."""
+    found = re.search(rf"(?:^|,)gres/{name}=(\d{{1,15}})(?:,|$)", cells.get(column, ""))
+    return float(found[1]) if found else 0.0
+
+
+def _read_number(text: str) -> float:
+    return float(text) if re.fullmatch(r"\d{1,12}(?:\.\d*)?(?:e-\d+)?", text, re.ASCII) else 0.0
+
+
+def _read_seconds(cells: Cells) -> float:
+    found = re.fullmatch(r"(?:(\d{1,4})-)?(\d\d):(\d\d):(\d\d)", cells.get("Elapsed", ""), re.ASCII)
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups()) if found else (0, 0, 0, 0)
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+
+
+def _read_time(text: str) -> tuple[int, bool] | None:
+    moment = parse_time(text)
+    return moment if moment is not None and FIRST_MICROSECOND <= moment[0] < LAST_MICROSECOND else None

@@ -1,0 +1,181 @@
+"""What training loops print: bars of tqdm and Keras, Hugging Face's dictionaries, and lines of names and numbers.
+
+A line counts where it says which step it is of: `Epoch: [0][ 10/5005]` (ImageNet), `Epoch(train) [1][50/5000]`
+(mmengine), `iteration 10/ 1000 |` (Megatron), `iter 10:` (nanoGPT), `step=100`, `10/1000 [00:05<08:15, 2.00it/s]`.
+Numbers stand behind names, as `loss: 2.9`, `loss=2.9` or `loss 2.9`. A time is a date before the line, or what a bar
+says has passed. Seconds an iteration are no clock: they are `iteration_time`, whatever the loop calls them, and the
+part of it that loading data took is `data_wait_ratio`.
+"""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from gpureport.importers.account import Account
+
+Row = tuple[int, str, Mapping[str, object] | str]
+"""Line, what it says, and the cells by name, or why it is none."""
+STEP_TIME, DATA_TIME, WAITING = "iteration_time", "data_time", "data_wait_ratio"
+_STEP_TIMES = {"time", "batch_time", "iter_time", "step_time", "elapsed_time_per_iteration_(ms)"}
+_DATA_TIMES = {"data", "data_time"}
+LOSS = re.compile(r"(?:^|[^a-z])(?:loss|acc|accuracy|perplexity|ppl|f1|auc|bleu|reward|lr|learning_rate)(?:$|[^a-z])")
+"""What only a training loop writes."""
+_STAMP = re.compile(r"\W{0,4}(\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?)", re.ASCII)
+_COUNTER = re.compile(
+    r"\bepoch(?:\(train\))?:? ?\[(?P<epoch>\d{1,9})\] ?\[ *(?P<batch>\d{1,9})/ *(?P<size>\d{1,9})\]"
+    r"|\b(?:global_step|iteration|iter|step)(?:\(train\))?(?: *[:=] *| *\[ *| +)(?P<step>\d{1,15})\b"
+    r"(?: */ *\d{1,15})?\]?:?",
+    re.IGNORECASE | re.ASCII,
+)
+_BAR = re.compile(
+    r"(?P<title>[^|%]{0,200}?):? *\d{1,3}%\|[^|]{0,300}\| *(?P<done>\d{1,12})/(?P<total>\d{1,12})"
+    r" \[(?P<spent>[\d:]{4,12})<[^,\]]{0,20}(?P<rest>[^\]]{0,1000})\]",
+    re.ASCII,
+)
+_RATE = re.compile(
+    r"(?P<rate>\d+(?:\.\d+)?) ?(?P<unit>[a-z]{1,12})/s\b|(?P<each>\d+(?:\.\d+)?)s/(?P<thing>[a-z]{1,12})", re.ASCII
+)
+_KERAS = re.compile(
+    r"(?P<done>\d{1,9})/(?P<total>\d{1,9}) (?:\[=+\]|\u2501+)(?: -)? \d+s "
+    r"(?P<each>\d+(?:\.\d+)?)(?P<unit>ms|us|s)/step(?P<rest>.*)",
+    re.ASCII,
+)
+_PAIR = re.compile(
+    r"(?P<name>[A-Za-z_][\w@/.%]{0,60}(?: [A-Za-z(][\w/()]{0,30}){0,4}?)(?: ?= ?|: {1,20}| {1,20}|\t)"
+    r"(?P<number>[+-]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,3})?|(?:nan|inf)(?= *(?:[,|)\]]|$)))"
+    r"(?P<unit>ms|us|s|%)?(?![\w:/.-])",
+    re.ASCII,
+)
+_NO_NUMBER = re.compile(r"(?<=[ :])-?(?:nan|inf)(?=[,}])")
+"""What Python prints of a number that is none, which it does not read again."""
+_COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
+_ASIDE = re.compile(
+    r"val|eval|test|predict|infer|load|token|map|filter|sanity|generat|extract|fetch|shard", re.IGNORECASE
+)
+"""Bars of something else than training."""
+_SCALES = {"ms": 1e-3, "us": 1e-6}
+_HEAD, _FEWEST, _LONGEST = 2_000, 2, 8_192
+"""Lines that are looked at to recognise a text, steps that must be among them, and characters of a line that count."""
+_ADDED = "The bars of the training log were taken one after the other: time between two of them is not in them."
+
+
+def is_training_text(text: str) -> bool:
+    """Return whether a text holds lines of a training loop among the first: steps with a loss, a rate or a time."""
+    rows = (cells for _, _, cells in read_text(text.splitlines()[:_HEAD], Account()) if isinstance(cells, Mapping))
+    return sum(any(map(_is_of_loop, cells)) for cells in rows) >= _FEWEST
+
+
+def _is_of_loop(name: str) -> bool:
+    return name == STEP_TIME or name.endswith("/s") or LOSS.search(name.lower()) is not None
+
+
+def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
+    """Yield the lines of a training loop; the others are noise."""
+    loop, keras, where = _find_loop(lines), 0, dict[str, object]()
+    done = spent = before = steps = 0
+    for number, raw in enumerate(lines, 1):
+        line = _COLOUR.sub("", raw[:_LONGEST]).strip()
+        if not line:
+            continue
+        cells: dict[str, Any] = {}
+        if bar := _BAR.match(line):
+            if _name_bar(bar) == loop:
+                at, passed = int(bar["done"]), _seconds(bar["spent"])
+                if at < done:
+                    steps, before = steps + done, before + spent
+                    account.note(_ADDED)
+                done, spent = at, passed
+                where = {"elapsed": before + passed, "step": steps + at}
+                cells = where | _read_rate(bar["rest"]) | _read_pairs(bar["rest"])
+        elif line.startswith("{'"):
+            cells = where | _read_literal(line)
+        elif (epoch := _KERAS.search(line)) and epoch["done"] == epoch["total"]:
+            keras += int(epoch["done"])
+            each = float(epoch["each"]) * _SCALES.get(epoch["unit"], 1)
+            cells = {"step": keras, STEP_TIME: each} | _read_pairs(epoch["rest"])
+        elif counter := _COUNTER.search(line):
+            cells = _read_line(line, counter)
+        if len(cells.keys() - {"timestamp", "elapsed", "step"}):
+            yield number, raw, add_waiting(cells)
+        else:
+            account.noise += 1
+
+
+def _find_loop(lines: Iterable[str]) -> str:
+    """Return the name of the bars that count the steps of training: the one that is drawn most."""
+    bars = (bar for line in lines if "%|" in line and (bar := _BAR.match(line.strip())))
+    names = Counter(name for bar in bars if not _ASIDE.search(name := _name_bar(bar)))
+    return max(names, key=names.__getitem__, default="")
+
+
+def _name_bar(bar: "re.Match[str]") -> str:
+    return re.sub(r"[\d\W_]+", " ", bar["title"])
+
+
+def _seconds(clock: str) -> int:
+    seconds = 0
+    for part in clock.split(":"):
+        seconds = seconds * 60 + int(part or 0)
+    return seconds
+
+
+def _read_rate(text: str) -> dict[str, float]:
+    """Return the rate that a bar shows: of steps, or of what it counts."""
+    found = _RATE.search(text)
+    if found is None or float(found["rate"] or found["each"]) <= 0:
+        return {}
+    return {f"{found['unit'] or found['thing']}/s": float(found["rate"] or 1 / float(found["each"]))}
+
+
+def _read_line(line: str, counter: "re.Match[str]") -> dict[str, Any]:
+    """Return what a line says: its time, its step, and the numbers around them."""
+    stamp = _STAMP.match(line)
+    start = stamp.end() if stamp and stamp.end() <= counter.start() else 0
+    cells: dict[str, Any] = {"timestamp": stamp[1]} if stamp else {}
+    step = counter["step"] or int(counter["epoch"]) * int(counter["size"]) + int(counter["batch"])
+    return cells | {"step": int(step)} | _read_pairs(f"{line[start : counter.start()]} | {line[counter.end() :]}")
+
+
+def _read_pairs(text: str) -> dict[str, float]:
+    """Return the numbers that stand behind names; times in seconds."""
+    cells: dict[str, float] = {}
+    for match in _PAIR.finditer(text):
+        name, value = match["name"].strip(), float(match["number"])
+        key = name.lower().replace(" ", "_")
+        scale = _SCALES["ms"] if "(ms)" in key else _SCALES.get(match["unit"] or "", 1)
+        if "flop" in key:
+            # arithmetic a second is no work done a second
+            name = re.sub("(?i)throughput", "compute", name)
+        name = STEP_TIME if key in _STEP_TIMES else DATA_TIME if key in _DATA_TIMES else name
+        cells.setdefault(name, value * scale)
+    batch, seconds = cells.get("global batch size"), cells.get(STEP_TIME)
+    return cells | ({"samples/s": batch / seconds} if batch and seconds and seconds > 0 else {})
+
+
+def _read_literal(line: str) -> dict[str, object]:
+    """Return the metrics of a dictionary as Python prints it."""
+    try:
+        found = ast.literal_eval(_NO_NUMBER.sub("None", line))
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return {}
+    return {str(name): cell for name, cell in found.items()} if isinstance(found, dict) else {}
+
+
+def add_waiting(cells: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return cells with the share of an iteration in which it waited for data, where they say how long both took.
+
+    The time beside that of loading data is seconds an iteration, and so is one that is called so.
+    """
+    times = {name: cell for name, cell in cells.items() if str(name).lower() in {STEP_TIME, *_STEP_TIMES}}
+    data = next((cell for name, cell in cells.items() if str(name).lower() in _DATA_TIMES), None)
+    if data is None or not times:
+        return cells
+    whole = next(iter(times.values()))
+    try:
+        share = float(data) / float(whole)
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        return cells
+    rest = {name: cell for name, cell in cells.items() if name not in times}
+    return {**rest, STEP_TIME: whole, DATA_TIME: data} | ({WAITING: share} if 0 <= share <= 1 else {})

@@ -1,0 +1,63 @@
+"""Tables with one row per run: they give GPU hours, mean use and energy, and nothing is judged."""
+
+from pathlib import Path
+
+import pytest
+
+import gpureport
+from gpureport.errors import GpureportError
+from gpureport.testing import analyze
+from tests.cli.program import Program
+
+SAMPLES = Path(__file__).parents[3] / "sample_logs" / "accounting"
+
+
+def test_use_and_energy_come_back_and_nothing_is_judged() -> None:
+    train = analyze(gpureport.read(f"{SAMPLES / 'sacct.txt'}#18194943")[0])
+    assert (train.findings, all(each.code for each in train.not_judged)) == ((), True)
+    used = [each.metric("gpu_utilization_ratio") for each in train.statistics]
+    assert [each.mean for each in used if each is not None] == pytest.approx([0.99] * 4)
+    resnet = analyze(gpureport.read(f"{SAMPLES / 'emissions.csv'}#resnet*")[0])
+    joules = sum(each.energy_joules or 0.0 for each in resnet.statistics)
+    assert joules / 3.6e6 == pytest.approx(2.303, abs=0.001)
+
+
+def test_a_fleet_of_jobs(gpureport: Program) -> None:
+    done = gpureport("fleet", str(SAMPLES / "sacct.txt"))
+    assert "59% of 205 GPU-hours lost" in done.out
+    assert "1 without hardware series: 18201181" in done.err
+
+
+def test_a_table_is_no_log(gpureport: Program, tmp_path: Path) -> None:
+    refused = gpureport("analyze", str(SAMPLES))
+    assert (refused.code, refused.out, "holds a store of accounting table" in refused.err) == (3, "", True)
+
+
+HEAD = "JobID|Elapsed|NTasks|AllocTRES|TRESUsageInAve\n"
+JOB = "1|01:00:00||gres/gpu=8|\n"
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "",
+        "1.extern|01:00:00|1|gres/gpu=8|gres/gpuutil=800\n",
+        "1.0|01:00:00||gres/gpu=8|gres/gpuutil=99\n",
+        "1.batch|01:00:00|1|gres/gpu=4|gres/gpuutil=396\n",
+        "1.batch|01:00:00|1|gres/gpu=8|gres/gpumem=18446744073709551614,gres/gpuutil=18446744073709551614\n",
+        "1.0|01:00:00|8|gres/gpu=8|gres/gpuutil=800\n",
+    ],
+)
+def test_use_that_is_not_known_is_no_figure(tmp_path: Path, steps: str) -> None:
+    (tmp_path / "jobs.txt").write_text(HEAD + JOB + steps)
+    with pytest.raises(GpureportError) as refused:
+        gpureport.read(tmp_path / "jobs.txt")
+    assert refused.value.code == "no_finished_run"
+
+
+@pytest.mark.parametrize("row", ["", "|" * 40, "1|99-99:99:99|x|gres/gpu=999999999999|", "\0|\ud800"])
+def test_hostile_rows(tmp_path: Path, row: str) -> None:
+    for head in (HEAD, "timestamp,project_name,run_id,duration,gpu_count,gpu_energy\n"):
+        (tmp_path / "jobs.txt").write_bytes(f"{head}{row}\n{row.replace('|', ',')}\n".encode(errors="surrogatepass"))
+        with pytest.raises(GpureportError):
+            gpureport.read(tmp_path / "jobs.txt")
