@@ -111,6 +111,10 @@ def read_regular_file(path: Path, *, root: Path | None = None, most: int = MOST_
     # should it have become a named pipe meanwhile, opening it does not block
     with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         content = file.read(most + 1)
+    return _bound(path, content, most)
+
+
+def _bound(path: Path, content: bytes, most: int) -> bytes:
     if len(content) > most:
         what = f"too large: at most {most:,} bytes are read"
         raise TooLargeFileError(path, what, "shorten it, or remove it", "file_too_large")
@@ -165,7 +169,4 @@ def read_small_text(path: Path) -> str:
         content = b""
         while len(content) <= MOST_SETTINGS_BYTES and (block := pipe.read(MOST_SETTINGS_BYTES)):
             content += block
-    if len(content) > MOST_SETTINGS_BYTES:
-        what = f"too large: at most {MOST_SETTINGS_BYTES:,} bytes are read"
-        raise TooLargeFileError(path, what, "shorten it, or remove it", "file_too_large")
-    return content.decode("utf-8")
+    return _bound(path, content, MOST_SETTINGS_BYTES).decode("utf-8")

@@ -1,5 +1,6 @@
 """Where the series of a recording are: in memory as one table, or in a file from which a device is read when wanted."""
 
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -62,7 +63,6 @@ class RowsInMemory:
     def __init__(self, table: "pa.Table") -> None:
         """Take a table in the form of `Recording.series`."""
         self._table = table
-        self._by_device: dict[str, pa.Table] | None = None
 
     @property
     def schema(self) -> "pa.Schema":
@@ -75,12 +75,11 @@ class RowsInMemory:
 
     def list_devices(self) -> list[str]:
         """Return the ids of the devices that have rows, in their order."""
-        return list(self._find_tables())
+        return list(self._tables)
 
     def rows_of(self, device: str) -> "pa.Table":
         """Return the rows of one device, none where it has none."""
-        tables = self._find_tables()
-        return tables[device] if device in tables else self._table.slice(0, 0)
+        return self._tables[device] if device in self._tables else self._table.slice(0, 0)
 
     table_of = rows_of
 
@@ -93,12 +92,8 @@ class RowsInMemory:
 
     __hash__ = None  # type: ignore[assignment]  # a table has none
 
-    def _find_tables(self) -> "dict[str, pa.Table]":
-        if self._by_device is None:
-            self._by_device = self._split_by_device()
-        return self._by_device
-
-    def _split_by_device(self) -> "dict[str, pa.Table]":
+    @cached_property
+    def _tables(self) -> "dict[str, pa.Table]":
         if not len(self._table):
             return {}
         chunks: list[Any] = self._table.column("device").unify_dictionaries().chunks

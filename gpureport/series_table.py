@@ -13,18 +13,8 @@ from gpureport.redaction import redact_extra_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-_TYPES: dict[str, "pa.DataType"] = {
-    "bool": pa.bool_(),
-    "float32": pa.float32(),
-    "float64": pa.float64(),
-    "int8": pa.int8(),
-    "int16": pa.int16(),
-    "int32": pa.int32(),
-    "int64": pa.int64(),
-    "uint64": pa.uint64(),
-}
-
-METRIC_TYPES: dict[str, "pa.DataType"] = {metric.name: _TYPES[metric.dtype] for metric in METRICS}
+_find_type: Any = pa.type_for_alias
+METRIC_TYPES: dict[str, "pa.DataType"] = {metric.name: _find_type(metric.dtype) for metric in METRICS}
 """Arrow type of every metric column."""
 
 KEY_FIELDS: tuple["pa.Field[Any]", ...] = (

@@ -99,14 +99,15 @@ class TrackioStore(LocalStore):
                 name=str(name),
                 status="status not recorded",
                 started=(_read_time(began) or 0) // 1000 or None,
-                hardware=tuple(_read_numbers(hardware.get(key)) or ()),
+                # by the names of MLflow, which say what it is of
+                hardware=tuple(
+                    f"system/{one.replace('/', '_')}"
+                    for one in _read_numbers(hardware.get(key)) or ()
+                    if _GPU.match(one) or not one.startswith("gpu/")
+                ),
             )
             for key, name, began in rows
         ]
-
-    def run(self, run_id: str) -> RunInfo | None:
-        """Return the run of an id; None if there is none."""
-        return next((run for run in self.runs() if run.id == run_id), None)
 
     def rows(self, table: str, run_id: str, counts: Counter[str]) -> list[tuple[int, int, dict[str, float]]]:
         """Return the rows of a run in order: time, step and numbers."""

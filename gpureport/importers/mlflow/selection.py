@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from gpureport.errors import SourceError
 from gpureport.importers.mlflow.folder import Folder, is_file_store, keeps_artifacts, refuse_artifacts
 from gpureport.importers.mlflow.runs import record_run
 from gpureport.importers.mlflow.series import parse_names
-from gpureport.importers.mlflow.stores import Database, RunInfo, holds_tables
+from gpureport.importers.mlflow.stores import Database, LocalStore, RunInfo, holds_tables
 from gpureport.importers.note_text import list_first
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection, SkippedRun, Tracked
@@ -107,20 +107,6 @@ def _open_path(path: Path, where: str) -> Database | Folder:
     return Folder(path, where)
 
 
-class RunStore(Protocol):
-    """What holds runs that may be selected."""
-
-    where: str
-
-    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return the runs of an experiment that fit a filter, the newest first; deleted ones too."""
-        ...
-
-    def run(self, run_id: str) -> RunInfo | None:
-        """Return the run of an id, deleted or not; None if there is none."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectedRun:
     """A run of a store that is not read yet; `record` reads it."""
@@ -210,7 +196,9 @@ def _describe(run: RunInfo) -> ListedRun:
     )
 
 
-def select_runs(store: RunStore, named: str | None, selection: Selection) -> tuple[list[RunInfo], list[SkippedRun]]:
+def select_runs(
+    store: "LocalStore | Server", named: str | None, selection: Selection
+) -> tuple[list[RunInfo], list[SkippedRun]]:
     """Return the runs that are meant, the earliest first, and those left out though nobody said so.
 
     Runs named one by one come in the order they are named, and leave out none. Where none is named, or many at once,
@@ -227,8 +215,8 @@ def select_runs(store: RunStore, named: str | None, selection: Selection) -> tup
         start=lambda run: (run.started or 0) * 1000 or None,
         name=lambda run: run.name,
     )
-    waiting = [run for name in wanted for run in _find_named(store, runs, name)]
-    waiting = waiting or _find_finished(store, runs, selection)
+    waiting = [run for name in wanted for run in _find_named(store.where, runs, name)]
+    waiting = waiting or _find_finished(store.where, runs, selection)
     found: dict[str, RunInfo] = {}
     while waiting:
         run = waiting.pop(0)
@@ -251,7 +239,7 @@ def _take_newest(runs: list[RunInfo], latest: int | None) -> list[RunInfo]:
     return [run for run in runs if run.fault is not None or run.id in newest]
 
 
-def _find_named(store: RunStore, runs: Sequence[RunInfo], name: str) -> list[RunInfo]:
+def _find_named(where: str, runs: Sequence[RunInfo], name: str) -> list[RunInfo]:
     """Return the run of an id, of the beginning of one, or of a name; all runs whose name fits one with `*`."""
     active = [run for run in runs if not run.deleted]
     found = [run for run in runs if run.id == name] or [run for run in active if run.name == name]
@@ -263,16 +251,16 @@ def _find_named(store: RunStore, runs: Sequence[RunInfo], name: str) -> list[Run
     if not found and len(name) >= _SHORTEST:
         found = [run for run in runs if run.id.startswith(name)]
     if not found:
-        raise SourceError(store.where, f"no run {name!r}", "--list shows the runs", code="unknown_run")
+        raise SourceError(where, f"no run {name!r}", "--list shows the runs", code="unknown_run")
     if len(found) > 1:
         hint = f"name one by its id: {list_first([f'{run.id} ({run.name}, {run.status})' for run in found], _SHOWN)}"
-        raise SourceError(store.where, f"{len(found)} runs are called {name!r}", hint, code="several_runs")
+        raise SourceError(where, f"{len(found)} runs are called {name!r}", hint, code="several_runs")
     if found[0].fault is not None:
         raise found[0].fault
     return found
 
 
-def _find_finished(store: RunStore, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
+def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
     """Return the runs that have ended and hold hardware series, those nested in others left out, and the faulty.
 
     Monitoring that is switched on everywhere records the same hardware for a run and for each nested in it.
@@ -282,6 +270,6 @@ def _find_finished(store: RunStore, runs: Sequence[RunInfo], selection: Selectio
     if not found:
         what = f"none of {len(runs)} runs has ended and holds hardware series" if runs else "no run"
         hint = "--list shows the runs; --run reads one whatever it holds"
-        raise SourceError(store.where, what, hint, code="no_finished_run")
+        raise SourceError(where, what, hint, code="no_finished_run")
     ids = {run.id for run in found}
     return [run for run in found if run.parent not in ids]

@@ -147,7 +147,7 @@ def folder_of_uri(uri: str, beside: Path | None = None) -> Path | None:
 
 
 class LocalStore:
-    """What a database and a folder have in common: artifacts lie on this machine."""
+    """What stores on this machine have in common; their artifacts lie there as well."""
 
     kind = version = ""
 
@@ -166,6 +166,14 @@ class LocalStore:
         if wanted is not None:
             hint = f"name runs with --run or --experiment, or start one: mlflow server --backend-store-uri {self.where}"
             raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
+
+    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
+        """Return the runs of an experiment, of all when None, the newest first; deleted ones too."""
+        raise NotImplementedError
+
+    def run(self, run_id: str) -> RunInfo | None:
+        """Return the run of an id, deleted or not; None if there is none, and its fault is raised."""
+        return next((run for run in self.runs() if run.id == run_id), None)
 
     def home(self, run: RunInfo) -> Path:
         """Return the folder of a run, if the store lies where it was made."""

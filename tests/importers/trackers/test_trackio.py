@@ -81,6 +81,7 @@ def test_runs_are_listed_selected_and_compared(gpureport: Program, tmp_path: Pat
     assert ids(source, latest=1) == ids(f"trackio:{source}#amp") == ["1" + "a" * 31]
     listed = gpureport("ingest", "--list", str(source)).out
     assert [line.split()[1] for line in listed.splitlines()] == ["amp", "base"]
+    assert listed.count("2 GPUs, host") == 2
     assert gpureport("compare", "trackio:p.db#base", "p.db#amp").code == 0
     assert refused(source, runs="none").code == "unknown_run"
     assert refused(f"trackio:{tmp_path}/absent.db").code == "cannot_read"
