@@ -13,7 +13,6 @@ from pathlib import Path
 
 SCHEMES = ("s3", "gs", "az")
 """Schemes of buckets: S3 and what speaks its language, Google Cloud Storage, Azure Blob Storage."""
-_PREFIX = "gpureport-"
 _VARIABLE = "GPUREPORT_COPIES"
 """Variable of the environment with the folder: processes that read logs for this one name them as it does."""
 
@@ -33,9 +32,14 @@ def name_by_url(text: str) -> str:
 
 @cache
 def _make_folder() -> Path:
-    """Make the folder of the copies, which goes when the process ends."""
-    # resolved, since readers resolve paths before they name them
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = make_temporary_folder()
     os.environ[_VARIABLE] = str(folder)
+    return folder
+
+
+def make_temporary_folder() -> Path:
+    """Return a new folder that goes when the process ends."""
+    # resolved, since readers resolve paths before they name them
+    folder = Path(tempfile.mkdtemp(prefix="gpureport-")).resolve()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

@@ -55,12 +55,6 @@ UNITS: dict[str, Unit] = {
 }
 
 
-def split_quantity(text: str) -> tuple[str, str] | None:
-    """Return a number and the unit written after it, empty where there is none; None when the text is no quantity."""
-    match = _QUANTITY.fullmatch(text)
-    return None if match is None else (match[1], match[2] or "")
-
-
 def parse_quantity(text: str, unit: str, base: str) -> float | None:
     """Return the quantity in `text` in the base unit, None when it is not one or none that can be.
 
@@ -71,11 +65,9 @@ def parse_quantity(text: str, unit: str, base: str) -> float | None:
         unit: unit assumed where the text has none.
         base: base unit wanted; a quantity of another dimension is not one.
     """
-    parts = split_quantity(text)
-    if parts is None:
+    parts = _QUANTITY.fullmatch(text)
+    written = UNITS.get(parts[2] or unit) if parts else None
+    if parts is None or written is None or written.base != base:
         return None
-    written = UNITS.get(parts[1] or unit)
-    if written is None or written.base != base:
-        return None
-    value = written.to_base(float(parts[0]))
+    value = written.to_base(float(parts[1]))
     return value if abs(value) < MOST and (value >= 0 or base == "Cel") else None

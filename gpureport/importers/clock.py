@@ -1,19 +1,25 @@
-"""The clock of a log: its zone, and of each device the interval, the gaps and how much of the time was sampled."""
+"""The clock of a log: its stamps and zone, and of each device the interval, the gaps and the time sampled."""
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from gpureport import sampling_rate
-from gpureport.columns import BoolArray, IntArray
+from gpureport.columns import BoolArray, IntArray, integers, read_codes, strings_to_arrow
 from gpureport.data_quality import ClockStep, LogGap, gap_seconds
 from gpureport.errors import SettingsError
+from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _QUARTER = 15 * 60 * 1_000_000
@@ -90,6 +96,76 @@ def local_span(span: tuple[int, int], zone: ZoneInfo) -> tuple[int, int]:
         return (there - EPOCH) // timedelta(microseconds=1)
 
     return local(span[0]), local(span[1])
+
+
+def letters_of(texts: "pa.Array[Any]") -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+    """Return the bytes of texts, and the length of each."""
+    buffers: Any = texts.buffers()
+    bounds = np.frombuffer(buffers[1] or bytes(4), dtype=np.int32)[texts.offset :][: len(texts) + 1]
+    return np.frombuffer(buffers[2] or b"", dtype=np.uint8)[bounds[0] : bounds[-1]], np.diff(bounds)
+
+
+def read_times(cells: Any) -> tuple[IntArray, BoolArray, str | None]:
+    """Return times in microseconds, which of them are any, and the zone they state: `UTC`, or None for local times."""
+    if isinstance(cells, pa.DictionaryArray):
+        codes = read_codes(cells.indices)
+        times, good, zone = read_times(cells.dictionary)
+        return times[codes], good[codes], zone
+    texts: Any = cells if isinstance(cells, pa.Array) else strings_to_arrow(list(cells))
+    texts = texts if len(texts) and str(texts[0])[:1].isdigit() else pc.utf8_trim_whitespace(texts)
+    letters, lengths = letters_of(texts)
+    if int((letters == ord("/")).sum()) in {0, 2 * len(texts)} and lengths.min(initial=_SECONDS) >= _SECONDS:
+        try:
+            # the stamp of nvidia-smi is an ISO time but for its slashes; Arrow reads a column of them at once
+            times = integers(pc.replace_substring(texts, "/", "-").cast(pa.timestamp("us")))
+        except pa.ArrowInvalid:
+            pass
+        else:
+            return times, (times >= FIRST_MICROSECOND) & (times < LAST_MICROSECOND), None
+    moments = [parse_time(str(text)) for text in texts.to_pylist()]
+    known = [moment for moment in moments if moment is not None]
+    utc = 2 * sum(moment[1] for moment in known) > len(known)
+    good = np.array([moment is not None and moment[1] == utc for moment in moments], dtype=np.bool_)
+    times = np.array([moment[0] if moment else 0 for moment in moments], dtype=np.int64)
+    return times, good, "UTC" if utc else None
+
+
+_CLOCK = r"(?P<hour>\d{1,2})(?P<rest>:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)"
+_YEAR_FIRST = re.compile(
+    rf"(?P<year>\d{{4}})([-/])(?P<month>\d{{1,2}})\2(?P<day>\d{{1,2}})[ T]{_CLOCK}"
+    r"(?: ?(?:(?P<utc>Z|UTC|GMT)|(?P<offset>[+-]\d\d:?\d\d)))?",
+    re.ASCII,
+)
+_DAY_FIRST = re.compile(rf"(?P<day>\d{{1,2}})([./])(?P<month>\d{{1,2}})\2(?P<year>\d{{4}}),? {_CLOCK}", re.ASCII)
+"""What spreadsheets write: `14.03.2026 09:26:53,123` and `14/03/2026 9:26`."""
+_EPOCHS = ((1e17, 1e-3), (1e14, 1), (1e11, 1e3), (1e8, 1e6))
+"""From which count since 1970 it is one of nano-, micro-, milliseconds or seconds, and how many microseconds each."""
+_SECONDS = len("2026/03/14 09:26:53")
+
+
+def parse_time(text: str) -> tuple[int, bool] | None:
+    """Return a time in microseconds and whether it is UTC: of ISO, nvidia-smi, asctime, a spreadsheet, or a count."""
+    text = text.strip()
+    if text[:8].isdecimal() and re.fullmatch(r"\d{8,19}(?:\.\d{1,9})?", text, re.ASCII):
+        factor = next((factor for least, factor in _EPOCHS if float(text) >= least), None)
+        counted = None if factor is None else round(float(text) * factor)
+        return None if counted is None or not counted < LAST_MICROSECOND else (counted, True)
+    if text[:8].isdecimal():
+        # as dmon writes it
+        text = f"{text[:4]}-{text[4:6]}-{text[6:]}"
+    try:
+        if match := _YEAR_FIRST.fullmatch(text) or _DAY_FIRST.fullmatch(text):
+            part = match.groupdict(default="")
+            stamp = f"{part['year']}-{part['month']:0>2}-{part['day']:0>2} {part['hour']:0>2}{part['rest']}"
+            zone = "Z" if part.get("utc") else part.get("offset", "")
+            moment = datetime.fromisoformat(stamp.replace(",", ".") + zone)
+        else:
+            moment = datetime.strptime(re.sub(r" (?:UTC|GMT)(?= \d{4}$)", "", text), "%a %b %d %H:%M:%S %Y")
+    except ValueError:
+        return None
+    utc = moment.tzinfo is not None
+    at = ((moment if utc else moment.replace(tzinfo=UTC)) - EPOCH) // timedelta(microseconds=1)
+    return (at, utc) if FIRST_MICROSECOND <= at < LAST_MICROSECOND else None
 
 
 _DISTINCT = 50_000

@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import groupby, islice
 from typing import Any
@@ -24,14 +23,14 @@ from gpureport.columns import (
     IntArray,
     categories,
     floats,
-    integers,
     nan_to_null,
     read_codes,
     strings_to_arrow,
     to_arrow,
 )
-from gpureport.importers.clock import EPOCH
-from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
+from gpureport.importers.clock import letters_of
+from gpureport.importers.clock import parse_time as parse_time  # noqa: PLC0414 - forms have both from here
+from gpureport.importers.clock import read_times as read_times  # noqa: PLC0414 - as above
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 from gpureport.redaction import redact_text
 from gpureport.series_table import METRIC_TYPES
@@ -65,12 +64,9 @@ class Column:
 
     Attributes:
         target: metric, or a name of ATTRIBUTES, `timestamp`, `clock_events` or `extra_…`.
-        source: name the log gives it.
+        source: name the log gives it, or that its `heading` was taken for where a person wrote that (`translated`).
         read: reads a stripped cell; None when the column cannot hold it.
-        unit: unit of numbers without one; empty where the column holds no numbers with units.
-        stated: unit that its heading states.
-        heading: the heading as written.
-        translated: whether a person wrote it, and `source` is what it was taken for.
+        unit: unit of numbers without one, `stated` by the heading or not; empty where it holds no numbers with units.
         decimal: character before the decimals of a number.
         known: what texts of it meant: those of a log come again and again.
     """
@@ -94,12 +90,7 @@ def extra_name(source: str) -> str:
 def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **more: Any) -> Column:
     """Return the column that fills a metric or an attribute; without a target, an extra column of text.
 
-    Args:
-        target: what it fills, empty for an extra column.
-        source: name the log gives it.
-        unit: unit its heading states; the one nvidia-smi counts in when it states none.
-        decimal: character before the decimals of a number.
-        more: `heading` and `translated` of the column.
+    Without a `unit`, which is what the heading states, it is the one that nvidia-smi counts in.
     """
     metric = BY_NAME.get(target)
     if not target:
@@ -294,13 +285,6 @@ _OF_NUMBERS = np.isin(np.arange(256), np.frombuffer(b"+-.0123456789", dtype=np.u
 """Which letters numbers consist of: Arrow reads `1e5`, `inf` and `nan` as well."""
 
 
-def _letters(texts: "pa.Array[Any]") -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
-    """Return the bytes of texts, and the length of each."""
-    buffers: Any = texts.buffers()
-    bounds = np.frombuffer(buffers[1] or bytes(4), dtype=np.int32)[texts.offset :][: len(texts) + 1]
-    return np.frombuffer(buffers[2] or b"", dtype=np.uint8)[bounds[0] : bounds[-1]], np.diff(bounds)
-
-
 def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
     """Return numbers of one unit at once, NaN for `[reasons]`, None where units differ or a text is no such number."""
     metric, none = BY_NAME[column.target], pa.nulls(1, pa.string())[0]
@@ -315,7 +299,7 @@ def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
         if not pc.all(pc.ends_with(texts, suffix)).as_py():
             return None
         texts = pc.utf8_slice_codeunits(texts, 0, -len(suffix))
-    letters, _ = _letters(texts)
+    letters, _ = letters_of(texts)
     if not _OF_NUMBERS[letters].all():
         return None
     try:
@@ -327,69 +311,6 @@ def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
     if not (((values >= low) & (values <= high)) | np.isnan(values)).all():
         return None
     return np.rint(values) if metric.dtype == "int64" else values
-
-
-def read_times(cells: Cells) -> tuple[IntArray, BoolArray, str | None]:
-    """Return times in microseconds, which of them are any, and the zone they state: `UTC`, or None for local times."""
-    if isinstance(cells, pa.DictionaryArray):
-        codes = read_codes(cells.indices)
-        times, good, zone = read_times(cells.dictionary)
-        return times[codes], good[codes], zone
-    texts: Any = cells if isinstance(cells, pa.Array) else strings_to_arrow(list(cells))
-    texts = texts if len(texts) and str(texts[0])[:1].isdigit() else pc.utf8_trim_whitespace(texts)
-    letters, lengths = _letters(texts)
-    if int((letters == ord("/")).sum()) in {0, 2 * len(texts)} and lengths.min(initial=_SECONDS) >= _SECONDS:
-        try:
-            # the stamp of nvidia-smi is an ISO time but for its slashes; Arrow reads a column of them at once
-            times = integers(pc.replace_substring(texts, "/", "-").cast(pa.timestamp("us")))
-        except pa.ArrowInvalid:
-            pass
-        else:
-            return times, (times >= FIRST_MICROSECOND) & (times < LAST_MICROSECOND), None
-    moments = [parse_time(str(text)) for text in texts.to_pylist()]
-    known = [moment for moment in moments if moment is not None]
-    utc = 2 * sum(moment[1] for moment in known) > len(known)
-    good = np.array([moment is not None and moment[1] == utc for moment in moments], dtype=np.bool_)
-    times = np.array([moment[0] if moment else 0 for moment in moments], dtype=np.int64)
-    return times, good, "UTC" if utc else None
-
-
-_CLOCK = r"(?P<hour>\d{1,2})(?P<rest>:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)"
-_YEAR_FIRST = re.compile(
-    rf"(?P<year>\d{{4}})([-/])(?P<month>\d{{1,2}})\2(?P<day>\d{{1,2}})[ T]{_CLOCK}"
-    r"(?: ?(?:(?P<utc>Z|UTC|GMT)|(?P<offset>[+-]\d\d:?\d\d)))?",
-    re.ASCII,
-)
-_DAY_FIRST = re.compile(rf"(?P<day>\d{{1,2}})([./])(?P<month>\d{{1,2}})\2(?P<year>\d{{4}}),? {_CLOCK}", re.ASCII)
-"""What spreadsheets write: `14.03.2026 09:26:53,123` and `14/03/2026 9:26`."""
-_EPOCHS = ((1e17, 1e-3), (1e14, 1), (1e11, 1e3), (1e8, 1e6))
-"""From which count since 1970 it is one of nano-, micro-, milliseconds or seconds, and how many microseconds each."""
-_SECONDS = len("2026/03/14 09:26:53")
-
-
-def parse_time(text: str) -> tuple[int, bool] | None:
-    """Return a time in microseconds and whether it is UTC: of ISO, nvidia-smi, asctime, a spreadsheet, or a count."""
-    text = text.strip()
-    if text[:8].isdecimal() and re.fullmatch(r"\d{8,19}(?:\.\d{1,9})?", text, re.ASCII):
-        factor = next((factor for least, factor in _EPOCHS if float(text) >= least), None)
-        counted = None if factor is None else round(float(text) * factor)
-        return None if counted is None or not counted < LAST_MICROSECOND else (counted, True)
-    if text[:8].isdecimal():
-        # as dmon writes it
-        text = f"{text[:4]}-{text[4:6]}-{text[6:]}"
-    try:
-        if match := _YEAR_FIRST.fullmatch(text) or _DAY_FIRST.fullmatch(text):
-            part = match.groupdict(default="")
-            stamp = f"{part['year']}-{part['month']:0>2}-{part['day']:0>2} {part['hour']:0>2}{part['rest']}"
-            zone = "Z" if part.get("utc") else part.get("offset", "")
-            moment = datetime.fromisoformat(stamp.replace(",", ".") + zone)
-        else:
-            moment = datetime.strptime(re.sub(r" (?:UTC|GMT)(?= \d{4}$)", "", text), "%a %b %d %H:%M:%S %Y")
-    except ValueError:
-        return None
-    utc = moment.tzinfo is not None
-    at = ((moment if utc else moment.replace(tzinfo=UTC)) - EPOCH) // timedelta(microseconds=1)
-    return (at, utc) if FIRST_MICROSECOND <= at < LAST_MICROSECOND else None
 
 
 _TOGETHER = 20_000

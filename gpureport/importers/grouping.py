@@ -1,9 +1,7 @@
 """Which logs of GPUs are one run: those of one machine and the same minutes, and a log a node."""
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from gpureport.errors import SourceError
 from gpureport.importers.nodes import match_devices, models_differ, relate_logs
@@ -11,7 +9,12 @@ from gpureport.importers.protocol.importer import Input, ReadOptions
 from gpureport.importers.run_facts import list_label_files
 from gpureport.importers.surveys import Log, any_overlap, format_span, shared_time, survey_log
 
-AS_SOURCE = "give it as a source of its own, or leave it out"
+if TYPE_CHECKING:
+    from gpureport.importers.runs import GivenLog
+
+Group = dict[Log, Log | None]
+"""Logs of one run, each with the main log that it adds to; None is that of a main log, one for each node."""
+_AS_SOURCE = "give it as a source of its own, or leave it out"
 _SAME_MINUTES, _COVERED = 0.8, 0.5
 """Share of the longer log that two recorders of one run have in common, and of the shorter one that must lie in the
 time of the main log where it adds metrics (pragmatic)."""
@@ -23,45 +26,13 @@ _SIMILAR_INTERVALS = 2.0
 """They are written with intervals that differ by no more than this factor (pragmatic)."""
 
 
-@dataclass(frozen=True, eq=False)
-class GivenLog:
-    """A GPU log, the place of the source that it comes from (None where --host names it), and the folder searched."""
-
-    given: Input
-    source: int | None
-    folder: Path | None
-
-    @cached_property
-    def path(self) -> Path:
-        """The file, whatever name it is given by."""
-        return self.given.path.resolve()
-
-
-@dataclass(slots=True, eq=False)
-class Group:
-    """Logs of one run: a main log for each node, and logs that add to the main log at a place."""
-
-    mains: list[Log]
-    companions: list[tuple[Log, int]] = field(default_factory=list)
-
-    @property
-    def logs(self) -> list[tuple[Log, int]]:
-        """All its logs, each with the place of its main log."""
-        return [*((main, place) for place, main in enumerate(self.mains)), *self.companions]
-
-
 def group_logs(
-    given: Sequence[GivenLog], options: ReadOptions, *, steps: bool = False, only_adding: bool = False
+    given: "Sequence[GivenLog]", options: ReadOptions, *, steps: bool = False, only_adding: bool = False
 ) -> list[Group]:
     """Return the runs that logs belong to. A log that spans several runs is a companion in each.
 
-    Logs without times belong to none, nor does one that is alone, which is a run whatever it holds.
-
-    Args:
-        given: the logs, in any order.
-        options: how rows are placed.
-        steps: whether they are steps to compare, so that logs of other GPUs are no part of a run.
-        only_adding: whether a log joins another one only to add metrics, since all are one run anyway.
+    Logs without times belong to none, nor does one that is alone, which is a run whatever it holds. Logs of other GPUs
+    are no part of a run of `steps` to compare. With `only_adding` all are one run anyway, to which some add metrics.
     """
     by_input = {log.given: log for log in given} if len({log.path for log in given}) > 1 else {}
     logs = [survey for log in by_input if (survey := survey_log(log, options)) is not None]
@@ -88,32 +59,33 @@ def group_logs(
 
     groups: list[Group] = []
     for log in sorted(logs, key=lambda each: each.rank):
-        able = [group for group in groups if may_join(group.mains[0], log)]
+        able = [group for group in groups if may_join(next(iter(group)), log)]
         # logs that one recorder wrote are one run, whatever they read
-        own = [(group, 0) for group in able if log.recording and group.mains[0].recording == log.recording]
-        homes = own[:1] or _find_homes(able, log)
-        for group, place in homes or ():
-            group.companions.append((log, place))
+        own = [group for group in able if log.recording and next(iter(group)).recording == log.recording]
+        homes = {next(iter(group)): group for group in own[:1]} or _find_homes(able, log)
+        for main, group in (homes or {}).items():
+            group[log] = main
         if not homes and (homes is not None or not any(_add_devices(group, log, may_add) for group in able)):
-            groups.append(Group([log]))
+            groups.append({log: None})
     return groups
 
 
-def _find_homes(groups: Sequence[Group], log: Log) -> list[tuple[Group, int]] | None:
-    """Return the runs that a log adds to, with the place of the main log; None where it is of none.
+def _find_homes(groups: Sequence[Group], log: Log) -> dict[Log, Group] | None:
+    """Return the main logs that a log adds to, each with its run; None where there is none.
 
     Of several at the same time it is the one that a uuid or its readings name, otherwise none is returned.
     """
-    found: dict[str, dict[tuple[Group, int], None]] = {}
+    found: dict[str, dict[Log, Group]] = {}
     for group in groups:
-        for each, place in group.logs:
-            if _share_minutes(group.mains[place], log):
+        for each, main in ((each, main or each) for each, main in group.items()):
+            if _share_minutes(main, log):
                 # what only adds metrics may be of any machine that nothing speaks against
-                told = relate_logs(each, log)
+                # rows of machines that do nothing may be equal by chance
+                told = relate_logs(each, log, copies=False)
                 adds = not log.is_complete and bool(log.metrics - each.metrics)
-                found.setdefault("" if told == "untold" and not adds else told, {})[group, place] = None
-    best = next(([*found[told]] for told in ("same", "alike", "untold") if told in found), None)
-    return [] if best and any_overlap([group.mains[place].span for group, place in best]) else best
+                found.setdefault("" if told == "untold" and not adds else told, {})[main] = group
+    best = next((found[told] for told in ("same", "alike", "untold") if told in found), None)
+    return {} if best and any_overlap([main.span for main in best]) else best
 
 
 def _share_minutes(main: Log, log: Log) -> bool:
@@ -128,8 +100,9 @@ def _add_devices(group: Group, log: Log, may_add: Callable[[Log, Log, bool], boo
 
     Such logs have the same begin, end, interval and model; those of nodes are recorded by one command.
     """
-    main, known = group.mains[0], [device for each, _ in group.logs for device in each.gpus]
-    is_node = len(group.mains) > 1 or not {device.id for device in known}.isdisjoint(device.id for device in log.gpus)
+    main, known = next(iter(group)), [device for each in group for device in each.gpus]
+    same_ids = not {device.id for device in known}.isdisjoint(device.id for device in log.gpus)
+    is_node = same_ids or list(group.values()).count(None) > 1
     longer = max(each.span[1] - each.span[0] for each in (main, log))
     apart = max(abs(mine - theirs) for mine, theirs in zip(main.span, log.span, strict=True))
     slower, faster = sorted((main.interval, log.interval), reverse=True)
@@ -141,36 +114,41 @@ def _add_devices(group: Group, log: Log, may_add: Callable[[Log, Log, bool], boo
         or not may_add(main, log, is_node)
     ):
         return False
-    if not is_node:
-        group.companions += (found := [] if match_devices(known, log.gpus) else [(log, 0)])
-        return bool(found)
     same_columns = log.metrics == main.metrics or (log.is_complete and main.is_complete)
-    if log.given.importer.kind != main.given.importer.kind or not same_columns:
-        return False
-    group.mains.append(log)
-    return True
+    is_alike = same_columns and log.given.importer.kind == main.given.importer.kind
+    # a copy of a part of the other is no second node
+    if is_alike and relate_logs(main, log) != "alike" if is_node else not match_devices(known, log.gpus):
+        group[log] = None if is_node else main
+    return log in group
 
 
-def attach_named(groups: list[Group], named: Collection[Input]) -> list[Group]:
+def attach_named(groups: list[Group], named: Sequence[Input]) -> list[Group]:
     """Return the runs after joining logs that `--host` names, which a person says belong to one.
 
     Raises:
-        SourceError: when one shares no time or no GPU with any run.
+        SourceError: when one has no times, or shares no time or no GPU with any run.
     """
-    own = [group for group in groups if all(log.given in named for log, _ in group.logs)]
+    joined = {log.given for group in groups for log in group}
+    if timeless := next((log for log in named if log not in joined), None):
+        what = "its rows have no time stamps, so it joins no other log"
+        raise SourceError(timeless.locator, what, _AS_SOURCE, code="no_timestamps")
+    own = [group for group in groups if all(log.given in named for log in group)]
     runs = [group for group in groups if group not in own]
-    for log in (log for group in own for log, _ in group.logs):
-        near = [group for group in runs if shared_time(group.mains[0].span, log.span) >= 0]
+    for log in (log for group in own for log in group):
+        near = [group for group in runs if shared_time(next(iter(group)).span, log.span) >= 0]
+        if not runs:
+            what = "no log of GPUs that it could join has time stamps"
+            raise SourceError(log.given.locator, what, _AS_SOURCE, code="no_timestamps")
         if not near:
-            main = runs[0].mains[0]
+            main = next(iter(runs[0]))
             what = f"it covers {format_span(log.span)}, and {main.given.locator} covers {format_span(main.span)}"
             hint = "check its clock, give --tz, or leave it out"
             raise SourceError(log.given.locator, what, hint, code="no_shared_time")
-        mains = [(group, place, main) for group in near for place, main in enumerate(group.mains)]
-        alike = [(group, place) for group, place, main in mains if match_devices(main.gpus, log.gpus)]
+        mains = [(group, main) for group in near for main, adds_to in group.items() if adds_to is None]
+        alike = [(group, main) for group, main in mains if match_devices(main.gpus, log.gpus)]
         if len(alike) != 1:
             what = "it may belong to any of several runs" if alike else "it holds other GPUs than the run of its time"
-            raise SourceError(log.given.locator, what, AS_SOURCE, code="joins_no_run")
-        group, place = alike[0]
-        group.companions.append((log, place))
+            raise SourceError(log.given.locator, what, _AS_SOURCE, code="joins_no_run")
+        group, main = alike[0]
+        group[log] = main
     return runs

@@ -165,14 +165,9 @@ def join_companions(
 ) -> tuple[Outcome, list[Outcome]]:
     """Join logs that add metrics to the rows of a run, as dmon or pmon beside a query, or further GPUs.
 
-    Args:
-        tables: the rows of the main logs by device, which are completed.
-        outcome: what is known of the main logs.
-        companions: each log, what a person calls its main log, and the ids in the run of the devices of that.
-        has_host: whether the run has a host log.
-
-    Returns:
-        What is known of the main logs, with what the others say of their devices, and of each log that was joined.
+    The rows of the main logs in `tables` are completed. A companion stands with what a person calls its main log, and
+    the ids in the run of the devices of that. Returned is what is known of the main logs, with what the others say of
+    their devices, and of each log that was joined.
     """
     known, rates, joined = {device.id: device for device in outcome.devices}, dict(outcome.intervals), []
     for log, main, own in companions:

@@ -116,11 +116,12 @@ def find_nodes(logs: Sequence[Log]) -> tuple[list[str | None], list[str]]:
     return nodes, notes
 
 
-def relate_logs(one: Log, other: Log) -> str:
+def relate_logs(one: Log, other: Log, *, copies: bool = True) -> str:
     """Return what two logs are to each other by the GPUs that both hold at the same time; empty where there is none.
 
     They are of one machine where a uuid or serial number is the `same`, and of machines `apart` where names contradict
-    each other. Where nothing is stated they are `alike` by their readings, or `untold`.
+    each other. Where nothing is stated they are `alike` by their readings, and by equal rows if `copies` count, or
+    `untold`.
     """
     together = {
         (mine, theirs)
@@ -128,13 +129,14 @@ def relate_logs(one: Log, other: Log) -> str:
         for theirs, other_span in other.spans.items()
         if spans_overlap(span, other_span)
     }
-    matched = match_devices(one.outcome.devices, other.outcome.devices)
+    matched = match_devices(one.gpus or one.outcome.devices, other.gpus or other.outcome.devices)
     pairs = [(mine, theirs) for mine, theirs in matched if (mine.id, theirs.id) in together]
     if any(state_same_device(mine, theirs) for mine, theirs in pairs):
         return "same"
     if not pairs or any(models_differ(mine, theirs) for mine, theirs in pairs):
         return "apart" if any(mine == theirs for mine, theirs in together) else ""
-    return "alike" if read_same_gpus(one, other, [(mine.id, theirs.id) for mine, theirs in pairs]) else "untold"
+    ids = [(mine.id, theirs.id) for mine, theirs in pairs]
+    return "alike" if read_same_gpus(one, other, ids, copies=copies) else "untold"
 
 
 def _list_some(names: Sequence[str]) -> str:
@@ -157,7 +159,6 @@ def _name_nodes(logs: Sequence[Log], clashes: Collection[Pair]) -> list[str | No
         [run.host if run else "" for run in recorded],
         [_COMMON.sub("", strip_suffixes(path.name)) for path in paths],
         folders,
-        [path.name for path in paths],
         [f"{folder[:15]}-{path.name[:15]}-{n}" for n, (folder, path) in enumerate(zip(folders, paths, strict=True))],
     )
     names: list[str] = []

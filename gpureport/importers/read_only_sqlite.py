@@ -1,14 +1,13 @@
 """Opening a SQLite database that belongs to someone else: nothing is written beside it, nothing in it changes."""
 
-import atexit
 import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from gpureport.errors import SourceError
+from gpureport.fetched_copies import make_temporary_folder
 from gpureport.limits import MOST_VALUE_BYTES
 from gpureport.regular_files import check_regular_file
 
@@ -79,8 +78,7 @@ def _copy(path: Path, log: Path) -> Path:
     for _ in range(_ATTEMPTS):
         if (begun := state()) in _copies:
             return _copies[begun]
-        folder = Path(tempfile.mkdtemp(prefix="gpureport-"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        folder = make_temporary_folder()
         for each in (path, log):
             shutil.copyfile(each, folder / each.name)
         if state() == begun:

@@ -25,8 +25,6 @@ _MAP = "--source-kind mapped prints a map to complete and give with --map"
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?: ?[%A-Za-z]+)?", re.ASCII)
 _MOST_CELLS = 50
 """Cells of a line of numbers that may be a query without its header."""
-
-
 _DRIVER: CodedProblem = (
     "an error message, not a log",
     "fix this on the machine until nvidia-smi by itself shows a table, then record again",
@@ -44,7 +42,7 @@ _FIRST_LINES: dict[str, CodedProblem] = {
         "fetch the file with git lfs pull",
         "git_lfs_pointer",
     ),
-    r".*system/gpu\..*,|.*,.*system/gpu\.": (
+    r".*system/gpu\.": (
         "a chart exported from the W&B website",
         "export the recorded values instead of a chart: "
         "wandb.Api().run(...).history(stream='events', samples=100000).to_csv('gpu.csv')",
@@ -57,13 +55,9 @@ _FIRST_LINES: dict[str, CodedProblem] = {
 def explain(  # noqa: PLR0911 - a kind of file each
     name: str, head: bytes, *, beside: bool, is_other: bool
 ) -> CodedProblem:
-    """Return what a file is that nothing reads, what to do about it, and the code of this.
+    """Return what a file is that nothing reads, what to do about it, and the code of this, by its name and beginning.
 
-    Args:
-        name: its name.
-        head: the beginning of its text.
-        beside: whether a host log is wanted, not one of GPUs.
-        is_other: whether it is a log of the other kind.
+    A host log is wanted where it lies `beside` one of GPUs; it `is_other` where it is a log of the kind not wanted.
     """
     if is_other and beside:
         hint = f"give it as a source; with --host, {_WANTED_BESIDE}"

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpureport.errors import SourceError
-from gpureport.importers.grouping import AS_SOURCE, GivenLog, attach_named, group_logs
 from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
 from gpureport.importers.sources import (
@@ -17,6 +18,9 @@ from gpureport.importers.sources import (
 )
 from gpureport.importers.surveys import Log, any_overlap, shared_time, survey_log
 from gpureport.regular_files import is_folder
+
+if TYPE_CHECKING:
+    from gpureport.importers.grouping import Group
 
 _NO_SHARED_TIME = "shares no time with a GPU log"
 _OTHER_ZONE = "its times name a zone and those of the GPU logs none, or the other way round; give it with --tz"
@@ -34,6 +38,20 @@ class FoundRuns:
     unused: dict[Path, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, eq=False)
+class GivenLog:
+    """A GPU log, the place of the source that it comes from (None where --host names it), and the folder searched."""
+
+    given: Input
+    source: int | None
+    folder: Path | None
+
+    @cached_property
+    def path(self) -> Path:
+        """The file, whatever name it is given by."""
+        return self.given.path.resolve()
+
+
 def find_source_runs(
     sources: Sequence[str | Path],
     host: Sequence[str | Path] = (),
@@ -42,14 +60,10 @@ def find_source_runs(
     options: ReadOptions | None = None,
     steps: bool = False,
 ) -> FoundRuns:
-    """Return the runs of several sources.
+    """Return the runs of several sources: files, folders, or `-`.
 
-    Args:
-        sources: files, folders, or `-`.
-        host: host logs, or GPU logs to join to another one.
-        kind: name of the importer that reads a file whatever its content looks like.
-        options: how rows are placed.
-        steps: whether sources are steps to compare: logs of different GPUs, and all of one run, stay apart.
+    A person names with `host` host logs, or GPU logs to join to another one, and with `kind` the importer that reads a
+    file whatever its content looks like. Logs of `steps` to compare, of different GPUs or all of one run, stay apart.
 
     Raises:
         SourceError: when there is no log, a file is of no known kind, or one that was named belongs to no run.
@@ -103,11 +117,13 @@ def find_run_logs(
         if each.path.resolve() in seen:
             raise SourceError(each.locator, "named twice for one run", "name every log once", code="given_twice")
         seen.add(each.path.resolve())
-    groups = group_logs(logs if len(logs) > 1 else [], options, only_adding=True)
-    joined = {log.given: (log, group.mains[place].given) for group in groups for log, place in group.companions}
+    from gpureport.importers.grouping import group_logs  # noqa: PLC0415 - as below
+
+    groups = group_logs(logs, options, only_adding=True)
+    joined = {log.given: (log, main) for group in groups for log, main in group.items() if main is not None}
     mains = [log.given for log in logs if log.given not in joined]
     companions = sorted(joined.values(), key=lambda each: each[0].rank)
-    return [*mains, *(replace(log.given, companion_of=mains.index(main)) for log, main in companions), *hosts]
+    return [*mains, *(replace(log.given, companion_of=mains.index(main.given)) for log, main in companions), *hosts]
 
 
 def _find_logs(
@@ -134,8 +150,12 @@ def _group_given(logs: Sequence[GivenLog], options: ReadOptions, *, steps: bool)
         parts.setdefault(log.folder if is_searched else None, []).append(log)
     by_input = {log.given: log for log in logs}
     places = {log: place for place, log in enumerate(logs)}
-    groups = [group for own in parts.values() for group in group_logs(own, options, steps=steps)]
-    groups = attach_named(groups, {log.given for log in logs if log.source is None})
+    groups: list[Group] = []
+    if any(len(own) > 1 for own in parts.values()):
+        from gpureport.importers.grouping import attach_named, group_logs  # noqa: PLC0415 - most folders hold one log
+
+        groups = [group for own in parts.values() for group in group_logs(own, options, steps=steps)]
+        groups = attach_named(groups, [log.given for log in logs if log.source is None])
     sourced = [log for log in logs if log.source is not None]
     if steps and len(groups) == 1 < len(sourced):
         # nothing would be left to compare
@@ -143,15 +163,11 @@ def _group_given(logs: Sequence[GivenLog], options: ReadOptions, *, steps: bool)
         return [[sourced[0], *extra], *([log] for log in sourced[1:])]
     runs: list[list[GivenLog]] = []
     for group in groups:
-        mains = sorted((by_input[main.given] for main in group.mains), key=places.__getitem__)
-        order = [mains.index(by_input[main.given]) for main in group.mains]
-        runs.append([*mains, *(_as_companion(by_input[log.given], order[at]) for log, at in group.companions)])
-    joined = {log.given for group in groups for log, _ in group.logs}
-    for log in (log for log in logs if log.given not in joined):
-        if log.source is None:
-            what = "its rows have no time stamps, so it joins no other log"
-            raise SourceError(log.given.locator, what, AS_SOURCE, code="no_timestamps")
-        runs.append([log])
+        adding = [(by_input[log.given], by_input[main.given]) for log, main in group.items() if main is not None]
+        mains = sorted((by_input[log.given] for log, main in group.items() if main is None), key=places.__getitem__)
+        runs.append([*mains, *(_as_companion(log, mains.index(main)) for log, main in adding)])
+    joined = {log.given for group in groups for log in group}
+    runs += [[log] for log in logs if log.given not in joined]
     return sorted(runs, key=lambda run: places[run[0]])
 
 
@@ -200,12 +216,8 @@ def _read_outcome(given: Input, options: ReadOptions) -> Outcome | None:
 def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], options: ReadOptions) -> list[int] | str:
     """Return the places of the runs whose time a file shares, or why it belongs to none.
 
-    Runs one after the other may share a file; of several at the same time it may be any.
-
-    Args:
-        runs: what is known of each run, by its place.
-        told: what is known of the file when it is read beside that run; None where it has no time.
-        options: whether they name the zone of stamps that have none.
+    Runs one after the other may share a file; of several at the same time it may be any. What is `told` of the file is
+    what is known of it when it is read beside that run, None where it has no time.
     """
     known = {place: outcome for place, outcome in told.items() if outcome is not None}
     comparable = [
@@ -250,12 +262,7 @@ def assign_training_logs(
 
 
 def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[Input]]) -> list[list[TrainingFile]]:
-    """Return for each run the training logs in its folder, where that holds no other run.
-
-    Args:
-        sources: what a person named for each run; only folders are searched.
-        runs: the logs of each, and the files joined to them already.
-    """
+    """Return for each run the training logs in its folder, where that holds no other run; each has its source."""
     logs: dict[Path, set[Path]] = {}
     for each in (each for inputs in runs for each in inputs if not each.beside):
         logs.setdefault(each.path.parent, set()).add(each.path)

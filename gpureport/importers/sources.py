@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,10 +36,10 @@ _BINARY = 0.01
 """A file with more than this share of undecodable characters is not treated as text."""
 _STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"', b"JobID|", b"timestamp,project_name,run_id,")
 """What a file begins with that a tracker wrote: a database, Parquet, operations of Neptune's client, tables of runs."""
-_STORED = re.compile(r"meta\.yaml|data-\d+\.log|run_operations\.sqlite3|.+\.parquet(?:\.tmp)?")
+_STORED = re.compile(r"meta\.yaml|data-\d+\.log|.+\.(?:db|sqlite3?|parquet(?:\.tmp)?)")
 """Names of files of which a folder that is a tracker's store holds one at least."""
-_OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia", re.IGNORECASE)
-"""What a log of any tool but nvidia-smi names somewhere."""
+_OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia|gr3d|used_memory", re.IGNORECASE)
+"""What a log of any tool but nvidia-smi, the first importer, names somewhere."""
 _OF_MACHINE = re.compile(rb"[^\n]*(?:cpu|procs|hostname|sysstat|load average)", re.IGNORECASE)
 """What the first line of most host logs names."""
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
@@ -97,7 +98,7 @@ def find_store(folder: str | Path) -> FoundStore | None:
     return None
 
 
-def spool(source: str, path: Path) -> Path:
+def _spool(source: str) -> Path:
     """Return a file with the content of a pipe or of standard input, which can be read only once.
 
     Raises:
@@ -110,7 +111,7 @@ def spool(source: str, path: Path) -> Path:
     try:
         # a buffer would go on waiting for more without looking whether the process was asked to end
         stdin = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer) if source == "-" else None
-        with os.fdopen(handle, "wb") as copy, nullcontext(stdin) if stdin else open_pipe(path) as pipe:
+        with os.fdopen(handle, "wb") as copy, nullcontext(stdin) if stdin else open_pipe(Path(source)) as pipe:
             while block := pipe.read(2**20):
                 copy.write(block)
                 if copy.tell() > MOST_PIPE_BYTES:
@@ -135,8 +136,8 @@ def _recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Imp
 
 
 def _identify(head: bytes, importers: Sequence[Importer]) -> Importer | None:
-    asked = importers if importers is HOST_IMPORTERS or _OF_GPUS.search(head) else (importers[0],)
-    return next((each for each in asked if each.identify(head)), None)
+    some = None if importers is HOST_IMPORTERS or _OF_GPUS.search(head) else 1
+    return next((each for each in islice(importers, some) if each.identify(head)), None)
 
 
 def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str | None = None) -> Input:
@@ -145,11 +146,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     Raises:
         SourceError: when it is missing, empty, cannot be read, or is of no known kind.
     """
-    path, beside = Path(source), importers is HOST_IMPORTERS
-    if source != "-" and not path_exists(path):
-        raise SourceError(source, "no such file", _missing_source_hint(source), code="no_such_file")
-    if not path.is_file():
-        path = spool(source, path)
+    path, beside = _find_file(source), importers is HOST_IMPORTERS
     file = RawFile(path)
     head = read_head(file, HEAD_BYTES)
     if not head and file.account.damage:
@@ -186,13 +183,16 @@ def identify_companion(path: str) -> Input:
             raise error from None
 
 
-def _missing_source_hint(source: str) -> str:
-    """Return what to do about a missing source, which may be the address of a tracker."""
+def _find_file(source: str) -> Path:
+    """Return a file that a person names, or a copy of what comes through a pipe; it may be the address of a tracker."""
+    if source == "-" or path_exists(source):
+        return Path(source) if Path(source).is_file() else _spool(source)
+    hint = "check the path"
     if "://" in source and not is_bucket_url(source):
-        return "put mlflow: before the address of a store of MLflow; a log is read from a path, s3://, gs:// or az://"
-    if path := _find_store_path(source):
-        return f"a run after # is one of a store of a tracker, which {path} is not"
-    return "check the path"
+        hint = "put mlflow: before the address of a store of MLflow; a log is read from a path, s3://, gs:// or az://"
+    elif path := _find_store_path(source):
+        hint = f"a run after # is one of a store of a tracker, which {path} is not"
+    raise SourceError(source, "no such file", hint, code="no_such_file")
 
 
 def _classify(path: Path) -> tuple[str, Importer | None]:
@@ -275,11 +275,7 @@ def list_gpu_logs(source: Path) -> list[Input]:
 
 
 def _walk_logs(folder: Path, above: frozenset[Path]) -> Iterator[Input]:
-    """Yield the logs in a folder and below.
-
-    A link back to a folder above is not followed. The files that a tracker keeps of a run are left out: they are
-    read with the run, or when they are named.
-    """
+    """Yield the logs in a folder and below, but no folder twice, and no files that a tracker keeps of a run."""
     above |= {folder.resolve()}
     if len(above) > DEEPEST_FOLDER + 1:
         what = f"its folders are nested more than {DEEPEST_FOLDER} deep"
@@ -308,9 +304,7 @@ def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
     for path in map(str, paths):
         from gpureport.importers.training import WANTED, TrainingLog  # noqa: PLC0415 - most runs have none
 
-        if path != "-" and not path_exists(path):
-            raise SourceError(path, "no such file", "check the path", code="no_such_file")
-        file = Path(path) if Path(path).is_file() else spool(path, Path(path))
+        file = _find_file(path)
         if not TrainingLog().identify(read_head(RawFile(file), HEAD_BYTES)):
             raise SourceError(path, "not a known training log", WANTED, code="not_a_training_log")
         found.append(TrainingFile(file, path))

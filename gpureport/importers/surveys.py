@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from copy import copy
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakSet
 from zlib import crc32
 
@@ -20,12 +19,12 @@ from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, T
 from gpureport.importers.source_file import FileState, RawFile
 from gpureport.metrics import Scope
 from gpureport.record_folder import RUN_FILE, name_log
-from gpureport.recording import Device
 from gpureport.series_table import KEY_FIELDS, sort_by_time
 
 Span = tuple[int, int]
 """First and last time, in microseconds."""
 Tables = dict[str, pa.Table]
+Readings = tuple[IntArray, npt.NDArray[np.uint64], dict[str, FloatArray]]
 KEYS = frozenset(field.name for field in KEY_FIELDS)
 """Columns that say whose a row is and when, not what was measured."""
 CORE_METRICS = frozenset(
@@ -49,8 +48,12 @@ class Log:
     """A log that was read: what is known of it, and its rows, held or to be read again.
 
     Attributes:
-        spans: first and last time of each device.
-        metrics: columns that hold a value.
+        outcome, gpus: what is known of it, and its GPUs.
+        span, spans: first and last time, and those of each device.
+        interval: median seconds between samples; 1 where a GPU has a single one.
+        metrics, is_complete: columns that hold a value, and whether all are among them that most checks need.
+        recording: the folder into which `gpureport record` wrote it; None for any other log.
+        rank: sorts the main log first: the most metrics that checks need, then the finest, then the richest.
         held: bytes of the rows that are held.
     """
 
@@ -67,6 +70,15 @@ class Log:
         self.spans = {device: (int(own[0]), int(own[-1])) for device, own in times.items()}
         held = (name for table in tables.values() for name in table.column_names if table[name].null_count < len(table))
         self.metrics = set(held) - KEYS
+        self.is_complete = self.metrics >= CORE_METRICS
+        self.span = self.outcome.span
+        self.gpus = tuple(device for device in self.outcome.devices if device.scope is Scope.GPU)
+        rates = sorted(self.outcome.intervals.get(device.id, 1.0) for device in self.gpus) or [1.0]
+        self.interval = rates[len(rates) // 2]
+        folder = given.path.parent
+        self.recording = folder if name_log(given.path) and (folder / RUN_FILE).is_file() else None
+        core = len(self.metrics & CORE_METRICS)
+        self.rank = -core, round(self.interval, 1), -len(self.metrics), self.file.sha256()
         self.held = sum(table.nbytes for table in tables.values())
         if self.held + sum(log.held for log in _holding) > _MOST_HELD:
             self.held = 0
@@ -76,9 +88,12 @@ class Log:
 
     @property
     def tables(self) -> Tables:
-        """Its rows by device, in the order of time."""
-        if self._tables is not None:
-            return self._tables
+        """Its rows by device, in the order of time; whoever asks for them holds them from then on."""
+        if self._tables is None:
+            self._tables = self._read_again()
+        return self._tables
+
+    def _read_again(self) -> Tables:
         return read_devices(self.given.importer.extract(self.file.again(), self._options).batches())
 
     def take(self) -> Tables:
@@ -86,46 +101,14 @@ class Log:
         tables, self._tables, self.held = self.tables, None, 0
         return tables
 
-    def readings(self, device: str) -> "Readings":
-        """Return what it reads of one GPU, by which it is told from others."""
+    def readings(self, device: str) -> Readings:
+        """Return the times of a device, a number for each row, and what tells a GPU from others."""
         if not self._readings:
-            for name, table in self.tables.items():
+            for name, table in (self._tables or self._read_again()).items():
                 values = {told: columns.floats(table.column(told)) for told in _TELLING if told in table.column_names}
                 times = columns.integers(table.column("timestamp"))
-                self._readings[name] = Readings(times, hash_rows(table), values)
+                self._readings[name] = times, hash_rows(table), values
         return self._readings[device]
-
-    @property
-    def span(self) -> Span:
-        """Its first and last time."""
-        return self.outcome.span
-
-    @cached_property
-    def gpus(self) -> tuple[Device, ...]:
-        """Its GPUs."""
-        return tuple(device for device in self.outcome.devices if device.scope is Scope.GPU)
-
-    @cached_property
-    def interval(self) -> float:
-        """Median seconds between samples; 1 where a GPU has a single one."""
-        rates = sorted(self.outcome.intervals.get(device.id, 1.0) for device in self.gpus)
-        return rates[len(rates) // 2] if rates else 1.0
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether it holds all that most checks need."""
-        return self.metrics >= CORE_METRICS
-
-    @cached_property
-    def recording(self) -> Path | None:
-        """The folder into which `gpureport record` wrote it; None for any other log."""
-        path = self.given.path
-        return path.parent if name_log(path) and (path.parent / RUN_FILE).is_file() else None
-
-    @cached_property
-    def rank(self) -> tuple[int, float, int, str]:
-        """Key that sorts the main log first: the most metrics that checks need, then the finest, then the richest."""
-        return -len(self.metrics & CORE_METRICS), round(self.interval, 1), -len(self.metrics), self.file.sha256()
 
 
 _holding: WeakSet[Log] = WeakSet()
@@ -166,13 +149,7 @@ def survey_log(given: Input, options: ReadOptions) -> Log | None:
 
 
 def take_survey(given: Input, options: ReadOptions, *, held: bool = True) -> Log | None:
-    """Return a log that was surveyed, which the caller owns from now on; None for any other.
-
-    Args:
-        given: the log.
-        options: how rows are placed.
-        held: whether only one whose rows are held is wanted.
-    """
+    """Return a log that was surveyed, which the caller owns from now on: one whose rows are `held`, or any."""
     found = _surveyed.pop(_key(given, options), None)
     if found is None or (held and not found.held):
         return None
@@ -248,14 +225,6 @@ _BOARDS = 0.01
 """Share of the mean power up to which two recorders of one GPU differ; boards of a model differ by several per cent."""
 
 
-class Readings(NamedTuple):
-    """What a log reads of one GPU, by which it is told from others: times, a number a row, and values."""
-
-    times: IntArray
-    keys: npt.NDArray[np.uint64]
-    values: dict[str, FloatArray]
-
-
 def hash_rows(table: pa.Table) -> npt.NDArray[np.uint64]:
     """Return a number for each row: its time and every value it holds; columns it holds nothing in do not matter."""
     keys = columns.integers(table.column("timestamp")).view(np.uint64)
@@ -273,34 +242,35 @@ def hash_rows(table: pa.Table) -> npt.NDArray[np.uint64]:
     return keys
 
 
-def read_same_gpus(one: Log, other: Log, pairs: Iterable[tuple[str, str]]) -> bool:
+def read_same_gpus(one: Log, other: Log, pairs: Iterable[tuple[str, str]], *, copies: bool) -> bool:
     """Return whether two logs of the same time read the same GPUs, given the ids in both of those that may be the same.
 
-    They do where most rows of the shorter one stand in both, which is then a copy, or where readings of nearly the same
-    moments lie about as near to each other as successive ones of one log.
+    They do where readings of nearly the same moments lie about as near to each other as successive ones of one log; and
+    where `copies` count, if most rows of the shorter one stand in both.
     """
     pace = round(max(one.interval, other.interval) * 1e6)
-    found = {_compare_device(one.readings(here), other.readings(there), pace) for here, there in pairs}
+    found = {_compare_device(one.readings(here), other.readings(there), pace, copies=copies) for here, there in pairs}
     return True in found and False not in found
 
 
-def _compare_device(one: Readings, other: Readings, pace: int) -> bool | None:
+def _compare_device(one: Readings, other: Readings, pace: int, *, copies: bool) -> bool | None:
     """Return what readings of the same time tell of two GPUs being one; None where they tell nothing."""
-    inside = (other.times >= one.times[0]) & (other.times <= one.times[-1])
-    place, far = find_nearest(other.times[inside], one.times)
-    shorter = min(len(place), int(((one.times >= other.times[0]) & (one.times <= other.times[-1])).sum()))
-    equal = int((one.keys[place] == other.keys[inside]).sum())
-    if equal and equal >= _EQUAL * shorter and int((far == 0).sum()) - equal <= 1 + _OTHER * equal:
+    (times, keys, values), (other_times, other_keys, other_values) = one, other
+    inside = (other_times >= times[0]) & (other_times <= times[-1])
+    place, far = find_nearest(other_times[inside], times)
+    shorter = min(len(place), int(((times >= other_times[0]) & (times <= other_times[-1])).sum()))
+    equal = int((keys[place] == other_keys[inside]).sum())
+    if copies and equal and equal >= _EQUAL * shorter and int((far == 0).sum()) - equal <= 1 + _OTHER * equal:
         return True
     told = None
-    for name in one.values.keys() & other.values.keys():
-        mine, theirs = one.values[name][place][far <= pace], other.values[name][inside][far <= pace]
+    for name in values.keys() & other_values.keys():
+        mine, theirs = values[name][place][far <= pace], other_values[name][inside][far <= pace]
         known = ~np.isnan(mine - theirs)
         mine, theirs = mine[known], theirs[known]
         if len(mine) < _PAIRS:
             continue
         apart = float(np.abs(mine - theirs).mean())
-        moves = max(float(np.nanmean(np.abs(np.diff(each.values[name])))) for each in (one, other))
+        moves = max(float(np.nanmean(np.abs(np.diff(own[name])))) for own in (values, other_values))
         error = 3 * float((mine - theirs).std()) / len(mine) ** 0.5
         bias = abs(float((mine - theirs).mean())) - error - _STEP - _BOARDS * float(mine.mean())
         if apart > 2 * moves + _STEP or (name == "gpu_power_watts" and bias > 0):

@@ -19,13 +19,7 @@ _CODED = pa.dictionary(pa.int32(), pa.string())
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Columns of a table, one a cell, in order.
-
-    Attributes:
-        columns: how each cell of a row is read.
-        delimiter: character between cells.
-        header: the line that declares them, empty when none does.
-    """
+    """How each cell of a row is read, in order; the line that declares it, empty when none does, is the `header`."""
 
     columns: tuple[Column, ...]
     delimiter: str = ","
@@ -42,11 +36,7 @@ def make_layout(
 ) -> Layout:
     """Return a layout in which one column fills each target; any further one becomes an extra column.
 
-    Args:
-        columns: columns in the order of the header.
-        preferred: sources that win over others for the same target, else the first one does.
-        delimiter: character between cells.
-        header: the line that declares them.
+    Sources that are `preferred` win over others for the same target, else the first one does.
     """
     chosen: dict[str, int] = {}
     for place, column in enumerate(columns):

@@ -9,7 +9,7 @@ import csv
 import math
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -88,26 +88,13 @@ class TrainingLog:
     sample: ClassVar[str] = "no_progress/training.csv"
 
     def identify(self, head: bytes) -> bool:
-        """Return whether the first line is an object, or headings with a step or a time and at least one metric.
-
-        Lines that a loop prints, and the first record of an event file, tell as well.
-        """
+        """Return whether a file that a person names begins as a training log does: any object may be one."""
         text = head_text(head).lstrip()
-        names = _split_header(text.partition("\n")[0])[1]
-        table = len(names) > 1 and any(_find_time_and_step(tuple(names))[:2])
-        return text.startswith("{") or table or MARK in text[:_MARKED] or is_training_text(text)
+        return text.startswith("{") or _is_training(text, of_loss=False)
 
     def is_training_log(self, head: bytes) -> bool:
         """Return whether an unnamed file is a training log: it must also name a loss or a similar metric."""
-        text = head_text(head).lstrip()
-        names: Iterable[str] = _split_header(text.partition("\n")[0])[1]
-        if text.startswith("{"):
-            first = next(_read_objects(text.split("\n", 1)[:1]), (0, "", ""))[2]
-            names = first if isinstance(first, Mapping) else ()
-        plain = set(map(_normalise, names))
-        loss = plain >= _BOARD or any(map(LOSS.search, plain))
-        known = loss and any(_find_time_and_step(tuple(names))[:2]) and self.identify(head)
-        return f'"{_HISTORY}"' in text or known or MARK in text[:_MARKED] or is_training_text(text)
+        return _is_training(head_text(head).lstrip(), of_loss=True)
 
     def read(self, file: "RawFile", options: "ReadOptions", started: int, name: str) -> Training:
         """Read a training log.
@@ -153,6 +140,18 @@ class TrainingLog:
         dated = columns.to_arrow(times, pa.timestamp("us"), np.full(len(times), kind != "none"))
         work = points.work() if kind == "none" else None
         return Training(points.table(dated), outcome, counted=kind == "elapsed", work=work)
+
+
+def _is_training(text: str, *, of_loss: bool) -> bool:
+    """Return whether a text is of a training loop: an event file, what it prints, or rows with a step or a time."""
+    if MARK in text[:_MARKED] or f'"{_HISTORY}"' in text or is_training_text(text):
+        return True
+    first = text.partition("\n")[0]
+    cells = next(_read_objects([first]), (0, "", ""))[2] if text.startswith("{") else ""
+    names = tuple(_split_header(first)[1] if isinstance(cells, str) else cells)
+    plain = set(map(_normalise, names))
+    is_known = not of_loss or plain >= _BOARD or any(map(LOSS.search, plain))
+    return len(names) > 1 and is_known and any(_find_time_and_step(names)[:2])
 
 
 def _normalise(name: str) -> str:

@@ -17,15 +17,15 @@ def parse_folder(target: str) -> Place:
 
     Raises:
         SettingsError: when it begins with a scheme that is not known.
-        SourceError: when it is a run or a store of Neptune, or a database server.
+        SourceError: when it is a run or a store of Neptune or Trackio, or a database server.
     """
     match = _SCHEME.match(target)
     if match is None:
         _refuse_run(target)
         return parse_place(target)
     scheme = match[1].lower()
-    if scheme == "neptune":
-        raise _build_neptune_error(target)
+    if scheme in {"neptune", "trackio"}:
+        raise _build_read_only_error(target)
     refuse_database_server(scheme, target)
     if is_store_scheme(scheme):
         raise SettingsError(
@@ -47,10 +47,13 @@ def _refuse_run(target: str) -> None:
         from gpureport.importers.sources import names_run  # noqa: PLC0415 - loads numpy and pyarrow
 
         if names_run(target):
-            raise _build_neptune_error(target)
+            raise _build_read_only_error(target)
 
 
-def _build_neptune_error(target: str) -> SourceError:
+def _build_read_only_error(target: str) -> SourceError:
     return SourceError(
-        target, "nothing can be published to Neptune", "give a folder, or mlflow:STORE#RUN", code="read_only_store"
+        target,
+        "nothing can be published to Neptune or Trackio",
+        "give a folder, or mlflow:STORE#RUN",
+        code="read_only_store",
     )

@@ -12,6 +12,7 @@ from zlib import crc32
 
 import gpureport
 from gpureport.testing import Recording
+from tests.importers.trackers import test_trackio
 from tests.importers.trackers.mlflow.stores import Made, database, folder, monitored, run_id
 from tests.importers.trackers.neptune import databases, dumps, folders
 from tests.importers.trackers.neptune.schedule import Schedule
@@ -331,6 +332,9 @@ def make_targets() -> dict[str, Target]:
         "meta.yaml of MLflow": _tracked(f"{_RUN.id}/meta.yaml", "mlflow:{}/store", partial(_write_mlflow, folder)),
         "metric of MLflow": _tracked("gpu_0_utilization_percentage", "mlflow:{}/store", partial(_write_mlflow, folder)),
         "database of MLflow": _tracked("store", "mlflow:{}/store", partial(_write_mlflow, database)),
+        "database of Trackio": _tracked(
+            "store", "trackio:{}/store", lambda place: test_trackio.database(place / "store")
+        ),
         "operations of Neptune": _tracked("data-1.log", "neptune:{}/.neptune", _write_neptune),
         "description of Neptune": _tracked("metadata.json", "neptune:{}/.neptune", _write_neptune),
         "database of Neptune Scale": _tracked(

@@ -26,8 +26,8 @@ NAMES = (
     *(f"option {words}" for words in OPTIONS),
     *("host log", "training log", "log with a map", "map", "file of labels", "table of labels", "settings", "policy"),
     *("run.json of a recording", "steps", "run.json of a store", "store.json", "series of a store", "comparison"),
-    *("night of a history", "meta.yaml of MLflow", "metric of MLflow", "database of MLflow", "export of Neptune"),
-    *("operations of Neptune", "description of Neptune", "database of Neptune Scale"),
+    *("night of a history", "meta.yaml of MLflow", "metric of MLflow", "database of MLflow", "database of Trackio"),
+    *("export of Neptune", "operations of Neptune", "description of Neptune", "database of Neptune Scale"),
 )
 
 

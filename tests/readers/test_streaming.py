@@ -92,13 +92,6 @@ def test_a_header_in_a_later_piece_changes_the_rows_after_it(tmp_path: Path) -> 
     assert percents(recording)[90_000:] == [tick % 100 for tick in range(90_000, 140_000)]
 
 
-def test_a_header_far_below_is_that_of_the_rows_above(tmp_path: Path) -> None:
-    rows = [f"{clock(tick * 10)}, {40 + tick % 3}, {41 + tick % 2}" for tick in range(3500)]
-    header = "timestamp, utilization.gpu [%], temperature.gpu"
-    recording = read_text(tmp_path, "\n".join([*rows[:3000], header, *rows[3000:], ""]))
-    assert (len(recording.series), recording.series.column("gpu_temperature_celsius").null_count) == (3500, 0)
-
-
 def test_lines_of_a_few_letters_end_in_an_account_or_an_error(tmp_path: Path) -> None:
     chance = random.Random(1)
     for letters, header in product(("x", "1", '"', "ab1,;-#", "\0x"), (HEADER, "utilization.gpu [%]", "x")):

@@ -144,7 +144,7 @@ class _Module:
             case ast.For(target=ast.Tuple(elts=names), iter=ast.Name(id=rows)) if rows in self._constants:
                 table = [row for (value,) in self._constants[rows] for row in getattr(value, "elts", ())]
                 for place, target in enumerate(names):
-                    cells = [row.elts[place] for row in table if isinstance(row, ast.Tuple)]
+                    cells = [row.elts[place] for row in table if isinstance(row, ast.Tuple) and place < len(row.elts)]
                     if isinstance(target, ast.Name):
                         yield target.id, [cells]
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 import gpureport as api
+from generators.limit_rows import LIMITS
 from gpureport.analysis.advice.catalogue import CHAPTERS, STEPS
 from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.analysis.advice.step import Step
@@ -15,7 +16,6 @@ from gpureport.analysis.advice.steps_by_loss import PATHS
 from gpureport.cli.main import gpureport
 from gpureport.importers.protocol.importer import DescribedSource
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
-from gpureport.limits import LIMITS
 from gpureport.metrics import METRICS, Metric, Scope
 from gpureport.report.sections.findings.advice_steps import name_frameworks
 
@@ -96,8 +96,7 @@ still be writing it. Set `OPENBLAS_NUM_THREADS` to 1, as gpureport does where it
 
 def limits_page() -> str:
     """Return docs/reference/limits.md."""
-    rows = [(each.what, each.most, each.beyond) for each in LIMITS]
-    return "\n".join([_LIMITS, table(("what", "at most", "beyond it"), rows), _MEMORY])
+    return "\n".join([_LIMITS, table(("what", "at most", "beyond it"), LIMITS), _MEMORY])
 
 
 _ADVICE = f"""# Advice

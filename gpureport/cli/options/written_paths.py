@@ -151,7 +151,7 @@ def _list_source(text: str, suffixes: frozenset[str]) -> Iterator[ReadPath]:
         suffixes: endings of files in the folder that are not read.
     """
     scheme, _, rest = text.partition(":")
-    is_tracked = scheme in {"mlflow", "neptune"}
+    is_tracked = scheme in {"mlflow", "neptune", "trackio"}
     for name in {text, rest if is_tracked else text, (rest if is_tracked else text).rpartition("#")[0]}:
         try:
             place = parse_place(name.removeprefix("sqlite:///").removeprefix("file://"))

@@ -146,7 +146,11 @@ def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> tuple
         tracking = find_tracker(source)
         if tracking is None:
             store = find_store(source)
-            hint = f"give {store.path}, one of {store.title}" if store else "--list is for stores of MLflow and Neptune"
+            hint = (
+                f"give {store.path}, one of {store.title}"
+                if store
+                else "--list is for stores of MLflow, Neptune and Trackio"
+            )
             raise SourceError(source, "not the store of a tracker", hint, code="not_a_tracker")
         held = tracking.listed(source, options.tracker.selection(options.placement.map))
         skipped_sources.report_deleted_runs(source, [f"{run.name} ({run.id})" for run in held if run.is_deleted])

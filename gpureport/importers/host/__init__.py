@@ -1,4 +1,4 @@
-"""Logs of the machine the GPUs sit in: `sysstat` and `forms` read what tools print, `recorder_csv` what a script wrote.
+"""Logs of the machine the GPUs sit in: `forms` reads what tools print, `recorder_csv` what a script wrote.
 
 `fields` holds what their columns mean, and makes the tables of a log one row a time.
 """
@@ -11,7 +11,7 @@ from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers.account import Account
 from gpureport.importers.columns import Rows
 from gpureport.importers.extraction import Extraction
-from gpureport.importers.host import forms, recorder_csv, sysstat
+from gpureport.importers.host import forms, recorder_csv
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
 from gpureport.importers.source_file import RawFile
 from gpureport.importers.source_text import head as text_head
@@ -21,9 +21,9 @@ _RECORD = "record again, with a date and a time: sar -o, vmstat -t, or a CSV wit
 _OTHER = "record what is read: sar -u -r -b -P ALL, mpstat -P ALL, pidstat -u -r, vmstat -t or top -b"
 Form = tuple[str, Callable[[Sequence[str]], object], Callable[..., Iterator[Rows]]]
 _FORMS: tuple[Form, ...] = (
-    ("sadf -d", lambda lines: any(map(sysstat.SADF.match, lines)), sysstat.read_sadf),
-    ("JSON of sysstat", sysstat.is_json, sysstat.read_sysstat_json),
-    ("sar, mpstat or pidstat", sysstat.is_sysstat, sysstat.read_sysstat),
+    ("sadf -d", lambda lines: any(map(forms.SADF.match, lines)), forms.read_sadf),
+    ("JSON of sysstat", forms.is_json, forms.read_sysstat_json),
+    ("sar, mpstat or pidstat", forms.is_sysstat, forms.read_sysstat),
     ("vmstat", lambda lines: any(forms.find_vmstat_names(line.split()) for line in lines), forms.read_vmstat),
     ("top -b", lambda lines: any(map(forms.TOP.match, lines)), forms.read_top),
     ("AMDuProf timechart", lambda lines: lines[0].startswith("AMDPROFILER"), forms.read_uprof),

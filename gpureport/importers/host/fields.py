@@ -13,9 +13,8 @@ import numpy as np
 
 from gpureport.importers.account import Account
 from gpureport.importers.columns import HOST_ROW, Rows, Values
-from gpureport.importers.day_clock import DAY
-from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
-from gpureport.importers.source_text import damage
+from gpureport.importers.printed import DAY
+from gpureport.importers.protocol.reject_reasons import MALFORMED, NO_TIME, WRONG_CELLS
 
 _KIB, _SECTOR = 1024, 512
 """Bytes of a block in `sar -b` and of a sector in older `sar -d`."""
@@ -38,6 +37,8 @@ _EXACT = 6e-5
 """A percentage of two decimals is off by half of the last one."""
 _DIVIDED = 1.5
 """Parts of a process beyond this multiple of the whole say that it was divided by two cores or more (pragmatic)."""
+_FALL = 20 * 60_000_000
+"""A clock that falls by more was set back, as when summer time ends; by less, lines may have changed places."""
 _LISTED = 8
 """Tables without a metric that are named."""
 
@@ -49,16 +50,6 @@ Reader = Callable[[Cells, dict[str, float]], None]
 """Adds what a row says to what others say of its time."""
 Moment = tuple[int, bool] | None
 """A time in microseconds, and whether it is UTC."""
-
-
-def whole_lines(lines: Iterable[str], first: int, account: Account) -> Iterator[tuple[int, str]]:
-    """Yield all lines but damaged ones, also empty ones: number, and text without blanks at its end."""
-    for number, line in enumerate(lines, first):
-        reason = damage(line) or ("" if line.endswith("\n") else CUT_LAST_LINE)
-        if reason and not line.isspace():
-            account.reject(reason, number, line)
-        else:
-            yield number, line.rstrip()
 
 
 def parse_number(text: str) -> float | None:
@@ -206,7 +197,7 @@ class Machine:
         if cells and not _find_readers(names):
             self._lines += 1
             # two columns name the process
-            self._passed[names[min(2, len(names) - 1) if of_process else 0]] = None
+            self._passed[names[2 * of_process] if len(names) > 2 else names[0]] = None  # noqa: PLR2004 - as said
         elif len(cells) != len(names) and not (of_process and len(cells) > len(names)):
             self._account.reject(WRONG_CELLS if time else NO_TIME, number, line)
         else:
@@ -255,7 +246,7 @@ class Machine:
                 values = {name: value for name, value in values.items() if name not in _LISTS[kind]}
             lengths.add(length)
         last, passes = self._passes.get(table, (at, 0))
-        passes += at < last
+        passes += at < last - _FALL
         self._passes[table] = at, passes
         if (passes, at) not in self._places:
             self._numbers.append(number)
@@ -289,7 +280,7 @@ class Machine:
 
 
 _BACK = 2 * 3_600_000_000
-"""A clock that falls by more has passed midnight; one that falls by less was set back, as when summer time ends."""
+"""A time of day that falls by more has passed midnight."""
 
 
 def find_dates(text: str) -> list[int]:

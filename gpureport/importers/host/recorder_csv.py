@@ -11,7 +11,6 @@ import numpy as np
 
 from gpureport.importers.account import Account
 from gpureport.importers.columns import HOST_ROW, Column, Rows, Values, decode, make_column, read_times
-from gpureport.importers.day_clock import parse_time_of_day
 from gpureport.importers.headings import (
     CORE,
     CORE_LOADS,
@@ -22,7 +21,8 @@ from gpureport.importers.headings import (
     is_time_heading,
     recognise_column,
 )
-from gpureport.importers.host.fields import BUSIEST, CORE_COUNT, LARGEST, Around, DayClock, whole_lines
+from gpureport.importers.host.fields import BUSIEST, CORE_COUNT, LARGEST, Around, DayClock
+from gpureport.importers.printed import parse_time_of_day, whole_lines
 from gpureport.importers.protocol.reject_reasons import MALFORMED, WRONG_CELLS
 from gpureport.importers.tables import Layout, make_layout, scan, without_faults
 from gpureport.units import UNITS

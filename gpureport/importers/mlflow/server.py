@@ -3,15 +3,12 @@
 Requests have a time limit of their own: MLflow's client waits minutes for an unreachable server.
 """
 
-import atexit
 import base64
 import configparser
 import http.client
 import json
 import os
-import shutil
 import ssl
-import tempfile
 import time
 import weakref
 from collections.abc import Iterator, Mapping
@@ -23,6 +20,7 @@ from typing import Any, TypeAlias
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from gpureport.errors import SettingsError, SourceError
+from gpureport.fetched_copies import make_temporary_folder
 from gpureport.importers.mlflow.stores import Contents, Points, RunInfo, find_experiments, make_points, read_info
 from gpureport.json_text import parse_json
 from gpureport.limits import MOST_ANSWER_BYTES, MOST_PAGES
@@ -255,7 +253,7 @@ class Server:
             found = self.ask("artifacts/list", {"run_id": run.id, "path": folder}).get("files", ())
             files = (each["path"] for each in found if not each.get("is_dir"))
             names = sorted(name for name in files if name.lower().endswith(endings))
-        return {name: self._copy(run, name, _make_temporary_folder()) for name in names}
+        return {name: self._copy(run, name, make_temporary_folder()) for name in names}
 
     def _copy(self, run: RunInfo, name: str, folder: Path) -> Path:
         path = folder / Path(name).name
@@ -300,16 +298,10 @@ def _build_headers(own: tuple[str, str] | None) -> dict[str, str]:
 
 
 def _pairs(data: Mapping[str, Any], part: str) -> dict[str, str]:
-    return {each["key"]: each.get("value", "") for each in sorted(data.get(part, ()), key=lambda each: each["key"])}
+    found = sorted(data.get(part, ()), key=lambda each: each["key"])
+    return {each["key"]: str(each.get("value", "")) for each in found}
 
 
 def _close(connections: list[http.client.HTTPConnection]) -> None:
     while connections:
         connections.pop().close()
-
-
-def _make_temporary_folder() -> Path:
-    """Return a new folder that is removed when the program ends."""
-    folder = Path(tempfile.mkdtemp(prefix="gpureport-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder

@@ -9,9 +9,9 @@ from typing import Any
 
 from gpureport.importers.account import LOST_WORDS, Account
 from gpureport.importers.columns import LOST, TIME, Rows, absence, rows_from_records
-from gpureport.importers.day_clock import parse_printed_time
 from gpureport.importers.nvidia_smi.fields import PREFERRED, find_target
 from gpureport.importers.nvidia_smi.query_paths import PART_KINDS, PARTS, find_column
+from gpureport.importers.printed import parse_printed_time
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, ENTITIES, MALFORMED, NO_READING, TORN
 from gpureport.metrics import BY_NAME
 
@@ -82,7 +82,8 @@ def _number(document: _Document, indices: dict[str, str], account: Account) -> N
     whole = str(len(set(buses))) == str(len(buses)) == document.head.get("attached_gpus")
     for place, section in enumerate(document.sections):
         index = str(place) if whole else section.cells.get(_MINOR, "")
-        if section.bus_id not in indices and index.isdecimal() and index not in indices.values():
+        small = re.fullmatch(r"[0-9]{1,4}", index)
+        if section.bus_id not in indices and small and index not in indices.values():
             indices[section.bus_id] = index
             account.note(*[] if whole else [_NUMBERED])
 
@@ -114,8 +115,8 @@ def _record(section: _Section, extras: set[str], account: Account) -> dict[str, 
         if why is not None:
             absent[column.source, why] = None
         measured |= column.target in BY_NAME
-        if column.target.startswith("extra_") and len(extras | {column.target}) <= _EXTRAS:
-            extras.add(column.target)
+        if column.target.startswith("extra_"):
+            extras |= {column.target} if len(extras) < _EXTRAS else set()
         if path in PARTS:
             parts.setdefault(column.source, {})[path] = value
         elif column.target.startswith("extra_") and column.target not in extras:
@@ -128,11 +129,7 @@ def _record(section: _Section, extras: set[str], account: Account) -> dict[str, 
         kinds = {path.rpartition("/")[2].partition("_")[0] for path in counts}
         whole = None not in counts.values() and kinds == PART_KINDS
         record[find_target(source)] = sum(count or 0 for count in counts.values()) if whole else None
-    lost = (
-        section.lost
-        if section.lost in LOST_WORDS
-        else next((reason for _, reason in absent if reason in LOST_WORDS), "")
-    )
+    lost = next((why for why in (section.lost, *(why for _, why in absent)) if why in LOST_WORDS), "")
     if flaw := section.flaw or ("" if measured or lost else NO_READING):
         account.reject(flaw, section.number, section.text)
         return None

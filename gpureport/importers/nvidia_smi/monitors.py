@@ -9,14 +9,8 @@ import numpy as np
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.account import Account
 from gpureport.importers.columns import Column, Rows, Texts, decode, make_column, parse_time
-from gpureport.importers.day_clock import count_days, parse_time_of_day
-from gpureport.importers.protocol.reject_reasons import (
-    BEFORE_HEADER,
-    CUT_LAST_LINE,
-    MALFORMED,
-    MIG_INSTANCE,
-    WRONG_CELLS,
-)
+from gpureport.importers.printed import count_days, parse_time_of_day
+from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.source_text import damage
 from gpureport.importers.tables import Layout, make_layout, scan, without_faults
 from gpureport.metrics import BY_NAME
@@ -169,8 +163,9 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Ro
         if layout is None and (assumed := _assumed(block[0])):
             layout = _layout(assumed)
             account.note(f"dmon wrote no header; its columns are taken for {' '.join(assumed[2:])}.")
-        begin = 0
-        for place in [place for place, line in enumerate(block) if line[0] not in " 0123456789"]:
+        begin, clean = 0, _is_sound("".join(block))
+        others = [n for n, line in enumerate(block) if line[0] not in " 0123456789" or not (clean or _is_sound(line))]
+        for place in others:
             line, block[place] = block[place], ""
             if line in known:
                 # the headings in force
@@ -185,14 +180,19 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Ro
                 if units and not known - {line}:
                     columns = " ".join(name for name in found if name not in {"Date", "Time"})
                     account.note(f"dmon wrote units and no names (noheader); its columns are taken for {columns}.")
-            elif fault := damage(line):
-                account.reject(fault, first + place, line)
             elif line[0] == "#":
                 account.noise += 1
-            elif not line.isspace():
-                account.sort_out(first + place, line, WRONG_CELLS if layout else BEFORE_HEADER)
+            else:
+                reason = damage(line) or ("" if line.endswith("\n") else reasons.CUT_LAST_LINE)
+                _sort_out(
+                    account, first + place, line, reason or (reasons.WRONG_CELLS if layout else reasons.BEFORE_HEADER)
+                )
         yield from _take(layout, block[begin:], first + begin, account, clock)
         first += len(block)
+
+
+def _is_sound(text: str) -> bool:
+    return text.isascii() and "\0" not in text and text.endswith("\n")
 
 
 _BLANKS = bytes.maketrans(b",\t\r", b"   ")
@@ -215,20 +215,15 @@ def _take(layout: Layout | None, block: list[str], first: int, account: Account,
     `clock` holds the last moment where days are counted.
     """
     text = "".join(block)
-    if layout is None or not text.isascii() or "\0" in text or not text.endswith("\n"):
+    if layout is None:
         for place, line in enumerate(block):
-            reason = damage(line) or ("" if line.isascii() else WRONG_CELLS)
-            reason = reason or ("" if layout else BEFORE_HEADER) or ("" if line.endswith("\n") else CUT_LAST_LINE)
-            if reason:
-                block[place] = ""
-                _sort_out(account, first + place, line, reason)
-        text = "".join(block)
+            _sort_out(account, first + place, line, reasons.BEFORE_HEADER)
     if layout is None or not text:
         return
     cells, odd = scan(_cells_apart(text.encode()), layout)
     places = np.flatnonzero(np.fromiter(map(len, block), dtype=np.int64, count=len(block)))
     for place in places[odd].tolist():
-        _sort_out(account, first + place, block[place], WRONG_CELLS)
+        _sort_out(account, first + place, block[place], reasons.WRONG_CELLS)
     places = np.delete(places, odd)
     rows, faults = decode(layout.columns, cells, places + first)
     rows, found = without_faults(rows, _faults(rows, faults, layout, account))
@@ -260,12 +255,12 @@ def _faults(rows: Rows, faults: dict[str, BoolArray], layout: Layout, account: A
             continue
         if column.source.lower() in _INSTANCE:
             part = texts.codes >= 0
-            faults[MIG_INSTANCE] = faults.get(MIG_INSTANCE, np.False_) | part
+            faults[reasons.MIG_INSTANCE] = faults.get(reasons.MIG_INSTANCE, np.False_) | part
             account.note(*[_MIG] if part.any() else [])
             del rows.data[column.target]
             rows.reasons.pop(column.source, None)
         elif column.target in {"index", _CLOCK, _DATE}:
-            faults[f"{MALFORMED} {column.source}"] = texts.codes < 0
+            faults[f"{reasons.MALFORMED} {column.source}"] = texts.codes < 0
     return faults
 
 

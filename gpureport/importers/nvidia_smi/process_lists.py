@@ -6,18 +6,9 @@ from typing import Any, NamedTuple
 
 from gpureport.importers.account import Account
 from gpureport.importers.columns import TIME, Rows, absence, parse_time, rows_from_records
-from gpureport.importers.day_clock import DAY, count_days, parse_time_of_day
 from gpureport.importers.nvidia_smi.monitors import CLOCK_NOTE
-from gpureport.importers.protocol.reject_reasons import (
-    BEFORE_HEADER,
-    CUT_LAST_LINE,
-    GPU_NOT_NAMED,
-    MALFORMED,
-    NO_READING,
-    NO_TIME,
-    WRONG_CELLS,
-)
-from gpureport.importers.source_text import damage
+from gpureport.importers.printed import DAY, count_days, parse_time_of_day, whole_lines
+from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.units import parse_quantity
 
 PMON, APPS = "nvidia-smi pmon", "nvidia-smi --query-compute-apps"
@@ -80,7 +71,9 @@ def read_pmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Ro
 
 def _read_pmon(lines: Iterable[str], first: int, account: Account) -> Iterator[_Listed]:
     names = list[str]()
-    for number, line in _whole_lines(lines, first, account):
+    for number, line in whole_lines(lines, first, account):
+        if not line:
+            continue
         heading = opens_pmon(line)
         if heading:
             names = line.lower().replace(",", " ").replace("#", " ", 1).split()
@@ -90,16 +83,16 @@ def _read_pmon(lines: Iterable[str], first: int, account: Account) -> Iterator[_
         # only the name of a process may hold blanks or commas
         cells = [cell.strip() for cell in line.strip().split("," if ", " in line else None, len(names) - 1)]
         if not names or len(cells) != len(names):
-            account.sort_out(number, line, WRONG_CELLS if names else BEFORE_HEADER)
+            account.sort_out(number, line, reasons.WRONG_CELLS if names else reasons.BEFORE_HEADER)
             continue
         row = dict(zip(names, cells, strict=True))
         time = parse_time(f"{row['date']} {row['time']}") if {"date", "time"} <= row.keys() else None
         of_day = parse_time_of_day(row.get("time", "")) if "date" not in row else None
         checks = {
-            f"{MALFORMED} gpu": re.fullmatch(r"[0-9]{1,4}", row["gpu"]),
-            f"{MALFORMED} pid": re.fullmatch(r"[0-9]{1,10}|-", row["pid"]),
-            NO_TIME: "time" in row,
-            f"{MALFORMED} time": time or of_day is not None,
+            f"{reasons.MALFORMED} gpu": re.fullmatch(r"[0-9]{1,4}", row["gpu"]),
+            f"{reasons.MALFORMED} pid": re.fullmatch(r"[0-9]{1,10}|-", row["pid"]),
+            reasons.NO_TIME: "time" in row,
+            f"{reasons.MALFORMED} time": time or of_day is not None,
         }
         if reason := next((reason for reason, holds in checks.items() if not holds), ""):
             account.reject(reason, number, line)
@@ -117,8 +110,10 @@ def read_compute_apps(lines: Iterable[str], first: int, account: Account) -> Ite
 
 def _read_apps(lines: Iterable[str], first: int, account: Account) -> Iterator[_Listed]:
     names, unit = list[str](), ""
-    for number, line in _whole_lines(lines, first, account):
+    for number, line in whole_lines(lines, first, account):
         cells = [cell.strip() for cell in line.split(",")]
+        if not line:
+            continue
         if opens_apps(line):
             names = [cell.partition("[")[0].strip() for cell in cells]
             unit = line.partition("memory [")[2].partition("]")[0] or "MiB"
@@ -130,18 +125,18 @@ def _read_apps(lines: Iterable[str], first: int, account: Account) -> Iterator[_
             end = name + len(cells) - len(names) + 1
             cells[name:end] = [", ".join(cells[name:end])]
         if not names or len(cells) != len(names):
-            account.sort_out(number, line, WRONG_CELLS if names else BEFORE_HEADER)
+            account.sort_out(number, line, reasons.WRONG_CELLS if names else reasons.BEFORE_HEADER)
             continue
         row = dict(zip(names, cells, strict=True))
         time = parse_time(row[TIME]) if TIME in row else None
         gpu = {_IDENTITY[name]: row[name] for name in _IDENTITY if name in row and not row[name].startswith("[")}
         checks = {
-            f"{MALFORMED} pid": row["pid"].isascii() and row["pid"].isdigit(),
-            f"{MALFORMED} {TIME}": time or TIME not in row,
+            f"{reasons.MALFORMED} pid": row["pid"].isascii() and row["pid"].isdigit(),
+            f"{reasons.MALFORMED} {TIME}": time or TIME not in row,
             # a process that has ended says nothing of the GPU at any time
-            NO_READING: not {"time", "max_memory_usage"} & row.keys(),
-            NO_TIME: time,
-            GPU_NOT_NAMED: gpu,
+            reasons.NO_READING: not {"time", "max_memory_usage"} & row.keys(),
+            reasons.NO_TIME: time,
+            reasons.GPU_NOT_NAMED: gpu,
         }
         if reason := next((reason for reason, holds in checks.items() if not holds), ""):
             account.reject(reason, number, line)
@@ -149,17 +144,6 @@ def _read_apps(lines: Iterable[str], first: int, account: Account) -> Iterator[_
         memory = row.get("used_gpu_memory", row.get("used_memory"))
         memory = f"{memory} {unit}" if memory and memory.isdigit() else memory
         yield _Listed(number, time[0] if time else 0, gpu, row["pid"], memory)
-
-
-def _whole_lines(lines: Iterable[str], first: int, account: Account) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are not empty and can be read, with their numbers."""
-    for number, line in enumerate(lines, first):
-        if not line or line.isspace():
-            continue
-        if reason := damage(line) or ("" if line.endswith("\n") else CUT_LAST_LINE):
-            account.reject(reason, number, line)
-        else:
-            yield number, line.rstrip("\r\n")
 
 
 def _records(listed: Iterable[_Listed], slack: int, account: Account, note: str) -> Iterator[dict[str, Any]]:

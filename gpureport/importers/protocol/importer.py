@@ -125,8 +125,6 @@ class Outcome:
     """What is known once all batches of a source are out.
 
     Attributes:
-        devices: devices seen.
-        quality: what became of its lines.
         span: first and last time, in microseconds.
         intervals: median seconds between samples, by device id.
         columns: headings of a table, and the metric or attribute that each became.

@@ -22,8 +22,6 @@ class Selection:
     Attributes:
         runs: ids, beginnings of ids, or names, with `*` for any part; every finished run with hardware series when
             empty.
-        experiment: name or id of an experiment.
-        project: project of a Neptune export.
         filter: filter in the tracker's own words.
         latest: how many runs at most, the newest first.
         children: whether runs nested in a run are read as well.
@@ -97,9 +95,7 @@ class Tracked:
     """What a tracker holds of one run.
 
     Attributes:
-        name: what a person calls it.
         span: when it started and ended.
-        devices: GPUs and hosts.
         series: rows of each device, by id, in the order of time; columns as in `series_table.SCHEMA`.
         training: training metrics, in `series_table.TRAINING_SCHEMA`.
         quality: what became of every point read: `lines` counts points.

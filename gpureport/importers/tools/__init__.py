@@ -75,8 +75,6 @@ class ToolLog:
         return Extraction(file, options, read, name=name, longest=self.longest.get(name, LONGEST_LINE))
 
 
-# lines
-
 FEW = 20
 """Lines that say anything among which a heading or a header is looked for."""
 _LONGEST = 2**20
@@ -94,30 +92,25 @@ def text_lines(lines: Iterable[str], first: int, account: Account) -> Iterator[t
 
 
 def table_rows(
-    lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], T | None]
+    lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], T | None], delimiter: str = ","
 ) -> Iterator[tuple[int, T, list[str]]]:
-    """Yield the rows of a table that have as many cells as the header above them: number, what it says, cells.
-
-    Args:
-        lines: its lines.
-        first: number of the first.
-        account: counts the others.
-        find: returns what the cells of a header say, None for other cells.
-    """
+    """Yield the rows with as many cells as the header above them: number, what `find` made of the header, cells."""
     layout: T | None = None
     width = 0
     for number, text, cut in text_lines(lines, first, account):
-        row = split_cells(text)
-        found = None if text[:1].isdigit() else find(row)
+        row = split_cells(text, delimiter)
+        # nothing behind a last delimiter is no cell
+        header = row[:-1] if len(row) > 1 and not row[-1] else row
+        found = None if layout is not None and text[:1].isdigit() else find(header)
         if found is not None:
-            layout, width = found, len(row)
+            layout, width = found, len(header)
             account.headers += 1
         elif layout is None:
             account.reject(BEFORE_HEADER, number, text)
-        elif cut or len(row) != width:
+        elif cut or (len(row) != width and len(header) != width) or len(row) > width + 1:
             account.reject(CUT_LAST_LINE if cut else WRONG_CELLS, number, text)
         else:
-            yield number, layout, row
+            yield number, layout, row[:width]
 
 
 def split_cells(text: str, delimiter: str = ",") -> list[str]:
@@ -155,8 +148,6 @@ def parse_documents(text: str) -> list[Any] | None:
     return found
 
 
-# cells
-
 _QUANTITY = re.compile(
     r"([+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(%|°?[A-Za-z]+(?:/s)?)?",
     re.ASCII,
@@ -167,9 +158,11 @@ _SPELLINGS = {"celsius": "C", "watt": "W", "watts": "W", "mb": "MB", "mib": "MiB
 
 def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
     """Return what a cell says of a metric in its base unit, None when it is no value of it; its own unit wins."""
-    match = _QUANTITY.fullmatch(cell.strip()) if isinstance(cell, str) else None
+    if not isinstance(cell, str):
+        return parse_quantity(cell, unit, metric)
+    match = _QUANTITY.fullmatch(cell.strip())
     if match is None:
-        return None if isinstance(cell, str) else parse_quantity(cell, unit, metric)
+        return None
     written = match[2] or unit
     written = _SPELLINGS.get(written, _SPELLINGS.get(written.lower(), written))
     number = parse_finite(match[1].replace(",", ""))
@@ -205,9 +198,6 @@ def describe_cores(loads: Sequence[float]) -> Record:
     """Return what the load of each core says of the machine."""
     mean = sum(loads) / len(loads)
     return {"cpu_utilization_ratio": mean, "cpu_busiest_core_ratio": max(loads), "cpu_logical_cores": len(loads)}
-
-
-# times and rows
 
 
 def parse_stamp(text: str) -> When:

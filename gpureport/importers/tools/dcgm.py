@@ -186,6 +186,10 @@ class _Table(NamedTuple):
     texts: list[tuple[int, str]]
     node: int | None
 
+    @property
+    def has_uuid(self) -> bool:
+        return any(name == "uuid" for _, name in self.texts)
+
 
 def _find_table(header: list[str]) -> _Table | None:
     """Return the columns of a header, None when it is none of a table of DCGM's fields.
@@ -235,8 +239,10 @@ def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[R
     node, readings = "", 0
     held: dict[tuple[object, ...], Record] = {}
     for number, table, row in table_rows(lines, first, account, _find_table):
-        if table.node is not None and (node := node or row[table.node]) != row[table.node]:
-            _refuse_machines(table, node, row[table.node])
+        if table.node is not None and (node := node or row[table.node]) != row[table.node] and not table.has_uuid:
+            what = f"GPUs of several machines ({node}, {row[table.node]}, ...) in one table"
+            hint = "write one file a machine, and read them with --as-one-run"
+            raise SourceError(_TABLE, what, hint, code="several_machines")
         gpu = _describe(table, row)
         if table.field < 0:
             record = {"line": number, **gpu}
@@ -264,13 +270,6 @@ def _describe(table: _Table, row: Sequence[str]) -> Record:
     said = {name: row[place] for place, name in table.texts if row[place]}
     when = say_when(None if table.time is None else parse_stamp(row[table.time]))
     return when | ({"index": str(int(index[1]))} if index else {}) | said
-
-
-def _refuse_machines(table: _Table, *nodes: str) -> None:
-    if not any(name == "uuid" for _, name in table.texts):
-        what = f"GPUs of several machines ({', '.join(nodes)}, ...) in one table"
-        hint = "write one file a machine, and read them with --as-one-run"
-        raise SourceError(_TABLE, what, hint, code="several_machines")
 
 
 _TABLE, _PROMETHEUS = "CSV of DCGM fields", "Prometheus query_range"

@@ -109,15 +109,7 @@ def _is_blank(found: float) -> bool:
 
 
 def read_field(name: str, cell: str, record: Record, account: Account, unit: str | None = None) -> None:
-    """Take a cell of a field into the record of its row.
-
-    Args:
-        name: any name of the field.
-        cell: what its reading says.
-        record: what is known of the row, which is added to.
-        account: counts a cell without a value.
-        unit: unit instead of the one the name stands for.
-    """
+    """Take a cell of a field into the record of its row; `unit` counts instead of the one that its name stands for."""
     known, found, none = find_field(name), parse_number(cell), absence_word(cell)
     if none is None and (known is None or (name == EITHER and unit is None)):
         record[extra_name(name)] = cell

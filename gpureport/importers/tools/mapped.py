@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
-from gpureport.errors import SourceError
+from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers.account import Account
 from gpureport.importers.columns import extra_name, parse_time
 from gpureport.importers.extraction import Extraction
@@ -24,7 +24,7 @@ from gpureport.importers.headings import (
 )
 from gpureport.importers.protocol import column_map
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
-from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, GPU_NOT_NAMED, WRONG_CELLS
+from gpureport.importers.protocol.reject_reasons import GPU_NOT_NAMED, WRONG_CELLS
 from gpureport.importers.quantities import parse_number
 from gpureport.importers.source_file import RawFile
 from gpureport.importers.source_text import head, head_text
@@ -36,15 +36,14 @@ from gpureport.importers.tools import (
     parse_with,
     split_cells,
     split_devices,
+    table_rows,
     take_number,
-    text_lines,
 )
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.redaction import redact_start
 from gpureport.units import UNITS
 
 _DELIMITERS = (",", ";", "\t", "|")
-_WHERE = "the table"
 _LISTED, _MOST_COLUMNS = 30, 200
 
 
@@ -67,62 +66,53 @@ class Mapped:
         Raises:
             SourceError: when no map was given; with a draft of one where the header proves what a column holds.
         """
-        if options.map is not None:
-            return Extraction(file, options, partial(read_mapped, told=options.map), name=self.title)
-        text = draft_map(head_text(head(file.again(), HEAD_BYTES)))
+        text = head_text(head(file.again(), HEAD_BYTES))
+        if (told := options.map) is not None:
+            delimiter = next((each for each in told.delimiter or _DELIMITERS if _names_columns(text, told, each)), None)
+            if delimiter is None:
+                top = next((line for line in text.splitlines() if line.strip()), "")
+                what = f"no line names the columns of the map ({', '.join(told.headings)})"
+                raise SourceError(
+                    str(file.path), what, f"its first line is {redact_start(top)!r}", code="no_mapped_header"
+                )
+            read = partial(read_mapped, told=told, delimiter=delimiter)
+            return Extraction(file, options, read, name=self.title, explain=_explain)
+        text = draft_map(text)
         hint = ("save standard output as map.toml, complete it, then " if text else "") + "give --map map.toml"
         what = "no map says what its columns are"
         raise SourceError(str(file.path), what, hint, text, to_stdout=True, code="no_map")
 
 
+def _names_columns(text: str, told: column_map.Mapping, delimiter: str) -> bool:
+    return any({*told.headings} <= {*split_cells(line, delimiter)} for line in text.splitlines())
+
+
+def _explain(account: Account) -> CodedProblem | None:
+    """Return why no row is left of a table whose rows have another number of cells than its header."""
+    if {*account.rejected} != {WRONG_CELLS}:
+        return None
+    what = "its rows have another number of cells than its header"
+    return what, "nobody can say which cell is which: mend the header", "wrong_number_of_cells"
+
+
 @form
-def read_mapped(lines: Iterable[str], first: int, account: Account, told: column_map.Mapping) -> Iterator[Record]:
-    """Yield the rows of a table whose columns a map names.
+def read_mapped(
+    lines: Iterable[str], first: int, account: Account, told: column_map.Mapping, delimiter: str
+) -> Iterator[Record]:
+    """Yield the rows of a table whose columns a map names."""
 
-    Raises:
-        SourceError: when it lacks a mapped column, or no row has as many cells as its header.
-    """
-    header: list[str] = []
-    delimiter, top, fitting, widths = told.delimiter, "", False, dict[int, int]()
-    for number, text, cut in text_lines(lines, first, account):
-        top = top or text
-        row = split_cells(text, delimiter or ",")
-        if found := _find_header(text, told, delimiter):
-            delimiter, header = found
-            account.headers += 1
-        elif not header or cut:
-            account.reject(CUT_LAST_LINE if header else BEFORE_HEADER, number, text)
-        elif len(row) != len(header) and not (len(row) == len(header) + 1 and not row[-1]):
-            widths[len(row)] = widths.get(len(row), 0) + 1
-            account.reject(WRONG_CELLS, number, text)
-        else:
-            fitting = True
-            point = _use_point if delimiter == ";" else str
-            said = {name: point(cell) for name, cell in zip(header, row, strict=False)}
-            index = _INDEX.fullmatch(said.get(told.device, ""))
-            if told.device and index is None:
-                account.reject(GPU_NOT_NAMED, number, text)
-                continue
-            when = _find_time(said[told.time], told.format) if told.time else None
-            yield from split_devices(number, when, _read(told, said, int(index[1]) if index else None, account))
-    if not header:
-        missing = [each for each in told.headings if each not in top] or told.headings
-        what = f"no line names the columns of the map ({', '.join(missing)})"
-        raise SourceError(_WHERE, what, f"its first line is {redact_start(top)!r}", code="no_mapped_header")
-    if not fitting and widths:
-        what = f"its header names {len(header)} columns, but its rows have {max(widths, key=widths.__getitem__)} cells"
-        hint = "nobody can say which cell is which: mend the header"
-        raise SourceError(_WHERE, what, hint, code="wrong_number_of_cells")
+    def find(cells: list[str]) -> list[str] | None:
+        return cells if {*told.headings} <= {*cells} else None
 
-
-def _find_header(text: str, told: column_map.Mapping, delimiter: str) -> tuple[str, list[str]] | None:
-    """Return the delimiter and the headings of a line that names all columns of the map, None for another line."""
-    for each in (delimiter,) if delimiter else _DELIMITERS:
-        names = split_cells(text, each)
-        names = names[:-1] if len(names) > 1 and not names[-1] else names
-        if set(told.headings) <= set(names):
-            return each, names
-    return None
+    point = _use_point if delimiter == ";" else str
+    for number, header, row in table_rows(lines, first, account, find, delimiter):
+        said = {name: point(cell) for name, cell in zip(header, row, strict=True)}
+        index = _INDEX.fullmatch(said.get(told.device, ""))
+        if told.device and index is None:
+            account.reject(GPU_NOT_NAMED, number, delimiter.join(row))
+            continue
+        when = _find_time(said[told.time], told.format) if told.time else None
+        yield from split_devices(number, when, _read(told, said, int(index[1]) if index else None, account))
 
 
 _INDEX = re.compile(r"(?:gpu)?[ :_]*(\d{1,4})[ :_]*", re.IGNORECASE | re.ASCII)

@@ -60,6 +60,7 @@ def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[R
     """Yield a row of each GPU for every page of dcgm-exporter; a line above a page that is a time is its time."""
     page: dict[str, Record] = {}
     seen: set[tuple[str, str]] = set()
+    hosts: dict[str, bool] = {}
     when: When = None
     account.snapshot = True
     for number, text, cut in text_lines(lines, first, account):
@@ -80,16 +81,15 @@ def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[R
         if not (name.startswith("DCGM_") and _is_of_gpu(labels, account)):
             account.noise += 1
             continue
-        gpu = labels.get("UUID") or f"{_find_host(labels)}/{labels.get('gpu', '')}"
+        gpu = _name_gpu(labels, hosts)
         if (name, gpu) in seen:
             yield from page.values()
             page, seen, when = {}, set(), None
         seen.add((name, gpu))
         account.continued += gpu in page
-        row = page.setdefault(
-            gpu, {"line": number, **say_when(parse_time(stamp) if stamp else when), **_describe(labels)}
-        )
-        read_field(name, cell, row, account)
+        moment = parse_time(stamp) if stamp else when
+        page.setdefault(gpu, {"line": number, **say_when(moment), **_describe(labels)})
+        read_field(name, cell, page[gpu], account)
         if name == EITHER:
             account.note(UNTOLD)
     yield from page.values()
@@ -100,8 +100,21 @@ def _parse_labels(text: str) -> dict[str, str]:
     return dict(_LABEL.findall(text))
 
 
-def _find_host(labels: Labels) -> str:
-    return labels.get("Hostname") or labels.get("hostname") or ""
+def _name_gpu(labels: Labels, hosts: dict[str, bool]) -> str:
+    """Return what names a GPU; `hosts` keeps of each machine whether all its GPUs have a UUID.
+
+    Raises:
+        SourceError: when GPUs are of several machines and nothing tells them apart.
+    """
+    uuid = labels.get("UUID") or labels.get("uuid")
+    # of a query by (gpu, instance) the exporter is all that tells machines apart
+    host = labels.get("Hostname") or labels.get("hostname") or ("" if uuid else labels.get("instance", ""))
+    if host:
+        hosts[host] = hosts.get(host, True) and bool(uuid)
+    if len(hosts) > 1 and not all(hosts.values()):
+        what = f"GPUs of several machines ({', '.join(sorted(hosts)[:5])}) without UUID"
+        raise SourceError(_WHERE, what, 'query one: {Hostname="..."}', code="several_machines")
+    return uuid or f"{host}/{labels.get('gpu', '')}"
 
 
 @form
@@ -166,16 +179,12 @@ def _find_results(content: object, depth: int = 0) -> Iterator[Mapping[str, Any]
 def _gather(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> dict[str, tuple[dict[str, str], Readings]]:
     """Return what describes each GPU, and its readings; refuse GPUs that nothing tells apart."""
     gpus: dict[str, tuple[dict[str, str], Readings]] = {}
-    hosts: dict[str, None] = {}
+    hosts: dict[str, bool] = {}
     for labels, samples in series:
         name = labels.get("__name__", "")
         if not _is_of_gpu(labels, account):
             continue
-        # of a query by (gpu, instance) the exporter is all that tells machines apart
-        uuid = labels.get("UUID") or labels.get("uuid")
-        host = _find_host(labels) or ("" if uuid else labels.get("instance", ""))
-        hosts |= {host: None} if host else {}
-        _, readings = gpus.setdefault(uuid or f"{host}/{labels.get('gpu', '')}", (_describe(labels), {}))
+        _, readings = gpus.setdefault(_name_gpu(labels, hosts), (_describe(labels), {}))
         for sample in samples:
             # a series that begins again, as with another pod, continues the one before
             whole = isinstance(sample, list) and len(sample) == 2 and isinstance(sample[1], str | int | float)  # noqa: PLR2004 - time and value
@@ -187,9 +196,6 @@ def _gather(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> dic
     if not gpus:
         hint = f"{_QUERY}, without functions around it"
         raise SourceError(_WHERE, "no series names a metric of DCGM and a GPU", hint, code="no_gpu_metric")
-    if len(hosts) > 1 and any("uuid" not in texts for texts, _ in gpus.values()):
-        what = f"GPUs of several machines ({', '.join(sorted(hosts)[:5])}) without UUID"
-        raise SourceError(_WHERE, what, 'query one: {Hostname="..."}', code="several_machines")
     if len(hosts) > 1:
         account.note(
             f"GPUs of {len(hosts)} machines, told by UUID; where a number is taken, the next free one is given."

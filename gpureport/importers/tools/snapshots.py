@@ -98,24 +98,23 @@ def read_snapshots(lines: Iterable[str], first: int, account: Account, shape: Sn
     hosts: dict[str, str] = {}
     account.snapshot = not shape.time
     for held in _documents(lines, first, account):
-        contents: list[Any] = parse_documents("\n".join(text for _, text in held)) or [None]
-        if shape.gpus:
-            contents = [each for content in contents for each in (content if isinstance(content, list) else [content])]
-        else:
-            contents = [{"": content} for content in contents]
+        found: list[Any] = parse_documents("\n".join(text for _, text in held)) or [None]
+        several = [each if isinstance(each, list) else [each] for each in found]
+        contents = [each for one in several for each in one] if shape.gpus else [{"": each} for each in found]
         if not all(_is_whole(content, shape) for content in contents):
             _reject(held, NOT_JSON, account)
             continue
         gpus = [(each, place, gpu) for each in contents for place, gpu in enumerate(each.get(shape.gpus) or ())]
-        account.noise += 0 if gpus else len(held)
-        account.continued += max(len(held) - len(gpus), 0) if gpus else 0
+        if gpus:
+            account.continued += max(len(held) - len(gpus), 0)
+        else:
+            account.noise += len(held)
         for content, place, gpu in gpus:
             record = _read(gpu, shape, account) | ({} if shape.gpus else {"index": str(place)})
-            driver, host = content.get("driver_version"), gpu.get("hostname", content.get("hostname"))
-            record |= {"driver": driver} if isinstance(driver, str) else {}
-            index = record.get("index", "")
-            unnamed = isinstance(host, str) and "uuid" not in record and "model" in record
-            if unnamed and hosts.setdefault(index, host) != host:
+            take_cells(record, account, [("driver", content.get("driver_version"))], {"driver": ("driver", "")})
+            index, host = record.get("index", ""), gpu.get("hostname", content.get("hostname"))
+            known = "uuid" in record or "model" not in record or not isinstance(host, str)
+            if not known and hosts.setdefault(index, host) != host:
                 what = f"GPUs of several machines ({hosts[index]}, {host}) in one log without uuid"
                 raise SourceError("the log", what, _MACHINES, code="several_machines")
             when = parse_time(str(content.get(shape.time)))

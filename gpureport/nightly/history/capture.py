@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def source_name(source: str) -> str:
     """Return the name of a source in the history: its file name, without folders of the machine."""
-    return source if source.startswith(("mlflow:", "neptune:")) else PurePath(source).name or source
+    return source if source.startswith(("mlflow:", "neptune:", "trackio:")) else PurePath(source).name or source
 
 
 def capture_run(source: str, run: "SampledRun") -> NightlyRun:

@@ -67,7 +67,7 @@ def test_nothing_selected_is_said(filled: Program) -> None:
     assert filled("runs", "list", "--where", "gpus>1").out.endswith(".gpureport matches.\n")
     missing = filled("runs", "list", "--tag", "usr=ann")
     assert (missing.code, missing.out) == (2, "")
-    assert "tag:user" in missing.err
+    assert "user" in missing.err
     nothing = filled("analyze", "--where", "gpus>1")
     assert (nothing.code, nothing.out) == (3, "")
 

@@ -214,6 +214,10 @@ def test_a_companion_named_as_host_log(tmp_path: Path) -> None:
     with pytest.raises(SourceError) as refused:
         gpureport.read(gpu, host=late)
     assert all(time in refused.value.what for time in ("09:10:00", "09:11:39", "09:00:00"))
+    gpu.write_text("index, utilization.gpu [%]\n" + "0, 90 %\n" * 9)
+    with pytest.raises(SourceError) as refused:
+        gpureport.read(gpu, host=copies, interval=1.0)
+    assert refused.value.code == "no_timestamps"
 
 
 def test_a_finer_companion_gives_means_and_a_coarser_one_its_nearest_reading(tmp_path: Path) -> None:

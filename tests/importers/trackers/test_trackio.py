@@ -99,3 +99,13 @@ def test_what_is_no_json_of_trackio_is_counted(tmp_path: Path) -> None:
     connection.close()
     found = recording(source)
     assert (rejected(found), len(found.rows_of("gpu:0"))) == ([("torn_line", 4)], 27)
+
+
+def test_a_database_is_no_target(gpureport: Program, tmp_path: Path) -> None:
+    source = database(tmp_path / "p.db")
+    before = source.read_bytes()
+    (tmp_path / "report.html").write_text("<html>")
+    for target in ("p.db#base", "trackio:p.db#base"):
+        assert gpureport("publish", "report.html", "--to", target).code == 3
+    assert gpureport("report", "trackio:p.db#base", "-o", "p.db").code == 2
+    assert source.read_bytes() == before

@@ -1,21 +1,42 @@
-"""Times as programs print them for people: of day, without a date, and dates in words."""
+"""Lines and times as programs print them for people: of day, without a date, and dates in words."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import time
 from functools import lru_cache
 
 import numpy as np
 
 from gpureport.columns import IntArray
+from gpureport.importers.account import Account
 from gpureport.importers.columns import parse_time
+from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE
+from gpureport.importers.source_text import damage
 
 DAY = 86_400_000_000
 _TIME = re.compile(r"(\d{1,2}):(\d\d):(\d\d)", re.ASCII)
+_USUAL = len("16:28:31")
 _NOON, _HOURS, _MINUTES, _SECONDS = 12, 24, 60, 61
+
+
+def whole_lines(lines: Iterable[str], first: int, account: Account) -> Iterator[tuple[int, str]]:
+    """Yield all lines but damaged ones, also empty ones: number, and text without blanks at its end."""
+    for number, line in enumerate(lines, first):
+        reason = damage(line) or ("" if line.endswith("\n") else CUT_LAST_LINE)
+        if reason and not line.isspace():
+            account.reject(reason, number, line)
+        else:
+            yield number, line.rstrip()
 
 
 def parse_time_of_day(text: str, half: str = "") -> int | None:
     """Return microseconds since midnight of `16:28:31`, or of `04:28:31` with `AM` or `PM`; None for other texts."""
+    if not half and text[2:3] == text[5:6] == ":" and len(text) == _USUAL:
+        with suppress(ValueError):
+            # four times as fast
+            usual = time.fromisoformat(text)
+            return (usual.hour * 3600 + usual.minute * 60 + usual.second) * 1_000_000
     match = _TIME.fullmatch(text)
     if match is None:
         return None
