@@ -24,7 +24,7 @@ def parse_folder(target: str) -> Place:
         _refuse_run(target)
         return parse_place(target)
     scheme = match[1].lower()
-    if scheme in {"neptune", "trackio"}:
+    if scheme in {"neptune", "trackio", "accounting"}:
         raise _build_read_only_error(target)
     refuse_database_server(scheme, target)
     if is_store_scheme(scheme):
@@ -53,7 +53,7 @@ def _refuse_run(target: str) -> None:
 def _build_read_only_error(target: str) -> SourceError:
     return SourceError(
         target,
-        "nothing can be published to Neptune or Trackio",
+        "nothing can be published to Neptune, Trackio or a table",
         "give a folder, or mlflow:STORE#RUN",
         code="read_only_store",
     )

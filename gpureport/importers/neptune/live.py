@@ -55,8 +55,7 @@ def find_live_runs(locator: str, query: str | None) -> list[Stored]:
 def _read_run(store: str, project: str, run: str) -> Stored:
     said = _ask(store, project=project, run=run)
     series = {path: make_series(points) for path, points in said.pop("series").items() if points}
-    state = str(sum(len(each.times) for each in series.values()))
-    return Stored(key=f"{project} {run}", id=run, project=project, state=state, **said).hold(series)
+    return Stored(key=f"{project} {run}", id=run, project=project, **said).hold(series)
 
 
 def _ask(store: str, **asked: str | None) -> dict[str, Any]:

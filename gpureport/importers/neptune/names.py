@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gpureport.errors import SettingsError
-from gpureport.importers.protocol.column_map import CLEAR
-from gpureport.metrics import BY_NAME
+from gpureport.importers.protocol.column_map import check_keys, get_typed, read_column
 from gpureport.settings.toml_files import read_toml
 from gpureport.units import UNITS
 
@@ -141,9 +140,6 @@ def _name_stage(namespace: str, *, client: bool) -> str | None:
     return f"process-{name}" if re.fullmatch(r"[0-9a-f]{8}", name) else name or None
 
 
-_EXAMPLE = 'such as [neptune.series."hw/gpu0"] with metric = "gpu_utilization_ratio", unit = "%", device = "gpu:0"'
-
-
 def read_name_map(path: Path | None) -> NameMap:
     """Read the table `neptune` of a TOML file; an empty map where no file is given, or it has no such table.
 
@@ -152,26 +148,13 @@ def read_name_map(path: Path | None) -> NameMap:
     """
     if path is None:
         return NameMap()
-    import msgspec  # noqa: PLC0415 - only a map needs it
-
-    class Named(msgspec.Struct, forbid_unknown_fields=True):
-        metric: str
-        device: str
-        unit: str | None = None
-
-    class Table(msgspec.Struct, forbid_unknown_fields=True):
-        namespaces: list[str] = []
-        series: dict[str, Named] = {}
-
-    said, found = read_toml(path, "see docs/how-to/neptune.md").content.get("neptune", {}), {}
-    try:
-        table = msgspec.convert(said, Table)
-        for name, each in table.series.items():
-            metric, device = BY_NAME.get(each.metric), re.fullmatch(r"host|gpu:(\d{1,4})", each.device)
-            unit = UNITS.get(CLEAR.get(metric.unit, "?") if metric and each.unit is None else each.unit or "")
-            if metric is None or device is None or unit is None or unit.base != metric.unit:
-                raise msgspec.ValidationError(f"{name!r} lacks a known metric, a unit of it, or a device")
-            found[name] = Meaning(metric.name, unit.to_base(1.0), int(device[1]) if device[1] else None)
-    except msgspec.ValidationError as error:
-        raise SettingsError(str(path), f"[neptune] says what cannot be: {error}", _EXAMPLE, code="wrong_map") from error
-    return NameMap(namespaces=tuple(each.strip("/") for each in table.namespaces), series=found)
+    content = read_toml(path, "see docs/how-to/neptune.md").content
+    table = get_typed(str(path), content, "neptune", dict)
+    check_keys(str(path), "[neptune]", table, "namespaces series")
+    named, series = table.get("namespaces", []), get_typed(str(path), table, "series", dict)
+    if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
+        hint = 'such as namespaces = ["hw/training"]'
+        raise SettingsError(str(path), "namespaces is no list of paths", hint, code="not_a_list")
+    read = [read_column(str(path), name, said, by_row=False) for name, said in series.items()]
+    meanings = {each.heading: Meaning(each.metric, UNITS[each.unit].to_base(1.0), each.gpu) for each in read}
+    return NameMap(namespaces=tuple(each.strip("/") for each in named), series=meanings)

@@ -64,6 +64,7 @@ class Stored:
         """Return the run with these of its series that have points."""
         self.series = {path: each for path, each in series.items() if len(each.times)}
         self.points = {path: len(each.times) for path, each in self.series.items()}
+        self.state = self.state or str(sum(self.points.values()))
         return self
 
 

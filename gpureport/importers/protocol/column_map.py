@@ -64,17 +64,17 @@ def read_column_map(path: Path) -> Mapping:
         SettingsError: when it is missing, no TOML, or says what cannot be.
     """
     where, content = str(path), read_toml(path, "see docs/how-to/read-logs.md").content
-    _check_keys(where, "the map", content, "columns delimiter device time")
-    time, device, columns = (_get(where, content, name, dict) for name in ("time", "device", "columns"))
-    _check_keys(where, "[time]", time, "column format zone")
-    _check_keys(where, "[device]", device, "column")
+    check_keys(where, "the map", content, "columns delimiter device time")
+    time, device, columns = (get_typed(where, content, name, dict) for name in ("time", "device", "columns"))
+    check_keys(where, "[time]", time, "column format zone")
+    check_keys(where, "[device]", device, "column")
     if not columns:
         raise SettingsError(where, "it maps no column", _EXAMPLE, code="nothing_mapped")
-    pattern, named = _get(where, time, "format", str) or ISO, _get(where, device, "column", str)
+    pattern, named = get_typed(where, time, "format", str) or ISO, get_typed(where, device, "column", str)
     if pattern != ISO and pattern not in EPOCHS and "%" not in pattern:
         hint = f"{', '.join([ISO, *EPOCHS])}, or such as %m-%d-%Y %H:%M:%S"
         raise SettingsError(where, f"no format {pattern!r} of a time", hint, code="unknown_time_format")
-    found = tuple(_read_column(where, heading, said, by_row=bool(named)) for heading, said in columns.items())
+    found = tuple(read_column(where, heading, said, by_row=bool(named)) for heading, said in columns.items())
     filled = [(each.metric, each.gpu) for each in found]
     if twice := next((each for each in filled if filled.count(each) > 1), None):
         of = "the machine" if BY_NAME[twice[0]].scope is Scope.HOST else f"gpu:{twice[1]}"
@@ -83,19 +83,20 @@ def read_column_map(path: Path) -> Mapping:
         )
     return Mapping(
         columns=found,
-        time=_get(where, time, "column", str),
+        time=get_typed(where, time, "column", str),
         format=pattern,
-        zone=_get(where, time, "zone", str) or None,
+        zone=get_typed(where, time, "zone", str) or None,
         device=named,
-        delimiter=_get(where, content, "delimiter", str),
+        delimiter=get_typed(where, content, "delimiter", str),
     )
 
 
-def _read_column(where: str, heading: str, said: Any, *, by_row: bool) -> MappedColumn:
+def read_column(where: str, heading: str, said: Any, *, by_row: bool) -> MappedColumn:
+    """Return what a map says of a column; `by_row` says that another column of the table names the GPU."""
     if not isinstance(said, dict):
         raise SettingsError(where, f"[columns] {heading!r} is no table", _EXAMPLE, code="not_a_table")
-    _check_keys(where, f"[columns.{heading!r}]", said, "device metric unit")
-    name, stated, device = (_get(where, said, key, str) for key in ("metric", "unit", "device"))
+    check_keys(where, f"[columns.{heading!r}]", said, "device metric unit")
+    name, stated, device = (get_typed(where, said, key, str) for key in ("metric", "unit", "device"))
     metric = BY_NAME.get(name)
     if metric is None:
         what, hint = f"no metric {name!r} (column {heading!r})", "gpureport explain lists what there is"
@@ -117,7 +118,7 @@ def _read_column(where: str, heading: str, said: Any, *, by_row: bool) -> Mapped
     return MappedColumn(heading=heading, metric=name, unit=unit, gpu=gpu)
 
 
-def _get(where: str, content: AnyMapping[str, Any], name: str, kind: type[T]) -> T:
+def get_typed(where: str, content: AnyMapping[str, Any], name: str, kind: type[T]) -> T:
     """Return what a key says, nothing where it is missing."""
     found = content.get(name, kind())
     if isinstance(found, kind):
@@ -127,7 +128,8 @@ def _get(where: str, content: AnyMapping[str, Any], name: str, kind: type[T]) ->
     raise SettingsError(where, f"{name} is no table", _EXAMPLE, code="not_a_table")
 
 
-def _check_keys(where: str, part: str, content: AnyMapping[str, Any], names: str) -> None:
+def check_keys(where: str, part: str, content: AnyMapping[str, Any], names: str) -> None:
+    """Refuse a key that is not among these names."""
     known = names.split()
     if unknown := next((name for name in content if name not in known), None):
         raise SettingsError(

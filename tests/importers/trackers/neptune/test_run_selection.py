@@ -112,15 +112,15 @@ def test_a_map_that_says_what_cannot_be(gpureport: Program, tmp_path: Path) -> N
     dumps.write(tmp_path / "data", dumps.run(Schedule(utilization=[[50.0] * 3])))
     one = "[neptune.series.a]\nmetric = "
     for text, said in (
-        ("neptune = 1", "Expected `object`"),
-        ("[neptune]\nspaces = []", "`spaces`"),
-        ("[neptune]\nnamespaces = 'x'", "Expected `array`"),
-        ("[neptune]\nseries = 1", "Expected `object`"),
-        (f"{one}'none'\ndevice = 'host'", "lacks a known metric"),
-        (f"{one}'gpu_power_watts'", "`device`"),
-        (f"{one}'gpu_memory_used_bytes'\ndevice = 'gpu:0'", "a unit of it"),
-        (f"{one}'gpu_power_watts'\ndevice = 'gpu:0'\nunit = '%'", "a unit of it"),
-        ("[neptune.series]\na = 1", "Expected `object`"),
+        ("neptune = 1", "neptune is no table"),
+        ("[neptune]\nspaces = []", "'spaces'"),
+        ("[neptune]\nnamespaces = 'x'", "namespaces is no list"),
+        ("[neptune]\nseries = 1", "series is no table"),
+        (f"{one}'none'", "no metric 'none'"),
+        (f"{one}'gpu_power_watts'", "which GPU"),
+        (f"{one}'gpu_memory_used_bytes'\ndevice = 'gpu:0'", "no unit"),
+        (f"{one}'gpu_power_watts'\ndevice = 'gpu:0'\nunit = '%'", "no unit of its metric"),
+        ("[neptune.series]\na = 1", "is no table"),
         ("nonsense", "not TOML"),
         ("a = " + "9" * 5000, "not TOML"),
     ):
