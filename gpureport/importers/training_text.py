@@ -24,7 +24,8 @@ LOSS = re.compile(r"(?:^|[^a-z])(?:loss|acc|accuracy|perplexity|ppl|f1|auc|bleu|
 """What only a training loop writes."""
 _STAMP = re.compile(r"\W{0,4}(\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?)", re.ASCII)
 _COUNTER = re.compile(
-    r"\bepoch(?:\(train\))?:? ?\[(?P<epoch>\d{1,9})\] ?\[ *(?P<batch>\d{1,9})/ *(?P<size>\d{1,9})\]"
+    r"\b(?:epoch|train)(?:\(train\))?:? ?\[?(?P<epoch>\d{1,9})\]? {0,3}"
+    r"\[ *(?P<batch>\d{1,9})/ *(?P<size>\d{1,9})(?: \( *\d{1,3}%\))?\]"
     r"|\b(?:global_step|iteration|iter|step)(?:\(train\))?(?: *[:=] *| *\[ *| +)(?P<step>\d{1,15})\b"
     r"(?: */ *\d{1,15})?\]?:?",
     re.IGNORECASE | re.ASCII,

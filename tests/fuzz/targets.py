@@ -30,8 +30,7 @@ _HOST = (
     "sample_logs/recorded/phases/vmstat.txt.gz",
 )
 _TRAINERS = (
-    *(path.read_bytes() for path in sorted(PAIRS.glob("training/text_*")) if path.suffix != ".json"),
-    *(path.read_bytes() for path in sorted(PAIRS.glob("training/tensorboard*.tfevents"))),
+    *(path.read_bytes() for path in sorted(PAIRS.glob("training/te[xn]*.t*"))),
     b'{"log_history": [{"loss": 2.5, "step": 10, "epoch": 0.5}, {"eval_loss": 2.1, "step": 20, "epoch": 1.0}]}\n',
     b'{"time": 1773480420, "step": 1, "loss": 2.5}\n{"time": 1773480430, "step": 2, "loss": NaN}\n',
     b"Wall time,Step,Value\n1773480420.5,1,2.5\n1773480430.5,2,2.4\n",

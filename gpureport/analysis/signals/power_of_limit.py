@@ -19,6 +19,9 @@ is a minute, which start-up alone lasts. On 148 generated and recorded logs 0.5 
 _IDLE_SHARE = 0.12
 """Idle power, of the limit, that is not exceeded where a run was never idle and the table knows no better."""
 
+_HELD_SECONDS = 30.0
+"""How long a power must have been reached to stand for the limit (pragmatic: a spike shows no level)."""
+
 AT_WORK: Threshold = pragmatic(
     0.4, "1", "share of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34"
 )
@@ -45,8 +48,8 @@ class PowerOfLimit:
 def build_power_of_limit(series: DeviceSeries, *, at_least: bool = False) -> PowerOfLimit | None:
     """Return the scale of one GPU; None where power was not recorded or no limit is known.
 
-    With `at_least`, the power that 5% of the readings exceed stands for a limit that is not known: it is not above the
-    limit, so that the true share is lower. Single readings may be faulty.
+    With `at_least`, the power that was reached for half a minute stands for a limit that is not known: it is not above
+    the limit, so that the true share is lower.
 
     Idle power is the lowest 2% of the run or what the GPU table gives, whichever is less; a run that was never
     idle does not pass its own load for idle. The limit in force wins over the default, the log over the table.
@@ -55,9 +58,10 @@ def build_power_of_limit(series: DeviceSeries, *, at_least: bool = False) -> Pow
         return None
     limit, source = _find_limit_watts(series)
     known = limit[~np.isnan(limit)]
-    if not len(known) and at_least:
-        limit = known = np.full(len(series), float(np.percentile(series.known_values(POWER), 95)))
-        source = "the power that 5% of the readings exceed, which the limit is not below"
+    rows = round(_HELD_SECONDS / series.interval) if at_least and series.interval > 0 else 0
+    if not len(known) and 0 < rows <= len(series.known_values(POWER)):
+        limit = known = np.full(len(series), float(np.sort(series.known_values(POWER))[-rows]))
+        source = "the highest power recorded, which the limit is not below"
     if not len(known):
         return None
     power, median_limit = series.values(POWER), float(np.median(known))

@@ -131,7 +131,7 @@ def read_prometheus(lines: Iterable[str], first: int, account: Account) -> Itera
             what = f"longer than {MOST >> 20} Mi characters, which is held in memory as a whole"
             raise SourceError(_WHERE, what, "query a shorter range, or with a longer step", code="answer_too_large")
         held.append(line)
-    series = list(_find_series(held))
+    series = [(labels, samples) for labels, samples in _find_series(held) if _is_of_gpu(labels, account)]
     gpus = _gather(series, account)
     units = _find_units([readings for _, readings in gpus.values()], account)
     _take_tags(series, account)
@@ -181,9 +181,7 @@ def _gather(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> dic
     gpus: dict[str, tuple[dict[str, str], Readings]] = {}
     hosts: dict[str, bool] = {}
     for labels, samples in series:
-        name = labels.get("__name__", "")
-        if not _is_of_gpu(labels, account):
-            continue
+        name = labels["__name__"]
         _, readings = gpus.setdefault(_name_gpu(labels, hosts), (_describe(labels), {}))
         for sample in samples:
             # a series that begins again, as with another pod, continues the one before
@@ -254,12 +252,9 @@ def _take_tags(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> 
     """Take the tags that hold for the whole run, and say which do not; a run of several machines has all names."""
     whole, found = 0, dict[str, Counter[str]]()
     for labels, samples in series:
-        if not labels.get("__name__", "").startswith("DCGM_") or labels.get("GPU_I_ID"):
-            continue
         whole += len(samples)
         of_exporter = any(_EXPORTER.search(labels.get(label, "")) for label in _OF_POD)
-        for label in (label for tag in LABEL_TAGS for label in tag.series_labels):
-            value = labels.get(label, "")
+        for label, value in labels.items():
             if value and not _EXPORTER.search(value) and not (of_exporter and label in _OF_POD):
                 found.setdefault(label, Counter())[value] += len(samples)
     for tag in LABEL_TAGS:

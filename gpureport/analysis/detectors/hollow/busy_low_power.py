@@ -31,7 +31,8 @@ _SURE_READINGS = 30
 class HollowUtil(Rule):
     """Utilisation of at least 80% in 85% of the samples, and next to no work, over 15 s or eleven samples.
 
-    Next to no work: mean power above idle below 36% of what the limit in force leaves, unless DCGM saw memory busy;
+    Next to no work: mean power above idle below 36% of what the limit in force leaves, unless DCGM saw memory busy (the
+    power reached for half a minute stands for a limit that nobody knows: it clears no GPU);
     where DCGM counted the activity of multiprocessors, less than half of it, or all of them spinning at less than
     15% of that power. Within the job, for at least 30 s and five intervals. Not while heat, hardware or the power
     limit lower the clock, nor at a clock below 75% of the highest, which explains low power by itself. Causes: hang

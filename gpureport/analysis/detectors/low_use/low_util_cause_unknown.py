@@ -37,7 +37,8 @@ class LowUtilCauseUnknown(LowUseRule):
     The time of low use ends when the mean rises above 72%. Log gaps, idle gaps and start-up are not part of it. Where
     samples are far apart, the mean of the whole time must lie below 70% by three standard errors. A shorter job, from
     30 s on, is assessed by the mean of all its work, with low confidence. With fewer than 30 samples that mean, too,
-    must lie below 70% by three standard errors. Without a CPU series a wait for data looks like any other, so no
+    must lie below 70% by three standard errors. A training log whose loop waited for data in 20% of each iteration or
+    more names that as the cause. Without a CPU series a wait for data looks like any other, so no
     cause is named. With a CPU series, `underutilised` covers this case, unless the median CPU use is at least 75%
     while the job itself keeps less than half a core busy, and less than half of the load: then the job may lack the
     CPU, or wait for something else.
