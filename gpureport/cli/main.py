@@ -246,6 +246,5 @@ def _internal(error: InternalError, *, debug: bool) -> NoReturn:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    """Say why it ended, and end."""
     print_error(message)
     sys.exit(code)

@@ -51,9 +51,5 @@ def _refuse_run(target: str) -> None:
 
 
 def _build_read_only_error(target: str) -> SourceError:
-    return SourceError(
-        target,
-        "nothing can be published to Neptune, Trackio or a table",
-        "give a folder, or mlflow:STORE#RUN",
-        code="read_only_store",
-    )
+    what = "nothing can be published to Neptune, Trackio or a table"
+    return SourceError(target, what, "give a folder, or mlflow:STORE#RUN", code="read_only_store")

@@ -59,7 +59,6 @@ def _explain_moved(run: RunInfo, folder: Path) -> str:
 
 
 def _artifact_folder(store: Database | Folder, run: RunInfo) -> Path:
-    """Return where the artifacts of a run of a local store lie, or are to lie."""
     known = store.artifact_folder(run)
     if known is not None:
         return known

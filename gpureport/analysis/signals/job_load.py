@@ -27,12 +27,7 @@ _HALF = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherLoad:
-    """A CPU that programs outside the job keep busy.
-
-    Attributes:
-        cpu: median use of the CPU, as a ratio.
-        job: cores that the job kept busy, the median.
-    """
+    """A CPU that programs outside the job keep busy."""
 
     cpu: float
     job: float

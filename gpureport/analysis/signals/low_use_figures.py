@@ -20,16 +20,7 @@ from gpureport.findings import Evidence, Threshold
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowUseFigures:
-    """Low use of several GPUs taken together.
-
-    Attributes:
-        devices: the GPUs.
-        spans: when any of them did.
-        seconds: how long one GPU did, the longest.
-        mean: utilisation of a GPU in that time, as a ratio.
-        lost: GPU-seconds without a kernel.
-        samples: readings of the utilisation.
-    """
+    """Low use of several GPUs taken together."""
 
     devices: tuple[str, ...]
     spans: Spans

@@ -127,7 +127,6 @@ def _read_log(reading: "RunReading") -> "Recording":
 def _export(
     exports: Sequence[tuple[str, "Place"]], analysed: "AnalysedRuns", verdict: "Verdict", throughput: str | None
 ) -> None:
-    """Write figures for other programs."""
     if not exports:
         return
     from gpureport.nightly.site import figure_exports  # noqa: PLC0415 - loads numpy
@@ -138,7 +137,6 @@ def _export(
 
 
 def _show(verdict: "Verdict", form: str) -> None:
-    """Print the checks."""
     from gpureport.checks.formats import check_json, check_summary  # noqa: PLC0415 - loads numpy
 
     if form == "json":

@@ -49,7 +49,6 @@ def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Run
 
 
 def _find_whole_runs(sources: Sequence[str], options: "SourceOptions") -> "Iterator[Reading | TrackedReading]":
-    """Yield the runs of logs and of trackers."""
     from gpureport.importers.sources import find_tracker  # noqa: PLC0415 - loads pyarrow
 
     if options.input.as_one_run:
@@ -71,7 +70,6 @@ def _find_whole_runs(sources: Sequence[str], options: "SourceOptions") -> "Itera
 
 
 def _find_logged_runs(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]":
-    """Return the runs of logs."""
     from gpureport.importers.reading import Reading, find_runs  # noqa: PLC0415 - loads pyarrow
     from gpureport.importers.runs import find_run_logs, find_source_runs, find_training_logs  # noqa: PLC0415 - as above
     from gpureport.importers.sources import identify_training_logs  # noqa: PLC0415 - as above

@@ -20,7 +20,6 @@ def judge_run(record: NightlyRecord, run: NightlyRun) -> Verdict | None:
 
 
 def _list_checks(record: NightlyRecord) -> Iterator[Check]:
-    """Yield a check for each source without data, then the rules."""
     yield from (build_missing_check(run.name or run.source, run.reason) for run in record.missing_runs)
     yield from record.checks
 

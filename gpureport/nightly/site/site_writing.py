@@ -61,7 +61,6 @@ def _write_pages(
 
 
 def _list_names(nights: Sequence[NightlyRecord], trends: Sequence[Trend]) -> list[str]:
-    """Return the names of all pages there may be."""
     figures = {night_wording.figure_page_name(trend.step, trend.model, trend.kind) for trend in trends}
     reports = [f"{REPORTS}/{night.page}.html" for night in nights]
     return [INDEX, *reports, *(f"{FIGURES}/{name}.html" for name in sorted(figures))]

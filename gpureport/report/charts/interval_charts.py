@@ -106,7 +106,6 @@ def _draw_axis(axes: Axes, chart: IntervalChart, low: float, high: float) -> Non
 
 
 def _format_tick(value: float, *, share: bool) -> str:
-    """Return a round value in words."""
     if share:
         return f"{value * 100:.6g}%"
     return f"{value:,.6g}".replace("-", MINUS)
@@ -142,7 +141,6 @@ def _draw_row(axes: Axes, top: float, row: IntervalRow, chart: IntervalChart, *,
 
 
 def _draw_interval(axes: Axes, ends: tuple[float, float], middle: float) -> None:
-    """Draw an interval as a line with a stop at either end."""
     low, high = ends
     for x, y in (((low, high), (middle, middle)), *(((end, end), (middle - 5, middle + 5)) for end in ends)):
         axes.plot(x, y, color=INK.stand_in, linewidth=1.8, solid_capstyle="butt", clip_on=False)
@@ -170,7 +168,6 @@ def _draw_run(axes: Axes, place: tuple[float, float], unit: float, *, counted: b
 
 
 def _draw_dot(axes: Axes, place: tuple[float, float], unit: float, radius: float, *, known: bool) -> None:
-    """Draw a dot; hollow where no interval is known."""
     dot = Ellipse(place, 2 * radius * unit, 2 * radius, linewidth=1.6 if radius == _RADIUS else 1.2, clip_on=False)
     dot.set(facecolor=(BUSY if known else PAPER).stand_in, edgecolor=BUSY.stand_in)
     axes.add_artist(dot)

@@ -67,7 +67,6 @@ def _draw_heroes(report: Report) -> Iterator[ReportPicture]:
 
 
 def _write_caption(figure: Figure, text: str) -> None:
-    """Write a line below the heading."""
     height = figure.get_figheight() * 72
     with canvas.chart_settings():
         at = 1 - (17 + _LINE + 2) / height

@@ -133,7 +133,6 @@ def _colour(name: str, value: str, prefix: str, classes: list[str]) -> str:
 
 
 def _one_decimal(value: str) -> str:
-    """Return a number with at most one decimal."""
     text = f"{float(value):.1f}".removesuffix(".0")
     return "0" if text == "-0" else text
 

@@ -150,7 +150,6 @@ def _mark_rectangles(marks: Sequence[FindingMark], top: float, height: float, sh
 
 
 def _time_ticks(seconds: float) -> FloatArray:
-    """Return positions of round times, few enough to be read."""
     days = int(seconds / _TICKS[-1] / _MOST_TICKS) + 1
     step = next((tick for tick in _TICKS if seconds / tick <= _MOST_TICKS), _TICKS[-1] * days)
     ticks: FloatArray = np.arange(0.0, seconds + 1e-9, step)

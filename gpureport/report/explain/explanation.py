@@ -126,12 +126,10 @@ def _hint(name: str, rules: Sequence[Rule]) -> str:
 
 
 def _list_titles(rules: Sequence[Rule]) -> dict[str, str]:
-    """Return the kind of each title of a finding, in small letters."""
     return {terms.kind_title(kind).lower(): kind for rule in rules for kind in rule.kinds}
 
 
 def _list_names(rules: Sequence[Rule]) -> dict[str, str]:
-    """Return every name there is, and what it leads to."""
     names = [RECORDING, *kinds_by_name(rules), *(metric.name for metric in METRICS)]
     names += [metric.recorded_by for metric in METRICS] + list(ATTRIBUTES)
     others = {metric.otel: metric.name for metric in METRICS if metric.otel}

@@ -69,7 +69,6 @@ def _hide_in_recording(recording: Recording, names: "_Pseudonyms") -> Recording:
 
 
 def _devices(column: Any, names: "_Pseudonyms") -> Any:
-    """Return the device of each row under its new id."""
     chunks = []
     for chunk in column.chunks:
         texts = [names.device(text) for text in chunk.dictionary.to_pylist()]
@@ -93,7 +92,6 @@ def _anonymise_training(training: "pa.Table", names: "_Pseudonyms") -> "pa.Table
 
 
 def _list_metrics(training: "pa.Table") -> list[str]:
-    """Return the names of training metrics."""
     column: Any = training.column("name")
     return list(dict.fromkeys(text for chunk in column.chunks for text in chunk.dictionary.to_pylist()))
 

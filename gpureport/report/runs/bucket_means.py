@@ -57,7 +57,6 @@ def accumulate(starts: FloatArray, ends: FloatArray, values: FloatArray) -> Cumu
 
 
 def _running_sums(amounts: FloatArray) -> FloatArray:
-    """Return the sum before and after each amount."""
     sums = np.zeros(2 * len(amounts))
     np.cumsum(amounts, out=sums[1::2])
     sums[2::2] = sums[1:-1:2]

@@ -70,7 +70,6 @@ def list_machines(value: str) -> Iterator[str]:
 
 
 def _remove_port(host: str) -> str:
-    """Return a machine's name without the port behind it."""
     return _PORT.sub("", host)
 
 

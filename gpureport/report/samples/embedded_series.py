@@ -168,7 +168,6 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
 
 
 def _recorded_metrics(run: Timeline) -> set[str]:
-    """Return the metrics that hold any value."""
     rows = [run.recording.rows.rows_of(device.id) for device in run.recording.run.devices]
     names = run.recording.rows.schema.names
     return {name for name in names if any(one.column(name).null_count < len(one) for one in rows)}
@@ -186,7 +185,6 @@ def _describe_rounding(packed: Sequence[_PackedRun]) -> list[str]:
 
 
 def _format_bound(error: float) -> str:
-    """Return an error rounded up to one digit."""
     digit = 10.0 ** floor(log10(error))
     bound = ceil(error / digit - _EXACT) * digit
     return f"{bound:.{max(-floor(log10(digit)), 0)}f}"

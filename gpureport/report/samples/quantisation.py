@@ -100,7 +100,6 @@ def _fit_exact_scale(known: Sequence[FloatArray], low: float, high: float, grid:
 
 
 def _common_divisor(places: npt.NDArray[np.int64], step: int) -> int:
-    """Return the greatest common divisor of all places and a step."""
     high = int(places.max())
     if high <= _COUNTABLE:
         # divisions take long: each place once, where there are few

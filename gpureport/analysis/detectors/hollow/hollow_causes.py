@@ -69,13 +69,7 @@ class HollowSigns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerSigns:
-    """What is seen on the other GPUs of the job during an episode of one.
-
-    Attributes:
-        dead: those that did nothing.
-        working: those that worked hard.
-        hollow_seconds: for how long of the episode that one was hollow that was so for longest.
-    """
+    """What is seen on the other GPUs of the job during an episode of one."""
 
     dead: tuple[str, ...]
     working: tuple[str, ...]

@@ -22,13 +22,7 @@ _OWN_GAP = 4.0  # rows; fewer idle readings in a row are usual while waiting for
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapCandidate:
-    """The part of an idle run within the job.
-
-    Attributes:
-        interval: when.
-        run: what lies behind it.
-        is_wait: whether it is part of an episode of waiting for input.
-    """
+    """The part of an idle run within the job."""
 
     interval: Interval
     run: IdleRun

@@ -29,16 +29,7 @@ _NAMED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stall:
-    """Gaps of one or several GPUs that recur at one period.
-
-    Attributes:
-        devices: the GPUs.
-        gaps: findings of their gaps.
-        seconds: the period.
-        agreeing_share: share of the distances between starts that agree with it, the lowest of the GPUs.
-        gap_count: how many gaps that GPU has, those beside the period included.
-        occurrences: how often it was seen, on the GPU that shows it most often.
-    """
+    """Gaps of one or several GPUs that recur at one period."""
 
     devices: tuple[str, ...]
     gaps: tuple[Finding, ...]

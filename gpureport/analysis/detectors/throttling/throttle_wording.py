@@ -36,21 +36,7 @@ _AS_HIGH = 0.995
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThrottledEpisodes:
-    """Throttled stretches of one GPU and what was measured in them.
-
-    Attributes:
-        kind: thermal_throttle or hw_throttle.
-        device: the GPU.
-        spans: when.
-        rows: throttled rows within.
-        seconds: throttled time: what the driver counted, else how long the stretches are.
-        signals: series of the GPU.
-        samples: how the rows were detected.
-        lost_seconds: seconds lost, None when not known.
-        reference: clock they are set against, None when not known.
-        clock_ratio: mean clock of busy throttled rows, of the reference; NaN when not known.
-        cause: what lies behind it.
-    """
+    """Throttled stretches of one GPU and what was measured in them."""
 
     kind: str
     device: str

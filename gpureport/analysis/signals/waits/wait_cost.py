@@ -19,17 +19,7 @@ from gpureport.findings import Confidence, Evidence, Interval, Threshold
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitCost:
-    """What waiting cost.
-
-    Attributes:
-        spans: when.
-        seconds: how long.
-        utilisation: mean utilisation of the GPUs meanwhile, as a ratio.
-        lost_gpu_seconds: GPU-seconds without a kernel.
-        lost_share: the same, of the GPU time of the job.
-        samples: readings of the utilisation.
-        level_evidence: how long the GPUs paused, and worked below some levels.
-    """
+    """What waiting cost."""
 
     spans: Spans
     seconds: float

@@ -50,7 +50,6 @@ def _draw_panel(history: SignalHistory, place: int, scale: HorizontalScale) -> s
 
 
 def _draw_spans(history: SignalHistory, scale: HorizontalScale, height: float) -> Iterator[str]:
-    """Yield the shaded stretches."""
     for start, end in history.spans:
         first, last = max(start, history.start), min(end, history.end)
         if last > first:

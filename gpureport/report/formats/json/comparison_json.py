@@ -135,7 +135,6 @@ def _measures(values: Iterable[Measure]) -> dict[str, float | None]:
 
 
 def _delta(delta: Delta) -> dict[str, Any]:
-    """Return a difference; an end that nothing bounds is null."""
     bounded = delta.interval is not None and all(map(isfinite, delta.interval))
     detectable = delta.detectable_difference
     return asdict(delta) | {

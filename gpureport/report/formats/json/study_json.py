@@ -28,7 +28,6 @@ def study_json(study: Study | None) -> dict[str, Any] | None:
 
 
 def _best(best: BestGroup) -> dict[str, Any]:
-    """Return the best group, with the groups that trained better."""
     lower = [_lower_quality(change) for change in best.lower_quality]
     return asdict(best) | {"lower_quality": lower, "verdict_code": best.verdict.code}
 

@@ -98,7 +98,6 @@ def head_lines(report: FirstScreen, page: Page) -> Iterator[Line]:
 
 
 def _tiles(tiles: Sequence[Tile], page: Page) -> Iterator[Line]:
-    """Yield every key figure with all that is said of it."""
     yield Line()
     longest = max((display.terminal_width(tile.label) for tile in tiles), default=0) + 1
     for tile in tiles:

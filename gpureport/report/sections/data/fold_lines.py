@@ -151,7 +151,6 @@ def _describe_checklist(report: Report) -> str:
 
 
 def _describe_policy(report: Report) -> str:
-    """Return how many rules there are, and what became of them."""
     if report.policy is None:
         return ""
     outcomes = Counter(row.cells[0].text for row in report.policy.rows)

@@ -93,7 +93,6 @@ def _find_change(column: _Column, gain: StepGain) -> RelativeChange | None:
 
 
 def _build_first_row(comparison: Comparison, step: Step, columns: Sequence[_Column]) -> GainRow:
-    """Return the figures that all others are multiples of."""
     units = figure_formats.gather_work_units(comparison)
     return GainRow(
         head=_head(step),

@@ -135,7 +135,6 @@ def _unrecorded_stretches(mean: FloatArray, edges: FloatArray) -> Iterator[tuple
 
 
 def _merge_stretches(spans: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """Yield stretches in order, those that overlap or touch as one."""
     ordered = sorted(span for span in spans if span[0] < span[1])
     while ordered:
         start, end = ordered.pop(0)

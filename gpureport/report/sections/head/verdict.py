@@ -85,7 +85,6 @@ def _count_failed(broken: Sequence[Check]) -> str:
 
 
 def _name_failed(broken: Sequence[Check]) -> Iterator[str]:
-    """Yield the first rules that a person set and the run broke."""
     named = [f"{display.clean(check.limit)} ({display.clean_sentence(check.observed)})" for check in broken[:_NAMED]]
     if named:
         yield f"{_count_failed(broken)}: {'; '.join(named)}."

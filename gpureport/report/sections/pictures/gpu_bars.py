@@ -134,7 +134,6 @@ def _describe_loss(largest: tuple[float, str], classes: Mapping[str, float], cau
 
 
 def _describe_range(times: Sequence[GpuTime]) -> str:
-    """Return how much of their time several GPUs computed."""
     ratios = [dict(time.seconds).get("computing", 0.0) / time.job_seconds for time in times]
     low, high = (display.percent(ratio) for ratio in (min(ratios), max(ratios)))
     return f"{low} computing" if low == high else f"{low.rstrip(f'%{display.GAP}')} to {high} computing"

@@ -202,7 +202,6 @@ def _describe(
 
 
 def _peak(shown: PanelSeries, signal: Signal) -> float:
-    """Return the highest reading within the axis."""
     series = shown.main
     first, last = (shown.started + round(edge * 1e6) for edge in shown.edges[[0, -1]])
     rows = (series.times >= first) & (series.times <= last)

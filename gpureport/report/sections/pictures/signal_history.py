@@ -191,7 +191,6 @@ def _place_edges(run: ReportRun, start: float, end: float) -> FloatArray:
 def _write_caption(
     run: ReportRun, shown: PanelSeries, panels: Sequence[SignalPanel], findings: Sequence[Finding]
 ) -> str:
-    """Return which line is which, and what is shaded."""
     grey = any(not line.is_main for panel in panels for line in panel.lines)
     visible = grey and any(_has_visible_others(panel) for panel in panels)
     total = len(run.run.gpus) - 1

@@ -29,7 +29,6 @@ def split_into_panels(chart: IntervalChart, study: Study) -> Iterator[IntervalCh
 
 
 def _find_end(row: IntervalRow) -> float:
-    """Return the largest value that a row draws."""
     return max(row.value or 0.0, *(row.interval or ()), *(dot.value for dot in row.runs), 0.0)
 
 

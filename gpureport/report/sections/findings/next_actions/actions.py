@@ -111,7 +111,6 @@ def build_actions(
 
 
 def _unique(actions: Sequence[Action]) -> list[Action]:
-    """Return the actions, of those with the same title the first."""
     unique: dict[str, Action] = {}
     for action in actions:
         unique.setdefault(action.title, action)

@@ -111,7 +111,6 @@ def _find_observed(finding: Finding, metric: str, statistic: str) -> float | Non
 
 
 def _measure_idle_share(time: GpuTime) -> float:
-    """Return the part of its time that a GPU spent in idle gaps."""
     gaps = fsum(part.seconds for part in time.parts if part.name == "idle" and part.cause != OUTSIDE)
     return gaps / time.job_seconds if time.job_seconds else 0.0
 

@@ -90,7 +90,6 @@ def _list_full_memory(facts: FindingFacts, _: SignalHistory | None) -> Iterator[
 
 
 def _list_growing_memory(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile | None]:
-    """Yield how fast memory grows, and when it would be full."""
     rate = facts.format_observed(_USED, lambda each: display.memory(60 * each), "growth a second")
     full = facts.list_observed("time until memory is full")
     if rate and full:
@@ -100,7 +99,6 @@ def _list_growing_memory(facts: FindingFacts, _: SignalHistory | None) -> Iterat
 
 
 def _list_gaps(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile | None]:
-    """Yield the share of its time in gaps, and the longest of them."""
     shares = facts.gap_shares
     spans = [span.seconds for found in facts.group.findings for span in found.intervals]
     if shares is not None and spans:
@@ -111,7 +109,6 @@ def _list_gaps(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile | 
 
 
 def _list_stalls(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile | None]:
-    """Yield the share of the job in stalls, and how long one takes."""
     share = facts.format_observed("idle time", display.percent, "share of the job")
     idle = facts.format_observed("idle time", display.duration, "mean")
     period = facts.format_observed("period", format_length)

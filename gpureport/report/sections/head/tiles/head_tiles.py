@@ -145,7 +145,6 @@ def _build_hottest_tile(step: Step) -> Tile:
 
 
 def _list_peaks(analyses: Sequence[Analysis]) -> list[tuple[str, float]]:
-    """Return the highest temperature of each GPU over all runs."""
     peaks: dict[str, float] = {}
     for each in (each for analysis in analyses for each in analysis.statistics):
         if (summary := each.metric(_TEMPERATURE)) is not None:
