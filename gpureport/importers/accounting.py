@@ -94,7 +94,7 @@ class Accounting(Mlflow):
     recognised_by: ClassVar[str] = (
         "What `sacct -P` prints with `JobID` first and `TRESUsageInAve`, or CodeCarbon's emissions.csv."
     )
-    sample: ClassVar[str] = "accounting/sacct.txt"
+    sample: ClassVar[str] = ""
 
     def claims(self, source: str) -> bool:
         """Return whether a locator or a file is such a table."""

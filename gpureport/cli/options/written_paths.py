@@ -12,9 +12,9 @@ from gpureport.cli.options.place_type import PlaceType
 from gpureport.cli.options.usage_errors import refuse
 from gpureport.errors import SettingsError
 from gpureport.fetched_copies import name_by_url
+from gpureport.importers.protocol.registry import TRACKERS
 from gpureport.places import Place, parse_place
 from gpureport.places.written_paths import STORE_PARTS, ReadPath, WrittenPath, refuse_taken_paths
-from gpureport.recording import TRACKER_KINDS
 
 _SETTINGS = "gpureport.toml"
 _STORE = "store"
@@ -152,7 +152,7 @@ def _list_source(text: str, suffixes: frozenset[str]) -> Iterator[ReadPath]:
         suffixes: endings of files in the folder that are not read.
     """
     scheme, _, rest = text.partition(":")
-    is_tracked = scheme in TRACKER_KINDS
+    is_tracked = scheme in TRACKERS.kinds
     for name in {text, rest if is_tracked else text, (rest if is_tracked else text).rpartition("#")[0]}:
         try:
             place = parse_place(name.removeprefix("sqlite:///").removeprefix("file://"))
