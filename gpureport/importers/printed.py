@@ -50,12 +50,7 @@ def parse_time_of_day(text: str, half: str = "") -> int | None:
 
 
 def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:
-    """Return microseconds since the first midnight of times of day in the order of a log.
-
-    Args:
-        clocks: microseconds since midnight.
-        before: the last moment so far, none at the beginning.
-    """
+    """Return microseconds since the first midnight of times of day in the order of a log, behind the moments before."""
     begun = before[-1] if before else int(clocks[0])
     moments: IntArray = clocks + begun // DAY * DAY
     steps = np.diff(moments, prepend=begun)

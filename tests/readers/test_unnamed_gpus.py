@@ -140,3 +140,13 @@ def test_rows_that_fill_no_ticks_are_counted_off_when_their_number_is_said(tmp_p
     check_account(recording)
     assert [len(recording.rows_of(f"gpu:{gpu}")) for gpu in range(2)] == [21, 20]
     assert set(recording.rows_of("gpu:1").column("gpu_utilization_ratio").to_pylist()) == {np.float32(0.1)}
+
+
+@pytest.mark.parametrize("inside", [3, 120])
+def test_swapped_lines_keep_their_gpus(inside: int, tmp_path: Path) -> None:
+    times, used = stamps(60, 4, inside=inside), memory(60, 4)
+    whole = read(tmp_path, times, used).series
+    for place in (0, 101, 103, 238):
+        order = np.arange(240)
+        order[[place, place + 1]] = order[[place + 1, place]]
+        assert read(tmp_path, times[order], used[order]).series.equals(whole), place

@@ -87,11 +87,7 @@ def shape_line(text: str) -> str:
 def find_time_above(texts: Sequence[str]) -> tuple[int, int, bool] | None:
     """Return the nearest time that a script wrote above a banner, None where there is none.
 
-    Args:
-        texts: the lines above a banner.
-
-    Returns:
-        how many of the last lines belong to the table, the time in microseconds, and whether it names a zone.
+    Before it stands how many of the last lines belong to the table, behind it whether it names a zone.
     """
     shapes = [shape_line(text.strip()) for text in texts]
     place, told = len(texts) - (shapes[-1:] == ["frame"]), 0

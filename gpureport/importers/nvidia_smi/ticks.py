@@ -132,9 +132,10 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, ac
         if ticks is None:
             yield rows
             continue
+        order = np.arange(len(rows)) if rows.times is None else _swap_back(rows.times)
         if ticks.gap is not None and rows.times is not None:
-            apart = np.diff(rows.times, prepend=rows.times[0] if first else last)
-            starts = np.abs(apart) > ticks.gap
+            times = rows.times[order]
+            starts = np.abs(np.diff(times, prepend=times[0] if first else last)) > ticks.gap
             starts[0] |= first
             tick = np.cumsum(starts) - starts[0]
             before = 0 if starts[0] else before
@@ -145,16 +146,28 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, ac
             # what went before, and what is to come, is not known again
             fits[0] |= bool(before) and sizes[0] <= ticks.size
             fits[-1] |= not log.ended and sizes[-1] <= ticks.size
-            last, before = int(rows.times[-1]), int(sizes[-1])
-            account.reject_rows(WRONG_TICK, rows.lines[~fits[tick]])
-            rows, places = rows.select(fits[tick]), places[fits[tick]]  # noqa: PLW2901
+            last, before = int(times[-1]), int(sizes[-1])
+            whole, places = fits[tick][order], places[order]
+            account.reject_rows(WRONG_TICK, rows.lines[~whole])
+            rows, places = rows.select(whole), places[whole]  # noqa: PLW2901
         else:
             # what was torn off stands before the row that was kept of its line
             lost = np.searchsorted(np.unique(np.array(log.damaged, dtype=np.int64)), rows.lines, side="right")
-            places = (counted + np.arange(len(rows)) + lost) % ticks.size
+            places = (counted + np.arange(len(rows)) + lost)[order] % ticks.size
             counted += len(rows)
         rows.data["index"] = Texts(places.astype(np.int32), [str(place) for place in range(ticks.size)])
         yield rows
+
+
+def _swap_back(times: IntArray) -> IntArray:
+    """Return the order of rows in which two neighbouring lines that were swapped have their places again."""
+    back = np.flatnonzero(np.diff(times) < 0)
+    before, after = times[np.maximum(back - 1, 0)], times[np.minimum(back + 2, len(times) - 1)]
+    first, last = back == 0, back + 2 >= len(times)
+    back = back[(first | (before <= times[back + 1])) & (last | (times[back] <= after))]
+    order = np.arange(len(times))
+    order[back], order[back + 1] = back + 1, back
+    return order
 
 
 def date_rows(rows: Rows, log: QueryLines) -> Rows:
