@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from html import unescape
 from typing import Any
+from xml.etree import ElementTree as ET
 
 from gpureport.importers.account import LOST_WORDS, Account
 from gpureport.importers.columns import LOST, TIME, Rows, absence, rows_from_records
@@ -28,8 +28,9 @@ _INSTANT = (
     "The log holds no average power: gpu_power_watts is the instant reading, which is what nvidia-smi calls power.draw "
     "on GPUs older than Ampere."
 )
-_MOST, _EXTRAS, _LONGEST = 1024, 32, 200
-"""Sections of a document that are held, values without a metric that are kept, and characters of a value, at most."""
+_MOST, _EXTRAS, _LONGEST, _DEEPEST = 1024, 32, 200, 8
+"""Sections of a document that are held, values without a metric that are kept, characters of a value, and levels of
+elements, at most."""
 _ERROR = re.compile(r"[A-Za-z][A-Za-z/' .-]{1,79}")
 """An error of the driver in the place of a value: words without a number."""
 _MINOR = "minor_number"
@@ -37,15 +38,20 @@ _MINOR = "minor_number"
 
 @dataclass(slots=True)
 class _Section:
-    """What a log says of one GPU at one time: the line it begins in, what that says, its GPU, and the lines below."""
+    """What a log says of one GPU at one time: the line it begins in, what that says, its GPU, and texts by path."""
 
     number: int
     text: str
-    bus_id: str
-    lines: list[str] = field(default_factory=list)
+    bus_id: str = ""
     cells: dict[str, str] = field(default_factory=dict)
     flaw: str = ""
     lost: str = ""
+
+    def take(self, cells: Iterable[tuple[str, str]]) -> None:
+        """Take texts; one that differs from what its path said before is of another GPU."""
+        for path, text in cells:
+            if self.cells.setdefault(path, text) != text:
+                self.flaw = TORN
 
 
 @dataclass(slots=True)
@@ -82,8 +88,7 @@ def _number(document: _Document, indices: dict[str, str], account: Account) -> N
     whole = str(len(set(buses))) == str(len(buses)) == document.head.get("attached_gpus")
     for place, section in enumerate(document.sections):
         index = str(place) if whole else section.cells.get(_MINOR, "")
-        small = re.fullmatch(r"[0-9]{1,4}", index)
-        if section.bus_id not in indices and small and index not in indices.values():
+        if section.bus_id not in indices and index.isdecimal() and index not in indices.values():
             indices[section.bus_id] = index
             account.note(*[] if whole else [_NUMBERED])
 
@@ -115,8 +120,8 @@ def _record(section: _Section, extras: set[str], account: Account) -> dict[str, 
         if why is not None:
             absent[column.source, why] = None
         measured |= column.target in BY_NAME
-        if column.target.startswith("extra_"):
-            extras |= {column.target} if len(extras) < _EXTRAS else set()
+        if column.target.startswith("extra_") and len(extras | {column.target}) <= _EXTRAS:
+            extras.add(column.target)
         if path in PARTS:
             parts.setdefault(column.source, {})[path] = value
         elif column.target.startswith("extra_") and column.target not in extras:
@@ -129,7 +134,7 @@ def _record(section: _Section, extras: set[str], account: Account) -> dict[str, 
         kinds = {path.rpartition("/")[2].partition("_")[0] for path in counts}
         whole = None not in counts.values() and kinds == PART_KINDS
         record[find_target(source)] = sum(count or 0 for count in counts.values()) if whole else None
-    lost = next((why for why in (section.lost, *(why for _, why in absent)) if why in LOST_WORDS), "")
+    lost = section.lost or next((reason for _, reason in absent if reason in LOST_WORDS), "")
     if flaw := section.flaw or ("" if measured or lost else NO_READING):
         account.reject(flaw, section.number, section.text)
         return None
@@ -146,39 +151,22 @@ def _record(section: _Section, extras: set[str], account: Account) -> dict[str, 
     return record
 
 
-_OPENING = re.compile(r"=+ ?NVSMI LOG ?=+|\s*<(?:\?xml\s|!DOCTYPE nvidia_smi_log\b|nvidia_smi_log>).*", re.DOTALL)
-_BUS = r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]"
-_GPU = re.compile(rf'GPU ({_BUS})|\s*<gpu(?: id="([^"]*)")?>([^<]*)(</gpu>)?', re.ASCII)
-"""The first line of a section, and in XML what stands there of a GPU that is lost."""
-_ELEMENT = re.compile(r"<(/?)(\w+)>(?:([^<]*)</\2>)?|<\w+ ?/>", re.ASCII)
-"""A line of XML, as nvidia-smi writes it: an element, its beginning or its end."""
+_HEADER = re.compile(r"=+ ?NVSMI LOG ?=+\s*")
+_GPU = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*", re.ASCII)
 _HEAD = {"timestamp", "driver_version", "kmd_version", "cuda_version", "cuda_umd_version", "attached_gpus"}
-_PASSAGE = re.compile(r"\n(?= {4}\S|\t\t<\w)")
-"""Before what a section says of its GPU stand four blanks or two tabulators, more before what belongs to that."""
+_PASSAGE = re.compile(r"\n(?= {4}\S)")
+"""Four blanks stand before what a section says of its GPU, more before what belongs to that."""
 _NO_WORD = re.compile(r"[^a-z0-9]+")
 
 
 def opens_text(line: str) -> bool:
     """Return whether a line is the heading of a document in text."""
-    return line.startswith("=") and _OPENING.fullmatch(line.rstrip()) is not None
-
-
-def opens_xml(line: str) -> bool:
-    """Return whether a line begins a document in XML."""
-    return "<" in line and _OPENING.match(line) is not None
+    return line.startswith("=") and _HEADER.fullmatch(line) is not None
 
 
 def read_query_text(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
     """Yield the rows of `nvidia-smi -q`: labels with values behind a colon, below each other by their indentation."""
-    yield from rows_from_records(_records(_documents(lines, first, account), account))
-
-
-def read_query_xml(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Yield the rows of `nvidia-smi -q -x`: one element a line, as nvidia-smi writes it.
-
-    No parser ever sees a declaration of the document, and a section that is damaged costs no other.
-    """
-    yield from rows_from_records(_records(_documents(lines, first, account), account))
+    yield from rows_from_records(_records(_text_documents(lines, first, account), account))
 
 
 @lru_cache(4096)
@@ -188,94 +176,187 @@ def _step(label: str) -> str:
 
 
 @lru_cache(4096)
-def _read_passage(passage: str) -> list[tuple[str, str]] | None:
-    """Return what some lines say by their paths, None where they are damaged; most say what they said before."""
+def _text_cells(text: str) -> list[tuple[str, str]]:
+    """Return what a passage says by its paths; most say what they said the time before."""
     cells: list[tuple[str, str]] = []
     above: list[tuple[int, str]] = [(-1, "")]
-    for line in passage.split("\n"):
-        written = line.lstrip()
-        depth = len(line) - len(written)
+    for line in text.split("\n"):
+        written = line.lstrip(" ")
         label, colon, value = written.partition(":")
-        end, leaf = "", colon != ""
-        if written[0] == "<":
-            element = _ELEMENT.fullmatch(written)
-            end, label, text = element.groups() if element else ("", "", None)
-            if element and not label:
-                continue
-            value, leaf = text or "", text is not None
-        name, inside = _step(label), depth + 1 if end else depth
-        while above[-1][0] >= inside:
+        name = _step(label)
+        while above[-1][0] >= len(line) - len(written):
             above.pop()
-        if not name or (end and (above[-1][0], above[-1][1].rpartition("/")[2]) != (depth, name)):
-            return None
-        if not end:
-            path = f"{above[-1][1]}/{name}".removeprefix("/")
-            above.append((depth, path))
-            if leaf and (path == _MINOR or find_column(path) is not None):
-                cells.append((path, unescape(value).strip()))
+        path = f"{above[-1][1]}/{name}".removeprefix("/")
+        above.append((len(line) - len(written), path))
+        if not name:
+            # the same path with two texts is a flaw
+            cells += [("", ""), ("", written)]
+        elif colon and (path == _MINOR or find_column(path) is not None):
+            cells.append((path, value.strip()))
     return cells
 
 
-def _close(section: _Section, account: Account, *, hostile: bool) -> None:
-    """Read the lines of a section; a path that says two things is of two GPUs."""
-    account.continued += len(section.lines)
-    for passage in _PASSAGE.split("\n".join(section.lines)) if section.lines else ():
-        cells = _read_passage(passage)
-        torn = cells is None or any(section.cells.setdefault(path, text) != text for path, text in cells)
-        section.flaw = section.flaw or (TORN if torn else "")
-    section.lines.clear()
-    section.flaw = ENTITIES if hostile else section.flaw
+def _text_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
+    document: _Document | None = None
+    inside: list[str] | None = None
+    """Lines of the section of a GPU; None outside of any."""
 
+    def close() -> None:
+        if document and document.sections:
+            for passage in _PASSAGE.split("\n".join(inside or [])):
+                document.sections[-1].take(_text_cells(passage) if passage else ())
 
-def _documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
-    document, hostile, line = _Document(), False, ""
-    section: _Section | None = None
     for number, line in enumerate(lines, first):
         text = line.rstrip()
         if not text:
             continue
-        if section is not None and line[0] in " \t" and "</gpu>" not in text and "<gpu " not in text:
-            section.lines.append(text)
-            continue
-        if section is not None:
-            ends = text.strip() == "</gpu>"
-            if "<gpu" in section.text and not ends:
-                section.flaw = TORN
-            account.continued += ends
-            _close(section, account, hostile=hostile)
-            section = None
-            if ends:
-                continue
-        opens, gpu = _OPENING.fullmatch(text) is not None, _GPU.fullmatch(text)
-        if (opens and document.sections) or len(document.sections) >= _MOST:
-            yield document
-            document, hostile = _Document({} if opens else document.head), False
-        if gpu is not None:
-            section = _Section(number, text.strip(), (gpu[1] or gpu[2] or "").strip().upper())
-            section.lost = (gpu[3] or "").strip()
-            document.sections.append(section)
-            section = None if gpu[4] else section
+        if not line.endswith("\n"):
+            account.reject(CUT_LAST_LINE, number, text)
+        elif inside is not None and line[0] == " ":
+            account.continued += 1
+            inside.append(text)
         else:
-            hostile |= "<!ENTITY" in text
-            _take_line(document, number, text.strip(), account)
-    if section is not None:
-        section.flaw = CUT_LAST_LINE if "<gpu" in section.text or line[-1:] != "\n" else ""
-        _close(section, account, hostile=hostile)
+            close()
+            inside = None
+            gpu = _GPU.fullmatch(text)
+            begins = opens_text(text) or (gpu is not None and (document is None or len(document.sections) >= _MOST))
+            if begins and document is not None:
+                yield document
+            document = _Document() if begins else document
+            if gpu is not None and document is not None:
+                document.sections.append(_Section(number, text, gpu[1].upper()))
+                inside = []
+            else:
+                _take_line(document, number, text, account)
+    close()
+    if document is not None:
+        yield document
+
+
+def _take_line(document: _Document | None, number: int, text: str, account: Account) -> None:
+    """Take a line outside of any section: the heading of a document, its head, or something else."""
+    label, colon, value = text.partition(":")
+    if opens_text(text):
+        account.headers += 1
+    elif document is not None and colon and _step(label) in _HEAD:
+        document.lines += 1
+        document.head[_step(label)] = value.strip()
+    else:
+        account.stray(number, text.strip())
+
+
+_OPENING = re.compile(r"\s*<(?:\?xml\s|!DOCTYPE nvidia_smi_log\b|nvidia_smi_log>)")
+_BOUNDS = re.compile(r"(?=<gpu[\s>])|(?<=</gpu>)|(?=<\?xml)")
+_CHILD = re.compile(r"\n\t\t(?=<\w)")
+"""Where an element within that of a GPU begins, as nvidia-smi writes it."""
+_HEAD_ELEMENT = re.compile(r"<(timestamp|driver_version|kmd_version|attached_gpus)>([^<]*)</\1>")
+_HELD = 8 * 2**20
+"""Characters of one GPU's element that are held at most; those of genuine logs have 30,000."""
+
+
+def opens_xml(line: str) -> bool:
+    """Return whether a line begins a document in XML."""
+    return _OPENING.match(line) is not None
+
+
+def read_query_xml(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
+    """Yield the rows of `nvidia-smi -q -x`.
+
+    Each element of a GPU is parsed alone, so that one that is damaged costs no other, and no declaration of a document
+    ever reaches the parser.
+    """
+    yield from rows_from_records(_records(_xml_documents(lines, first, account), account))
+
+
+def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
+    document, hostile = _Document(), False
+    element: list[str] = []
+    begun, size = 0, 0
+
+    def close(flaw: str) -> None:
+        if element:
+            flaw = ENTITIES if hostile else flaw
+            document.sections.append(_xml_section("".join(element), begun, flaw))
+            element.clear()
+
+    for number, line in enumerate(lines, first):
+        if element and not ("gpu>" in line or "<gpu" in line or "<?xml" in line or size > _HELD):
+            account.continued += not line.isspace()
+            element.append(line)
+            size += len(line)
+            continue
+        for part in _BOUNDS.split(line):
+            text = part.strip()
+            if not text:
+                continue
+            opens_gpu = text.startswith(("<gpu ", "<gpu>"))
+            if opens_gpu or text.startswith("<?xml") or size > _HELD:
+                close(TORN)
+            if text.startswith("<?xml") or len(document.sections) >= _MOST:
+                yield document
+                head = {} if text.startswith("<?xml") else document.head
+                document, hostile = _Document(head), hostile and bool(head)
+            if opens_gpu:
+                # a row each, in lines that rise
+                begun, size = max(number, begun + 1), 0
+            if element or opens_gpu:
+                account.continued += bool(element)
+                element.append(part)
+                close("") if text.endswith("</gpu>") else None
+            else:
+                hostile |= "<!ENTITY" in text
+                _take_head(document, number, text, account)
+    close(CUT_LAST_LINE)
     yield document
 
 
-def _take_line(document: _Document, number: int, text: str, account: Account) -> None:
-    """Take a line outside of any section: the heading of a document, its head, or something else."""
-    label, colon, value = text.partition(":")
-    element = _ELEMENT.fullmatch(text)
-    if element and element[2]:
-        label, colon, value = element[2], ":", element[3] or ""
-    if text.startswith("<?xml") or opens_text(text):
+def _take_head(document: _Document, number: int, text: str, account: Account) -> None:
+    """Take a line that is of no GPU: the head and end of a document, and what is no document."""
+    document.head |= {label: said.strip() for label, said in _HEAD_ELEMENT.findall(text)}
+    if text.startswith("<?xml"):
         account.headers += 1
     elif "<!ENTITY" in text:
         account.reject(ENTITIES, number, text)
-    elif text[0] == "<" or (colon and _step(label) in _HEAD):
+    elif text[0] == "<":
         document.lines += 1
-        document.head |= {_step(label): value.strip()} if _step(label) in _HEAD else {}
     else:
         account.stray(number, text)
+
+
+def _xml_section(text: str, number: int, flaw: str) -> _Section:
+    section = _Section(number, text[:_LONGEST].partition("\n")[0].strip(), flaw=flaw)
+    opening, *children = _CHILD.split("" if flaw else text.strip().removesuffix("</gpu>").rstrip())
+    try:
+        gpu = _parse(f"{opening}</gpu>")
+        section.take(_leaves(gpu, ""))
+        for child in children:
+            section.take(_xml_cells(child))
+    except ET.ParseError:
+        section.flaw = flaw or TORN
+        return section
+    section.bus_id = gpu.get("id", "").strip().upper()
+    body = (gpu.text or "").strip()
+    section.lost = body if body in LOST_WORDS else ""
+    return section
+
+
+def _parse(text: str) -> ET.Element:
+    # an element without a document type declares no entities
+    return ET.XML(text, ET.XMLParser(encoding="utf-8"))  # noqa: S314
+
+
+@lru_cache(2048)
+def _xml_cells(text: str) -> list[tuple[str, str]]:
+    """Return what an element of a GPU says by its paths; most say what they said the time before."""
+    child = _parse(text)
+    return [*_leaves(child, f"{child.tag}/")]
+
+
+def _leaves(element: ET.Element, above: str) -> Iterator[tuple[str, str]]:
+    if not len(element):
+        path = above.removesuffix("/")
+        if path == _MINOR or find_column(path) is not None:
+            yield path, (element.text or "").strip()
+    elif above.count("/") <= _DEEPEST:
+        for child in element:
+            yield from _leaves(child, f"{above}{child.tag}/")

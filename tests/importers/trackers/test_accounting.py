@@ -9,7 +9,7 @@ from gpureport.errors import GpureportError
 from gpureport.testing import analyze
 from tests.cli.program import Program
 
-SAMPLES = Path(__file__).parents[3] / "sample_logs" / "accounting"
+SAMPLES = Path(__file__).parents[2] / "readers" / "pairs" / "accounting"
 
 
 def test_use_and_energy_come_back_and_nothing_is_judged() -> None:
