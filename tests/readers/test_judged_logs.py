@@ -78,7 +78,6 @@ def seconds(start: int, moment: int) -> float:
         ("nvidia_smi_monitors/dmon_every_column.txt", "nvidia_smi_monitors/dmon_csv.csv"),
         ("nvidia_smi_monitors/dmon_every_column.txt", "nvidia_smi_monitors/dmon_csv_without_units.csv"),
         ("nvidia_smi_monitors/dmon_every_column.txt", "nvidia_smi_monitors/dmon_tabs_and_blank_lines.txt"),
-        ("nvidia_smi_xml/a_loop_is_a_series.xml", "nvidia_smi_xml/a_loop_on_one_line.xml"),
         (
             "dcgm/names_before_and_since_the_change_of_units_1.jsonl",
             "dcgm/names_before_and_since_the_change_of_units_2.jsonl",

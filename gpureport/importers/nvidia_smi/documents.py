@@ -247,9 +247,10 @@ def _documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_
             if ends:
                 continue
         opens, gpu = _OPENING.fullmatch(text) is not None, _GPU.fullmatch(text)
-        if (opens and document.sections) or len(document.sections) >= _MOST:
+        begins = opens and (document.sections or text.startswith(("<?xml", "=")))
+        if begins or len(document.sections) >= _MOST:
             yield document
-            document, hostile = _Document({} if opens else document.head), False
+            document, hostile = _Document({} if begins else document.head), False
         if gpu is not None:
             section = _Section(number, text.strip(), (gpu[1] or gpu[2] or "").strip().upper())
             section.lost = (gpu[3] or "").strip()
