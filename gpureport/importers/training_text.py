@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gpureport.importers.account import Account
+from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE
 
 Row = tuple[int, str, Mapping[str, object] | str]
 """Line, what it says, and the cells by name, or why it is none."""
@@ -64,7 +65,11 @@ _ADDED = "The bars of the training log were taken one after the other: time betw
 
 def is_training_text(text: str) -> bool:
     """Return whether a text holds lines of a training loop among the first: steps with a loss, a rate or a time."""
-    rows = (cells for _, _, cells in read_text(text.splitlines()[:_HEAD], Account()) if isinstance(cells, Mapping))
+    rows = (
+        cells
+        for _, _, cells in read_text(text.splitlines(keepends=True)[:_HEAD], Account())
+        if isinstance(cells, Mapping)
+    )
     return sum(any(map(_is_of_loop, cells)) for cells in rows) >= _FEWEST
 
 
@@ -99,7 +104,9 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
         elif counter := _COUNTER.search(line):
             cells = _read_line(line, counter)
         if len(cells.keys() - {"timestamp", "elapsed", "step"}):
-            yield number, raw, add_waiting(cells)
+            # a bar and a dictionary have an end of their own
+            whole = raw.endswith("\n") or line.endswith(("]", "}"))
+            yield number, raw, add_waiting(cells) if whole else CUT_LAST_LINE
         else:
             account.noise += 1
 

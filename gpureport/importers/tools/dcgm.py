@@ -6,14 +6,21 @@ time in it, unless every line was stamped by whatever it went through.
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gpureport.errors import SourceError
 from gpureport.importers.account import Account
 from gpureport.importers.columns import TIME
 from gpureport.importers.headings import INDEX_COLUMNS, is_time_heading, recognise_column
-from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, NO_TIME, OTHER_ENTITY, WRONG_CELLS
+from gpureport.importers.protocol.reject_reasons import (
+    BEFORE_HEADER,
+    CUT_LAST_LINE,
+    NO_TIME,
+    NOT_OF_FORM,
+    OTHER_ENTITY,
+    WRONG_CELLS,
+)
 from gpureport.importers.tools import (
     FEW,
     Record,
@@ -128,6 +135,9 @@ def read_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[R
             found.append((number, section[1], {}))
         elif found and not cut and (figure := _FIGURE.fullmatch(text.strip())):
             found[-1][2].setdefault(figure[1], figure[2])
+        elif text.startswith("| ") or cut:
+            account.reject(CUT_LAST_LINE if cut else NOT_OF_FORM, number, text)
+            continue
         else:
             account.noise += 1
             continue
@@ -137,29 +147,29 @@ def read_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[R
     elif found:
         account.note(_SUMMARY)
     for number, gpu, figures in found:
-        account.note(_MEANS)
-        means: Record = {"index": gpu or "0"}
-        for name, meaning in _STATS.items():
-            if name in figures:
-                take_number(means, account, name, figures[name], meaning)
-        energy = means.pop(_ENERGY, 0.0)
-        ends = [
-            when
-            for end in ("Start", "End")
-            if (when := parse_with(figures.get(f"{end} Time", ""), "%a %b %d %H:%M:%S %Y"))
-        ]
-        if len(ends) != 2:  # noqa: PLR2004 - a start and an end
-            # a job that still runs has no end
+        rows = _build_rows(figures, account)
+        if not rows:
             account.reject(NO_TIME, number)
-            account.continued -= 1
-            continue
-        (start, _), (end, _) = ends
-        if energy and end > start:
-            # what the driver counted is surer than a mean of samples
-            means["gpu_power_watts"] = energy * 1e6 / (end - start)
-        for when, counted in zip(ends, (0.0, energy), strict=True):
-            yield {"line": number, **say_when(when), **means} | ({_ENERGY: counted} if energy else {})
-        account.continued -= 2
+        account.continued -= len(rows) or 1
+        yield from ({"line": number, "index": gpu or "0", **row} for row in rows)
+
+
+def _build_rows(figures: Mapping[str, str], account: Account) -> list[Record]:
+    """Return what holds at the start and at the end of a job; nothing of one that still runs and has no end."""
+    stamps = [parse_with(figures.get(f"{end} Time", ""), "%a %b %d %H:%M:%S %Y") for end in ("Start", "End")]
+    times = [when[0] for when in stamps if when]
+    if len(times) < len(stamps):
+        return []
+    account.note(_MEANS)
+    means: Record = {}
+    for name in filter(figures.__contains__, _STATS):
+        take_number(means, account, name, figures[name], _STATS[name])
+    energy, seconds = means.pop(_ENERGY, 0.0), (times[1] - times[0]) / 1e6
+    if not energy or seconds <= 0:
+        return [say_when(when) | means for when in stamps]
+    # what the driver counted is surer than a mean of samples
+    means["gpu_power_watts"] = energy / seconds
+    return [say_when(when) | means | {_ENERGY: counted} for when, counted in zip(stamps, (0.0, energy), strict=True)]
 
 
 # tables of fields
