@@ -134,8 +134,8 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, ac
         if ticks is None:
             yield rows
             continue
+        order = np.arange(len(rows)) if rows.times is None else _swap_back(rows.times, ticks.gap)
         if ticks.gap is not None and rows.times is not None:
-            order = _swap_back(rows.times, ticks.gap)
             times = rows.times[order]
             starts = np.abs(np.diff(times, prepend=times[0] if first else last)) > ticks.gap
             starts[0] |= first
@@ -155,20 +155,20 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, ac
         else:
             # what was torn off stands before the row that was kept of its line
             lost = np.searchsorted(np.unique(np.array(log.damaged, dtype=np.int64)), rows.lines, side="right")
-            places = (counted + np.arange(len(rows)) + lost) % ticks.size
+            places = (counted + np.arange(len(rows)) + lost)[order] % ticks.size
             counted += len(rows)
         rows.data["index"] = Texts(places.astype(np.int32), [str(place) for place in range(ticks.size)])
         yield rows
 
 
-def _swap_back(times: IntArray, gap: int) -> IntArray:
+def _swap_back(times: IntArray, gap: int | None) -> IntArray:
     """Return the order of rows in which neighbouring lines that were swapped have their places again.
 
     Where stamps fall often within a tick its lines have the order of the driver nevertheless.
     """
     steps = np.diff(times)
-    often = (steps < 0).sum() > _FALLING * len(times)
-    back = np.flatnonzero(steps < (-gap if often else 0))
+    least = 0 if (steps < 0).sum() <= _FALLING * len(times) else np.inf if gap is None else gap
+    back = np.flatnonzero(steps < -least)
     before, after = times[np.maximum(back - 1, 0)], times[np.minimum(back + 2, len(times) - 1)]
     first, last = back == 0, back + 2 >= len(times)
     back = back[(first | (before <= times[back + 1])) & (last | (times[back] <= after))]
