@@ -1,5 +1,6 @@
 """Rows of a GPU that one damaged cell made up: a few, each in place of a row of a GPU that is named otherwise."""
 
+import re
 from collections import Counter
 
 import numpy as np
@@ -17,6 +18,7 @@ _BEAT_SHARE = 0.6
 nearer to one of the two, unless one is missing (pragmatic)."""
 _AT_EDGE = 2
 """Rows at the beginning or the end that are a change of the GPU and no damage (pragmatic)."""
+_UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 Identity = tuple[str | None, ...]
 """What a row says of its GPU in each column of NAMES."""
 
@@ -55,8 +57,11 @@ def find_damaged_names(rows: Rows, times: IntArray, where: BoolArray, seen: Coun
         if seen[identity] > _HANDFUL:
             continue
         others = {other: each for other, each in identities.items() if seen[each] >= _OFTEN * seen[identity]}
-        if not any(_agree(identity, each) for each in others.values()):
-            odd = np.flatnonzero(keys == key)
+        odd = np.flatnonzero(keys == key)
+        if any(text and text[:2] == "GP" and not _UUID.fullmatch(text) for text in identity):
+            # where the log has whole ones, it is torn
+            suspect[places[odd]] = any(text and _UUID.fullmatch(text) for each in others.values() for text in each)
+        elif not any(_agree(identity, each) for each in others.values()):
             for other in others:
                 suspect[places[odd]] |= _replaces_row(odd, np.flatnonzero(keys == other), times[places])
     return suspect

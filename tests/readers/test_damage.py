@@ -42,11 +42,12 @@ HOST = sorted(path.name for path in (PAIRS / "host").glob("captured_*") if path.
 def read(path: Path, options: dict[str, Any]) -> Recording | None:
     """Return a log that was read and checked; None where it is refused."""
     try:
-        (recording,) = gpureport.read(path, **options)
+        recordings = gpureport.read(path, **options)
     except GpureportError:
         return None
-    check_account(recording)
-    return recording
+    for recording in recordings:
+        check_account(recording)
+    return recordings[0]
 
 
 def rows_of(recording: Recording) -> dict[tuple[object, object], dict[str, object]]:

@@ -24,7 +24,7 @@ CHANGES: dict[str, Change] = {
     "UTF-16 of Windows": lambda text: text.decode().replace("\n", "\r\n").encode("utf-16"),
 }
 """What leaves the text as it is."""
-SENSITIVE = ("training", "mapped", "decoding")
+SENSITIVE = ("accounting", "training", "mapped", "decoding")
 """Sources whose pairs hold other files, or are written down in an own way."""
 
 
