@@ -33,8 +33,8 @@ _TOGETHER = 60_000
 """Half of the gaps inside a tick are at most this long, in microseconds: 1 to 6 ms in genuine logs, 50 under load."""
 _REPEATED, _CLEARLY = 0.9, 0.2
 """Share of rows a slow column repeats at the right lag, and how much less at any lag that is no multiple of it."""
-_FALLING = 0.02
-"""Share of rows from which on stamps that fall are not those of swapped lines (pragmatic)."""
+_SWAPPED = 0.01
+"""Share of the rows that may be before the one above them and count as swapped (pragmatic)."""
 _HEAD = 50_000
 """Rows that are looked at for ticks."""
 MIXED_NOTE = (
@@ -134,7 +134,7 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, ac
         if ticks is None:
             yield rows
             continue
-        order = np.arange(len(rows)) if rows.times is None else _swap_back(rows.times, ticks.gap)
+        order = np.arange(len(rows)) if rows.times is None else _swap_back(rows.times)
         if ticks.gap is not None and rows.times is not None:
             times = rows.times[order]
             starts = np.abs(np.diff(times, prepend=times[0] if first else last)) > ticks.gap
@@ -161,14 +161,13 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, ac
         yield rows
 
 
-def _swap_back(times: IntArray, gap: int | None) -> IntArray:
-    """Return the order of rows in which neighbouring lines that were swapped have their places again.
+def _swap_back(times: IntArray) -> IntArray:
+    """Return the order of rows in which two neighbouring lines that were swapped have their places again.
 
-    Where stamps fall often within a tick its lines have the order of the driver nevertheless.
+    Where more than a few rows are before the one above them, the clock is no measure of the order.
     """
-    steps = np.diff(times)
-    least = 0 if (steps < 0).sum() <= _FALLING * len(times) else np.inf if gap is None else gap
-    back = np.flatnonzero(steps < -least)
+    back = np.flatnonzero(np.diff(times) < 0)
+    back = back if len(back) <= _SWAPPED * len(times) else back[:0]
     before, after = times[np.maximum(back - 1, 0)], times[np.minimum(back + 2, len(times) - 1)]
     first, last = back == 0, back + 2 >= len(times)
     back = back[(first | (before <= times[back + 1])) & (last | (times[back] <= after))]
