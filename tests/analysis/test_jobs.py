@@ -137,12 +137,12 @@ def reach(active: list[bool], share: float) -> int:
 
 @given(st.lists(st.sampled_from([0.0, 5.0, 95.0, np.nan]), min_size=2, max_size=40))
 @example([95, 0, 0, 95, 95, 0, 0, 95, 95, 95, 0, 0, 0, 0, 95, np.nan, 95])
+@example([95, np.nan, np.nan, np.nan, 95, 95])
 def test_work_begins_and_ends_with_a_sample_that_has_others_beside_it(use: list[float]) -> None:
     """Sample by sample: an active one, with three of five active from it on, or up to it, in three seconds.
 
     What is active after the last such sample belongs to the job as long as it comes half as often as within. So do
-    three or more active samples before the first, where fewer than 60 of 100 within are active, and those from the
-    first sample of the log on.
+    three or more active samples before the first, where fewer than 60 of 100 within are active.
     """
     known = [(second, value > 12) for second, value in enumerate(use) if not np.isnan(value)]
     ahead = [[one for at_, one in known if second <= at_ <= second + 3] for second, _ in known]
@@ -161,8 +161,6 @@ def test_work_begins_and_ends_with_a_sample_that_has_others_beside_it(use: list[
     last += reach(active[last + 1 :], share / 2)
     if share < 0.6 and sum(active[:first]) >= 3:
         first -= reach(active[:first][::-1], share / 2)
-    # over a second or more: at work when the log began
-    first = 0 if len(active) >= 3 and all(active[:3]) else first
     assert bool(jobs) == (first <= last)
     if not jobs:
         return
