@@ -27,7 +27,7 @@ from gpureport.series_table import collect_series, empty_training
 if TYPE_CHECKING:
     from gpureport.importers.training import Training
 
-IMPORTER_VERSION = "13"
+IMPORTER_VERSION = "14"
 """Raised whenever the same source would be read differently."""
 
 
