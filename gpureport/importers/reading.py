@@ -11,8 +11,14 @@ import pyarrow as pa
 from gpureport.data_quality import merge_quality
 from gpureport.errors import SourceError
 from gpureport.importers import run_facts
-from gpureport.importers.protocol.importer import Input, Labels, Outcome, ReadOptions, TrainingFile
-from gpureport.importers.protocol.named_models import name_gpu_models
+from gpureport.importers.protocol.importer import (
+    Input,
+    Labels,
+    Outcome,
+    ReadOptions,
+    TrainingFile,
+    name_gpu_models,
+)
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.source_file import RawFile
 from gpureport.importers.sources import identify
