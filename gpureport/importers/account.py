@@ -59,8 +59,8 @@ class Account:
         averaged: whether it is known that its power readings are averages over a second.
         forms: what a person calls each of its forms, and the rows it gave.
         snapshot: whether it says what GPUs do at one moment, as a table drawn for people does.
-        mixed: whether rows of several GPUs come at a time, and nothing tells of which each is.
-        mixed_note: what is said then, where rows without a name are looked at for that; empty where they are not.
+        mixed_note: what is said where rows of several GPUs come at a time and nothing shows of which each is; empty
+            where rows without a name are not looked at for that.
         rejected: by reason how many lines, and the first.
     """
 
@@ -76,7 +76,6 @@ class Account:
     averaged: bool = False
     forms: dict[str, int] = field(default_factory=dict)
     snapshot: bool = False
-    mixed: bool = False
     mixed_note: str = ""
     rejected: dict[str, list[int]] = field(default_factory=dict)
     examples: dict[str, list[RejectedLine]] = field(default_factory=dict)

@@ -351,7 +351,7 @@ class Extraction:
             return True
         if self._gpus.named or not self._account.mixed_note:
             return False
-        return self._account.mixed or any(each.bunched() for each in self._clocks.values())
+        return any(each.bunched() for each in self._clocks.values())
 
 
 def _hash(rows: Rows) -> npt.NDArray[np.uint32]:

@@ -6,13 +6,12 @@ with bounded memory. Of whole lines the quotes around cells are taken away, and 
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
 import numpy as np
 
-from gpureport.importers.account import Account
 from gpureport.importers.protocol.reject_reasons import NOT_TEXT, NUL_BYTES
 from gpureport.importers.source_file import BLOCK, ByteAccount, RawFile, decompressed_blocks
 from gpureport.limits import LONGEST_LINE
@@ -272,14 +271,3 @@ def damage(line: str) -> str:
     if "\0" in line:
         return NUL_BYTES
     return NOT_TEXT if "\ufffd" in line else ""
-
-
-def sound_lines(lines: Iterable[str], first: int, account: Account) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are not empty, each with its number and without its line end; damaged ones are rejected."""
-    for number, line in enumerate(lines, first):
-        if not line or line.isspace():
-            continue
-        if fault := damage(line):
-            account.reject(fault, number, line)
-        else:
-            yield number, line.rstrip("\r\n")

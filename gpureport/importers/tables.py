@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.columns import TIME, Column, Rows, decode, make_column
+from gpureport.columns import BoolArray
+from gpureport.importers.columns import TIME, Column, Rows, make_column
 
 _LARGE, _SAMPLE = 2**20, 2**14
 """Bytes of a block for which its first ones are looked at."""
@@ -93,15 +93,6 @@ def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]
     )
     columns: Any = table.combine_chunks().columns
     return [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in columns], odd
-
-
-def read_rows(layout: Layout, lines: Sequence[str], numbers: IntArray) -> tuple[Rows, dict[str, BoolArray]]:
-    """Return lines with as many cells as a layout has columns as rows, and for each fault the rows that have it."""
-    cells, odd = scan("\n".join(lines).encode(), layout)
-    if odd:
-        msg = "lines with the right number of cells must parse"
-        raise AssertionError(msg)
-    return decode(layout.columns, cells, numbers)
 
 
 def without_faults(rows: Rows, faults: dict[str, BoolArray]) -> tuple[Rows, list[tuple[int, str]]]:

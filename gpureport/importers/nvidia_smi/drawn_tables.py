@@ -23,10 +23,10 @@ _WIDEST, _LONGEST = 300, 1_000
 """A line that is wider is none of a table; characters of other lines that are looked at."""
 _ABOVE = 4
 """Lines of text above a table in which a job script may have written its time."""
-_LACKING = "Tables of nvidia-smi hold no SM clock, no clock event reasons, and power in whole watts"
-LACKS = f"{_LACKING}: throttling cannot be judged; record with --query-gpu."
-LACKS_BESIDE = f"{_LACKING}: of throttling only the other rows of the log tell."
-"""Said instead where the log holds such rows."""
+_LACKS = (
+    "Tables of nvidia-smi hold no SM clock, no clock event reasons, and power in whole watts: they do not show "
+    "throttling; --query-gpu does."
+)
 _INSTANCES = "MIG instances are listed, which are parts of a GPU: they are not read."
 _ZONES = "Times above the tables name a zone: they are taken as written."
 _SHORT = "Names of GPUs are shortened in such tables, so what is known of their models is not used."
@@ -207,5 +207,5 @@ def _gpu(text: str, number: int, account: Account) -> dict[str, Any] | None:
     if lost or all(absent.get(name) == "ERR!" for name in ("utilization.gpu", "temperature.gpu", "power.draw")):
         record[LOST] = lost or "ERR!"
     account.absent.update(absent.items())
-    account.note(LACKS, *[_SHORT] if "name" in absent else [])
+    account.note(_LACKS, *[_SHORT] if "name" in absent else [])
     return record
