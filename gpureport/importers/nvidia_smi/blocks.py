@@ -79,7 +79,8 @@ def _cut(lines: Iterable[str], first: int) -> Iterator[tuple[_Block, int, list[s
     header, interrupted, was_row, remaining = "", False, False, iter(lines)
     while part := list(islice(remaining, _TOGETHER)):
         # no row ends a block of dmon, so only its other lines are looked at
-        if block[1] is monitors.read_dmon and len(part) == _TOGETHER and silent.issuperset(_find_others(part)):
+        others = (line.rstrip("\r\n") for line in part if not line.lstrip(" ")[:1].isdigit())
+        if block[1] is monitors.read_dmon and len(part) == _TOGETHER and silent.issuperset(others):
             yield from ((block, *each) for each in held)
             held.clear()
             yield block, first, part[:-_ABOVE]
@@ -108,13 +109,7 @@ def _cut(lines: Iterable[str], first: int) -> Iterator[tuple[_Block, int, list[s
             if len(held) > _ABOVE:
                 yield block, *held.popleft()
         first += len(part)
-    for each in held:
-        yield block, *each
-
-
-def _find_others(lines: list[str]) -> set[str]:
-    """Return the lines that are no rows."""
-    return {line.rstrip("\r\n") for line in lines if not line.lstrip(" ")[:1].isdigit()}
+    yield from ((block, *each) for each in held)
 
 
 def _count_above(lines: list[str]) -> int:

@@ -79,7 +79,6 @@ class QueryLines:
 
     Attributes:
         header: returns the columns that a line declares, None for any other line.
-        account: counts the lines that are no rows.
         layout: layout in force, None before the first header.
         damaged: lines of which a row, or what seems to be one, is left out.
         torn: lines of which a part was left out.
@@ -229,10 +228,9 @@ def _decode(columns: Sequence[Column], cells: Sequence[Any], lines: IntArray) ->
     for texts in [each for column, each in zip(columns[looked_at], cells[looked_at], strict=True) if column.unit]:
         bare: Any = np.asarray(pc.match_substring_regex(texts.dictionary, r"[0-9]\s*$"))
         if bare.any() and not bare.all():
-            alike = np.asarray(pc.match_substring_regex(texts.dictionary, "[0-9] ?[%A-Za-z]"))
-            codes = read_codes(texts.indices)
+            codes, alike = read_codes(texts.indices), pc.match_substring_regex(texts.dictionary, "[0-9] ?[%A-Za-z]")
             torn = bare[codes]
-            if torn.sum() <= _SHARE * alike[codes].sum():
+            if torn.sum() <= _SHARE * np.asarray(alike)[codes].sum():
                 # a log may go on without units
                 torn &= np.convolve(torn, np.ones(2 * _NEAR + 1), "same") <= _NEAR
                 faults[TORN] = faults.get(TORN, np.False_) | torn
