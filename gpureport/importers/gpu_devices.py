@@ -111,13 +111,7 @@ class Gpus:
         return all(names & gpu.names.keys() for gpu in self._found)
 
     def assign(self, rows: Rows, times: IntArray, where: BoolArray) -> IntArray:
-        """Return for each row the place of its GPU among `ids`, NOT_NAMED or NOT_SELECTED.
-
-        Args:
-            rows: the rows.
-            times: time of each.
-            where: which of them are a GPU's; the others are not named.
-        """
+        """Return for each row the place of its GPU among `ids`, NOT_NAMED or NOT_SELECTED; `where` rows are a GPU's."""
         codes = np.full(len(rows), NOT_NAMED, dtype=np.int64)
         for key in self._keys(rows, times):
             texts = _texts(rows, key)
@@ -221,6 +215,10 @@ class Gpus:
         """Yield what a reader must know of GPUs that an index alone names, or that several names stand for."""
         if self._by_order:
             yield _BY_ORDER
+        drivers = list(dict.fromkeys(gpu.names["driver"] for gpu in self._found if "driver" in gpu.names))
+        if len(drivers) > 1:
+            named = ", ".join(drivers[:_NAMED])
+            yield f"GPUs of {len(drivers)} drivers are in the log ({named}), as of two machines: write one log each."
         for index, boards in self._boards_at.items():
             if len(boards) > 1:
                 yield (

@@ -4,7 +4,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from operator import itemgetter
 
 from gpureport.errors import CodedProblem
@@ -26,8 +26,8 @@ _LONGEST, _LOOKED_AT = 16_384, 1_000
 are looked at of a line that no form reads."""
 _NUMBERS = re.compile(r"(?:(?:-|[-+]?\d[\d.:/-]*|%|W|MHz|MiB)(?:[\s,;|]+|$)){2,}")
 """A line of nothing but numbers: a row of something, not prose."""
-_ABOVE = 12
-"""Lines above a table in which its time is looked for."""
+_ABOVE, _TOGETHER = 12, 2_000
+"""Lines above a table in which its time is looked for, and lines of dmon that are looked at together."""
 _Block = tuple[int, Form | None, str]
 """How many blocks came before, its form, and the header of a CSV that goes on in it below a table."""
 FORMS: tuple[tuple[Callable[[str], bool], Form, str], ...] = (
@@ -66,42 +66,50 @@ def read_blocks(lines: Iterable[str], first: int, account: Account) -> Iterator[
         begin = next(parts)
         account.forms.setdefault(_NAMES[form], 0)
         read = partial(read_query, opening=Opening(layout=declare(header))) if header else form or _unread
-        for rows in read((line for _, _, line in chain([begin], parts)), begin[1], account):
+        for rows in read(chain.from_iterable(part for *_, part in chain([begin], parts)), begin[1], account):
             account.forms[_NAMES[form]] += len(rows)
             yield rows
 
 
-def _cut(lines: Iterable[str], first: int) -> Iterator[tuple[_Block, int, str]]:
-    """Yield the lines of a log with the block and the number of each; lines above a table may be its own."""
+def _cut(lines: Iterable[str], first: int) -> Iterator[tuple[_Block, int, list[str]]]:
+    """Yield the lines of a log, some at a time, with their block and the first's number; a table takes lines above."""
     block: _Block = (0, None, "")
-    held: deque[tuple[int, str]] = deque()
+    held: deque[tuple[int, list[str]]] = deque()
     silent: set[str] = set()
-    header, interrupted, was_row = "", False, False
-    for number, line in enumerate(lines, first):
-        text = line.rstrip("\r\n")
-        row = text.lstrip(" ")[:1].isdigit()
-        inside = text.startswith(_INSIDE[block[1]]) if block[1] in _INSIDE else row and was_row
-        was_row = row or not text
-        if text and not inside and text not in silent:
-            form = opener(text)
-            command = form is None and _COMMAND.fullmatch(text) is not None
-            # a CSV that a table interrupts goes on below it
-            back = form is None and interrupted and "|" not in text and not command and not text.isspace()
-            if form is not block[1] and (form is not None or command or back):
-                own = _count_above([each for _, each in held]) if form is read_drawn_tables else 0
-                while len(held) > own:
-                    yield block, *held.popleft()
-                interrupted = form is read_drawn_tables and block[1] is read_query
-                block = block[0] + 1, read_query if back else form, header if back else ""
-                silent.clear()
-            else:
-                silent.add(text)
-            header = text if form is read_query else header
-        held.append((number, line))
-        if len(held) > _ABOVE:
-            yield block, *held.popleft()
-    for each in held:
-        yield block, *each
+    header, interrupted, was_row, remaining = "", False, False, iter(lines)
+    while part := list(islice(remaining, _TOGETHER)):
+        # no row ends a block of dmon, so only its other lines are looked at
+        others = (line.rstrip("\r\n") for line in part if not line.lstrip(" ")[:1].isdigit())
+        if block[1] is monitors.read_dmon and len(part) == _TOGETHER and silent.issuperset(others):
+            yield from ((block, *each) for each in held)
+            held.clear()
+            yield block, first, part[:-_ABOVE]
+            first, part = first + _TOGETHER - _ABOVE, part[-_ABOVE:]
+        for number, line in enumerate(part, first):
+            text = line.rstrip("\r\n")
+            row = text.lstrip(" ")[:1].isdigit()
+            inside = text.startswith(_INSIDE[block[1]]) if block[1] in _INSIDE else row and was_row
+            was_row = row or not text
+            if text and not inside and text not in silent:
+                form = opener(text)
+                command = form is None and _COMMAND.fullmatch(text) is not None
+                # a CSV that a table interrupts goes on below it
+                back = form is None and interrupted and "|" not in text and not command and not text.isspace()
+                if form is not block[1] and (form is not None or command or back):
+                    own = _count_above([each for _, (each,) in held]) if form is read_drawn_tables else 0
+                    while len(held) > own:
+                        yield block, *held.popleft()
+                    interrupted = form is read_drawn_tables and block[1] is read_query
+                    block = block[0] + 1, read_query if back else form, header if back else ""
+                    silent.clear()
+                else:
+                    silent.add(text)
+                header = text if form is read_query else header
+            held.append((number, [line]))
+            if len(held) > _ABOVE:
+                yield block, *held.popleft()
+        first += len(part)
+    yield from ((block, *each) for each in held)
 
 
 def _count_above(lines: list[str]) -> int:

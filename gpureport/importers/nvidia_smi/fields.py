@@ -77,12 +77,7 @@ def find_target(field: str) -> str:
 
 @lru_cache(2048)
 def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
-    """Return how the column under one heading is read, None when the text is no heading.
-
-    Args:
-        heading: a query field, with its unit in brackets or without.
-        decimal: character before the decimals of a number.
-    """
+    """Return how the column under a query field, with its unit in brackets or without, is read; None for no heading."""
     match = _HEADING.fullmatch(heading.strip())
     if match is None:
         return None

@@ -52,11 +52,7 @@ def declare(line: str, texts: frozenset[str] = frozenset()) -> Layout | None:
     """Return the columns a header declares: all cells are field names, at least one of them a known one.
 
     Headings that people write themselves count in a table that is plainly about GPUs, and fills a metric. Where no
-    column is called `timestamp`, the first that is called a time is the time.
-
-    Args:
-        line: a line.
-        texts: headings whose columns are kept as they are written.
+    column is called `timestamp`, the first that is called a time is the time. Columns under `texts` stay as they are.
     """
     if not line[:1].isalpha() or not _TITLE.fullmatch(line):
         return None

@@ -68,12 +68,7 @@ class Opening(NamedTuple):
 
 
 def read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening:
-    """Return how the lines of a log are read.
-
-    Args:
-        where: the log, for an error.
-        text: its beginning, up to some lines below its first header.
-        names: query fields a person named, None when none were.
+    """Return how the lines of a log are read, by its beginning and the query fields that a person named, if any.
 
     Raises:
         SettingsError: when a name is no query field.
@@ -154,14 +149,7 @@ def read_query(
     opening: Opening | None = None,
     per_tick: int | None = None,
 ) -> Iterator[Rows]:
-    """Yield the rows of a log that can be believed.
-
-    Args:
-        lines: its lines.
-        first: number of the first.
-        account: counts every line that is no row.
-        opening: how they are read.
-        per_tick: rows of a tick where no column names GPUs, as a person gave them.
+    """Yield the rows of a log that can be believed; `per_tick` is how many a tick has, where a person said so.
 
     Raises:
         SourceError: when rows are of several machines, and nothing distinguishes their GPUs.

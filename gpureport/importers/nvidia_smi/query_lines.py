@@ -5,15 +5,17 @@ the end of a row, and a last line that is cut.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from gpureport.columns import BoolArray, IntArray, read_codes
 from gpureport.importers.account import NOISE, Account, is_driver_message
-from gpureport.importers.columns import CUT, NAMES, TIME, Rows, Texts, decode
+from gpureport.importers.columns import CUT, NAMES, TIME, Column, Rows, Texts, decode
 from gpureport.importers.nvidia_smi.headers import replaces
 from gpureport.importers.protocol.reject_reasons import (
     BEFORE_HEADER,
@@ -38,6 +40,8 @@ _MOST_RUNS = 16
 """Runs of NUL bytes in a line with something worth looking at between them: damage leaves one or two."""
 _LONGEST = 4096
 """A line longer than this does not end in a header."""
+_NEAR, _SHARE = 3, 0.1
+"""Rows on both sides, and so many in a row, and share of the rows that may lack a unit by damage (pragmatic)."""
 Scan = tuple[list["pa.Array[Any]"], list[int]]
 
 
@@ -75,7 +79,6 @@ class QueryLines:
 
     Attributes:
         header: returns the columns that a line declares, None for any other line.
-        account: counts the lines that are no rows.
         layout: layout in force, None before the first header.
         damaged: lines of which a row, or what seems to be one, is left out.
         torn: lines of which a part was left out.
@@ -112,7 +115,7 @@ class QueryLines:
         if odd or blank or b"\0" in piece.data or not piece.data.endswith(b"\n"):
             return None
         first = piece.first_line
-        rows, faults = decode(columns, cells, np.arange(first, first + len(cells[0]), dtype=np.int64))
+        rows, faults = _decode(columns, cells, np.arange(first, first + len(cells[0]), dtype=np.int64))
         return None if faults else rows
 
     def _sort_lines(self, piece: Piece) -> None:
@@ -196,7 +199,7 @@ class QueryLines:
 
     def _rows_of(self, layout: Layout, lines: list[str], numbers: list[int]) -> Rows:
         """Return lines as rows; those with a cell that is not what its column holds are rejected."""
-        rows, faults = decode(layout.columns, scan("\n".join([*lines, ""]).encode(), layout)[0], np.array(numbers))
+        rows, faults = _decode(layout.columns, scan("\n".join([*lines, ""]).encode(), layout)[0], np.array(numbers))
         mended = False
         for place in np.flatnonzero(faults.get(f"{MALFORMED} {TIME}", [])).tolist():
             found = complete_row(lines[place], layout)
@@ -216,6 +219,22 @@ class QueryLines:
             lines = f"{len(self.torn)} torn lines (the first is line {min(self.torn)}) end"
             lines = lines if len(self.torn) > 1 else f"Line {self.torn[0]} is torn and ends"
             self.account.note(f"{lines} in a whole row: the row is kept, what stands before it is left out.")
+
+
+def _decode(columns: Sequence[Column], cells: Sequence[Any], lines: IntArray) -> tuple[Rows, dict[str, BoolArray]]:
+    """Return rows and their faults; a number without the unit that others have is one, where few lack theirs."""
+    rows, faults = decode(columns, cells, lines)
+    looked_at = slice(-1 if any(column.target == TIME for column in columns) else 0, None)
+    for texts in [each for column, each in zip(columns[looked_at], cells[looked_at], strict=True) if column.unit]:
+        bare: Any = np.asarray(pc.match_substring_regex(texts.dictionary, r"[0-9]\s*$"))
+        if bare.any() and not bare.all():
+            codes, alike = read_codes(texts.indices), pc.match_substring_regex(texts.dictionary, "[0-9] ?[%A-Za-z]")
+            torn = bare[codes]
+            if torn.sum() <= _SHARE * np.asarray(alike)[codes].sum():
+                # a log may go on without units
+                torn &= np.convolve(torn, np.ones(2 * _NEAR + 1), "same") <= _NEAR
+                faults[TORN] = faults.get(TORN, np.False_) | torn
+    return rows, {reason: wrong for reason, wrong in faults.items() if wrong.any()}
 
 
 def names_gpus(rows: Rows) -> bool:

@@ -112,13 +112,7 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, ac
     """Yield rows, with their place in their tick as the index of the GPU where no column names one.
 
     Rows up to the next ones in which a column names GPUs have ticks of one size; a tick that goes on in the next block
-    is judged by what is known of it, so that no row is held back.
-
-    Args:
-        parts: the rows of the log.
-        per_tick: rows of a tick as a person gave them, or None.
-        log: the lines of the log.
-        account: counts the rows of ticks of another size.
+    is judged by what is known of it, so that no row is held back. `per_tick` is how many a tick has, where given.
     """
     account.mixed_note = "" if per_tick == 1 else MIXED_NOTE
     ticks: Ticks | None = None

@@ -57,6 +57,7 @@ NOTE_CODES: dict[str, str] = {
     "gpus_by_order": "no row by both: they are taken to be the same in the order",
     "index_of_several_gpus": "different gpus, by name or memory",
     "several_models": "one gpu under the names of several drivers",
+    "gpus_of_several_drivers": " drivers are in the log",
     "minor_numbers": "gpus are numbered by their minor numbers",
     "mig_instances": "mig instances",
     "gpus_of_several_machines": "machines, told by uuid",
