@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from gpureport.testing import Recording, Rejected, analyze
 from tests.cli.program import Program
-from tests.importers.accounts import kept
+from tests.importers.accounts import kept, seconds
 from tests.support.logs import HEADER, Line, interleaved, log, read_text, row
 
 UUIDS = [f"GPU-00000000-0000-0000-0000-00000000000{gpu}" for gpu in range(8)]
@@ -192,3 +192,51 @@ def test_whoever_writes_every_line_is_accounted_for(
     """Whatever two processes do to a log, every line is accounted for and time rises for every device."""
     logs = [writer(1, 0, 300, 1.0, gpus), writer(2, offset, 200, every, gpus, celsius=7)]
     assert kept(read_text(tmp_path, interleaved(logs, block)))
+
+
+@pytest.mark.parametrize(
+    ("start", "skipped", "cause"),
+    [
+        (datetime(2026, 10, 24, 22), 0, "daylight saving"),
+        (datetime(2026, 3, 22, 1), 3, "daylight saving"),
+        (datetime(2026, 3, 22, 1), 4, "clock set back"),
+        (datetime(2026, 10, 21, 22), 0, "clock set back"),
+    ],
+)
+def test_nights_in_which_a_zone_that_nobody_named_may_fold(
+    tmp_path: Path, start: datetime, skipped: int, cause: str
+) -> None:
+    """On Saturday at 23 h or on Sunday, in spring or autumn, where the log goes on within three intervals."""
+    moments = [start + timedelta(minutes=minute) for minute in (*range(120), *range(60 + skipped, 180))]
+    rows = [f"{moment:%Y/%m/%d %H:%M:%S}, {place % 97} %" for place, moment in enumerate(moments)]
+    recording = read_text(tmp_path, "\n".join(["timestamp, utilization.gpu [%]", *rows, ""]))
+    assert [found for found, _ in steps(recording)] == [cause]
+
+
+def test_a_clock_set_back_into_the_doubled_hour_once_it_is_over(tmp_path: Path) -> None:
+    """A zone folds at the end of the hour, not later."""
+    minutes = [*range(90, 190), *range(131, 160)]
+    moments = [datetime(2026, 10, 25) + timedelta(minutes=minute) for minute in minutes]
+    rows = [f"{moment:%Y/%m/%d %H:%M:%S}, {place % 97} %" for place, moment in enumerate(moments)]
+    recording = read_text(tmp_path, "\n".join(["timestamp, utilization.gpu [%]", *rows, ""]), tz="Europe/Berlin")
+    assert [found for found, _ in steps(recording)] == ["clock set back"]
+
+
+@pytest.mark.parametrize(("above", "start", "mixed"), [(20, 2, True), (19, 2, False), (60, 3, True), (60, 4, False)])
+def test_how_a_second_writer_is_known(tmp_path: Path, above: int, start: int, mixed: bool) -> None:
+    """Its rows begin where the log began, within three intervals and below twenty rows; else the clock was set back."""
+    own = [line for _, line in [*writer(1, 0, above), *writer(2, start, above)[1:]]]
+    recording = read_text(tmp_path, "\n".join([*own, ""]))
+    assert ([device.mixed for device in recording.run.devices], len(steps(recording))) == ([mixed], int(not mixed))
+
+
+def test_one_row_that_says_again_what_an_earlier_one_said(tmp_path: Path) -> None:
+    lines = [line for _, line in writer(1, 0, 60)]
+    recording = read_text(tmp_path, "\n".join([*lines, lines[20], ""]))
+    assert copies(recording) == 1
+    assert recording.run.quality.notes[0].startswith("1 row says again")
+
+
+def test_two_rows_a_second_share_it(tmp_path: Path) -> None:
+    recording = read_text(tmp_path, "\n".join([HEADER, *(row(place // 2) for place in range(40)), ""]))
+    assert seconds(recording) == [place / 2 for place in range(40)]

@@ -98,6 +98,8 @@ def test_ten_recorders_of_a_job_are_one_run(tmp_path: Path) -> None:
         ({"a": query(range(60)), "b": query(range(60), uuid="GPU-b")}, [["a", "b"]]),
         ({"gpu0": query(range(60)), "gpu1": query(range(60), 1, "GPU-b")}, [["gpu0", "gpu1"]]),
         ({"slow": query(range(0, 60, 5)), "fine": query(range(60))}, [["fine", "slow"]]),
+        ({"slow": query(range(0, 300, 5)), "fine": query(range(60))}, [["fine"], ["slow"]]),
+        ({"a": query(range(60)), "end": dmon(range(50, 110))}, [["a"], ["end"]]),
         ({"rank-1": query(range(1000)), "rank-2": query(range(1000), 1, "GPU-b")}, [["rank-1", "rank-2"]]),
         ({"a": query(range(1000)), "b": query(range(90, 1090), 1, "GPU-b")}, [["a"], ["b"]]),
         ({"a": query(range(1000)), "b": query(range(90, 1090), uuid="GPU-b")}, [["a"], ["b"]]),
@@ -115,7 +117,7 @@ def test_ten_recorders_of_a_job_are_one_run(tmp_path: Path) -> None:
             [["n1-gpu", "n1-host", "n2-gpu", "other"]],
         ),
     ],
-    ids=["jobs", "nodes", "GPUs", "recorders", "ranks", "late", "late node", "day", "hosts of nodes"],
+    ids=["jobs", "nodes", "GPUs", "recorders", "goes on", "end", "ranks", "late", "late node", "day", "hosts of nodes"],
 )
 def test_logs_of_a_folder(tmp_path: Path, logs: dict[str, str], expected: list[list[str]]) -> None:
     """Logs of one machine and the same minutes are one run, and so is a log a node; a log of a day joins each job."""
@@ -184,12 +186,20 @@ def test_nodes_that_are_named_stay_apart(tmp_path: Path, gpureport: Program) -> 
     for more, count in (((), 2), (("--as-one-run",), 1)):
         done = gpureport("analyze", "n1.csv", "n2.csv", *more, "--format", "json")
         assert len(json.loads(done.out)["runs"]) == count
+    assert len(json.loads(gpureport("analyze", ".", "n2.csv", "--format", "json").out)["runs"]) == 2
 
 
 def test_what_may_add_to_any_of_several_nodes_adds_to_none(tmp_path: Path) -> None:
     """Copies over PCIe without a uuid are those of either node, and a run of their own."""
     write(tmp_path / "logs", n1=query(range(60)), n2=query(range(60), uuid="GPU-b"), copies=dmon(range(60)))
     assert runs(tmp_path / "logs") == [["copies"], ["n1", "n2"]]
+
+
+def test_a_log_without_a_zone_beside_one_in_utc(tmp_path: Path) -> None:
+    """They are one run where a person names the zone."""
+    write(tmp_path, a=query(range(60)), b=query(range(0, 60, 5)).replace(".000,", ".000Z,"))
+    assert runs(tmp_path) == [["a"], ["b"]]
+    assert runs(tmp_path, tz="UTC") == [["a", "b"]]
 
 
 def test_the_finer_of_two_recorders_of_one_gpu_is_the_main_one(tmp_path: Path) -> None:
