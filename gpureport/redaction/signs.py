@@ -145,8 +145,9 @@ _LONGEST_USER = 1200
 _USER_OF_URL = re.compile(rf"://(?:[^\s/:]{{0,{_LONGEST_USER}}}+:\S{{0,{_LONGEST_USER}}}|[^\s/]{{0,{_LONGEST_USER}}})@")
 """A password may hold slashes and `@`, as people forget to escape them; user and password may be so long."""
 _NAMED_HOST = re.compile(r"(?<![^\s\"',;(/])[^\s\"',;(/@]*+@[^\s\"',;(/]*+")
-_HOST = re.compile(r"(?!sha\d+:)(?:[A-Za-z\[]|\d+\.\d+\.)")
-"""How the name or address of a machine begins, unlike what follows `@` in `recall:mean@10` and `image:tag@sha256:…`."""
+_HOST = re.compile(r"(?!sha\d+:)(?:\d*[\-_]?[A-Za-z\[]|\d+\.\d+\.)")
+_LISTED = re.compile(rf"(?<![^\s\"'/=])[A-Za-z_][\w.\-]*+:[^\s\"'/@:]++(?<!\*\*\*)@(?={_HOST.pattern})")
+"""How a machine begins, unlike what follows `@` in `recall:mean@10` and `image:tag@sha256:…`; and `root:p,ss@db`."""
 SHORTEST_RANDOM = 32
 """Letters from which hexadecimal digits, or a mixture of letters and digits, are as a generator writes them."""
 _RANDOM = re.compile(
@@ -173,7 +174,7 @@ def hide_users(text: str) -> str:
     """Return a text without users and passwords of URLs, and of `user:password@host`."""
     if "@" not in text:
         return text
-    return _NAMED_HOST.sub(_hide_named_user, _USER_OF_URL.sub(f"://{HIDDEN}@", text))
+    return _LISTED.sub(f"{HIDDEN}@", _NAMED_HOST.sub(_hide_named_user, _USER_OF_URL.sub(f"://{HIDDEN}@", text)))
 
 
 def _hide_named_user(found: re.Match[str]) -> str:
@@ -181,5 +182,5 @@ def _hide_named_user(found: re.Match[str]) -> str:
     named, _, host = found[0].rpartition("@")
     user, colon, password = named.partition(":")
     before, sign, user = user.rpartition("=")
-    is_user = colon and password and user[:1].isalpha() and _HOST.match(host)
+    is_user = colon and password and user.lstrip("-_<[{`")[:1].isalpha() and _HOST.match(host)
     return f"{before}{sign}{HIDDEN}@{host}" if is_user else found[0]

@@ -5,10 +5,12 @@ values and not the bytes: other white space is not damage.
 """
 
 import json
+import marshal
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,8 @@ from typing import Any
 from gpureport.errors import DamagedRunError, StoreError
 from gpureport.limits import LAST_MICROSECOND, MOST_RECORD_BYTES
 from gpureport.places import Place, RemotePath, map_places
-from gpureport.recording import Run
+from gpureport.recording import Device, Run
+from gpureport.redaction import OwnSecrets, get_own_secrets
 from gpureport.regular_files import UnsafeFileError, check_regular_file, code_system_error
 
 RUN_FILE = "run.json"
@@ -61,15 +64,25 @@ def _load_run(text: str) -> StoredRun:
     if written != _hash_content(content) and (written is not None or content.keys() != _FIRST_KEYS):
         msg = "its content is not what was written"
         raise ValueError(msg)
-    labels = {name: tuple(content["run"][name].items()) for name in ("params", "tags")}
+    run = {**content["run"], **{name: tuple(content["run"][name].items()) for name in ("params", "tags")}}
     try:
-        stored = msgspec.convert({**content, "run": {**content["run"], **labels}}, StoredRun)
+        # version 0 writes equal values alike
+        run["devices"] = _share_devices(marshal.dumps(run["devices"], 0), get_own_secrets())
+        stored = msgspec.convert({**content, "run": run}, StoredRun)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
     if max(abs(stored.run.started), abs(stored.run.ended)) >= LAST_MICROSECOND:
         msg = "a time lies beyond all calendars"
         raise ValueError(msg)
     return stored
+
+
+@lru_cache(maxsize=512)
+def _share_devices(dumped: bytes, _own: OwnSecrets) -> tuple[Device, ...]:
+    """Return the devices of a run, the same for runs on the same GPUs: most of what a list of runs holds."""
+    import msgspec  # noqa: PLC0415 - as above
+
+    return msgspec.convert(marshal.loads(dumped), tuple[Device, ...])  # noqa: S302 - dumped right before
 
 
 def _hash_content(content: Mapping[str, Any]) -> str:

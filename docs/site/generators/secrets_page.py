@@ -60,6 +60,8 @@ patterns = ["corp-", "*@intern"]   # words of any text
 ## What is not replaced
 
 - A secret under a harmless name and without a known form: it looks like any other word. Name it in `[secrets]`.
+- What stands before `@` and a number or a checksum: `recall:mean@10`, `image:tag@sha256:…`. Nor, outside a URL, a
+  password that holds a slash or a quote.
 {{random}}
 - Names that you choose for files, folders and baselines, on disk.
 - Files of a store that were written by an earlier version or before a setting: no command shows or exports what has
@@ -80,6 +82,7 @@ def secrets_page() -> str:
     shown = [(owner, f"`{shown}`") for owner, shown, _ in signs.FORMS]
     shown += [
         ("users and passwords of addresses", "`https://user:password@host`, `user:password@host`"),
+        ("names that look so, as a password may be a word or a number", "`mAP:50@person`, shown as `***@person`"),
         ("headers", "`Bearer …`, `Basic …`, and all that follows `Authorization:` and `Cookie:`"),
         (
             "random letters, as the value of a param or tag and on a command line",
