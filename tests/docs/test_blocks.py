@@ -46,6 +46,7 @@ NOT_RUN = {
     "gpureport publish report.html --to mlflow:": "a server: tests/publishing",
     "gpureport ingest --list exports": "a store that is not shipped: tests/importers/trackers/neptune",
     "gpureport report mlflow:mlflow.db --experiment": "a store that is not shipped: tests/statistics",
+    "gpureport ingest --list vision.db": "a database that is not shipped: tests/importers/trackers",
     "export GPU_RUNS": "a bucket: tests/places",
     "CREATE SECRET": "a bucket",
     "gpureport runs list --since": "a store of large runs: tests/store and tests/cli/commands/test_runs.py",
