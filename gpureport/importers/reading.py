@@ -245,11 +245,7 @@ class Reading:
         outcomes = [main, *(log.outcome for log in hosts)]
         check_time_bases(inputs, outcomes, self._options.tz)
         for log in hosts:
-            if log.span[1] < main.span[0] or log.span[0] > main.span[1]:
-                times = f"{format_span(log.span)}; the GPU log: {format_span(main.span)}"
-                what = f"it covers another time than the GPU log ({times})"
-                hint = "check its clock, give --tz, or leave it out"
-                raise SourceError(log.given.locator, what, hint, code="no_shared_time")
+            _check_shared_time(log.given.locator, log.span, main.span)
         if any(outcome.timezone for outcome in outcomes):
             tz = self._options.tz
             local = "names no zone" if tz is None else f"names none, read as {tz}"
@@ -276,6 +272,7 @@ class Reading:
                 read = TrainingLog().read(file, self._options, base.span[0], each.locator)
                 if read.dated:
                     check_time_bases([self._inputs[0], each], [base, read.outcome], self._options.tz)
+                    _check_shared_time(each.locator, read.outcome.span, base.span)
             except SourceError as error:
                 if not each.beside:
                     raise error.at(each.locator) from error
@@ -347,6 +344,13 @@ class Reading:
         run = self.run()
         series = collect_series(batches, [device.id for device in run.devices])
         return Recording(run=run, series=series, training=self.training())
+
+
+def _check_shared_time(locator: str, span: tuple[int, int], main: tuple[int, int]) -> None:
+    """Raise an error where a file shares no time with the GPU log that it is joined to."""
+    if span[1] < main[0] or span[0] > main[1]:
+        what = f"it covers another time than the GPU log ({format_span(span)}; the GPU log: {format_span(main)})"
+        raise SourceError(locator, what, "check its clock, give --tz, or leave it out", code="no_shared_time")
 
 
 @contextmanager

@@ -246,9 +246,10 @@ def assign_training_logs(
 
     found: list[list[TrainingFile]] = [[] for _ in runs]
     times = _read_times(runs, options) if files else {}
+    started = min((outcome.span[0] for outcome in times.values()), default=0)
     for file in files:
         try:
-            read = TrainingLog().read(RawFile(file.path), options, 0, file.locator)
+            read = TrainingLog().read(RawFile(file.path), options, started, file.locator)
             outcome = read.outcome if read.dated else None
         except SourceError:
             outcome = None

@@ -305,7 +305,12 @@ def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
         from gpureport.importers.training import WANTED, TrainingLog  # noqa: PLC0415 - most runs have none
 
         file = _find_file(path)
-        if not TrainingLog().identify(read_head(RawFile(file), HEAD_BYTES)):
+        head = read_head(RawFile(file), HEAD_BYTES)
+        if not TrainingLog().is_training_log(head) and (log := _classify(file)[1]) is not None:
+            what = f"a log of {'the machine' if log.kind == 'host' else 'GPUs'}, no training log"
+            hint = "give it with --host" if log.kind == "host" else "give it as a source"
+            raise SourceError(path, what, hint, code="not_a_training_log")
+        if not TrainingLog().identify(head):
             raise SourceError(path, "not a known training log", WANTED, code="not_a_training_log")
         found.append(TrainingFile(file, path))
     return found

@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -50,6 +51,7 @@ _MARKED = 100
 """Characters among which an event file says what it is."""
 _FEW, _FALLING = 2, 0.1
 """Rows that tell no clock, and the share of changes that fall from which times since the start are none."""
+_NO_YEAR = re.compile(r"\d\d/\d\d[ T]")
 _LONGEST, _MOST_STEPS = 1e8, 2**62
 """Seconds a training may last, above which a number is a date; and steps."""
 
@@ -108,16 +110,24 @@ class TrainingLog:
         Raises:
             SourceError: when it holds no point.
         """
-        account, points = Account(), _Points()
+        account, told = Account(), dict[str, tuple[_Points, list[tuple[int, str]]]]()
         for number, text, cells in _read_rows(file, name, account):
-            fault = cells if isinstance(cells, str) else points.add(cells)
-            if fault:
-                account.reject(fault, number, text)
+            when = cells if isinstance(cells, str) else _find_when(cells, started)
+            if isinstance(cells, str) or isinstance(when, str):
+                account.reject(str(when), number, text)
             else:
-                account.rows += 1
+                points, rows = told.setdefault(when[0], (_Points(), []))
+                points.add(cells, when[1])
+                rows.append((number, text))
+        # of rows that tell their time in different ways the fewer go
+        kind = max(told, key=lambda each: len(told[each][1]), default="none")
+        points, rows = told.pop(kind, (_Points(), []))
+        account.rows += len(rows)
+        for number, text in sorted(row for _, others in told.values() for row in others):
+            account.reject(NO_TIME, number, text)
         if not len(points.values):
             raise SourceError(str(file.path), "it holds no training metric", WANTED, code="no_training_metrics")
-        times, kind = np.array(points.times, dtype=np.int64), points.kind
+        times = np.array(points.times, dtype=np.int64)
         moves = np.diff(times)
         if kind == "elapsed" and account.rows > _FEW and (moves < 0).sum() >= _FALLING * (moves != 0).sum():
             # seconds of each iteration
@@ -235,26 +245,19 @@ def _read_table(lines: Sequence[str], name: str, account: Account) -> Iterator[R
 
 
 class _Points:
-    """Points so far, by column; `kind` says how their times are told: `utc`, `local`, `elapsed` or `none`."""
+    """Points so far, by column."""
 
     def __init__(self) -> None:
-        self.kind: str | None = None
         self.times, self.values = array("q"), array("d")
         self._steps, self._names = array("d"), array("i")
         self._known: dict[str, int] = {}
         self._done, self._epochs = array("d"), False
         """Steps or epochs that each row says were done."""
 
-    def add(self, cells: Mapping[str, Any]) -> str:
-        """Add the metrics of a row; cells that hold no number are none. Return why the row is none."""
+    def add(self, cells: Mapping[str, Any], when: int) -> None:
+        """Add the metrics of a row; cells that hold no number are none."""
         time, step, waits = _find_time_and_step(tuple(cells))
         cells = add_waiting(cells) if waits else cells
-        found = _parse_when(str(cells[time]).strip()) if time else ("none", 0)
-        if found is None:
-            return f"{MALFORMED} time"
-        self.kind = self.kind or found[0]
-        if found[0] != self.kind:
-            return NO_TIME
         number = _parse_number(cells[step]) if step else None
         done = number if step else _parse_number(cells.get("epoch"))
         self._epochs = self._epochs or step is None or _normalise(step) == "epoch"
@@ -263,11 +266,10 @@ class _Points:
         for name, cell in cells.items():
             value = None if name in {time, step} else _parse_number(cell)
             if value is not None:
-                self.times.append(found[1])
+                self.times.append(when)
                 self._steps.append(math.nan if number is None else number)
                 self._names.append(self._known.setdefault(name, len(self._known)))
                 self.values.append(value)
-        return ""
 
     def work(self) -> Work | None:
         """Return what the steps of its rows come to, None where they do not rise; a row may stand for its epoch."""
@@ -293,13 +295,25 @@ class _Points:
         return pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
 
 
-def _parse_when(text: str) -> tuple[str, int] | None:
-    """Return how a cell tells its time, and the microseconds, since the run began where it is elapsed time."""
-    found = parse_time(text)
+def _find_when(cells: Mapping[str, Any], started: int) -> tuple[str, int] | str:
+    """Return how a row tells its time (`utc`, `local`, `elapsed`, `none`) and its microseconds, or what is wrong.
+
+    Elapsed time counts from the start of the run. A date without a year has the one that is nearest to it.
+    """
+    time = _find_time_and_step(tuple(cells))[0]
+    if time is None:
+        return "none", 0
+    text = str(cells[time]).strip()
+    if _NO_YEAR.match(text):
+        year = datetime.fromtimestamp(started / 1e6, UTC).year
+        days = (parse_time(f"{each:04}/{text}") for each in (year - 1, year, year + 1))
+        found = min((day for day in days if day), key=lambda day: abs(day[0] - started), default=None)
+    else:
+        found = parse_time(text)
     if found is not None:
         return "utc" if found[1] else "local", found[0]
     seconds = _parse_number(text)
-    return ("elapsed", round(seconds * 1e6)) if seconds is not None and 0 <= seconds < _LONGEST else None
+    return ("elapsed", round(seconds * 1e6)) if seconds is not None and 0 <= seconds < _LONGEST else f"{MALFORMED} time"
 
 
 def _parse_number(cell: object) -> float | None:

@@ -23,12 +23,16 @@ _STEP_TIMES = {"time", "batch_time", "iter_time", "step_time", "elapsed_time_per
 _DATA_TIMES = {"data", "data_time"}
 LOSS = re.compile(r"(?:^|[^a-z])(?:loss|acc|accuracy|perplexity|ppl|f1|auc|bleu|reward|lr|learning_rate)(?:$|[^a-z])")
 """What only a training loop writes."""
-_STAMP = re.compile(r"\W{0,4}(\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?)", re.ASCII)
+_STAMP = re.compile(
+    r"\W{0,4}((?:\d{4}[-/])?\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?)", re.ASCII
+)
 _COUNTER = re.compile(
-    r"\b(?:epoch|train)(?:\(train\))?:? ?\[?(?P<epoch>\d{1,9})\]? {0,3}"
+    r"\b(?:epoch:? *\[?(?P<turn>\d{1,9}) */ *\d{1,9}\]?\W{1,4}(?:step|batch|iter|iteration):? *\[? *(?P<part>\d{1,9})"
+    r" */ *(?P<parts>\d{1,9})\]?"
+    r"|(?:epoch|train)(?:\(train\))?:? {0,3}\[?(?P<epoch>\d{1,9})\]? {0,3}"
     r"\[ *(?P<batch>\d{1,9})/ *(?P<size>\d{1,9})(?: \( *\d{1,3}%\))?\]"
-    r"|\b(?:global_step|iteration|iter|step)(?:\(train\))?(?: *[:=] *| *\[ *| +)(?P<step>\d{1,15})\b"
-    r"(?: */ *\d{1,15})?\]?:?",
+    r"|(?:global_step|iteration|iter|step)(?:\(train\))?(?: *[:=] *| *\[ *| +)(?P<step>\d{1,15})\b"
+    r"(?: */ *\d{1,15})?\]?:?)",
     re.IGNORECASE | re.ASCII,
 )
 _BAR = re.compile(
@@ -39,11 +43,8 @@ _BAR = re.compile(
 _RATE = re.compile(
     r"(?P<rate>\d+(?:\.\d+)?) ?(?P<unit>[a-z]{1,12})/s\b|(?P<each>\d+(?:\.\d+)?)s/(?P<thing>[a-z]{1,12})", re.ASCII
 )
-_KERAS = re.compile(
-    r"(?P<done>\d{1,9})/(?P<total>\d{1,9}) (?:\[=+\]|\u2501+)(?: -)? \d+s "
-    r"(?P<each>\d+(?:\.\d+)?)(?P<unit>ms|us|s)/step(?P<rest>.*)",
-    re.ASCII,
-)
+_KERAS = re.compile(r"(?P<done>\d{1,9})/(?P<total>\d{1,9}) (?:(?:\[=+\]|\u2501+)(?: -)?|-) \d+s(?P<rest> .*)", re.ASCII)
+_EACH = re.compile(r" (?P<each>\d+(?:\.\d+)?)(?P<unit>ms|us|s)/step", re.ASCII)
 _PAIR = re.compile(
     r"(?P<name>[A-Za-z_][\w@/.%]{0,60}(?: [A-Za-z(][\w/()]{0,30}){0,4}?)(?: ?= ?|: {1,20}| {1,20}|\t)"
     r"(?P<number>[+-]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,3})?|(?:nan|inf)(?= *(?:[,|)\]]|$)))"
@@ -99,8 +100,9 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
             cells = where | _read_literal(line)
         elif (epoch := _KERAS.search(line)) and epoch["done"] == epoch["total"]:
             keras += int(epoch["done"])
-            each = float(epoch["each"]) * _SCALES.get(epoch["unit"], 1)
-            cells = {"step": keras, STEP_TIME: each} | _read_pairs(epoch["rest"])
+            cells = {"step": keras} | _read_pairs(epoch["rest"])
+            if each := _EACH.search(epoch["rest"]):
+                cells[STEP_TIME] = float(each["each"]) * _SCALES.get(each["unit"], 1)
         elif counter := _COUNTER.search(line):
             cells = _read_line(line, counter)
         if len(cells.keys() - {"timestamp", "elapsed", "step"}):
@@ -142,8 +144,12 @@ def _read_line(line: str, counter: "re.Match[str]") -> dict[str, Any]:
     stamp = _STAMP.match(line)
     start = stamp.end() if stamp and stamp.end() <= counter.start() else 0
     cells: dict[str, Any] = {"timestamp": stamp[1]} if stamp else {}
-    step = counter["step"] or int(counter["epoch"]) * int(counter["size"]) + int(counter["batch"])
-    return cells | {"step": int(step)} | _read_pairs(f"{line[start : counter.start()]} | {line[counter.end() :]}")
+    if counter["turn"]:
+        # epochs of two numbers are counted from 1
+        step = (int(counter["turn"]) - 1) * int(counter["parts"]) + int(counter["part"])
+    else:
+        step = int(counter["step"] or int(counter["epoch"]) * int(counter["size"]) + int(counter["batch"]))
+    return cells | {"step": step} | _read_pairs(f"{line[start : counter.start()]} | {line[counter.end() :]}")
 
 
 def _read_pairs(text: str) -> dict[str, float]:

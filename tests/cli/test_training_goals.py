@@ -7,7 +7,7 @@ import pytest
 
 import gpureport
 from gpureport.errors import SettingsError
-from tests.cli.logs import log
+from tests.cli.logs import log, stamp
 from tests.cli.program import Program
 
 ENDS = {"before": 0.79, "after": 0.61}
@@ -91,3 +91,22 @@ def test_the_python_api_takes_the_same(steps: Path) -> None:
     assert "regret from 0.21 to 0.39 and val_accuracy from 0.79 to 0.61" in page
     with pytest.raises(SettingsError):
         gpureport.compare(runs, target="regret=1")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("Epoch(train)  [{0}][50/50]  time: 0.5000  loss: 2.9", "500 steps"),
+        ("iteration {0}0/ 1000 | consumed samples: {0}00 | global batch size: 10 | time: 2 | loss: 3", "1,000 samples"),
+        ("iter {0}: time: 9.0 loss: 3", "10 steps"),
+    ],
+)
+def test_work_is_what_the_text_of_a_loop_counts(gpureport: Program, tmp_path: Path, line: str, said: str) -> None:
+    (tmp_path / "gpu.csv").write_text(log(600))
+    (tmp_path / "train.log").write_text("".join(f"{stamp(50 * at)} {line.format(at)}\n" for at in range(1, 11)))
+    assert f" {said} " in " ".join(gpureport("analyze", "gpu.csv", "--training", "train.log").out.split())
+
+
+def test_one_epoch_is_no_epochs(gpureport: Program, tmp_path: Path) -> None:
+    (tmp_path / "gpu.csv").write_text(log(600))
+    assert " 1 epoch " in " ".join(gpureport("analyze", "gpu.csv", "--work", "1:epochs").out.split())

@@ -20,6 +20,12 @@ STEP_COUNTER = "step"
 STEPS = "steps"
 """Unit of work counted by the step column of training metrics."""
 
+SAMPLE_COUNTER = "consumed samples"
+"""Name of the series in which Megatron counts its samples."""
+
+_BESIDE_A_COUNTER = {"iteration_time", "it/s"}
+"""What the text of a loop says beside the number of its step: a pause between two lines is not in it."""
+
 _UNITS = {
     "samples": r"samples?|images?|imgs?|examples?|sequences?|seqs?|records?|frames?",
     "tokens": r"tokens?|toks?",
@@ -112,15 +118,30 @@ def throughput(training: "pa.Table", key: str | None = None, began: int | None =
     names, steps = _names(training), columns.floats(training.column("step"))
     times, values = columns.integers(training.column("timestamp")), columns.floats(training.column("value"))
     known = columns.valid(training.column("timestamp")) & np.isfinite(values)
+    if not key:
+        rows = known & (names == SAMPLE_COUNTER)
+        if (found := _by_samples(times[rows], values[rows], began)) is not None:
+            return found
     for name in [key] if key else sorted(set(names), key=_rank):
         kind = parse_work_unit(name) or (("work", False) if key else None)
         if kind is None:
             continue
+        if name in _BESIDE_A_COUNTER and not key and (counted := _by_steps(training, times, began)):
+            return counted
         rows = known & (names == name) & (values > 0)
         found = _binned(name, kind[0], times[rows], 1 / values[rows] if kind[1] else values[rows], steps[rows])
         if found is not None:
             return found
     return None if key else _by_steps(training, times, began)
+
+
+def _by_samples(times: IntArray, counts: FloatArray, began: int | None) -> Throughput | None:
+    """Return how fast a counter of samples went up; one that begins at 0 tells all that was done."""
+    points = select_step_points(times, counts)
+    if points is None:
+        return None
+    work = count_by_steps(*points, began if points[1][0] > 0 else None)
+    return None if work is None else _spread(SAMPLE_COUNTER, "samples", work, known=np.diff(points[1]) >= 0)
 
 
 def _rank(name: str) -> tuple[int, int, str]:

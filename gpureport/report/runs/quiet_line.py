@@ -70,7 +70,8 @@ def _format_work(runs: Sequence[ReportRun]) -> str:
         return ""
     amounts = format_range([work.amount for work in works], lambda amount: display.quantity(amount, ""))
     each = " a run" if len(runs) > 1 else ""
-    return f"{amounts} {name_work(units.pop())}{each}"
+    unit = name_work(units.pop())
+    return f"{amounts} {unit.removesuffix('s') if amounts == '1' else unit}{each}"
 
 
 def _format_period(runs: Sequence[ReportRun]) -> str:
