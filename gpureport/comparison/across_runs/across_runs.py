@@ -140,7 +140,6 @@ def _line(points: Mapping[float, int]) -> tuple[Fraction, Fraction]:
 
 
 def _recorded(steps: Sequence[Step]) -> Iterator[tuple[float, int, tuple[Device, ...]]]:
-    """Yield batch size, peak memory and GPUs of every run that has them."""
     for step in steps:
         for analysis in step.analyses:
             size = batch_size(analysis.run)

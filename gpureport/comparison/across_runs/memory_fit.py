@@ -110,7 +110,6 @@ def _fit(step: Step) -> MemoryFit:
 
 
 def _peaks(run: SampledRun) -> list[tuple[int, str, str]]:
-    """Return the peak of each GPU with the names of run and GPU."""
     names = {gpu.id for gpu in run.analysis.run.gpus}
     return [
         (one.memory_peak_bytes, run.analysis.run.name, one.device)

@@ -86,7 +86,6 @@ def _correct(family: Sequence[_Entry]) -> dict[int, Trial]:
 
 
 def _sides(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:
-    """Yield neighbours, then every step after the second against the first."""
     yield from pairwise(steps)
     yield from ((steps[0], step) for step in steps[2:])
 

@@ -154,6 +154,5 @@ def _amount(logarithm: float) -> float:
 
 
 def _turned(mean: Mean, size: float) -> Mean:
-    """Return so much divided by a mean, which turns its interval round."""
     interval = None if mean.interval is None else (size / mean.interval[1], size / mean.interval[0])
     return replace(mean, value=size / mean.value, interval=interval)

@@ -91,7 +91,6 @@ def find_failed_runs(
 
 
 def _are_separate(before: Sequence[float], after: Sequence[float]) -> bool:
-    """Return whether every run of one step lies beyond every run of the other."""
     return max(before) < min(after) or max(after) < min(before)
 
 

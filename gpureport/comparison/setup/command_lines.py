@@ -41,7 +41,6 @@ def _split(command: str) -> list[str]:
 
 
 def _drop_options(words: Iterable[str], names: Collection[str]) -> Iterator[str]:
-    """Yield words without some options and their values."""
     is_value = False
     for word in words:
         if is_value and word[:1] != "-":

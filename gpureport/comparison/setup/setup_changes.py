@@ -147,7 +147,6 @@ def _hides_both(before: Sequence[SettingValue], after: Sequence[SettingValue]) -
 
 
 def _shares(values: Sequence[SettingValue]) -> dict[str | None, float]:
-    """Return the share of the runs of a step that have each value."""
     runs = sum(value.runs for value in values)
     return {value.text: value.runs / runs for value in values}
 

@@ -63,7 +63,6 @@ def _summed(covariance: FloatArray) -> tuple[float | None, float]:
 
 
 def _last_lag(correlation: FloatArray, longest: int, in_row: int, count: int) -> int:
-    """Return the last lag before a row of correlations that are none."""
     quiet = np.abs(correlation[1 : longest + 1]) < _QUIET * np.sqrt(np.log10(count) / count)
     if len(quiet) >= in_row:
         calm = np.flatnonzero(np.convolve(quiet, np.ones(in_row), "valid") >= in_row)

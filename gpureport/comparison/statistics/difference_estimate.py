@@ -174,7 +174,6 @@ def _welch(squares: Sequence[float], counts: Sequence[int]) -> tuple[float, floa
 
 
 def _pooled(squares: Sequence[float], counts: Sequence[int]) -> tuple[float, float]:
-    """Return the same where both sides are taken to scatter alike."""
     degrees = sum(counts) - 2
     return sqrt(fsum(squares) / degrees * (1 / counts[0] + 1 / counts[1])), float(degrees)
 

@@ -56,7 +56,6 @@ class LinearModel:
 
     @cached_property
     def _offsets(self) -> list[int]:
-        """Column before the first level of each factor."""
         counts = [max(factor) for factor in self.levels]
         return [sum(counts[:place]) for place in range(len(counts))]
 

@@ -44,7 +44,6 @@ def estimate_runs_for_interval(now: RunInterval, half_width: float, *, on_both: 
 
 
 def _width(first: int, other: int) -> float:
-    """Return the half-width of an interval in standard deviations of runs."""
     return quantiles.student((1 + LEVEL) / 2, first + other - 2) * sqrt(1 / first + 1 / other)
 
 

@@ -141,7 +141,6 @@ def run_series(cells: Sequence[DeviceSeries], analysis: Analysis) -> RunSeries |
 
 
 def _window(cells: Sequence[DeviceSeries]) -> Interval:
-    """Return the time that cells cover, where what they cover lies."""
     start = min(int(one.start[0]) - one.shift for one in cells)
     return Interval(start, max(int(one.end[-1]) - one.shift for one in cells))
 
@@ -154,7 +153,6 @@ def _means(places: Grid, cells: Sequence[DeviceSeries]) -> Iterable[tuple[str, F
 
 
 def _over_gpus(series: Sequence[FloatArray]) -> FloatArray:
-    """Return the mean over GPUs in each bin, NaN where none has a value."""
     if len(series) == 1:
         return series[0]
     sums, counts = np.zeros(len(series[0])), np.zeros(len(series[0]))

@@ -184,7 +184,6 @@ def _last_sample_before_work(recording: Recording, analysis: Analysis) -> int | 
 
 
 def _of_jobs(recording: Recording, analysis: Analysis, gpu: Device) -> DeviceSeries:
-    """Return the series of a GPU while a job held it."""
     cells, free = build_device_series(recording, gpu), analysis.no_job.get(gpu.id, ())
     return remove_stretches(cells, intervals.to_spans(free)) if free else cells
 

@@ -225,7 +225,6 @@ def _measure(group: Sequence[SampledRun], source: TrainingSource | None) -> tupl
 
 
 def _unique(label: str, taken: set[str]) -> str:
-    """Return the label, numbered when another step already has it."""
     candidates = (label if count == 1 else f"{label} ({count})" for count in range(1, len(taken) + 2))
     name = next(candidate for candidate in candidates if candidate not in taken)
     taken.add(name)

@@ -100,14 +100,12 @@ def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) ->
 
 
 def _read_value(step: Step, metric: str) -> float | None:
-    """Return the figure of a group; None where it has none, or is too short."""
     if recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS:
         return None
     return gather_evidence(step, step, BY_METRIC[metric]).before or None
 
 
 def _compare_with_others(best: Step, others: Sequence[Step], metric: str) -> dict[str, Verdict]:
-    """Return the verdict on the best against each other group."""
     evidence = {other.label: gather_evidence(other, best, BY_METRIC[metric]) for other in others}
     obstacles = {
         other.label: find_obstacle(check_comparability(other, best), metric, same=is_same_recording(other, best))

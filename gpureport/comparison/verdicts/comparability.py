@@ -140,8 +140,6 @@ def _work_given(before: Value, after: Value) -> bool | None:
 
 
 def _within(ratio: float) -> Callable[[Value, Value], bool | None]:
-    """Return what tells whether two numbers are less than `ratio` times apart."""
-
     def agree(before: Value, after: Value) -> bool | None:
         if not isinstance(before, float) or not isinstance(after, float):
             return None

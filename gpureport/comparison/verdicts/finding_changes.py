@@ -121,7 +121,6 @@ def _groups(step: Step) -> _Groups:
 
 
 def _matched(before: _Groups, after: _Groups) -> Iterator[tuple[str, str]]:
-    """Yield pairs of fingerprints; an empty one where a side has no counterpart."""
     left = [name for name in after if name not in before]
     for name, group in before.items():
         same = name if name in after else next((other for other in left if _alike(group, after[other])), "")

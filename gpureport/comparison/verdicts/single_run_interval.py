@@ -56,7 +56,6 @@ def compare_means(before: SampledRun, after: SampledRun, figure: Figure, interva
 
 
 def _allow(figure: Figure, estimates: Sequence[MeanEstimate], seconds: float) -> float:
-    """Return the allowance for slow changes, in the unit of the figure."""
     if figure.is_share:
         return slow_changes.allow_points(seconds)
     return expm1(slow_changes.allow_logarithm(seconds)) * min(abs(estimate.mean) for estimate in estimates)

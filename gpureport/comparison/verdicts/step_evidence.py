@@ -70,13 +70,11 @@ def _means(runs: Sequence[SampledRun], metric: str, interval: float) -> tuple[fl
 
 
 def _longest_left_out(runs: CountedRuns) -> Reason:
-    """Return why no run of a step counts, by the longest of them."""
     longest = max(runs.left_out, key=lambda run: (run.seconds, run.run))
     return Reason(kind=ReasonKind.SHORT_STEADY_STATE, run=longest.run, amount=longest.seconds, least=longest.least)
 
 
 def _single(base: Step, step: Step, figure: Figure) -> Evidence:
-    """Return a peak or a total: one figure a run."""
     plain = compare_whole_recordings(base, step, figure, ReasonKind.SINGLE_FIGURE)
     if plain.whole.difference is None:
         return plain
