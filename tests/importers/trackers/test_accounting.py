@@ -15,7 +15,7 @@ SAMPLES = Path(__file__).parents[2] / "readers" / "pairs" / "accounting"
 
 def test_use_and_energy_come_back_and_nothing_is_judged() -> None:
     train = analyze(gpureport.read(f"{SAMPLES / 'sacct.txt'}#18194943")[0])
-    assert (train.findings, all(each.code for each in train.not_judged)) == ((), True)
+    assert (train.findings, {each.code for each in train.not_judged}) == ((), {"single_mean"})
     used = [each.metric("gpu_utilization_ratio") for each in train.statistics]
     assert [each.mean for each in used if each is not None] == pytest.approx([0.99] * 4)
     resnet = analyze(gpureport.read(f"{SAMPLES / 'emissions.csv'}#resnet*")[0])
@@ -27,6 +27,17 @@ def test_a_fleet_of_jobs(gpureport: Program) -> None:
     done = gpureport("fleet", str(SAMPLES / "sacct.txt"))
     assert "59% of 205 GPU-hours lost" in done.out
     assert "1 without a record of the use of all its GPUs: old-18201181)\n" in done.err
+
+
+def test_energy_alone_and_one_mean_are_said_in_words_that_agree(gpureport: Program, tmp_path: Path) -> None:
+    table = (
+        "timestamp,project_name,run_id,duration,gpu_energy,gpu_count,gpu_utilization_percent\n2026-03-09T04:04:43,p,"
+    )
+    (tmp_path / "a.csv").write_text(f"{table}run_a,3600,0.5,2,\n")
+    (tmp_path / "b.csv").write_text(f"{table}run_b,3600,0.5,2,50\n")
+    energy, mean = gpureport("fleet", "a.csv").out, gpureport("analyze", "b.csv").out
+    assert ("GPU-minutes, which took 500 Wh" in energy, "recorded lost" in energy) == (True, False)
+    assert ("computed 50% of the time in the mean" in mean, "too short" in mean) == (True, False)
 
 
 def test_a_table_is_no_log(gpureport: Program, tmp_path: Path) -> None:
