@@ -33,8 +33,8 @@ def test_energy_alone_and_one_mean_are_said_in_words_that_agree(gpureport: Progr
     table = (
         "timestamp,project_name,run_id,duration,gpu_energy,gpu_count,gpu_utilization_percent\n2026-03-09T04:04:43,p,"
     )
-    (tmp_path / "a.csv").write_text(f"{table}run_a,3600,0.5,2,\n")
-    (tmp_path / "b.csv").write_text(f"{table}run_b,3600,0.5,2,50\n")
+    for run, use in (("a", ""), ("b", "50")):
+        (tmp_path / f"{run}.csv").write_text(f"{table}{run},3600,0.5,2,{use}\n")
     energy, mean = gpureport("fleet", "a.csv").out, gpureport("analyze", "b.csv").out
     assert ("GPU-minutes, which took 500 Wh" in energy, "recorded lost" in energy) == (True, False)
     assert ("computed 50% of the time in the mean" in mean, "too short" in mean) == (True, False)
@@ -42,7 +42,9 @@ def test_energy_alone_and_one_mean_are_said_in_words_that_agree(gpureport: Progr
 
 def test_a_table_is_no_log(gpureport: Program, tmp_path: Path) -> None:
     refused = gpureport("analyze", str(SAMPLES))
-    assert (refused.code, refused.out, "holds a store of accounting table" in refused.err) == (3, "", True)
+    assert (refused.code, refused.out, f"give {SAMPLES / 'emissions.csv'}" in refused.err) == (3, "", True)
+    (tmp_path / "jobs.gz").write_bytes(gzip.compress((SAMPLES / "sacct.txt").read_bytes()))
+    assert "unpack it into a text file" in gpureport("fleet", "jobs.gz").err
 
 
 def test_a_job_that_is_not_read_says_why(gpureport: Program, tmp_path: Path) -> None:
@@ -55,12 +57,6 @@ def test_a_job_that_is_not_read_says_why(gpureport: Program, tmp_path: Path) -> 
     assert [line.rpartition("  ")[2] for line in listed[1:3]] == ["not started", "without a GPU"]
     assert "rows of its steps (give sacct no -X)" in gpureport("analyze", "jobs.txt", "--run", "4").err
     assert "--run" not in gpureport("analyze", "jobs.txt").err
-
-
-def test_a_packed_table_is_refused_in_one_line(gpureport: Program, tmp_path: Path) -> None:
-    (tmp_path / "jobs.gz").write_bytes(gzip.compress((SAMPLES / "sacct.txt").read_bytes()))
-    assert "unpack it into a text file" in gpureport("fleet", "jobs.gz").err
-    assert f"give {SAMPLES / 'emissions.csv'}" in gpureport("analyze", str(SAMPLES)).err
 
 
 HEAD = "JobID|Elapsed|NTasks|AllocTRES|TRESUsageInAve\n"
