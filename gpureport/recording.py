@@ -180,6 +180,11 @@ class Run:
         return any(source.kind in TRACKER_KINDS for source in self.sources)
 
     @property
+    def is_mean(self) -> bool:
+        """Whether it is a row of a table with means of the whole run, and no series."""
+        return any(source.kind == "accounting" for source in self.sources)
+
+    @property
     def params_and_tags(self) -> tuple[tuple[str, str], ...]:
         """What the run was configured with, as params or as tags."""
         return (*self.params, *self.tags)

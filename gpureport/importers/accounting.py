@@ -31,6 +31,7 @@ _SLURM, _CODECARBON = "JobID|", "timestamp,project_name,run_id,"
 _NOTE = "The table holds one mean of the whole run, which stands at its start and its end."
 _LONGEST = 1e9
 """Seconds of a run, some thirty years."""
+_RUNNING = {"RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "STOPPED"}
 Cells = Mapping[str, str]
 
 
@@ -45,6 +46,8 @@ class _Row(NamedTuple):
     model: str | None = None
     means: Mapping[str, float] = {}
     tags: Mapping[str, str] = {}
+    status: str = "finished"
+    lacks: str = ""
 
 
 class Table(LocalStore):
@@ -73,9 +76,13 @@ class Table(LocalStore):
                 id=row.id,
                 key=key,
                 name=row.name,
-                status="finished",
+                status=row.status,
                 started=row.start and row.start[0] // 1000,
-                hardware=tuple(f"system/gpu_{number}_power_usage_watts" for number in range(row.gpus)),
+                hardware=tuple(
+                    f"system/gpu_{number}_power_usage_watts" for number in range(row.gpus if row.means else 0)
+                ),
+                lacks=row.lacks,
+                is_local=row.start is not None and not row.start[1],
             )
             for key, row in self.rows.items()
             if experiment in {None, row.tags.get("project")}
@@ -111,6 +118,9 @@ class Accounting(Mlflow):
 
     def _record(self, store: Table, selection: Selection, info: RunInfo, options: ReadOptions) -> Tracked:
         row = store.rows[info.key]
+        if row.lacks:
+            hint = "name another one; --list shows the runs"
+            raise SourceError(f"accounting:{store.where}#{info.id}", row.lacks, hint, code="no_metrics")
         start, is_utc = row.start or (0, False)
         times = np.array([start, start + round(row.seconds * 1e6)])
         if options.tz and row.start and not is_utc:
@@ -151,15 +161,26 @@ def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
                 used += use / 100 * (tasks or (1 if name == "batch" else np.nan)) * _read_seconds(step)
                 seen = max(seen, int(_count(step, "AllocTRES", "gpu")) or gpus)
         mean = used / (gpus * seconds) if 0 < gpus <= min(seen, MOST_GPUS) and seconds else np.nan
-        if not mean <= 1.01:  # noqa: PLR2004 - rounding; NaN is not either
-            yield _Row(job, job)
-            continue
+        state = own.get("State", "").partition(" by ")[0]
+        lacks = next(
+            reason
+            for reason, holds in {
+                "still running": state in _RUNNING,
+                "not started": not seconds,
+                "without a GPU": not gpus,
+                "without rows of its steps (give sacct no -X)": not steps,
+                "without a record of the use of all its GPUs": not mean <= 1.01,  # noqa: PLR2004 - rounding; NaN is not either
+                "": True,
+            }.items()
+            if holds
+        )
         tags = {BY_COLUMN[key.lower()].name: text for key, text in own.items() if text and key.lower() in BY_COLUMN}
         # Slurm adds who cancelled a job
-        tags |= {"job_state": own.get("State", "").partition(" by ")[0]}
+        tags |= {"job_state": state}
         model, name = re.search(r"gres/gpu:([^=,]+)=", own["AllocTRES"]), f"{own.get('JobName') or 'job'}-{job}"
-        means = {"gpu_utilization_ratio": min(mean, 1.0)}
-        yield _Row(job, name, _read_time(own.get("Start", "")), seconds, gpus, model and model[1], means, tags)
+        means = {} if lacks else {"gpu_utilization_ratio": min(mean, 1.0)}
+        start, status = _read_time(own.get("Start", "")), state or "state not recorded"
+        yield _Row(job, name, start, seconds, gpus, model and model[1], means, tags, status, lacks)
 
 
 def _read_emissions(cells: Cells) -> _Row:
@@ -168,7 +189,7 @@ def _read_emissions(cells: Cells) -> _Row:
     names = ("duration", "gpu_count", "gpu_energy", "gpu_utilization_percent")
     seconds, gpus, energy, use = (_read_number(cells.get(name, "")) for name in names)
     if not (1 <= gpus <= MOST_GPUS and 0 < seconds <= _LONGEST and energy > 0):
-        return _Row(run, run)
+        return _Row(run, run, lacks="without the energy of its GPUs" if gpus else "without a GPU")
     means = {"gpu_power_watts": energy * 3.6e6 / seconds / int(gpus)}
     means |= {"gpu_utilization_ratio": use / 100} if 0 < use <= 100 else {}  # noqa: PLR2004 - per cent
     # several models stand in one cell
@@ -190,7 +211,7 @@ def _read_number(text: str) -> float:
 
 
 def _read_seconds(cells: Cells) -> float:
-    found = re.fullmatch(r"(?:(\d{1,4})-)?(\d\d):(\d\d):(\d\d)", cells.get("Elapsed", ""), re.ASCII)
+    found = re.fullmatch(r"(?:(\d{1,4})-)?(?:(\d\d):)?(\d\d):(\d\d)", cells.get("Elapsed", ""), re.ASCII)
     days, hours, minutes, seconds = (int(part or 0) for part in found.groups()) if found else (0, 0, 0, 0)
     return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 

@@ -42,6 +42,16 @@ _FIRST_LINES: dict[str, CodedProblem] = {
         "fetch the file with git lfs pull",
         "git_lfs_pointer",
     ),
+    r"JobID\|(?!.*TRESUsageIn)": (
+        "a table of Slurm's accounting without the use of GPUs",
+        "add TRESUsageInAve to --format of sacct",
+        "unusable_table",
+    ),
+    r"JobID\||timestamp,project_name,run_id,": (
+        "an accounting table that is packed, not in UTF-8, or comes through a pipe",
+        "unpack it into a text file in UTF-8, and give that",
+        "packed_table",
+    ),
     r".*system/gpu\.": (
         "a chart exported from the W&B website",
         "export the recorded values instead of a chart: "

@@ -7,6 +7,8 @@ from gpureport.analysis.rules import certainty, missing_metrics
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.findings import NotJudged
 
+_MEAN = "the table holds one mean of the whole run, and no check is made of it"
+
 
 def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Collection[str]) -> Iterator[NotJudged]:
     """Yield the kinds that rules left without a word because there was nothing to look at."""
@@ -27,6 +29,11 @@ def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Co
 
 def drop_useless_recordings(entries: Sequence[NotJudged], context: Context) -> Iterator[NotJudged]:
     """Yield the entries, without advice to record again where the log holds the columns and no value in any of them."""
+    if context.recording.run.is_mean:
+        yield from (
+            NotJudged(kind=each.kind, device=None, reason=_MEAN, recording="", code="single_mean") for each in entries
+        )
+        return
     columns = set(context.recording.rows.schema.names)
     for entry in entries:
         lacking = [name for name in entry.metrics if not context.recorded(name)]

@@ -40,7 +40,8 @@ def report_skipped_runs(source: str, found: "Sequence[SkippedRun]") -> None:
         names.setdefault(run.reason, []).append(run.name)
     reasons = [f"{len(group)} {reason}: {list_names(group)}" for reason, group in names.items()]
     count = f"{len(found)} run{'' if len(found) == 1 else 's'} skipped"
-    print_note(f"gpureport: {source}: {count} ({'; '.join(reasons)}); --run NAME reads one")
+    hint = "; --run NAME reads one" if any(run.is_readable for run in found) else ""
+    print_note(f"gpureport: {source}: {count} ({'; '.join(reasons)}){hint}")
 
 
 def report_deleted_runs(source: str, runs: Sequence[str]) -> None:

@@ -153,7 +153,7 @@ def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> tuple
         held = tracking.listed(source, options.tracker.selection(options.placement.map))
         skipped_sources.report_deleted_runs(source, [f"{run.name} ({run.id})" for run in held if run.is_deleted])
         for run in (run for run in held if not run.is_deleted):
-            started = "not recorded" if run.started is None else iso_time(run.started, "UTC")
+            started = "not recorded" if run.started is None else iso_time(run.started, run.timezone)
             points = "" if run.points is None else f"  {run.points} points"
             holds = run.holds if run.fault is None else str(run.fault)
             unreadable += run.fault is not None

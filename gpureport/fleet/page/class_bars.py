@@ -42,11 +42,12 @@ def build_class_bars(report: FleetReport, amounts: Amounts) -> TimeSpent | None:
 def _build_whole(report: FleetReport, amounts: Amounts) -> SpentBar:
     whole = report.use.gpu_seconds
     scaled = {each.name: amounts.scale(each.gpu_seconds) for each in report.classes}
+    share = format_lost_share(report.use)
     return SpentBar(
         label="All runs",
         segments=build_segments(scaled, lambda amount: display.percent(amount * amounts.size / whole), {}),
         total=amounts.format_time(whole),
-        note=f"{format_lost_share(report.use)} lost",
+        note="use not recorded" if share == display.NOT_RECORDED else f"{share} lost",
         beside=amounts.format_money(report.use.cost) if amounts.is_priced else "",
     )
 

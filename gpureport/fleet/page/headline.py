@@ -16,9 +16,6 @@ from gpureport.report.wording.headlines import choose_headline
 _UNKNOWN = 0.05
 """Share of the GPU time without data from which the share lost is a lower bound."""
 
-_WORTH_SAYING = 0.005
-"""Share of the GPU time from which a doubt is worth a sentence."""
-
 _FEW = 0.25
 """Share of the runs that half of the loss must lie in for the headline to name their number."""
 
@@ -39,7 +36,8 @@ def write_headline(report: FleetReport, amounts: Amounts) -> str:
         return f"No GPU time was recorded in {display.plural(use.runs + len(report.failed), 'run')}"
     whole = f"{amounts.format_time(use.gpu_seconds)} {amounts.long_unit}"
     if use.unknown_gpu_seconds >= use.gpu_seconds * (1 - NOTABLE_RATIO):
-        return f"No utilisation was recorded in {whole}"
+        energy = f", which took {display.energy(report.energy_joules)}" if report.energy_joules else ""
+        return f"No utilisation was recorded in {whole}{energy}"
     period = f" {name_period(report)}".rstrip()
     pauses = measure_excessive_short_pauses({each.name: each.gpu_seconds for each in report.classes})
     if use.lost_gpu_seconds < use.gpu_seconds * NOTABLE_RATIO and pauses is not None:
@@ -90,7 +88,7 @@ def _list_doubtful_time(report: FleetReport, amounts: Amounts) -> Iterator[str]:
     """Yield how much of the time has no data, names nobody, or is counted twice."""
     whole = report.use.gpu_seconds
     unknown = report.use.unknown_gpu_seconds
-    if whole and unknown >= whole * _WORTH_SAYING:
+    if whole and unknown >= whole * NOTABLE_RATIO:
         yield f"{display.percent(unknown / whole)} of the GPU time has no data"
     yield from _describe_short_pauses(report)
     for by in report.groupings[:1]:
@@ -113,7 +111,7 @@ def _describe_unlabelled(by: Grouping, whole: float) -> Iterator[str]:
     unnamed = next((group for group in by.groups if group.name is None), None)
     if unnamed and len(by.groups) == 1 and by.rest is None:
         yield f"no run states its {word}"
-    elif unnamed and whole and unnamed.use.gpu_seconds >= whole * _WORTH_SAYING:
+    elif unnamed and whole and unnamed.use.gpu_seconds >= whole * NOTABLE_RATIO:
         yield f"{display.percent(unnamed.use.gpu_seconds / whole)} of the GPU time names no {word}"
 
 

@@ -190,8 +190,11 @@ def _describe(run: RunInfo) -> ListedRun:
         name=run.id if run.fault else run.name,
         status=run.status,
         started=None if run.started is None else run.started * 1000,
-        holds="" if run.fault else ", ".join(part for part, holds in parts.items() if holds) or "no hardware series",
+        holds=""
+        if run.fault
+        else ", ".join(part for part, holds in parts.items() if holds) or run.lacks or "no hardware series",
         fault=run.fault,
+        timezone=None if run.is_local else "UTC",
         is_deleted=run.deleted and run.fault is None,
     )
 
@@ -227,8 +230,9 @@ def select_runs(
     left = [run for run in runs if not wanted and run.id not in found and not run.deleted]
     skipped = []
     for run in left:
-        reason = "nested in another" if run.parent in found else "without hardware series"
-        skipped.append(SkippedRun(name=run.name or run.id, reason=reason if run.finished else f"still {run.status}"))
+        reason = "nested in another" if run.parent in found else run.lacks or "without hardware series"
+        reason = reason if run.finished else f"still {run.status}"
+        skipped.append(SkippedRun(name=run.name or run.id, reason=reason, is_readable=not run.lacks))
     return _take_newest(list(found.values()), selection.latest), skipped
 
 
@@ -270,6 +274,8 @@ def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) ->
     if not found:
         what = f"none of {len(runs)} runs has ended and holds hardware series" if runs else "no run"
         hint = "--list shows the runs; --run reads one whatever it holds"
+        if lacking := list(dict.fromkeys(run.lacks for run in runs if run.lacks)):
+            what, hint = f"none of {len(runs)} runs can be read: {'; '.join(lacking)}", "--list shows why of each"
         raise SourceError(where, what, hint, code="no_finished_run")
     ids = {run.id for run in found}
     return [run for run in found if run.parent not in ids]

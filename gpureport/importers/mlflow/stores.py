@@ -30,7 +30,8 @@ _STORED_INFINITY = 1.7976931348623157e308
 class RunInfo:
     """A run without its metrics; `hardware` names its hardware series, `fault` says why it cannot be read.
 
-    `key` identifies it among the runs of all stores, where its id does not.
+    `key` identifies it among the runs of all stores, where its id does not; `lacks` says why it holds no hardware
+    series where its store knows. Times are local where `is_local`.
     """
 
     id: str
@@ -45,6 +46,8 @@ class RunInfo:
     parent: str | None = None
     hardware: tuple[str, ...] = ()
     fault: SourceError | None = None
+    lacks: str = ""
+    is_local: bool = False
 
     @property
     def finished(self) -> bool:

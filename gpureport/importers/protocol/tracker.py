@@ -52,7 +52,7 @@ class ListedRun:
     """A run as a listing shows it; `status` is the tracker's word, `holds` what else tells runs apart.
 
     `points` are None where counting them would mean reading them; `fault` says why the run cannot be read; a run that
-    `is_deleted` is read by its id alone.
+    `is_deleted` is read by its id alone. `timezone` is None where the start is local time.
     """
 
     id: str
@@ -63,14 +63,16 @@ class ListedRun:
     holds: str = ""
     fault: SourceError | None = None
     is_deleted: bool = False
+    timezone: str | None = "UTC"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedRun:
-    """A run that was not asked for by name and is not read: what a person calls it, and why."""
+    """A run that was not asked for by name and is not read: what a person calls it, why, and whether it can be read."""
 
     name: str
     reason: str
+    is_readable: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -129,6 +129,7 @@ def _findings(inputs: Sequence[ReportRun], found: tuple[FindingCard, ...], asked
         missing=counts.missing,
         samples=max(run.samples for run in final),
         seconds=max(run.seconds for run in final),
+        is_mean=all(run.run.is_mean for run in final),
     )
 
 

@@ -158,13 +158,14 @@ def _numeric(amounts: Amounts, *, runs: bool) -> tuple[bool, ...]:
 def _cells(
     use: TimeUse, loss: ClassTime | None, amounts: Amounts, *, runs: bool, is_lower_bound: bool = False
 ) -> tuple[Cell, ...]:
+    share = format_lost_share(use, is_lower_bound=is_lower_bound)
     figures = (
-        amounts.format_time(use.lost_gpu_seconds),
-        format_lost_share(use, is_lower_bound=is_lower_bound),
+        share if share == display.NOT_RECORDED else amounts.format_time(use.lost_gpu_seconds),
+        share,
         amounts.format_time(use.gpu_seconds),
         *((amounts.format_lost_cost(use),) if amounts.is_priced else ()),
         *((display.integer(use.runs),) if runs else ()),
-        name_largest_loss(loss),
+        share if share == display.NOT_RECORDED else name_largest_loss(loss),
     )
     return tuple(Cell(text=text) for text in figures)
 

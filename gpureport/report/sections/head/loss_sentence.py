@@ -39,6 +39,7 @@ class Findings:
         missing: how many could not.
         samples: samples of one GPU in the last step.
         seconds: time from first to last sample of the last step.
+        is_mean: whether the last step is known by means of whole runs alone.
     """
 
     cards: tuple[FindingCard, ...]
@@ -46,11 +47,12 @@ class Findings:
     missing: int
     samples: int
     seconds: float
+    is_mean: bool = False
 
     @property
     def too_short(self) -> bool:
         """Whether the last step is too short for a share of it to mean anything."""
-        return known_loss.is_too_short(self.seconds, self.samples)
+        return not self.is_mean and known_loss.is_too_short(self.seconds, self.samples)
 
     @property
     def open(self) -> list[FindingCard]:

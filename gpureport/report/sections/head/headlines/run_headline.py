@@ -44,7 +44,10 @@ def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) 
     """Return the headline of a run in which nothing was found that calls for attention."""
     held = gpu_time.job_gpu_seconds(analyses)
     if not held or (not findings.judged and findings.missing):
-        return "Nothing could be assessed with this data.", VerdictCode.NOTHING_ASSESSED
+        sentence = "Nothing could be assessed with this data."
+        if findings.is_mean and held:
+            sentence = f"{low_use_sentences.describe_computing(analyses)} in the mean; no check is made of a mean."
+        return sentence, VerdictCode.NOTHING_ASSESSED
     if low_use_sentences.is_low_mid_job(analyses):
         computing = low_use_sentences.describe_computing_mid_job(analyses)
         return f"{computing}; the log doesn't show why.", VerdictCode.CAUSE_UNKNOWN

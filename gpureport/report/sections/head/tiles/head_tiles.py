@@ -78,9 +78,7 @@ def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
     if findings.samples == 1 and uses:
         return _CANNOT, f"At that moment {told}"
     if explain_unknown_loss(step, findings):
-        # statistics of a job are a mean at its start and at its end
-        short = f"Too short; in the mean {told}" if findings.samples == 2 and uses else "The recording is too short"  # noqa: PLR2004
-        return _CANNOT, short if findings.too_short else "No utilisation was recorded"
+        return _CANNOT, "The recording is too short" if findings.too_short else "No utilisation was recorded"
     if not gpu_time.job_gpu_seconds(step.analyses):
         return _CANNOT, "Rows of several GPUs may be mixed"
     return "", ""
