@@ -99,7 +99,6 @@ def _finding_lines(report: Report) -> Iterator[str]:
 
 
 def _closing_lines(report: Report) -> Iterator[str]:
-    """Yield where the full report is."""
     words = build_report_command(display.shorten(report.method.command, LONGEST_TEXT))
     command = f" · full report: {inline_code(' '.join(words))}" if words else ""
     yield f"gpureport {escape(display.shorten(report.version, LONGEST_CELL))}{command}"
