@@ -55,7 +55,6 @@ def _quote(argument: str) -> str:
 
 
 def _keep_arguments(arguments: list[str]) -> Iterator[str]:
-    """Yield the arguments that `gpureport report` takes too."""
     waiting = iter(arguments)
     for argument in waiting:
         name, equals, _ = argument.partition("=")

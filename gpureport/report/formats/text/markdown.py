@@ -37,7 +37,6 @@ def render(report: Report) -> str:
 
 
 def _body_lines(report: Report) -> Iterator[str]:
-    """Yield the lines of the report, the most important first."""
     yield from head_lines(report)
     if report.policy:
         yield from ("## Rules", "", *format_table(report.policy), "", *list_notes(report.policy), "")
@@ -82,7 +81,6 @@ def _step_lines(report: Report, steps: Table) -> Iterator[str]:
 
 
 def _finding_lines(report: Report) -> Iterator[str]:
-    """Yield a row a finding, the summary under its title."""
     if not report.rows:
         return
     rows = (

@@ -120,7 +120,6 @@ def _format_interval(interval: tuple[float, float] | None, *, relative: bool) ->
 
 
 def _list_notes(effects: FigureEffects) -> Iterator[str]:
-    """Yield what the table rests on, and what it does not tell."""
     several = len(effects.settings) > 1
     others = ", the others held equal" if several else ""
     yield f"Each row is the change from the first value of a setting{others}; {effects.runs} runs."

@@ -75,8 +75,9 @@ def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
     found = [each.metric("gpu_utilization_ratio") for analysis in step.analyses for each in analysis.statistics]
     uses = [f"{each.mean:.0%}" for each in found if each]
     told = f"{', '.join(uses[:_NAMED])}{', ...' if len(uses) > _NAMED else ''}"
-    if findings.samples == 1 and uses:
-        return _CANNOT, f"At that moment {told}"
+    # statistics of a job are a mean at its start and at its end
+    if uses and (findings.samples == 1 or (findings.samples == 2 and findings.too_short)):  # noqa: PLR2004
+        return _CANNOT, f"{'At that moment' if findings.samples == 1 else 'Too short; in the mean'} {told}"
     if explain_unknown_loss(step, findings):
         return _CANNOT, "The recording is too short" if findings.too_short else "No utilisation was recorded"
     if not gpu_time.job_gpu_seconds(step.analyses):
