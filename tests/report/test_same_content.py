@@ -280,7 +280,7 @@ CONTENTS: dict[str, Callable[[Path], Any]] = {
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(name, marks=pytest.mark.slow if name == "five steps" else ()) for name in CONTENTS],
+    params=[pytest.param(name, marks=pytest.mark.slow if "steps" in name else ()) for name in CONTENTS],
 )
 def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return CONTENTS[request.param](tmp_path_factory.mktemp("content"))

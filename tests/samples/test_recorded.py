@@ -125,10 +125,8 @@ def test_waiting_for_a_full_machine_is_found() -> None:
 
 
 def test_recorders_agree() -> None:
-    """What nine recorders say of the same seven minutes differs by their sampling and rounding alone.
-
-    pmon gives what processes used of the GPU, which is not the driver's utilisation.
-    """
+    """What nine recorders say of the same seven minutes differs by their sampling and rounding alone."""
+    # pmon gives what processes used of the GPU, which is not the driver's utilisation
     others = {"truth.json", "host.csv.gz", "vmstat.txt.gz", "pmon.txt.gz"}
     logs = [path.name for path in (RECORDED / "phases").iterdir() if path.name not in others]
     values = {name: means(read(f"phases/{name}")) for name in logs}

@@ -51,6 +51,7 @@ def test_runs_left_out_for_one_reason_are_named_on_one_line(gpureport: Program, 
     assert gpureport("ingest", "--list", "neptune:export").code == 3
 
 
+@pytest.mark.slow
 def test_a_folder_of_many_runs_is_pointed_to_fleet(gpureport: Program, tmp_path: Path) -> None:
     (tmp_path / "jobs").mkdir()
     for place in range(41):
