@@ -123,7 +123,7 @@ class TrackioStore(LocalStore):
 
     def config(self, run_id: str) -> dict[str, Any]:
         """Return what a run was configured with; a database of an early version holds nothing of it."""
-        with suppress(SourceError, ValueError, RecursionError):
+        with suppress(SourceError, ValueError, TypeError, RecursionError):
             for (text,) in self.query("select config from configs where RUN = ?", run_id):
                 return dict(json.loads(text))
         return {}
