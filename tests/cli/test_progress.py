@@ -18,7 +18,12 @@ import sys, threading, time
 # a clock that goes faster or slower stands for longer or shorter work
 clock, timer = time.monotonic, threading.Timer
 time.monotonic = lambda: clock() / {patience}
-threading.Timer = lambda seconds, show: timer(seconds * {patience}, show)
+def begin(seconds, show):
+    if {patience} < 1:
+        # a thread of its own may come after the work has ended
+        show()
+    return timer(seconds * {patience}, show)
+threading.Timer = begin
 sys.argv = ["gpureport", *{arguments!r}]
 from gpureport.cli import main
 main()
