@@ -3,8 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from gpureport.analysis.advice.catalogue import STEPS
-from gpureport.analysis.advice.step import Step
+from gpureport.analysis.advice.steps import STEPS, Step
 from gpureport.analysis.rules.shared_advice import PROBE
 from gpureport.fleet.fleet_report import Saving
 from gpureport.fleet.page.amounts import Amounts
