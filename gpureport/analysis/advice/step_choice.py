@@ -8,16 +8,14 @@ from gpureport.analysis.advice.run_facts import RunFacts, adapt_facts
 from gpureport.analysis.advice.steps import STEPS
 from gpureport.analysis.advice.worker_count import suggest_workers
 from gpureport.analysis.detectors import RULES
-from gpureport.analysis.rules.kind_description import AdvicePath
+from gpureport.analysis.rules.kinds import AdvicePath
 from gpureport.findings import AdvisedStep, Finding
 
 WORKERS = "loader_workers"
 """The step that adds loader workers."""
 _MOST = 3
 """Steps that a recommendation names; the others stand below the finding."""
-PATHS: dict[str, tuple[AdvicePath, ...]] = {
-    kind.name: kind.advice_paths for rule in RULES for kind in rule.descriptions
-}
+PATHS: dict[str, tuple[AdvicePath, ...]] = {kind.name: kind.paths for rule in RULES for kind in rule.descriptions}
 """The steps of each kind, by groups of causes; the first path that fits a finding is its own."""
 
 
