@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport import gpus
-from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
+from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, SHORTEST_GAP, UTILISATION
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.refresh_interval import RESOLVED
-from gpureport.analysis.signals import idle_runs
 from gpureport.analysis.signals.clock_signals import CLOCKS
 from gpureport.findings import Finding, Interval
 
@@ -43,8 +42,8 @@ def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str
     interval = max(series.interval for series in known)
     sampled = f"samples {phrases.duration(interval)} apart"
     shortest = 2 * interval + 1
-    if shortest < idle_runs.SHORTEST.value:
-        yield "short_gaps", f"Idle gaps shorter than {idle_runs.SHORTEST.value:.0f} s are not looked for."
+    if shortest < SHORTEST_GAP.value:
+        yield "short_gaps", f"Idle gaps shorter than {SHORTEST_GAP.value:.0f} s are not looked for."
     else:
         yield "short_gaps", f"Idle gaps shorter than {phrases.duration(shortest)} cannot be seen with {sampled}."
     if interval > POINT_SAMPLE_SECONDS:

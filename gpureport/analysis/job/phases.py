@@ -22,6 +22,11 @@ _BLOCK_ROWS = 4_096
 ACTIVE = Threshold(value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="stray kernels cause less")
 """Utilisation above which a sample counts as active."""
 
+SHORTEST_GAP = Threshold(
+    value=5.0, unit="s", provenance=Provenance.PRAGMATIC, source="with a sample every 1 s, shorter gaps cannot be seen"
+)
+"""Shortest rest within a job that is an idle gap."""
+
 NO_WORK = "no work"
 """Cause of the start-up finding on a job in which no GPU ever worked."""
 
@@ -100,10 +105,11 @@ def _classify_active(series: DeviceSeries) -> tuple[BoolArray, BoolArray]:
     active = np.asarray(used > ACTIVE.value, dtype=np.bool_)
     if series.interval <= POINT_SAMPLE_SECONDS:
         return active, active
-    power = rest_to_work_power.scale_power(used, series.values("gpu_power_watts"), slice(None))
+    power = rest_to_work_power.scale_power(used, series.values("gpu_power_watts"))
     alone = ~(np.append(False, active[:-1]) & np.append(active[1:], False))
-    stray = alone & (used < STRAY_KERNEL) & (power.level <= rest_to_work_power.RESTING_LEVEL.value)
-    return active | power.working_samples, (active & ~stray) | power.working_samples
+    stray = alone & (used < STRAY_KERNEL) & (power <= rest_to_work_power.RESTING_LEVEL.value)
+    works = power > rest_to_work_power.WORKING_LEVEL
+    return active | works, (active & ~stray) | works
 
 
 def _find_sustained(times: IntArray, active: BoolArray, is_certain: BoolArray, reach: int, share: float) -> int | None:

@@ -1,69 +1,40 @@
 """Stretches in which a GPU did nothing while the job was running, and those among them that recur."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis.detectors.idle import (
-    busy_peers,
-    gap_causes,
-    gap_evidence,
-    gap_wording,
-    input_wait_overlap,
-    periodicity,
-    stall_grouping,
-)
-from gpureport.analysis.detectors.idle.gap_causes import Cause
-from gpureport.analysis.detectors.idle.input_wait_overlap import GapCandidate
-from gpureport.analysis.job import job_events, training_signs
-from gpureport.analysis.job.job_events import JobEvents
-from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import certainty, missing_metrics
+from gpureport.analysis.detectors.idle import rest
+from gpureport.analysis.detectors.idle.rest import Gap, Period
+from gpureport.analysis.job import job_events, jobs, training_signs
+from gpureport.analysis.job.phases import SHORTEST_GAP, UTILISATION
+from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
-from gpureport.analysis.series import intervals, rest_to_work_power
+from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals import idle_runs
-from gpureport.analysis.signals.idle_runs import IdleRun
 from gpureport.analysis.signals.waits import waiting_gpus
 from gpureport.analysis.thresholds import pragmatic
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 
-_UNUSED = "unused"
+_OUT_OF_STEP = (*rest.NON_PERIODIC_CAUSES, training_signs.REQUESTS)
 _UNEXPLAINED = ("unknown", "periodic", training_signs.REQUESTS)
 """Causes that leave open whether the job had anything to do."""
-_NEARLY_ALL = 0.9
-"""Share of the bursts of a service that are short: one in ten may be a busy spell. Measured on 148 generated and
-recorded logs: 80 and 95% give the same findings."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Gap:
-    """An idle run of one GPU within the job, how much of it samples show, and what lies behind it."""
-
-    device: str
-    interval: Interval
-    seen_seconds: float
-    run: IdleRun
-    cause: Cause
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _GapCost:
-    """The share of the job that the gaps of one GPU take, its severity, and further evidence."""
-
-    ratio: float
-    severity: Severity
-    evidence: tuple[Evidence, ...]
-
-
-def _touches(run: IdleRun, stretches: Sequence[Interval]) -> bool:
-    """Return whether an idle run shares time with any of some stretches."""
-    return any(run.start < stretch.end and run.end > stretch.start for stretch in stretches)
+_MANY_BURSTS = 8  # gaps; fewer do not show how work comes
+_NEARLY_ALL = 0.9  # share of the bursts of a service that are short: one in ten may be a busy spell
+_MOSTLY = 0.5  # share of the job; checkpoints and ends of epochs take less time than the work between them
+_SAME = 0.04  # how far the periods of two GPUs may differ and still be one
+_STALLED = {
+    "checkpoint": "at checkpoints",
+    "epoch": "at the end of an epoch or in an evaluation",
+    "io": "waiting for storage",
+}
+"""What a GPU that stalls waits for, by cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,26 +42,25 @@ class IdleGap(Rule):
     """At least 5 s within the job in which a GPU's utilisation reaches 5% or less and never exceeds 12%.
 
     Before the first work of a GPU, in a job that works already, it need not reach 5%. A moment of little work, such as
-    a stray kernel, does not end a gap; a log gap does. With sparse samples, a run of low ones counts only if it is too
-    long to be chance, given the samples around it, and is not an artefact of steps about as long as the sampling
-    interval. Low samples while the GPU waits for input are part of that wait. Rows that
-    repeat a reading of the driver count once, and no gap is shorter than the time from one reading to the next.
+    a stray kernel, or a few lost samples do not end a gap; a log gap does. A run of low samples that draws the power
+    of work is no gap. Where a reading covers part of the time between samples, a run counts only if it is too long to
+    be chance, given the samples around it, or if the GPU drew the power of rest at each of them.
 
     Causes:
 
-    - data: while the GPU waits for input.
     - unused: this GPU never worked while another did.
+    - data: half of it or more lies in a wait for input.
     - hang: at least a minute in which the other GPUs are at 99% and draw less than 90% of what they do at work, or
       draw an unknown power.
-    - peers busy: a minute in which another GPU works otherwise.
+    - peers busy: a minute in which the other GPUs work otherwise.
     - checkpoint, epoch: most moments of a stage or training metric of that name, or of an evaluation, lie in gaps; a
       checkpoint also where the disks write far more than elsewhere.
     - no process: memory is empty for half of the gap or more.
     - io: the CPU waits for storage, or the disks read far more than elsewhere.
     - periodic: no other cause fits, but the gap recurs.
-    - requests or input: at least ten gaps, all of unknown cause, without a sign of training. Nine of ten have a minute
-      of work or less between them, or the GPU works less than half of the time between them. Gaps that recur have this
-      cause only where they take half of the job.
+    - requests or input: at least eight gaps, all of unknown cause, without a sign of training. Nine of ten have a
+      minute of work or less between them, or the GPU works less than half of the time between them. Gaps that recur
+      have this cause only where they take half of the job.
     - unknown: none of these.
 
     Gaps of a fifth of the job are a problem. They are not if the GPU never worked, or waited for requests or input,
@@ -106,17 +76,13 @@ class IdleGap(Rule):
     descriptions = describe("idle_gap", "periodic_stall")
     requires = ((UTILISATION,),)
     after = waiting_gpus.WAIT_KINDS
-    wants = (busy_peers.POWER, gap_causes.IOWAIT, gap_causes.READS, gap_causes.WRITES)
+    wants = (rest.POWER, rest.IOWAIT, rest.READS, rest.WRITES)
 
     idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")
     still: Threshold = pragmatic(0.12, "1", "one stray kernel of 0.1 s in a 1-s window stays below it")
-    shortest: Threshold = idle_runs.SHORTEST
-    coarse: ClassVar[float] = 2.0  # s; NVML: a utilisation value covers at most 1 s; further apart are point samples
-    # share of the job; checkpoints and ends of epochs take less time than the work between them
-    mostly: ClassVar[float] = 0.50
+    shortest: Threshold = SHORTEST_GAP
     warning: Threshold = pragmatic(0.02, "1", "share of the job above which gaps are worth a change")
     problem: Threshold = pragmatic(0.20, "1", "share of the job above which gaps decide its cost")
-    many_bursts: ClassVar[float] = 10.0  # rows; fewer gaps do not show how work comes
     burst: ClassVar[Threshold] = pragmatic(
         60.0, "s", "training works for minutes between two pauses, a service for its requests"
     )
@@ -125,143 +91,210 @@ class IdleGap(Rule):
     )
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
-        """Yield one finding a gap and GPU, in time order, one a period, and the GPUs without utilisation."""
+        """Yield one finding a GPU and cause, one a period, and the GPUs without utilisation."""
         if context.whole.seconds < self.shortest.value:
-            yield from (
-                missing_metrics.too_short(kind, context.whole.seconds, self.shortest.value) for kind in self.kinds
-            )
+            for kind in self.kinds:
+                yield missing_metrics.too_short(kind, context.whole.seconds, self.shortest.value)
             return
         if context.window is None:
             return
-        candidates: dict[str, list[GapCandidate]] = {}
-        events = job_events.find_job_events(context.recording)
-        for device, series in context.gpus().items():
+        found: dict[str, list[Gap]] = {}
+        for name, series in context.gpus().items():
             if series.is_recorded(UTILISATION):
-                candidates[device] = self._find_candidates(context, context.window, device)
+                found[name] = rest.find_gaps(
+                    series,
+                    context.jobs,
+                    context.whole,
+                    low=self.idle.value,
+                    still=self.still.value,
+                    shortest=max(self.shortest.value, series.refresh_period(UTILISATION) or 0.0),
+                )
             else:
-                yield from (missing_metrics.not_recorded(kind, device, UTILISATION) for kind in self.kinds)
-        found = list(self._build_findings(context, context.window, events, candidates))
-        yield from found
-        for stall in stall_grouping.find_stalls(context, found):
-            share = stall.lost_gpu_seconds / (intervals.total_seconds(context.work) * len(stall.devices))
-            severity = min(
-                self._rate_severity(share), max(gap.severity for gap in stall.gaps), key=list(Severity).index
-            )
-            agree = periodicity.AGREE_FEW if stall.gap_count < periodicity.FEW else periodicity.AGREE
-            yield stall_grouping.build_stall_finding(context, stall, share, severity, agree)
-
-    def _find_candidates(self, context: Context, window: Interval, device: str) -> list[GapCandidate]:
-        """Return what may be gaps of a GPU, and waits that look like them."""
-        series = context.series[device]
-        shortest = max(self.shortest.value, series.refresh_period(UTILISATION) or 0.0)
-        limits = idle_runs.Limits(idle=self.idle.value + 1e-6, still=self.still.value + 1e-6, shortest_seconds=shortest)
-        runs = idle_runs.find_idle_runs(series, limits, window)
-        leads = [Interval(job.window.start, job.active[device].start) for job in context.jobs if device in job.active]
-        if leads:
-            # before its first work a GPU is at rest at any utilisation that is no work
-            at_rest = idle_runs.find_idle_runs(series, replace(limits, idle=limits.still), window)
-            runs = (
-                *(run for run in runs if not _touches(run, leads)),
-                *(run for run in at_rest if _touches(run, leads)),
-            )
-        return [
-            part
-            for job in context.jobs
-            for part in input_wait_overlap.separate_gaps_from_waits(
-                context,
-                series,
-                runs,
-                job.window,
-                shortest=shortest,
-                resting=rest_to_work_power.RESTING_LEVEL.value,
-                coarse=series.interval > self.coarse,
-            )
-        ]
-
-    def _build_findings(
-        self,
-        context: Context,
-        window: Interval,
-        events: tuple[JobEvents, ...],
-        candidates: Mapping[str, Sequence[GapCandidate]],
-    ) -> Iterator[Finding]:
-        """Yield a finding a gap, GPU by GPU."""
-        spans = {device: [part.interval for part in parts] for device, parts in candidates.items()}
-        found = gap_causes.find_gap_causes(context, spans, events, self.still.value)
+                yield from (missing_metrics.not_recorded(kind, name, UTILISATION) for kind in self.kinds)
+        events = job_events.find_job_events(context.recording)
         trains = training_signs.is_training(context.recording, events)
-        work_seconds = intervals.total_seconds(context.work)
-        outside = intervals.to_intervals(intervals.difference(intervals.to_spans([window]), context.work))
-        several = len(context.gpus()) > 1
-        for device, parts in candidates.items():
-            series, own = context.series[device], spans[device]
-            causes = [
-                Cause(name="data") if part.is_wait else cause for part, cause in zip(parts, found[device], strict=True)
-            ]
-            causes = stall_grouping.mark_periodic(own, causes)
-            known = intervals.rows_to_spans(*series.averaging_windows(context.whole), series.known_rows(UTILISATION))
-            seen = [intervals.total_seconds(intervals.intersection(intervals.to_spans([span]), known)) for span in own]
-            lost_share = sum(seen) / work_seconds
-            between = input_wait_overlap.average_between_gaps(series, [*own, *outside], window)
+        stalls: list[tuple[list[str], list[Gap], Period]] = []
+        for name, gaps in rest.name_causes(context, found, events).items():
+            own = _mark_periodic(gaps)
+            between = _average_between(context, context.series[name], own)
             if not trains:
-                causes = self._mark_requests(own, causes, lost_share, between)
-            for part, seconds, cause in zip(parts, seen, causes, strict=True):
-                gap = _Gap(device=device, interval=part.interval, seen_seconds=seconds, run=part.run, cause=cause)
-                yield self._build_finding(gap, series, self._rate_cost(gap, lost_share, between), several=several)
+                own = self._mark_requests(own, _measure_share(context, own), between)
+            yield from self._build_findings(context, name, own, between)
+            _add_stall(stalls, name, [gap for gap in own if gap.cause not in _OUT_OF_STEP])
+        for names, gaps, period in stalls:
+            yield self._build_stall_finding(context, names, gaps, period)
 
-    def _rate_cost(self, gap: _Gap, lost_share: float, between: float) -> _GapCost:
-        """Return what the gaps of a GPU cost, and how severe that is; a job with little work to do is no problem."""
-        is_little = between < self.sparse.value and gap.cause.name in _UNEXPLAINED
-        # a GPU that never worked has a finding of its own
-        is_mild = is_little or gap.cause.name in {_UNUSED, training_signs.REQUESTS}
-        severity = self._rate_severity(lost_share)
-        severity = Severity.WARNING if is_mild and severity is Severity.PROBLEM else severity
-        sparse = compare_with_limit(UTILISATION, "mean between the gaps of this GPU", between, "<", self.sparse)
-        return _GapCost(ratio=lost_share, severity=severity, evidence=(sparse,) if is_little else ())
-
-    def _mark_requests(self, gaps: list[Interval], causes: list[Cause], lost: float, between: float) -> list[Cause]:
-        """Return the causes, all `requests` if none is known and there is little work between the gaps.
+    def _mark_requests(self, gaps: list[Gap], lost: float, between: float) -> list[Gap]:
+        """Return the gaps, all with the cause `requests` if none is known and there is little work between them.
 
         Gaps of one period count as requests only if they take most of the job, since requests have no period.
         """
-        open_causes = {"unknown", "periodic"} if lost >= self.mostly else {"unknown"}
-        if len(gaps) < self.many_bursts or any(cause.name not in open_causes for cause in causes):
-            return causes
-        work = [(after.start - before.end) / 1e6 for before, after in pairwise(gaps)]
+        open_causes = {"unknown", "periodic"} if lost >= _MOSTLY else {"unknown"}
+        if len(gaps) < _MANY_BURSTS or any(gap.cause not in open_causes for gap in gaps):
+            return gaps
+        work = [(after.interval.start - before.interval.end) / 1e6 for before, after in pairwise(gaps)]
         long_work = float(np.quantile(work, _NEARLY_ALL))
-        if long_work > self.burst.value:
-            return [Cause(name=training_signs.REQUESTS)] * len(causes) if between < self.sparse.value else causes
-        evidence = compare_with_limit("work between two gaps", "90% quantile", long_work, "<=", self.burst)
-        return [Cause(name=training_signs.REQUESTS, evidence=(evidence,))] * len(causes)
+        if long_work <= self.burst.value:
+            measured = compare_with_limit("work between two gaps", "90% quantile", long_work, "<=", self.burst)
+            return [replace(gap, cause=training_signs.REQUESTS, evidence=(measured,)) for gap in gaps]
+        if between < self.sparse.value:
+            return [replace(gap, cause=training_signs.REQUESTS) for gap in gaps]
+        return gaps
 
-    def _rate_severity(self, lost_share: float) -> Severity:
-        if lost_share >= self.problem.value:
+    def _rate_severity(self, share: float) -> Severity:
+        if share >= self.problem.value:
             return Severity.PROBLEM
-        return Severity.WARNING if lost_share >= self.warning.value else Severity.INFO
+        return Severity.WARNING if share >= self.warning.value else Severity.INFO
 
-    def _build_finding(self, gap: _Gap, series: DeviceSeries, share: _GapCost, *, several: bool) -> Finding:
-        interval, run = gap.interval, gap.run
-        is_long = interval.seconds >= self.shortest.value + 1.5 * series.resolution(UTILISATION)
-        confidence = certainty.confidence_by_readings(run.samples, series.interval)
-        return Finding(
-            kind="idle_gap",
-            severity=share.severity,
-            confidence=confidence if is_long else certainty.lowest_confidence(confidence, Confidence.MEDIUM),
-            devices=(gap.device,),
-            intervals=(interval,),
-            evidence=(
-                gap_evidence.build_gap_level_evidence(run.mean, self.still),
-                compare_with_limit("duration", "length", interval.seconds, ">=", self.shortest),
-                Evidence(
-                    metric="idle time of this GPU in gaps", statistic="share of the job", observed=share.ratio, unit="1"
+    def _build_findings(self, context: Context, name: str, gaps: list[Gap], between: float) -> Iterator[Finding]:
+        """Yield a finding for each cause of the gaps of one GPU, as grave as all its gaps together."""
+        share, series = _measure_share(context, gaps), context.series[name]
+        for cause in dict.fromkeys(gap.cause for gap in gaps):
+            own = [gap for gap in gaps if gap.cause == cause]
+            # a job with little work to do is no problem, and a GPU that never worked has a finding of its own
+            is_little = between < self.sparse.value and cause in _UNEXPLAINED
+            severity = self._rate_severity(share)
+            if severity is Severity.PROBLEM and (is_little or cause in {"unused", training_signs.REQUESTS}):
+                severity = Severity.WARNING
+            shortest = min(gap.interval.seconds for gap in own)
+            confidence = certainty.confidence_by_readings(min(gap.samples for gap in own), series.interval)
+            if shortest < self.shortest.value + 1.5 * series.resolution(UTILISATION):
+                confidence = certainty.lowest_confidence(confidence, Confidence.MEDIUM)
+            used = float(np.average([gap.used for gap in own], weights=[gap.samples for gap in own]))
+            level = compare_with_limit(UTILISATION, "mean", used, "<=", self.still)
+            if not level.meets_limit:
+                level = replace(level.as_context(), statistic="mean, short kernels included")
+            sparse = compare_with_limit(UTILISATION, "mean between the gaps of this GPU", between, "<", self.sparse)
+            yield Finding(
+                kind="idle_gap",
+                severity=severity,
+                confidence=confidence,
+                devices=(name,),
+                intervals=tuple(gap.interval for gap in own),
+                evidence=(
+                    level,
+                    compare_with_limit(
+                        "duration", "length" if len(own) == 1 else "shortest", shortest, ">=", self.shortest
+                    ),
+                    Evidence(
+                        metric="idle time of this GPU in gaps", statistic="share of the job", observed=share, unit="1"
+                    ),
+                    *([sparse] if is_little else []),
+                    *own[0].evidence,
                 ),
-                *gap_evidence.build_power_evidence(run, rest_to_work_power.RESTING_LEVEL),
-                *share.evidence,
-                *gap.cause.evidence,
-            ),
-            lost_gpu_seconds=gap.seen_seconds,
-            cause=gap.cause.name,
-            samples=run.samples,
-            ruled_out=gap_wording.list_ruled_out(run, several=several),
-            summary=gap_wording.describe_gap(series, interval, gap.cause.name),
-            recommendation=KINDS["idle_gap"].advice[gap.cause.name],
+                lost_gpu_seconds=sum(gap.seconds for gap in own),
+                cause=cause,
+                samples=sum(gap.samples for gap in own),
+                ruled_out=tuple(_list_ruled_out(own, several=len(context.gpus()) > 1)),
+                summary=_describe(series, own, cause),
+                recommendation=KINDS["idle_gap"].advice[cause],
+            )
+
+    def _build_stall_finding(self, context: Context, names: list[str], gaps: list[Gap], period: Period) -> Finding:
+        lost, share = sum(gap.seconds for gap in gaps), _measure_share(context, gaps) / len(names)
+        mean = lost / len(gaps)
+        causes = Counter("periodic" if gap.cause == "unknown" else gap.cause for gap in gaps)
+        cause = causes.most_common(1)[0][0]
+        why = _STALLED.get(cause)
+        agree = rest.AGREE_FEW if len(gaps) < rest.FEW * len(names) else rest.AGREE
+        confidence = certainty.confidence_by_readings(
+            len(gaps) // len(names) - 1, max(context.series[name].interval for name in names)
         )
+        return Finding(
+            kind="periodic_stall",
+            severity=self._rate_severity(share),
+            confidence=confidence if why else certainty.lowest_confidence(confidence, Confidence.MEDIUM),
+            devices=tuple(names),
+            intervals=intervals.to_intervals(intervals.to_spans(gap.interval for gap in gaps)),
+            evidence=(
+                Evidence(metric="period", statistic="mean distance of starts", observed=period.seconds, unit="s"),
+                compare_with_limit(
+                    "distances of starts", "share that are multiples of the period", period.agreeing, ">=", agree
+                ),
+                Evidence(metric="idle time", statistic="mean of one period", observed=mean, unit="s"),
+                Evidence(metric="idle time", statistic="share of the job", observed=share, unit="1"),
+            ),
+            lost_gpu_seconds=lost,
+            cause=cause if why else None,
+            samples=sum(gap.samples for gap in gaps),
+            ruled_out=("chance: the distances between starts are multiples of one period",),
+            period_seconds=period.seconds,
+            summary=(
+                f"{phrases.capitalize(phrases.gpu_names(names, tuple(context.gpus())))} stalled every "
+                f"{phrases.duration(period.seconds)} for about {phrases.duration(mean)}, {phrases.percent(share)} of "
+                + (f"the job, {why}." if why else "the job; the log doesn't show why.")
+            ),
+            recommendation=KINDS["periodic_stall"].advice[cause if why else "periodic"],
+        )
+
+
+def _measure_share(context: Context, gaps: Sequence[Gap]) -> float:
+    """Return the share of the jobs that the gaps of one GPU take, as far as samples show them."""
+    return sum(gap.seconds for gap in gaps) / intervals.total_seconds(context.work)
+
+
+def _find_period(gaps: Sequence[Gap]) -> Period | None:
+    return rest.find_period(np.array([gap.interval.start for gap in gaps], dtype=np.int64))
+
+
+def _mark_periodic(gaps: Sequence[Gap]) -> list[Gap]:
+    """Return the gaps, with `periodic` for unknown causes of those that recur."""
+    period = _find_period([gap for gap in gaps if gap.cause not in _OUT_OF_STEP])
+    members = iter(period.members.tolist() if period else ())
+    return [
+        replace(gap, cause="periodic")
+        if gap.cause not in _OUT_OF_STEP and next(members, False) and gap.cause == "unknown"
+        else gap
+        for gap in gaps
+    ]
+
+
+def _add_stall(stalls: list[tuple[list[str], list[Gap], Period]], name: str, gaps: Sequence[Gap]) -> None:
+    """Add the period of the gaps of a GPU, if they have one; GPUs with the same period share one."""
+    if (period := _find_period(gaps)) is None:
+        return
+    members = [gap for gap, is_member in zip(gaps, period.members, strict=True) if is_member]
+    for place, (names, known, own) in enumerate(stalls):
+        if abs(own.seconds - period.seconds) <= _SAME * own.seconds:
+            mean = float(np.average([own.seconds, period.seconds], weights=[len(names), 1]))
+            least = min(own, period, key=lambda each: each.agreeing)
+            stalls[place] = ([*names, name], [*known, *members], replace(least, seconds=mean))
+            return
+    stalls.append(([name], members, period))
+
+
+def _average_between(context: Context, series: DeviceSeries, gaps: Sequence[Gap]) -> float:
+    """Return the mean utilisation of a GPU in its jobs outside its gaps, 1 if no time is left."""
+    start, end = series.averaging_windows(context.whole)
+    held = intervals.difference(context.work, intervals.to_spans(gap.interval for gap in gaps))
+    used, seconds = series.values(UTILISATION), intervals.overlap_seconds(start, end, held)
+    seconds = np.where(np.isnan(used), 0.0, seconds)
+    return float(np.nansum(used * seconds) / seconds.sum()) if seconds.sum() > 0 else 1.0
+
+
+def _list_ruled_out(gaps: Sequence[Gap], *, several: bool) -> Iterator[str]:
+    """Yield which other explanations were excluded; `several` if there are other GPUs."""
+    yield "missing samples: a stretch without samples is a log gap"
+    least = min(gaps, key=lambda gap: gap.samples - gap.needed)
+    if least.needed > 1:
+        yield f"chance: {least.samples} low samples in a row; {least.needed} would already be unlikely by chance"
+    if several:
+        yield "start-up and tail of the job, which are counted over all GPUs"
+
+
+def _describe(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
+    """Return gaps of one cause as a sentence; it calls the job running only if the log shows that one held the GPU."""
+    first, last, seconds = gaps[0].interval, gaps[-1].interval, sum(gap.interval.seconds for gap in gaps)
+    idle = f"{phrases.gpu_name(series.device.id)} sat idle for {phrases.duration(seconds)}"
+    if cause == rest.NO_PROCESS:
+        return f"{idle}; its memory was empty for most of that, as between two processes."
+    if len(gaps) > 1:
+        return f"{idle} in {len(gaps)} gaps."
+    # of several GPUs one may begin to work later than others, or never work again
+    if first.start <= series.times[0]:
+        return f"{idle} from the first sample on, while other GPUs worked."
+    if last.end + series.shift >= series.times[-1]:
+        return f"{idle} to the last sample, while other GPUs worked."
+    if seconds >= jobs.FREE_BETWEEN_JOBS and not jobs.records_occupancy(series):
+        return f"{idle} between two stretches of work; whether a job used it is not known."
+    return f"{idle} mid-job."

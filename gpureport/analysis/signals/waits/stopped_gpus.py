@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.job.phases import SHORTEST_GAP, UTILISATION
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals.idle_runs import SHORTEST
 from gpureport.analysis.signals.waits import waiting_gpus
 from gpureport.analysis.signals.waits.wait_episodes import FEWEST_FED_BINS, is_surely_higher
 from gpureport.analysis.signals.waits.waiting_gpus import WaitCandidate
@@ -39,7 +38,7 @@ def leave_out_stopped_gpus(  # noqa: PLR0913 - when GPUs worked, and two limits
 
     def is_stopped(name: str, gpu: DeviceSeries) -> bool:
         own = active[name]
-        if window.end - own.end < SHORTEST.value * 1e6:
+        if window.end - own.end < SHORTEST_GAP.value * 1e6:
             return False
         before = candidate.bins.find_bin_slice(own.start, own.end)
         after = candidate.bins.find_bin_slice(own.end, window.end)
