@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpureport import sampling_rate
-from gpureport.columns import BoolArray, IntArray, integers, read_codes, strings_to_arrow
+from gpureport.columns import BoolArray, IntArray, integers, present, read_codes, strings_to_arrow
 from gpureport.data_quality import ClockStep, LogGap, gap_seconds
 from gpureport.errors import SettingsError
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
@@ -166,6 +167,124 @@ def parse_time(text: str) -> tuple[int, bool] | None:
     utc = moment.tzinfo is not None
     at = ((moment if utc else moment.replace(tzinfo=UTC)) - EPOCH) // timedelta(microseconds=1)
     return (at, utc) if FIRST_MICROSECOND <= at < LAST_MICROSECOND else None
+
+
+DAY = 86_400_000_000
+_TIME = re.compile(r"(\d{1,2}):([0-5]\d):([0-5]\d|60)", re.ASCII)
+"""A minute may have a leap second."""
+
+
+def parse_time_of_day(text: str, half: str = "") -> int | None:
+    """Return microseconds since midnight of `16:28:31`, or of `04:28:31` with `AM` or `PM`; None for other texts."""
+    match = _TIME.fullmatch(text)
+    hour = int(match[1]) if match else 24
+    if half and hour:
+        hour = hour % 12 + 12 * (half.upper() == "PM") if hour <= 12 else 24  # noqa: PLR2004
+    if match is None or hour > 23 or (half and not int(match[1])):  # noqa: PLR2004
+        return None
+    return ((hour * 60 + int(match[2])) * 60 + int(match[3])) * 1_000_000
+
+
+def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:
+    """Return microseconds since the first midnight of times of day in the order of a log, behind the moments before."""
+    begun = before[-1] if before else int(clocks[0])
+    moments: IntArray = clocks + begun // DAY * DAY
+    steps = np.diff(moments, prepend=begun)
+    # rows of one second may stand on either side of midnight
+    moments += DAY * np.cumsum((steps < -DAY // 2).astype(np.int64) - (steps > DAY // 2))
+    return moments
+
+
+_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
+_DAYTIME = r"\d{1,2}:\d\d:\d\d"
+_ISO = re.compile(
+    rf"(?<!\d)(?P<day>\d{{4}}([-/])\d\d\2\d\d)[ T](?P<clock>{_DAYTIME}(?:[.,]\d{{1,6}})?)"
+    r"(?P<zone> ?(?:Z|UTC|[+-]\d\d:?\d\d)\b)?",
+    re.ASCII,
+)
+_WORDS = re.compile(
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? (?:(?P<month>[A-Z][a-z][a-z]) +(?P<day>\d{1,2})|"
+    rf"(?P<first>\d{{1,2}}) (?P<next>[A-Z][a-z]{{2}}) (?P<year>\d{{4}})) (?P<clock>{_DAYTIME})"
+    r"(?: (?P<half>[AP]M))?(?P<zone> (?:[A-Z]{2,5}|[+-]\d\d(?:\d\d)?))?(?: (?P<end>\d{4}))?",
+    re.ASCII,
+)
+"""What C's asctime writes, and `date` in the C locale and in English ones."""
+
+
+@lru_cache(64)
+def parse_printed_time(text: str) -> tuple[int, bool] | None:
+    """Return the time a text holds, in microseconds as written, and whether it names a zone; None without a time."""
+    match = _WORDS.search(text)
+    if match is None:
+        match = _ISO.search(text)
+        found = match and parse_time(f"{match['day']} {match['clock']}")
+        return match and found and (found[0], match["zone"] is not None)
+    month, day = match["month"] or match["next"], match["day"] or match["first"]
+    date = f"{match['year'] or match['end']}-{_MONTHS.find(month) // 3 + 1:02d}-{day:0>2}"
+    midnight, since = parse_time(f"{date} 00:00:00"), parse_time_of_day(match["clock"], match["half"] or "")
+    if month not in _MONTHS or midnight is None or since is None:
+        return None
+    return midnight[0] + since, match["zone"] is not None
+
+
+_SECOND, _FEWEST = 1_000_000, 10
+"""Seconds of a device that show that several rows share each (pragmatic)."""
+
+
+def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
+    """Return stamps in which rows that were written several times a second share it evenly.
+
+    A log whose stamps are whole seconds and that is sampled more often has several rows of a GPU with each stamp.
+    """
+    if not len(stamps) or (stamps % _SECOND).any():
+        return stamps
+    shared = stamps.copy()
+    for device in present(devices):
+        own = np.flatnonzero(devices == device)
+        seconds, bounds, sizes = np.unique(stamps[own], return_index=True, return_counts=True)
+        usual = int(np.median(sizes))
+        rises = (np.diff(bounds) == sizes[:-1]).all()
+        if not rises or len(sizes) < _FEWEST or usual < 2 or np.median(np.diff(seconds)) != _SECOND:  # noqa: PLR2004
+            continue
+        places = np.arange(len(own)) - np.repeat(bounds, sizes)
+        # the first second may have begun before, and the last one may go on
+        places[: sizes[0]] += max(usual - int(sizes[0]), 0)
+        shared[own] += places * _SECOND // np.maximum(np.repeat(sizes, sizes), usual)
+    return shared
+
+
+_BEAT = 60 * 1_000_000
+"""Intervals up to a minute show a damaged date beside a pause of days: the time of day goes on to the interval, which a
+pause does by a chance of 1 in 700 at the most. Jobs that log by the hour or the day always begin on it."""
+
+
+def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
+    """Return which rows have a damaged date: stamps a day or more off all that stands around.
+
+    A row between two of its device is judged by both. The first row is judged by the two after it, and the last by the
+    two before it: its date is damaged when the time of day goes on, and the date does not.
+
+    Args:
+        stamps: stamps of the rows, in microseconds.
+        devices: device of each, negative for rows to leave out.
+    """
+    wrong = np.zeros(len(stamps), dtype=np.bool_)
+    if not len(stamps) or stamps.max() - stamps.min() <= DAY:
+        return wrong
+    for device in present(devices):
+        own = np.flatnonzero(devices == device)
+        steps = np.diff(stamps[own])
+        far = np.abs(steps) > DAY
+        wrong[own[1:-1]] = far[:-1] & far[1:] & (np.abs(steps[:-1] + steps[1:]) < DAY)
+        for end, near in ((0, -steps[:2]), (-1, steps[:-3:-1])):
+            wrong[own[end]] |= len(near) > 1 and _is_off(*near.tolist())
+    return wrong
+
+
+def _is_off(leap: int, step: int) -> bool:
+    """Return whether a leap is one of whole days from where the step beside it leads."""
+    days, rest = divmod(leap - step + DAY // 2, DAY)
+    return abs(leap) > DAY and abs(step) <= _BEAT and days != 0 and abs(rest - DAY // 2) <= abs(step)
 
 
 _DISTINCT = 50_000

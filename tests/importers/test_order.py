@@ -156,16 +156,6 @@ def test_a_copy_of_a_part_that_goes_on_is_left_out(tmp_path: Path) -> None:
     assert recording.run.quality.gaps == ()
 
 
-def test_a_fold_in_an_unknown_zone(tmp_path: Path) -> None:
-    """The hour that is written twice comes twice, for every GPU, and is no restart and no copy."""
-    local = [datetime(2026, 10, 25, 2) + timedelta(seconds=30 * tick) for tick in range(120)]
-    rows = [f"{tick:%Y/%m/%d %H:%M:%S}.{gpu:03d}, {gpu}, 90 %" for tick in [*local, *local] for gpu in range(3)]
-    recording = read_text(tmp_path, "\n".join(["timestamp, index, utilization.gpu [%]", *rows, ""]))
-    assert steps(recording) == [("daylight saving", 3600.0)] * 3
-    assert kept(recording) == 720
-    assert recording.run.quality.gaps == ()
-
-
 def test_a_clock_set_back_moves_all_gpus(tmp_path: Path) -> None:
     rows = [row(second - (33 if second >= 250 else 0), gpu) for second in range(500) for gpu in range(2)]
     recording = read_text(tmp_path, "\n".join([HEADER, *rows, ""]))
@@ -192,25 +182,6 @@ def test_whoever_writes_every_line_is_accounted_for(
     """Whatever two processes do to a log, every line is accounted for and time rises for every device."""
     logs = [writer(1, 0, 300, 1.0, gpus), writer(2, offset, 200, every, gpus, celsius=7)]
     assert kept(read_text(tmp_path, interleaved(logs, block)))
-
-
-@pytest.mark.parametrize(
-    ("start", "skipped", "cause"),
-    [
-        (datetime(2026, 10, 24, 22), 0, "daylight saving"),
-        (datetime(2026, 3, 22, 1), 3, "daylight saving"),
-        (datetime(2026, 3, 22, 1), 4, "clock set back"),
-        (datetime(2026, 10, 21, 22), 0, "clock set back"),
-    ],
-)
-def test_nights_in_which_a_zone_that_nobody_named_may_fold(
-    tmp_path: Path, start: datetime, skipped: int, cause: str
-) -> None:
-    """On Saturday at 23 h or on Sunday, in spring or autumn, where the log goes on within three intervals."""
-    moments = [start + timedelta(minutes=minute) for minute in (*range(120), *range(60 + skipped, 180))]
-    rows = [f"{moment:%Y/%m/%d %H:%M:%S}, {place % 97} %" for place, moment in enumerate(moments)]
-    recording = read_text(tmp_path, "\n".join(["timestamp, utilization.gpu [%]", *rows, ""]))
-    assert [found for found, _ in steps(recording)] == [cause]
 
 
 def test_a_clock_set_back_into_the_doubled_hour_once_it_is_over(tmp_path: Path) -> None:

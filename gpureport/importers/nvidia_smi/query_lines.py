@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from gpureport.columns import BoolArray, IntArray, read_codes
 from gpureport.importers.account import NOISE, Account, is_driver_message
-from gpureport.importers.columns import CUT, NAMES, TIME, Column, Rows, Texts, decode
+from gpureport.importers.columns import CUT, NAMES, TIME, Column, Layout, Rows, Texts, decode, scan, without_faults
 from gpureport.importers.nvidia_smi.headers import replaces
 from gpureport.importers.protocol.reject_reasons import (
     BEFORE_HEADER,
@@ -27,7 +27,6 @@ from gpureport.importers.protocol.reject_reasons import (
     WRONG_CELLS,
 )
 from gpureport.importers.source_text import Piece
-from gpureport.importers.tables import Layout, scan, without_faults
 
 _STAMP = r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8}[ T])\d\d:\d\d:\d\d(?:[.,]\d{1,6})?"
 _ENDS_IN_STAMP = re.compile(rf"{_STAMP}\s*$")
