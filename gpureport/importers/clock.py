@@ -227,42 +227,8 @@ def parse_printed_time(text: str) -> tuple[int, bool] | None:
     return midnight[0] + since, match["zone"] is not None
 
 
-_SECOND, _FEWEST = 1_000_000, 10
-"""Seconds of a device that show that several rows share each (pragmatic)."""
-
-
-def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
-    """Return stamps in which rows that were written several times a second share it evenly.
-
-    A log whose stamps are whole seconds and that is sampled more often has several rows of a GPU with each stamp.
-    """
-    if not len(stamps) or (stamps % _SECOND).any():
-        return stamps
-    shared = stamps.copy()
-    for device in present(devices):
-        own = np.flatnonzero(devices == device)
-        seconds, bounds, sizes = np.unique(stamps[own], return_index=True, return_counts=True)
-        usual = int(np.median(sizes))
-        rises = (np.diff(bounds) == sizes[:-1]).all()
-        if not rises or len(sizes) < _FEWEST or usual < 2 or np.median(np.diff(seconds)) != _SECOND:  # noqa: PLR2004
-            continue
-        places = np.arange(len(own)) - np.repeat(bounds, sizes)
-        # the first second may have begun before, and the last one may go on
-        places[: sizes[0]] += max(usual - int(sizes[0]), 0)
-        shared[own] += places * _SECOND // np.maximum(np.repeat(sizes, sizes), usual)
-    return shared
-
-
-_BEAT = 60 * 1_000_000
-"""Intervals up to a minute show a damaged date beside a pause of days: the time of day goes on to the interval, which a
-pause does by a chance of 1 in 700 at the most. Jobs that log by the hour or the day always begin on it."""
-
-
 def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
-    """Return which rows have a damaged date: stamps a day or more off all that stands around.
-
-    A row between two of its device is judged by both. The first row is judged by the two after it, and the last by the
-    two before it: its date is damaged when the time of day goes on, and the date does not.
+    """Return which rows have a damaged date: stamps a day or more off the two rows of their device beside them.
 
     Args:
         stamps: stamps of the rows, in microseconds.
@@ -276,15 +242,7 @@ def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
         steps = np.diff(stamps[own])
         far = np.abs(steps) > DAY
         wrong[own[1:-1]] = far[:-1] & far[1:] & (np.abs(steps[:-1] + steps[1:]) < DAY)
-        for end, near in ((0, -steps[:2]), (-1, steps[:-3:-1])):
-            wrong[own[end]] |= len(near) > 1 and _is_off(*near.tolist())
     return wrong
-
-
-def _is_off(leap: int, step: int) -> bool:
-    """Return whether a leap is one of whole days from where the step beside it leads."""
-    days, rest = divmod(leap - step + DAY // 2, DAY)
-    return abs(leap) > DAY and abs(step) <= _BEAT and days != 0 and abs(rest - DAY // 2) <= abs(step)
 
 
 _DISTINCT = 50_000

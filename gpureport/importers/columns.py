@@ -239,25 +239,22 @@ _REMEMBERED, _MANY = 200_000, 200
 
 def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, BoolArray]:
     """Return the values of a column, why cells hold none, and which it cannot hold; each distinct text is read once."""
-    coded, codes = cells, None
     if isinstance(cells, pa.DictionaryArray):
         coded, codes = cells.dictionary, read_codes(cells.indices)
-    elif not isinstance(cells, pa.Array):
+    else:
         found = Texts.of(cells)
         coded, codes = strings_to_arrow(found.texts), found.codes
     none = np.zeros(len(cells), dtype=np.bool_)
     if column.unit and column.decimal == "." and len(coded) > _MANY:
         numbers = _read_numbers(column, coded)
         if numbers is not None:
-            gone = np.flatnonzero(np.isnan(numbers))
-            whys = Texts.of(absence(coded[place].as_py().strip()) for place in gone.tolist())
-            places = np.full(len(numbers), -1, dtype=np.int32)
-            places[gone] = whys.codes
-            rows = slice(None) if codes is None else codes
-            return numbers[rows], Texts(places[rows], whys.texts) if len(gone) else None, none
-    if codes is None:
-        return _decode_column(column, pc.dictionary_encode(coded))
-    distinct = coded.to_pylist()
+            gone = np.isnan(numbers)
+            if not gone.any():
+                return numbers[codes], None, none
+            texts: Any = coded.to_pylist()
+            whys = Texts.of([absence(text.strip()) if lost else None for text, lost in zip(texts, gone, strict=True)])
+            return numbers[codes], whys[codes], none
+    distinct: Any = coded.to_pylist()
     known = column.known
     if len(known) > _REMEMBERED:
         known.clear()
@@ -363,8 +360,6 @@ def _to_arrow(name: str, values: FloatArray) -> "pa.Array[Any]":
     return nan_to_null(values, kind)
 
 
-_LARGE, _SAMPLE = 2**20, 2**14
-"""Bytes of a block for which its first ones are looked at."""
 _CODED = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -409,17 +404,6 @@ def make_layout(
     return Layout(tuple(found), delimiter, header)
 
 
-def _find_varied(data: bytes, layout: Layout) -> set[int]:
-    """Return the columns of a large block of which most numbers differ, so that a dictionary of them costs time."""
-    if len(data) < _LARGE or layout.stamp is None:
-        return set()
-    rows = [line.split(layout.delimiter.encode()) for line in data[:_SAMPLE].split(b"\n")[:-1]]
-    columns = list(zip(*(row for row in rows if len(row) == len(layout.columns)), strict=True))
-    varied = [place for place, cells in enumerate(columns) if 2 * len(set(cells)) > len(cells)]
-    # how the last cell of a row is written shows whether the row is cut
-    return {place for place in varied if layout.columns[place].unit and place + 1 < len(columns)}
-
-
 def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]:
     """Return the cells of lines, column by column as Arrow dictionaries, and the places of lines of another width."""
     odd: list[int] = []
@@ -428,10 +412,8 @@ def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]
         odd.append((row.number or 1) - 1)
         return "skip"
 
-    varied = _find_varied(data, layout)
     kinds: dict[str, pa.DataType] = {
-        str(place): pa.string() if column.target == TIME or place in varied else _CODED
-        for place, column in enumerate(layout.columns)
+        str(place): pa.string() if column.target == TIME else _CODED for place, column in enumerate(layout.columns)
     }
     buffer: Any = pa.BufferReader(data or b"\n")
     table = csv.read_csv(

@@ -14,7 +14,7 @@ from gpureport.data_quality import ClockStep
 from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers import clock
 from gpureport.importers.account import LOST_WORDS, Account, format_count
-from gpureport.importers.clock import Clock, find_wrong_dates, share_seconds
+from gpureport.importers.clock import Clock, find_wrong_dates
 from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, LOST, Rows, Texts, to_arrays
 from gpureport.importers.gpu_devices import NOT_NAMED, NOT_SELECTED, Gpus, Identity, find_damaged_names
 from gpureport.importers.protocol import reject_reasons
@@ -158,8 +158,6 @@ class Extraction:
         codes[host] = 0
         if times is None:
             stamps = self._count_times(codes)
-        elif self._gpus.named:
-            stamps = share_seconds(stamps, codes)
         wrong = find_wrong_dates(stamps, codes)
         account.drop(reject_reasons.OUT_OF_SEQUENCE, rows.lines[wrong])
         codes[wrong] = NOT_NAMED

@@ -9,8 +9,8 @@ such as the fields of DCGM or of nvidia-smi, stay with the importer of that tool
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -112,20 +112,12 @@ CORE_LOADS = frozenset({CORE, "process_cpu_cores", "job_cpu_cores"})
 _LOAD = "percent usage utilization used total average"
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     """A metric, the words its heading must hold, and those it may hold."""
 
     target: str
     words: frozenset[str]
     optional: frozenset[str]
-
-    @property
-    def base(self) -> str:
-        """Base unit that a heading may state; a load of cores is stated as a share."""
-        if self.target in CORE_LOADS:
-            return "1"
-        return BY_NAME[self.target].unit if self.target in BY_NAME else ""
 
 
 def _rows(*rows: tuple[str, str] | tuple[str, str, str]) -> tuple[_Row, ...]:
@@ -194,15 +186,8 @@ _TIME_WORDS = frozenset({"timestamp", "time", "date", "unix", "epoch", "ts", "ut
 _TIME_UNITS = frozenset(["second", "ms", "us", "ns", "local", "wall", "stamp"])
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnName:
-    """What a heading says of its column.
-
-    Attributes:
-        target: metric, or INDEX, MODEL or CORE.
-        unit: unit that the heading states, empty where it states none.
-        unit_word: the word that states it.
-    """
+class ColumnName(NamedTuple):
+    """What a heading says of its column: a metric, or INDEX, MODEL or CORE, its unit, and the word that states that."""
 
     target: str
     unit: str = ""
@@ -225,7 +210,9 @@ def _matches(words: frozenset[str], columns: tuple[_Row, ...]) -> Iterator[Colum
     numbered = frozenset("#" if word.isdigit() else word for word in words)
     for row in columns:
         have = numbered if "#" in row.words else words
-        unit_word = stated_unit_word(words, row.base)
+        # a load of cores is stated as a share
+        base = "1" if row.target in CORE_LOADS else BY_NAME[row.target].unit if row.target in BY_NAME else ""
+        unit_word = stated_unit_word(words, base)
         left = have - row.words - row.optional - {unit_word}
         # numbers of these mean nothing without a unit
         needs_unit = row.target in _SIZED or row.target.endswith("per_second") or row.words == {"gpu", "memory"}
@@ -249,8 +236,8 @@ def parse_number(cell: object) -> float | None:
     """Return the finite number a cell of text or JSON holds, None when it holds none."""
     if isinstance(cell, str):
         # float() keeps separators of ASCII that strip() takes for white space
-        text = cell.strip()
-        return parse_finite(text) if _NUMBER.fullmatch(text) else None
+        cell = cell.strip()
+        return parse_finite(cell) if _NUMBER.fullmatch(cell) else None
     return parse_finite(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None
 
 
@@ -264,29 +251,21 @@ def parse_finite(cell: float | str) -> float | None:
 
 
 def parse_quantity(cell: object, unit: str, metric: str) -> float | int | None:
-    """Return the value of a cell in the base unit of its metric, None when the metric cannot have it.
-
-    Args:
-        cell: a number, or text that is one without a unit.
-        unit: unit it counts in, of `units.UNITS`.
-        metric: name of the metric.
-    """
+    """Return the value of a cell, a number of a unit, in the base unit of its metric; None for what it cannot have."""
     found = parse_number(cell)
     return None if found is None else convert_to_base(found, unit, metric)
 
 
 def convert_to_base(found: float, unit: str, metric: str) -> float | int | None:
     """Return a number of a unit as a value of a metric in its base unit, None when the metric cannot have it."""
-    wanted = BY_NAME[metric]
-    converted = UNITS[unit].to_base(found)
+    wanted, converted = BY_NAME[metric], UNITS[unit].to_base(found)
     if abs(converted) >= MOST or (converted < 0 and wanted.unit != "Cel"):
         return None
     if wanted.unit == "1" and not wanted.may_exceed_one and converted > 1:
         return 1.0 if converted <= 1 + _ROUNDING else None
     if "int" not in wanted.dtype:
         return converted
-    whole = round(converted)
-    return whole if whole <= np.iinfo(wanted.dtype).max else None
+    return round(converted) if round(converted) <= np.iinfo(wanted.dtype).max else None
 
 
 def absence_word(cell: object) -> str | None:

@@ -27,15 +27,14 @@ _MOST_CELLS = 50
 _PREFIXED = re.compile(r"\ufeff?\s*(\S.{0,79}?[^,;\s]\s+)timestamp, ?[a-z]")
 """The first columns of a query after what another program put before each line: short, ends in a blank, no column."""
 _TAKE_AWAY = "take that away (of several tasks keep one), such as with sed -E 's/^.*(timestamp,|20[0-9]{2}\\/)/\\1/'"
-_MESSAGE = "an error message, not a log"
 _DRIVER = (
-    _MESSAGE,
+    "an error message, not a log",
     "fix this on the machine until nvidia-smi by itself shows a table, then record again",
     "error_message",
 )
 _FIRST_LINES: dict[str, CodedProblem] = {
     r'Field "[^"]*" is not a valid field to query': (
-        _MESSAGE,
+        "an error message, not a log",
         "leave that field out of the query (nvidia-smi --help-query-gpu lists the fields the driver knows)",
         "error_message",
     ),
@@ -92,7 +91,7 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
     known = next((said for pattern, said in _FIRST_LINES.items() if re.match(pattern, first, re.IGNORECASE)), None)
     known = _DRIVER if is_driver_message(first) else known
     if known is not None:
-        return known[0] + (f" ({redact_start(first, 120)})" if known[0] == _MESSAGE else ""), *known[1:]
+        return known[0] + (f" ({redact_start(first, 120)})" if known[2] == "error_message" else ""), *known[1:]
     if TrainingLog().is_training_log(head):
         hint = "give the log of the GPUs as a source, and this one with --training"
         return "a training log, which says nothing of GPUs", hint, "training_log"

@@ -346,7 +346,8 @@ _ROW = re.compile(b"|".join(map(_quoted_row, (b",", b";", b"\t"))), re.MULTILINE
 
 def _clean(lines: bytes, account: ByteAccount) -> bytes:
     """Return whole lines without the quotes of their cells, and Latin-1 as UTF-8."""
-    if lines.startswith(b'"') or b'\n"' in lines:
+    # one letter is looked for at many times the speed of two
+    if b'"' in lines and (lines.startswith(b'"') or b'\n"' in lines):
         lines = _ROW.sub(lambda match: match[0].replace(b'"', b""), lines)
     try:
         lines.isascii() or lines.decode()
@@ -430,7 +431,8 @@ class Text:
     def _pieces(self) -> Iterator[Piece]:
         account = self._file.account = ByteAccount()
         first, lines, held, whole, opened = 1, 0, 0, list[bytes | memoryview](), b""
-        for block in _blocks(self._file, min(PIECE_BYTES, BLOCK)):
+        size = min(PIECE_BYTES, BLOCK)
+        for block in _blocks(self._file, size):
             if cut := block.rfind(b"\n") + 1:
                 whole += [opened, memoryview(block)[:cut]]
                 held += len(opened) + cut
@@ -442,7 +444,8 @@ class Text:
                 # it takes no more memory
                 account.long_lines += not shortened
                 opened = opened[: self._longest - len(_LEFT_OUT)] + _LEFT_OUT
-            if held >= PIECE_BYTES:
+            # the first lines, among them a header, are looked at one by one
+            if held >= (PIECE_BYTES if first > 1 else size // 2):
                 yield Piece(_clean(b"".join(whole), account), first, last=False, lines=lines)
                 first, lines, held, whole = first + lines, 0, 0, []
         yield Piece(_clean(b"".join([*whole, opened]), account), first, last=True, lines=lines)

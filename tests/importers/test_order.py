@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from gpureport.testing import Recording, Rejected, analyze
 from tests.cli.program import Program
-from tests.importers.accounts import kept, seconds
+from tests.importers.accounts import kept
 from tests.support.logs import HEADER, Line, interleaved, log, read_text, row
 
 UUIDS = [f"GPU-00000000-0000-0000-0000-00000000000{gpu}" for gpu in range(8)]
@@ -206,8 +206,3 @@ def test_one_row_that_says_again_what_an_earlier_one_said(tmp_path: Path) -> Non
     recording = read_text(tmp_path, "\n".join([*lines, lines[20], ""]))
     assert copies(recording) == 1
     assert recording.run.quality.notes[0].startswith("1 row says again")
-
-
-def test_two_rows_a_second_share_it(tmp_path: Path) -> None:
-    recording = read_text(tmp_path, "\n".join([HEADER, *(row(place // 2) for place in range(40)), ""]))
-    assert seconds(recording) == [place / 2 for place in range(40)]

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpureport.columns import BoolArray, IntArray, read_codes
+from gpureport.columns import BoolArray, IntArray, integers, read_codes
 from gpureport.importers.account import NOISE, Account, is_driver_message
 from gpureport.importers.columns import CUT, NAMES, TIME, Column, Layout, Rows, Texts, decode, scan, without_faults
 from gpureport.importers.nvidia_smi.headers import replaces
@@ -225,11 +225,11 @@ def _decode(columns: Sequence[Column], cells: Sequence[Any], lines: IntArray) ->
     rows, faults = decode(columns, cells, lines)
     looked_at = slice(-1 if any(column.target == TIME for column in columns) else 0, None)
     for texts in [each for column, each in zip(columns[looked_at], cells[looked_at], strict=True) if column.unit]:
-        bare: Any = np.asarray(pc.match_substring_regex(texts.dictionary, r"[0-9]\s*$"))
+        bare = integers(pc.match_substring_regex(texts.dictionary, r"[0-9]\s*$")) == 1
         if bare.any() and not bare.all():
             codes, alike = read_codes(texts.indices), pc.match_substring_regex(texts.dictionary, "[0-9] ?[%A-Za-z]")
             torn = bare[codes]
-            if torn.sum() <= _SHARE * np.asarray(alike)[codes].sum():
+            if torn.sum() <= _SHARE * integers(alike)[codes].sum():
                 # a log may go on without units
                 torn &= np.convolve(torn, np.ones(2 * _NEAR + 1), "same") <= _NEAR
                 faults[TORN] = faults.get(TORN, np.False_) | torn

@@ -235,7 +235,7 @@ def name_gpu_models(run: Run, model: str | None) -> Run:
 
 
 class Registry(Sequence[T], Generic[T]):
-    """Instances of classes that are imported only when they are reached; kinds are known without loading any."""
+    """Importers, each loaded when its turn comes; `kinds` are known without loading any."""
 
     def __init__(self, *names: str) -> None:
         """Remember `kind=package:Class` below `gpureport.importers`; without `kind=` the package is named after it."""
