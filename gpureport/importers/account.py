@@ -1,21 +1,22 @@
 """What became of every line of a log: rows, lines that are none, why, and what a reader must know."""
 
 import re
+import shlex
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from gpureport.columns import IntArray
 from gpureport.data_quality import AbsentCells, LogEvent, Quality, Rejected, RejectedLine
-from gpureport.importers.protocol.reject_reasons import NOT_OF_FORM
+from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, NOT_OF_FORM, NOT_TEXT, NUL_BYTES
 from gpureport.redaction import redact_start
 
 _EXAMPLES, _LONGEST = 5, 200
 """Rejected lines of each reason that are kept, and characters of each."""
 _MOST_EVENTS = 200
-_KINDS = {
+_MESSAGES = {
     "Unable to determine the device handle.*(?:is lost|Unknown Error)|(?:Problem with GPU|.*NVRM: Xid \\().*GPU is lost"
     "|GPU is lost": "gpu_lost",
     "NVIDIA-SMI (?:has failed|couldn't find)|Failed to initialize NVML": "driver_restart",
@@ -24,7 +25,6 @@ _KINDS = {
     "|.*NVRM: Xid \\(": "driver_message",
 }
 """How the messages begin that the nvidia-smi program writes between rows (strings of its 535 and 550 binaries)."""
-_MESSAGES = {re.compile(pattern): kind for pattern, kind in _KINDS.items()}
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"[A-Z][a-z]{{2}} (?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK}|\d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK})"
 NOISE = re.compile(
@@ -42,7 +42,23 @@ LOST_WORDS = frozenset({"GPU is lost", "GPU requires reset"})
 
 def is_driver_message(text: str) -> bool:
     """Return whether a line is a message of the driver."""
-    return any(pattern.match(text) for pattern in _MESSAGES)
+    return any(re.match(pattern, text) for pattern in _MESSAGES)
+
+
+def format_count(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 row`, `1,200 rows`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def list_first(names: Sequence[str], most: int) -> str:
+    """Return at most so many names, and how many more there are: `a, b, c and 2 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def format_columns_option(names: Sequence[str]) -> str:
+    """Return the option to type for rows without a header, with a stand-in for each cell."""
+    return f"name its columns: --columns {shlex.quote(','.join(names))}, with the fields of --query-gpu in their place"
 
 
 @dataclass(slots=True)
@@ -80,7 +96,7 @@ class Account:
     rejected: dict[str, list[int]] = field(default_factory=dict)
     examples: dict[str, list[RejectedLine]] = field(default_factory=dict)
     _waiting: deque[tuple[int, str]] = field(default_factory=deque)
-    _events: dict[tuple[str, str | None], LogEvent] = field(default_factory=dict)
+    _events: dict[tuple[str, str], LogEvent] = field(default_factory=dict)
     _last: int | None = None
 
     @property
@@ -158,13 +174,8 @@ class Account:
 
     def _keep(self, event: LogEvent) -> None:
         """Keep an event, up to some; a message that is repeated with no row between is one, and a GPU is lost once."""
-        last = next(reversed(self._events.values()), None)
-        again = last is not None and (last.text, last.at) == (event.text, event.at)
-        key = event.text, event.device
-        if key in self._events:
-            key = key if again or event.device is not None else (event.text, str(event.line))
         if len(self._events) < _MOST_EVENTS:
-            self._events.setdefault(key, event)
+            self._events.setdefault((event.text, event.device or str(event.at)), event)
 
     def quality(self, notes: Iterable[str] = ()) -> Quality:
         """Return the account, after the last row; the timing of the devices is not in it."""
@@ -189,4 +200,21 @@ class Account:
 
 
 def _kind(message: str) -> str:
-    return next((kind for pattern, kind in _MESSAGES.items() if pattern.match(message)), "driver_message")
+    return next((kind for pattern, kind in _MESSAGES.items() if re.match(pattern, message)), "driver_message")
+
+
+def damage(line: str) -> str:
+    """Return why a line cannot be read, one of `reject_reasons`; empty when it can."""
+    if "\0" in line:
+        return NUL_BYTES
+    return NOT_TEXT if "\ufffd" in line else ""
+
+
+def whole_lines(lines: Iterable[str], first: int, account: Account) -> Iterator[tuple[int, str]]:
+    """Yield all lines but damaged ones, also empty ones: number, and text without blanks at its end."""
+    for number, line in enumerate(lines, first):
+        reason = damage(line) or ("" if line.endswith("\n") else CUT_LAST_LINE)
+        if reason and not line.isspace():
+            account.reject(reason, number, line)
+        else:
+            yield number, line.rstrip()

@@ -14,8 +14,7 @@ import numpy as np
 
 from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
-from gpureport.importers.clock import load_zone, to_utc
-from gpureport.importers.columns import parse_time
+from gpureport.importers.clock import load_zone, parse_time, to_utc
 from gpureport.importers.mlflow.selection import Mlflow, split_locator
 from gpureport.importers.mlflow.stores import LocalStore, RunInfo
 from gpureport.importers.protocol.importer import ReadOptions

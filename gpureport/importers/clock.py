@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpureport import sampling_rate
-from gpureport.columns import BoolArray, IntArray, integers, read_codes, strings_to_arrow
+from gpureport.columns import BoolArray, IntArray, integers, present, read_codes, strings_to_arrow
 from gpureport.data_quality import ClockStep, LogGap, gap_seconds
 from gpureport.errors import SettingsError
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
@@ -166,6 +167,82 @@ def parse_time(text: str) -> tuple[int, bool] | None:
     utc = moment.tzinfo is not None
     at = ((moment if utc else moment.replace(tzinfo=UTC)) - EPOCH) // timedelta(microseconds=1)
     return (at, utc) if FIRST_MICROSECOND <= at < LAST_MICROSECOND else None
+
+
+DAY = 86_400_000_000
+_TIME = re.compile(r"(\d{1,2}):([0-5]\d):([0-5]\d|60)", re.ASCII)
+"""A minute may have a leap second."""
+
+
+def parse_time_of_day(text: str, half: str = "") -> int | None:
+    """Return microseconds since midnight of `16:28:31`, or of `04:28:31` with `AM` or `PM`; None for other texts."""
+    match = _TIME.fullmatch(text)
+    hour = int(match[1]) if match else 24
+    if half and hour:
+        hour = hour % 12 + 12 * (half.upper() == "PM") if hour <= 12 else 24  # noqa: PLR2004
+    if match is None or hour > 23 or (half and not int(match[1])):  # noqa: PLR2004
+        return None
+    return ((hour * 60 + int(match[2])) * 60 + int(match[3])) * 1_000_000
+
+
+def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:
+    """Return microseconds since the first midnight of times of day in the order of a log, behind the moments before."""
+    begun = before[-1] if before else int(clocks[0])
+    moments: IntArray = clocks + begun // DAY * DAY
+    steps = np.diff(moments, prepend=begun)
+    # rows of one second may stand on either side of midnight
+    moments += DAY * np.cumsum((steps < -DAY // 2).astype(np.int64) - (steps > DAY // 2))
+    return moments
+
+
+_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
+_DAYTIME = r"\d{1,2}:\d\d:\d\d"
+_ISO = re.compile(
+    rf"(?<!\d)(?P<day>\d{{4}}([-/])\d\d\2\d\d)[ T](?P<clock>{_DAYTIME}(?:[.,]\d{{1,6}})?)"
+    r"(?P<zone> ?(?:Z|UTC|[+-]\d\d:?\d\d)\b)?",
+    re.ASCII,
+)
+_WORDS = re.compile(
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? (?:(?P<month>[A-Z][a-z][a-z]) +(?P<day>\d{1,2})|"
+    rf"(?P<first>\d{{1,2}}) (?P<next>[A-Z][a-z]{{2}}) (?P<year>\d{{4}})) (?P<clock>{_DAYTIME})"
+    r"(?: (?P<half>[AP]M))?(?P<zone> (?:[A-Z]{2,5}|[+-]\d\d(?:\d\d)?))?(?: (?P<end>\d{4}))?",
+    re.ASCII,
+)
+"""What C's asctime writes, and `date` in the C locale and in English ones."""
+
+
+@lru_cache(64)
+def parse_printed_time(text: str) -> tuple[int, bool] | None:
+    """Return the time a text holds, in microseconds as written, and whether it names a zone; None without a time."""
+    match = _WORDS.search(text)
+    if match is None:
+        match = _ISO.search(text)
+        found = match and parse_time(f"{match['day']} {match['clock']}")
+        return match and found and (found[0], match["zone"] is not None)
+    month, day = match["month"] or match["next"], match["day"] or match["first"]
+    date = f"{match['year'] or match['end']}-{_MONTHS.find(month) // 3 + 1:02d}-{day:0>2}"
+    midnight, since = parse_time(f"{date} 00:00:00"), parse_time_of_day(match["clock"], match["half"] or "")
+    if month not in _MONTHS or midnight is None or since is None:
+        return None
+    return midnight[0] + since, match["zone"] is not None
+
+
+def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
+    """Return which rows have a damaged date: stamps a day or more off the two rows of their device beside them.
+
+    Args:
+        stamps: stamps of the rows, in microseconds.
+        devices: device of each, negative for rows to leave out.
+    """
+    wrong = np.zeros(len(stamps), dtype=np.bool_)
+    if not len(stamps) or stamps.max() - stamps.min() <= DAY:
+        return wrong
+    for device in present(devices):
+        own = np.flatnonzero(devices == device)
+        steps = np.diff(stamps[own])
+        far = np.abs(steps) > DAY
+        wrong[own[1:-1]] = far[:-1] & far[1:] & (np.abs(steps[:-1] + steps[1:]) < DAY)
+    return wrong
 
 
 _DISTINCT = 50_000

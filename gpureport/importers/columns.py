@@ -1,21 +1,19 @@
-"""Columns of a log: what one fills, how its cells become values in base units, and `Rows`.
-
-`Rows` is the one type between the text of a log and its table.
-"""
+"""Columns of a log, what they fill and how their cells become values; and `Rows`, what is between text and table."""
 
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby, islice
-from typing import Any
+from itertools import count, groupby, islice
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import csv
 
 from gpureport.columns import (
     BoolArray,
@@ -28,9 +26,7 @@ from gpureport.columns import (
     strings_to_arrow,
     to_arrow,
 )
-from gpureport.importers.clock import letters_of
-from gpureport.importers.clock import parse_time as parse_time  # noqa: PLC0414 - forms have both from here
-from gpureport.importers.clock import read_times as read_times  # noqa: PLC0414 - as above
+from gpureport.importers.clock import letters_of, read_times
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 from gpureport.redaction import redact_text
 from gpureport.series_table import METRIC_TYPES
@@ -93,20 +89,18 @@ def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **
     Without a `unit`, which is what the heading states, it is the one that nvidia-smi counts in.
     """
     metric = BY_NAME.get(target)
-    if not target:
-        return Column(target=extra_name(source), source=source, stated=unit, **more)
-    if metric is None or metric.dtype == "bool" or metric.unit == "":
-        most = math.inf if metric is None else int(np.iinfo(metric.dtype).max) if "int" in metric.dtype else 0
+    if metric is not None and metric.dtype != "bool" and metric.unit and target not in _PATTERNS:
+        assumed = unit or ("Hz" if target == "gpu_encoder_frame_rate_hertz" else _SOURCE_UNITS[metric.unit])
+        read: Callable[[str], Any] = partial(_number, target=target, unit=assumed, decimal=decimal)
+        return Column(target=target, source=source, read=read, unit=assumed, stated=unit, decimal=decimal, **more)
+    read = str
+    if metric is not None and metric.dtype == "bool":
+        read = _FLAGS.get
+    elif metric is not None or target in _PATTERNS:
+        most = math.inf if metric is None else int(np.iinfo(metric.dtype).max)
         pattern, value = _PATTERNS.get(target, ("[0-9]{1,20}", int))
-        read: Callable[[str], Any] = partial(_matched, pattern=re.compile(pattern), value=value, most=most)
-        if metric is None and target not in _PATTERNS:
-            read = str
-        elif metric is not None and metric.dtype == "bool":
-            read = _FLAGS.get
-        return Column(target=target, source=source, read=read, stated=unit, **more)
-    assumed = unit or ("Hz" if target == "gpu_encoder_frame_rate_hertz" else _SOURCE_UNITS[metric.unit])
-    read = partial(_number, target=target, unit=assumed, decimal=decimal)
-    return Column(target=target, source=source, read=read, unit=assumed, stated=unit, decimal=decimal, **more)
+        read = partial(_matched, pattern=re.compile(pattern), value=value, most=most)
+    return Column(target=target or extra_name(source), source=source, read=read, stated=unit, **more)
 
 
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?![\d.])")
@@ -245,25 +239,22 @@ _REMEMBERED, _MANY = 200_000, 200
 
 def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, BoolArray]:
     """Return the values of a column, why cells hold none, and which it cannot hold; each distinct text is read once."""
-    coded, codes = cells, None
     if isinstance(cells, pa.DictionaryArray):
         coded, codes = cells.dictionary, read_codes(cells.indices)
-    elif not isinstance(cells, pa.Array):
+    else:
         found = Texts.of(cells)
         coded, codes = strings_to_arrow(found.texts), found.codes
     none = np.zeros(len(cells), dtype=np.bool_)
     if column.unit and column.decimal == "." and len(coded) > _MANY:
         numbers = _read_numbers(column, coded)
         if numbers is not None:
-            gone = np.flatnonzero(np.isnan(numbers))
-            whys = Texts.of(absence(coded[place].as_py().strip()) for place in gone.tolist())
-            places = np.full(len(numbers), -1, dtype=np.int32)
-            places[gone] = whys.codes
-            rows = slice(None) if codes is None else codes
-            return numbers[rows], Texts(places[rows], whys.texts) if len(gone) else None, none
-    if codes is None:
-        return _decode_column(column, pc.dictionary_encode(coded))
-    distinct = coded.to_pylist()
+            gone = np.isnan(numbers)
+            if not gone.any():
+                return numbers[codes], None, none
+            texts: Any = coded.to_pylist()
+            whys = Texts.of([absence(text.strip()) if lost else None for text, lost in zip(texts, gone, strict=True)])
+            return numbers[codes], whys[codes], none
+    distinct: Any = coded.to_pylist()
     known = column.known
     if len(known) > _REMEMBERED:
         known.clear()
@@ -367,3 +358,81 @@ def _to_arrow(name: str, values: FloatArray) -> "pa.Array[Any]":
         # a sum of counters may be larger than a counter can be: no reading
         values = np.where(np.abs(values) <= float(np.iinfo(BY_NAME[name].dtype).max), values, np.nan)
     return nan_to_null(values, kind)
+
+
+_CODED = pa.dictionary(pa.int32(), pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How each cell of a row is read, in order; the line that declares it, empty when none does, is the `header`."""
+
+    columns: tuple[Column, ...]
+    delimiter: str = ","
+    header: str = field(default="", compare=False)
+
+    @property
+    def stamp(self) -> int | None:
+        """Position of the time stamp, None when there is none."""
+        return next((place for place, column in enumerate(self.columns) if column.target == TIME), None)
+
+
+def make_layout(
+    columns: Sequence[Column], preferred: frozenset[str] = frozenset(), delimiter: str = ",", header: str = ""
+) -> Layout:
+    """Return a layout in which one column fills each target; any further one becomes an extra column.
+
+    Sources that are `preferred` win over others for the same target, else the first one does.
+    """
+    chosen: dict[str, int] = {}
+    for place, column in enumerate(columns):
+        held = chosen.get(column.target)
+        if held is None or (column.source in preferred and columns[held].source not in preferred):
+            chosen[column.target] = place
+    taken, numbers = set(chosen), dict[str, Any]()
+    found = []
+    for place, column in enumerate(columns):
+        if chosen[column.target] == place:
+            found.append(column)
+            continue
+        aside = make_column("", column.source, column.stated, heading=column.heading)
+        name = aside.target
+        while name in taken:
+            name = f"{aside.target}_{next(numbers.setdefault(aside.target, count(2)))}"
+        taken.add(name)
+        found.append(replace(aside, target=name))
+    return Layout(tuple(found), delimiter, header)
+
+
+def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]:
+    """Return the cells of lines, column by column as Arrow dictionaries, and the places of lines of another width."""
+    odd: list[int] = []
+
+    def skip(row: csv.InvalidRow) -> Literal["skip"]:
+        odd.append((row.number or 1) - 1)
+        return "skip"
+
+    kinds: dict[str, pa.DataType] = {
+        str(place): pa.string() if column.target == TIME else _CODED for place, column in enumerate(layout.columns)
+    }
+    buffer: Any = pa.BufferReader(data or b"\n")
+    table = csv.read_csv(
+        buffer,
+        csv.ReadOptions(column_names=list(kinds), block_size=len(data) + 2, use_threads=False),
+        csv.ParseOptions(
+            delimiter=layout.delimiter, quote_char=False, ignore_empty_lines=False, invalid_row_handler=skip
+        ),
+        csv.ConvertOptions(column_types=kinds, strings_can_be_null=False, check_utf8=False),
+    )
+    columns: Any = table.combine_chunks().columns
+    return [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in columns], odd
+
+
+def without_faults(rows: Rows, faults: dict[str, BoolArray]) -> tuple[Rows, list[tuple[int, str]]]:
+    """Return the rows that have no fault, and the place of each other one with its first fault."""
+    bad = np.zeros(len(rows), dtype=np.bool_)
+    found: list[tuple[int, str]] = []
+    for reason, wrong in faults.items():
+        found += [(place, reason) for place in np.flatnonzero(wrong & ~bad).tolist()]
+        bad |= wrong
+    return (rows.select(~bad) if found else rows), found

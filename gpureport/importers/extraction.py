@@ -4,32 +4,28 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gpureport.columns import BoolArray, IntArray, category, present, repeat_value, to_arrow
+from gpureport.columns import IntArray, category, present, repeat_value, to_arrow
 from gpureport.data_quality import ClockStep
 from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers import clock
-from gpureport.importers.account import LOST_WORDS, Account
-from gpureport.importers.clock import Clock
-from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, LOST, Rows, Texts, Values, to_arrays
-from gpureport.importers.damaged_names import Identity, find_damaged_names
-from gpureport.importers.gpu_devices import NOT_NAMED, NOT_SELECTED, Gpus
-from gpureport.importers.note_text import format_count
+from gpureport.importers.account import LOST_WORDS, Account, format_count
+from gpureport.importers.clock import Clock, find_wrong_dates
+from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, LOST, Rows, Texts, to_arrays
+from gpureport.importers.gpu_devices import NOT_NAMED, NOT_SELECTED, Gpus, Identity, find_damaged_names
 from gpureport.importers.protocol import reject_reasons
-from gpureport.importers.row_order import Order, find_wrong_dates, put_in_order, share_seconds
-from gpureport.importers.source_text import Text
+from gpureport.importers.protocol.importer import Outcome, ReadOptions
+from gpureport.importers.source_text import RawFile, Text
 from gpureport.limits import LONGEST_LINE
 from gpureport.recording import HOST, Device
 from gpureport.recording_advice import RECORDS_ONE
 
 if TYPE_CHECKING:
-    from gpureport.importers.protocol.importer import Outcome, ReadOptions
-    from gpureport.importers.source_file import RawFile
+    from gpureport.importers.row_order import Order
 
 Form = Callable[[Iterable[str], int, Account], Iterator[Rows]]
 """One way to write down what GPUs, or the machine they sit in, did.
@@ -58,8 +54,8 @@ class Extraction:
 
     def __init__(  # noqa: PLR0913 - a file, a form, and what may be said of them
         self,
-        file: "RawFile",
-        options: "ReadOptions",
+        file: RawFile,
+        options: ReadOptions,
         form: Form,
         *,
         name: str = "",
@@ -87,7 +83,7 @@ class Extraction:
         self._order: Order | None = None
         self._doubled = 0
         """Rows in an hour that the zone has twice."""
-        self._counted: dict[int, int] = {}
+        self._counted: Counter[int] = Counter()
         """Rows of each device so far, where their times are counted."""
         self._stamped: bool | None = None
         self._stated: tuple[str | None, bool] | None = None
@@ -140,53 +136,43 @@ class Extraction:
                 yield self._assign(rows)
 
     def _assign(self, rows: Rows) -> tuple[Rows, IntArray, IntArray]:
-        stamps = np.zeros(len(rows), dtype=np.int64) if rows.times is None else rows.times
-        dated = self._is_dated(rows)
-        hosts = rows.data.pop(HOST_ROW, None)
-        host = np.zeros(len(rows), dtype=np.bool_) if hosts is None else np.asarray(hosts) == 1
-        where = ~host if dated else host & ~host
-        damaged = find_damaged_names(rows, stamps, where, self._identities)
-        codes = self._gpus.assign(rows, stamps, where & ~damaged)
-        if dated:
-            self._account.drop(reject_reasons.GPU_DAMAGED, rows.lines[damaged])
-            self._account.drop(reject_reasons.GPU_NOT_NAMED, rows.lines[(codes == NOT_NAMED) & ~host & ~damaged])
-            self._account.drop(reject_reasons.NOT_SELECTED, rows.lines[codes == NOT_SELECTED])
-        else:
-            self._account.drop(reject_reasons.NO_TIME, rows.lines)
+        times, account = rows.times, self._account
+        stamps = np.zeros(len(rows), dtype=np.int64) if times is None else times
+        host = np.asarray(rows.data.pop(HOST_ROW, np.zeros(len(rows)))) == 1
+        stated = self._stated if times is None else (rows.zone, int(times.max()) > _YEAR)
+        self._stated = self._stated or stated
+        if self._stamped is None and (times is not None or self._options.interval):
+            self._stamped = times is not None
+        if self._stamped != (times is not None) or stated != self._stated:
+            # they cannot be placed in time as those before them are
+            account.drop(reject_reasons.NO_TIME, rows.lines)
             self._untimed += len(rows)
+            return rows, stamps, np.full(len(rows), NOT_NAMED, dtype=np.int64)
+        damaged = find_damaged_names(rows, stamps, ~host, self._identities)
+        codes = self._gpus.assign(rows, stamps, ~host & ~damaged)
+        account.drop(reject_reasons.GPU_DAMAGED, rows.lines[damaged])
+        account.drop(reject_reasons.GPU_NOT_NAMED, rows.lines[(codes == NOT_NAMED) & ~host & ~damaged])
+        account.drop(reject_reasons.NOT_SELECTED, rows.lines[codes == NOT_SELECTED])
         # the machine has the first place, so that a GPU keeps its own when another one is met
         codes[codes >= 0] += 1
-        codes[host & dated] = 0
-        if rows.times is None and dated:
+        codes[host] = 0
+        if times is None:
             stamps = self._count_times(codes)
-        if self._gpus.named and rows.times is not None:
-            stamps = share_seconds(stamps, codes)
         wrong = find_wrong_dates(stamps, codes)
-        self._account.drop(reject_reasons.OUT_OF_SEQUENCE, rows.lines[wrong])
+        account.drop(reject_reasons.OUT_OF_SEQUENCE, rows.lines[wrong])
         codes[wrong] = NOT_NAMED
-        if rows.times is None or rows.zone:
+        if times is None or rows.zone:
             # counted times are no local ones, and UTC is not local either
             self._zone = None
         return rows, stamps, codes
-
-    def _is_dated(self, rows: Rows) -> bool:
-        """Return whether rows can be placed in time as those before them are."""
-        timed = rows.times is not None
-        if rows.times is not None:
-            stated = rows.zone, int(rows.times.max()) > _YEAR
-            self._stated = self._stated or stated
-            timed = stated == self._stated
-        if self._stamped is None and (timed or self._options.interval):
-            self._stamped = timed
-        return self._stamped == timed and (timed or rows.times is None)
 
     def _count_times(self, devices: IntArray) -> IntArray:
         """Return times of rows without stamps, of which the n-th of a device is n intervals after the first."""
         times = np.zeros(len(devices))
         for device in present(devices):
-            own, before = np.flatnonzero(devices == device), self._counted.get(device, 0)
-            times[own] = (before + np.arange(len(own))) * (self._options.interval or 0.0) * 1e6
-            self._counted[device] = before + len(own)
+            own = np.flatnonzero(devices == device)
+            times[own] = (self._counted[device] + np.arange(len(own))) * (self._options.interval or 0.0) * 1e6
+            self._counted[device] += len(own)
         return np.rint(times).astype(np.int64)
 
     @property
@@ -195,55 +181,54 @@ class Extraction:
 
     def _place(self, rows: Rows, stamps: IntArray, devices: IntArray) -> IntArray:
         """Return the time of each row; rows that repeat earlier ones of a log appended to itself lose their device."""
-        if self._order is None and self._falls(stamps, devices):
-            self._order = self._survey()
+        parts = {device: np.flatnonzero(devices == device) for device in present(devices)}
+        if self._order is None:
+            for device, own in parts.items():
+                first, last = int(stamps[own[0]]), int(stamps[own[-1]])
+                if first < self._newest.get(device, first) or (np.diff(stamps[own]) < 0).any():
+                    self._order = self._survey()
+                    break
+                self._newest[device] = last
         if self._order is not None:
             places = self._order.places(rows.lines)
             copies = self._order.copies[places] & (devices >= 0)
             self._account.drop(reject_reasons.DUPLICATE, rows.lines[copies])
             devices[copies] = NOT_NAMED
             return self._order.times[places]
-        times = stamps.copy() if self._zone is None else clock.to_utc(stamps, self._zone)
+        times = stamps.copy()
         if self._zone is not None:
+            times = clock.to_utc(stamps, self._zone)
             self._doubled += int((clock.fold_sizes(stamps[devices >= 0], self._zone) > 0).sum())
-        for device in present(devices):
-            own, name = np.flatnonzero(devices == device), self._ids[device]
+        for device, own in parts.items():
+            name = self._ids[device]
             times[own] = self._clocks.setdefault(name, Clock(name)).accept(times[own])
         return times
 
-    def _falls(self, stamps: IntArray, devices: IntArray) -> bool:
-        """Return whether the stamp of any device is below the one before it."""
-        fell = False
-        for device in present(devices):
-            own = stamps[devices == device]
-            fell |= bool(own[0] < self._newest.get(device, own[0]) or (own[1:] < own[:-1]).any())
-            self._newest[device] = int(own[-1])
-        return fell
-
-    def _survey(self) -> Order:
+    def _survey(self) -> "Order":
         """Return the place in time of every row, after a second look at the whole log.
 
         So memory holds 18 bytes a row, and not the rows.
         """
+        from gpureport.importers.row_order import hash_rows, put_in_order  # noqa: PLC0415 - most logs are in order
+
         again = Extraction(self._file.again(), self._options, self._form, longest=self._longest)
         kinds: tuple[npt.DTypeLike, ...] = (np.uint32, np.int64, np.int16, np.uint32)
         found = [bytearray() for _ in kinds]
         for rows, stamps, devices in again._parts():
             kept = devices >= 0
-            parts: tuple[npt.NDArray[Any], ...] = (rows.lines, stamps, devices, _hash(rows))
+            parts: tuple[npt.NDArray[Any], ...] = (rows.lines, stamps, devices, hash_rows(rows))
             for column, part, kind in zip(found, parts, kinds, strict=True):
                 column.extend(part[kept].astype(kind).tobytes())
         lines, stamps, devices, hashes = (np.frombuffer(*each) for each in zip(found, kinds, strict=True))
         order = put_in_order(lines, stamps, devices, hashes, self._zone)
         self._clocks = {}
         for place, steps in order.steps.items():
-            own = Clock(again._ids[place])
+            own = self._clocks[again._ids[place]] = Clock(again._ids[place])
             own.accept(np.sort(order.times[(devices == place) & ~order.copies]))
             own.steps = [
                 ClockStep(device=own.device, at=at, step_seconds=step / 1e6, shift_seconds=shift / 1e6, cause=cause)
                 for at, step, shift, cause in steps
             ]
-            self._clocks[own.device] = own
         return order
 
     def _happened(self, rows: Rows, times: IntArray, devices: IntArray) -> None:
@@ -254,11 +239,10 @@ class Extraction:
         lost = rows.data.pop(LOST, None)
         for texts in (*rows.reasons.values(), *([lost] if isinstance(lost, Texts) else [])):
             for code, text in enumerate(texts.texts):
-                if text in LOST_WORDS or texts is lost:
-                    where = np.flatnonzero(kept & (texts.codes == code))
-                    for device in present(devices[where]):
-                        row = where[np.argmax(devices[where] == device)]
-                        self._account.lose(self._ids[device], text, int(rows.lines[row]), int(times[row]))
+                where = np.flatnonzero(kept & (texts.codes == code) & (text in LOST_WORDS or texts is lost))
+                for device in present(devices[where]):
+                    row = where[np.argmax(devices[where] == device)]
+                    self._account.lose(self._ids[device], text, int(rows.lines[row]), int(times[row]))
 
     def _tables(self, rows: Rows, times: IntArray, devices: IntArray) -> Iterator["pa.Table"]:
         """Yield one table a device."""
@@ -298,8 +282,6 @@ class Extraction:
 
     def outcome(self) -> "Outcome":
         """Return what is known after the last batch."""
-        from gpureport.importers.protocol.importer import Outcome  # noqa: PLC0415 - which imports what reads sources
-
         clocks = list(self._clocks.values())
         gaps = tuple(gap for each in clocks for gap in each.gaps()) if self._stamped else ()
         quality = replace(
@@ -352,23 +334,3 @@ class Extraction:
         if self._gpus.named or not self._account.mixed_note:
             return False
         return any(each.bunched() for each in self._clocks.values())
-
-
-def _hash(rows: Rows) -> npt.NDArray[np.uint32]:
-    """Return a number for each row that stands for every value it holds, in whatever order its columns stand."""
-    hashes = np.zeros(len(rows), dtype=np.uint64)
-    for name, values in rows.data.items():
-        salt = np.uint64(crc32(name.encode()) | 1)
-        bits, valid = _bits(values)
-        # each column is mixed by itself, so that the order of columns does not matter
-        mixed = (bits ^ (bits >> np.uint64(29)) ^ salt) * np.uint64(0xBF58476D1CE4E5B9) * salt
-        hashes += np.where(valid, mixed ^ (mixed >> np.uint64(32)), np.uint64(0))
-    return (hashes >> np.uint64(32)).astype(np.uint32)
-
-
-def _bits(values: Values) -> tuple[npt.NDArray[np.uint64], BoolArray]:
-    if isinstance(values, Texts):
-        known = np.array([*(crc32(str(text).encode()) for text in values.texts), 0], dtype=np.uint64)
-        return known[values.codes], values.codes >= 0
-    # 0.0 and -0.0 are one value
-    return (values + 0.0).view(np.uint64), ~np.isnan(values)

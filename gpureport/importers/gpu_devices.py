@@ -1,5 +1,7 @@
-"""Which GPU a row is of: by uuid, PCI address, serial number, index or model; and what the rows say of each GPU."""
+"""Which GPU a row is of, by uuid, PCI address, serial number, index or model; and what the rows say of each GPU."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -7,6 +9,7 @@ import numpy as np
 
 from gpureport import gpus
 from gpureport.columns import BoolArray, IntArray, present
+from gpureport.data_quality import gap_seconds
 from gpureport.importers.columns import ATTRIBUTES, NAMES, Rows, Texts
 from gpureport.recording import Device
 
@@ -29,12 +32,6 @@ _EXTREMES = {
     **dict.fromkeys(_LIMITS, min),
 }
 """Sizes and limits of a GPU, and which of their values is kept."""
-_DIFFERENT_MEMORY = 1.1
-"""Ratio from which the memory of two GPUs differs (pragmatic: drivers and ECC take up to a sixteenth of one)."""
-_FEWEST = 8
-"""Rows that show a further board (pragmatic: fewer are damaged cells)."""
-_Board = tuple[str, float]
-"""What distinguishes a board: the model of the table that its name fits, and its memory; empty and 0 where unknown."""
 
 
 @dataclass(slots=True, eq=False)
@@ -55,6 +52,7 @@ class Gpu:
         """Return it as a device; `averaged` says that its power readings are averages over a second."""
         memory, reserved = (self.extremes.get(f"gpu_memory_{part}_bytes") for part in ("total", "reserved"))
         known = gpus.find_gpu(self.names.get("model"))
+        boards = {board.model for model in self.models if (board := gpus.find_gpu(model)) is not None}
         return Device(
             id=f"gpu:{self.index}",
             index=self.index,
@@ -69,6 +67,7 @@ class Gpu:
             power_limit_default_watts=self.extremes.get("gpu_power_limit_default_watts"),
             power_window="1 s" if averaged else "unknown" if known is None else known.power_window,
             mig=None if "mig" not in self.names else self.names["mig"] == "Enabled",
+            mixed=self.by_index and len(boards) > 1,
         )
 
 
@@ -89,15 +88,13 @@ class Gpus:
     _found: list[Gpu] = field(default_factory=list)
     _called: dict[tuple[str, str], Gpu] = field(default_factory=dict)
     """By each name that rows gave a GPU, attributes among them."""
-    _by_index: dict[int, Gpu] = field(default_factory=dict)
     _ambiguous: set[str] = field(default_factory=set)
     _by_order: bool = False
-    _boards_at: dict[str, list[_Board]] = field(default_factory=dict)
 
     @property
     def indices(self) -> list[int]:
         """Indices of all GPUs seen, kept or not."""
-        return sorted(self._by_index)
+        return sorted(gpu.index for gpu in self._found)
 
     @property
     def ids(self) -> list[str]:
@@ -112,19 +109,20 @@ class Gpus:
 
     def assign(self, rows: Rows, times: IntArray, where: BoolArray) -> IntArray:
         """Return for each row the place of its GPU among `ids`, NOT_NAMED or NOT_SELECTED; `where` rows are a GPU's."""
+        held = {name: column for name in NAMES if isinstance(column := rows.data.get(name), Texts)}
+        if "index" in held:
+            self._ambiguous |= {name for name in held if name in _SURE and _names_two_gpus(held, name, times)}
+        keys = {name: column for name, column in held.items() if name not in self._ambiguous}
+        self.named = self.named or any(name != "model" and (keys[name].codes >= 0).any() for name in keys)
         codes = np.full(len(rows), NOT_NAMED, dtype=np.int64)
-        for key in self._keys(rows, times):
-            texts = _texts(rows, key)
-            open_rows = np.flatnonzero(where & (codes == NOT_NAMED) & (texts.codes >= 0))
-            order = open_rows[np.argsort(texts.codes[open_rows], kind="stable")]
-            ends = np.flatnonzero(np.diff(texts.codes[order])) + 1
-            named = [(texts.texts[texts.codes[own[0]]], own) for own in (np.split(order, ends) if len(order) else ())]
-            if key == "index":
-                named = [part for name, own in named for part in self._boards(name, own, rows)]
-                # a further board takes an index that no first one has
-                named.sort(key=lambda part: part[0].partition("/")[2])
-            for name, own in named:
-                codes[own] = self._place(key, name, own, rows)
+        for key, texts in keys.items():
+            if key == "model" and self.named:
+                # a model names nothing where another column names GPUs
+                continue
+            own = np.flatnonzero(where & (codes == NOT_NAMED) & (texts.codes >= 0))
+            own = own[np.argsort(texts.codes[own], kind="stable")]
+            for part in np.split(own, np.flatnonzero(np.diff(texts.codes[own])) + 1) if len(own) else ():
+                codes[part] = self._place(key, texts.texts[texts.codes[part[0]]], part, rows)
         unnamed = np.flatnonzero(where & (codes == NOT_NAMED))
         if len(unnamed) and len(self._found) <= 1:
             codes[unnamed] = self._place("", "", unnamed, rows)
@@ -132,79 +130,45 @@ class Gpus:
             codes[np.isin(codes, left_out)] = NOT_SELECTED
         return codes
 
-    def _boards(self, index: str, own: IntArray, rows: Rows) -> Iterator[tuple[str, IntArray]]:
-        """Yield the rows of each board at an index with a name for it: the index, and a number from the second on.
-
-        Two machines may write one log, or one board be put in place of another.
-        """
-        known = self._boards_at.setdefault(index, [])
-        places = np.zeros(len(own), dtype=np.int64)
-        for (model, memory), where in _boards_of(rows, own):
-            found = next((place for place, each in enumerate(known) if not _differ(each, (model, memory))), None)
-            if found is None and (not known or where.sum() >= _FEWEST):
-                found = len(known)
-                known.append((model, memory))
-            elif found is not None:
-                known[found] = known[found][0] or model, known[found][1] or memory
-            places[where] = found or 0
-        for place in present(places):
-            yield f"{index}/{place}" if place else index, own[places == place]
-
-    def _keys(self, rows: Rows, times: IntArray) -> list[str]:
-        """Return the columns that name GPUs, the surest first; one that names two at once is left out for good."""
-        held = [name for name in NAMES if name in rows.data]
-        self._ambiguous |= {name for name in _SURE if {name, "index"} <= {*held} and _names_two_gpus(rows, name, times)}
-        keys = [name for name in held if name not in self._ambiguous]
-        self.named = self.named or any(name != "model" and (_texts(rows, name).codes >= 0).any() for name in keys)
-        # a model names nothing where another column names GPUs
-        return [name for name in keys if name != "model" or not self.named]
-
     def _place(self, key: str, name: str, own: IntArray, rows: Rows) -> int:
         """Return the place of the GPU of some rows, after noting what they say of it."""
+        said = {each: text for each in ATTRIBUTES if (text := _first_text(rows, each, own)) is not None}
         gpu = self._called.get((key, name)) if key else next(iter(self._found), None)
+        gpu = gpu or self._known(key, said)
         if gpu is None:
-            index = _first_text(rows, "index", own)
-            gpu = self._known(key, index, own, rows)
-            if gpu is None:
-                wanted = -1 if index is None else int(index)
-                free = next(number for number in range(len(self._found) + 1) if number not in self._by_index)
-                gpu = Gpu(free if wanted < 0 or wanted in self._by_index else wanted)
-                self._found.append(gpu)
-                self._by_index[gpu.index] = gpu
-            self._called[key, name] = gpu
-        self._describe(gpu, own, rows)
-        return self._found.index(gpu)
-
-    def _known(self, key: str, index: str | None, own: IntArray, rows: Rows) -> Gpu | None:
-        """Return the GPU that rows before named in another way: by a name they share with these, or by index alone."""
-        if index is None and len(self._found) == 1:
-            return None if key in self._found[0].names else self._found[0]
-        others = [each for each in _SURE if each in rows.data and each != key and each not in self._ambiguous]
-        shared = [self._called.get((each, _first_text(rows, each, own) or "")) for each in others]
-        alone: list[Gpu | None] = [gpu for _, gpu in sorted(self._by_index.items()) if gpu.by_index and key in _SURE]
-        counted = alone[:1] if index is None else [self._by_index.get(int(index))]
-        for gpu in (*shared, *counted):
-            if gpu is not None and key not in gpu.names:
-                logged = index is not None and "index" in gpu.names
-                self._by_order |= not (logged or gpu in shared or key == "model")
-                return gpu
-        return None
-
-    def _describe(self, gpu: Gpu, own: IntArray, rows: Rows) -> None:
-        """Keep what some rows say of a GPU: each name once, limits and sizes at their extremes."""
-        for name in ATTRIBUTES:
-            text = _first_text(rows, name, own) if name not in gpu.names else None
-            if text is not None:
-                gpu.names[name] = text
-                self._called.setdefault((name, text), gpu)
-        if "model" in rows.data:
-            gpu.models |= dict.fromkeys(_texts(rows, "model")[own].used())
-        for name, pick in _EXTREMES.items():
-            held = np.asarray(rows.data.get(name, ()), dtype=np.float64)[own if name in rows.data else slice(0)]
+            taken = {each.index for each in self._found}
+            free = next(number for number in range(len(taken) + 1) if number not in taken)
+            wanted = int(said.get("index", free))
+            gpu = Gpu(free if wanted in taken else wanted)
+            self._found.append(gpu)
+        self._called[key, name] = gpu
+        for each, text in said.items():
+            if each not in gpu.names:
+                gpu.names[each] = text
+                self._called.setdefault((each, text), gpu)
+        if isinstance(models := rows.data.get("model"), Texts):
+            gpu.models |= dict.fromkeys(models[own].used())
+        for each, pick in _EXTREMES.items():
+            held = np.asarray(rows.data.get(each, ()), dtype=np.float64)[own if each in rows.data else slice(0)]
             held = held[~np.isnan(held)]
             if len(held):
                 value = float(pick(held.max(), held.min()))
-                gpu.extremes[name] = pick(gpu.extremes.get(name, value), value)
+                gpu.extremes[each] = pick(gpu.extremes.get(each, value), value)
+        return self._found.index(gpu)
+
+    def _known(self, key: str, said: dict[str, str]) -> Gpu | None:
+        """Return the GPU that rows before named in another way: by a name they share with these, or by index alone."""
+        index = said.get("index")
+        if index is None and len(self._found) == 1:
+            return None if key in self._found[0].names else self._found[0]
+        others = [each for each in _SURE if each in said and each != key and each not in self._ambiguous]
+        shared = [self._called[each, said[each]] for each in others if (each, said[each]) in self._called]
+        alone = sorted((gpu for gpu in self._found if gpu.by_index and key in _SURE), key=lambda gpu: gpu.index)
+        counted = alone[:1] if index is None else [gpu for gpu in self._found if gpu.index == int(index)]
+        gpu = next((gpu for gpu in (*shared, *counted) if key not in gpu.names), None)
+        logged = gpu is not None and index is not None and "index" in gpu.names
+        self._by_order |= gpu is not None and not (logged or gpu in shared or key == "model")
+        return gpu
 
     def devices(self, *, averaged: bool) -> tuple[Device, ...]:
         """Return the GPUs that are kept, by index."""
@@ -219,57 +183,27 @@ class Gpus:
         if len(drivers) > 1:
             named = ", ".join(drivers[:_NAMED])
             yield f"GPUs of {len(drivers)} drivers are in the log ({named}), as of two machines: write one log each."
-        for index, boards in self._boards_at.items():
-            if len(boards) > 1:
-                yield (
-                    f"Index {index} stands for {len(boards)} different GPUs, by name or memory, as where two machines "
-                    "write one log: each counts as a GPU of its own. Record the uuid to be sure."
-                )
         for gpu in self._found:
             if len(gpu.models) > 1 and gpu.by_index and not (self.keep and gpu.index not in self.keep):
                 yield (
                     f"Rows of gpu:{gpu.index} name {' and '.join(list(gpu.models)[:_NAMED])}: one GPU under the names "
-                    "of several drivers, or one put in place of another; a uuid in the log would tell."
+                    "of several drivers, or GPUs of several machines; a uuid in the log would tell."
                 )
-
-
-def _texts(rows: Rows, name: str) -> Texts:
-    found = rows.data[name]
-    assert isinstance(found, Texts)  # noqa: S101 - names are texts
-    return found
 
 
 def _first_text(rows: Rows, name: str, own: IntArray) -> str | None:
     """Return the first text that some rows hold in a column."""
-    if name not in rows.data:
+    texts = rows.data.get(name)
+    if not isinstance(texts, Texts):
         return None
-    texts = _texts(rows, name)
     codes = texts.codes[own]
     place = int(np.argmax(codes >= 0))
     return str(texts.texts[codes[place]]) if codes[place] >= 0 else None
 
 
-def _boards_of(rows: Rows, own: IntArray) -> list[tuple[_Board, BoolArray]]:
-    """Return each board that some rows name, with the rows, in the order in which they come."""
-    names = _texts(rows, "model")[own] if "model" in rows.data else Texts.of([None] * len(own))
-    sizes = np.nan_to_num(np.asarray(rows.data.get("gpu_memory_total_bytes", np.zeros(len(rows))))[own])
-    found = []
-    for code in np.unique(names.codes).tolist():
-        known = gpus.find_gpu(names.texts[code]) if code >= 0 else None
-        for size in np.unique(sizes[names.codes == code]).tolist():
-            found.append(((known.model if known else "", size), (names.codes == code) & (sizes == size)))
-    return sorted(found, key=lambda part: int(np.argmax(part[1])))
-
-
-def _differ(one: _Board, other: _Board) -> bool:
-    """Return whether two boards cannot be one GPU."""
-    least, most = sorted((one[1], other[1]))
-    return bool(one[0] and other[0] and one[0] != other[0]) or (least > 0 and most > _DIFFERENT_MEMORY * least)
-
-
-def _names_two_gpus(rows: Rows, name: str, times: IntArray) -> bool:
+def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
     """Return whether rows of one tick share a name and differ in their index, so that the name is not one GPU's."""
-    key, index = _texts(rows, name), _texts(rows, "index")
+    key, index = held[name], held["index"]
     both = np.flatnonzero((key.codes >= 0) & (index.codes >= 0))
     keys, indices = key.codes[both].astype(np.int64), index.codes[both]
     if len(present(keys * len(index.texts) + indices)) == len(present(keys)):
@@ -278,3 +212,71 @@ def _names_two_gpus(rows: Rows, name: str, times: IntArray) -> bool:
     order = np.argsort(keys, kind="stable")
     same, close = np.diff(keys[order]) == 0, np.abs(np.diff(times[both][order])) < _TICK
     return bool((same & close & (np.diff(indices[order]) != 0)).any())
+
+
+_MOST = 1024
+"""Identities of a block beyond which no column names GPUs."""
+_HANDFUL, _OFTEN = 5, 20
+"""Rows of a damaged identity at most, and how often as many the GPU must have that they are of (pragmatic)."""
+_BEAT_SHARE = 0.6
+"""Share of an interval to the rows before and after that a row in their beat keeps at least (pragmatic): a row of
+another GPU lies nearer to one of the two, unless one is missing."""
+_AT_EDGE = 2
+"""Rows at the beginning or the end that are a change of the GPU and no damage (pragmatic)."""
+_UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+Identity = tuple[str | None, ...]
+"""What a row says of its GPU in each column of NAMES."""
+
+
+def find_damaged_names(rows: Rows, times: IntArray, where: BoolArray, seen: Counter[Identity]) -> BoolArray:
+    """Return which rows name a GPU as no other does and stand where a row of another GPU is missing.
+
+    A GPU that comes late, is lost early or is logged by another process has rows beside those of the others, and one
+    that changed its name or index goes on under it. Of the rows `where` holds, each identity is counted in `seen`.
+    """
+    suspect, places = np.zeros(len(rows), dtype=np.bool_), np.flatnonzero(where)
+    texts = [column for name in NAMES if isinstance(column := rows.data.get(name), Texts)]
+    keys = np.zeros(len(places), dtype=np.int64)
+    for column in texts:
+        keys = keys * (len(column.texts) + 1) + column.codes[places] + 1
+        if int(keys.max(initial=0)) > _MOST * _MOST:
+            keys = np.unique(keys, return_inverse=True)[1]
+    counts = np.bincount(keys)
+    met = np.flatnonzero(counts).tolist()
+    if len(met) > _MOST:
+        return suspect
+    identities: dict[int, Identity] = {}
+    for key in met:
+        first = places[np.argmax(keys == key)]
+        identities[key] = tuple(column.texts[code] if (code := column.codes[first]) >= 0 else None for column in texts)
+        seen[identities[key]] += int(counts[key])
+    for key, identity in identities.items():
+        others = {other: each for other, each in identities.items() if seen[each] >= _OFTEN * seen[identity]}
+        if seen[identity] > _HANDFUL or not others:
+            continue
+        odd = np.flatnonzero(keys == key)
+        if any(text and text[:2] == "GP" and not _UUID.fullmatch(text) for text in identity):
+            # where the log has whole ones, it is torn
+            suspect[places[odd]] = any(text and _UUID.fullmatch(text) for each in others.values() for text in each)
+        elif not any(_agree(identity, each) for each in others.values()):
+            for other in others:
+                suspect[places[odd]] |= _replaces_row(odd, np.flatnonzero(keys == other), times[places])
+    return suspect
+
+
+def _agree(one: Identity, other: Identity) -> bool:
+    """Return whether two identities say the same wherever both say something."""
+    return all(mine == its for mine, its in zip(one, other, strict=False) if mine is not None and its is not None)
+
+
+def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
+    """Return which odd rows keep the beat of a GPU, of which some rows are its own, that has no row there."""
+    steps = np.abs(np.diff(times[own]))
+    step = float(np.median(steps)) if len(steps) else 0.0
+    following = np.searchsorted(own, odd)
+    fits = np.full(len(odd), step > 0)
+    for neighbour, there in ((following - 1, following > 0), (following, following < len(own))):
+        apart = np.abs(times[odd] - times[own[np.clip(neighbour, 0, len(own) - 1)]])
+        beat = (apart >= _BEAT_SHARE * step) & (apart <= gap_seconds(step / 1e6) * 1e6)
+        fits &= np.where(there, beat, (~there).sum() < _AT_EDGE)
+    return fits

@@ -6,13 +6,16 @@ hold and those it may hold, in any order; a unit that fits the metric is always 
 such as the fields of DCGM or of nvidia-smi, stay with the importer of that tool.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
 
 from gpureport.metrics import BY_NAME
-from gpureport.units import UNITS
+from gpureport.units import MOST, UNITS
 
 
 def _by_word(words: Mapping[str, str]) -> dict[str, str]:
@@ -109,20 +112,12 @@ CORE_LOADS = frozenset({CORE, "process_cpu_cores", "job_cpu_cores"})
 _LOAD = "percent usage utilization used total average"
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     """A metric, the words its heading must hold, and those it may hold."""
 
     target: str
     words: frozenset[str]
     optional: frozenset[str]
-
-    @property
-    def base(self) -> str:
-        """Base unit that a heading may state; a load of cores is stated as a share."""
-        if self.target in CORE_LOADS:
-            return "1"
-        return BY_NAME[self.target].unit if self.target in BY_NAME else ""
 
 
 def _rows(*rows: tuple[str, str] | tuple[str, str, str]) -> tuple[_Row, ...]:
@@ -191,15 +186,8 @@ _TIME_WORDS = frozenset({"timestamp", "time", "date", "unix", "epoch", "ts", "ut
 _TIME_UNITS = frozenset(["second", "ms", "us", "ns", "local", "wall", "stamp"])
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnName:
-    """What a heading says of its column.
-
-    Attributes:
-        target: metric, or INDEX, MODEL or CORE.
-        unit: unit that the heading states, empty where it states none.
-        unit_word: the word that states it.
-    """
+class ColumnName(NamedTuple):
+    """What a heading says of its column: a metric, or INDEX, MODEL or CORE, its unit, and the word that states that."""
 
     target: str
     unit: str = ""
@@ -222,7 +210,9 @@ def _matches(words: frozenset[str], columns: tuple[_Row, ...]) -> Iterator[Colum
     numbered = frozenset("#" if word.isdigit() else word for word in words)
     for row in columns:
         have = numbered if "#" in row.words else words
-        unit_word = stated_unit_word(words, row.base)
+        # a load of cores is stated as a share
+        base = "1" if row.target in CORE_LOADS else BY_NAME[row.target].unit if row.target in BY_NAME else ""
+        unit_word = stated_unit_word(words, base)
         left = have - row.words - row.optional - {unit_word}
         # numbers of these mean nothing without a unit
         needs_unit = row.target in _SIZED or row.target.endswith("per_second") or row.words == {"gpu", "memory"}
@@ -234,3 +224,56 @@ def is_time_heading(heading: str) -> bool:
     """Return whether a heading names a time and nothing else."""
     words = frozenset(heading_words(heading))
     return bool(words & _TIME_WORDS) and words <= _TIME_WORDS | _TIME_UNITS
+
+
+_ROUNDING = 1e-6
+"""By how much a mean of parts of a whole may exceed it."""
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
+_NONE = {"", "nan", "n/a", "-", "null", "none"}
+
+
+def parse_number(cell: object) -> float | None:
+    """Return the finite number a cell of text or JSON holds, None when it holds none."""
+    if isinstance(cell, str):
+        # float() keeps separators of ASCII that strip() takes for white space
+        cell = cell.strip()
+        return parse_finite(cell) if _NUMBER.fullmatch(cell) else None
+    return parse_finite(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None
+
+
+def parse_finite(cell: float | str) -> float | None:
+    """Return a number as a finite float, None when it is too large to be one."""
+    try:
+        value = float(cell)
+    except OverflowError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def parse_quantity(cell: object, unit: str, metric: str) -> float | int | None:
+    """Return the value of a cell, a number of a unit, in the base unit of its metric; None for what it cannot have."""
+    found = parse_number(cell)
+    return None if found is None else convert_to_base(found, unit, metric)
+
+
+def convert_to_base(found: float, unit: str, metric: str) -> float | int | None:
+    """Return a number of a unit as a value of a metric in its base unit, None when the metric cannot have it."""
+    wanted, converted = BY_NAME[metric], UNITS[unit].to_base(found)
+    if abs(converted) >= MOST or (converted < 0 and wanted.unit != "Cel"):
+        return None
+    if wanted.unit == "1" and not wanted.may_exceed_one and converted > 1:
+        return 1.0 if converted <= 1 + _ROUNDING else None
+    if "int" not in wanted.dtype:
+        return converted
+    return round(converted) if round(converted) <= np.iinfo(wanted.dtype).max else None
+
+
+def absence_word(cell: object) -> str | None:
+    """Return the word of a cell that stands for no value, None for any other cell."""
+    text = "null" if cell is None else str(cell).strip()
+    return (text or "empty") if text.lower() in _NONE else None
+
+
+def describe_absence(cell: object) -> str:
+    """Return why a cell holds no value of its metric."""
+    return absence_word(cell) or "no value it can have"

@@ -4,6 +4,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 
 from gpureport.errors import SourceError
@@ -65,24 +66,20 @@ def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-_copies: dict[tuple[Path, int, int, int], Path] = {}
-
-
 def _copy(path: Path, log: Path) -> Path:
     """Return a copy of a database and its log in a folder of its own, made once for each state of both."""
-
-    def state() -> tuple[Path, int, int, int]:
-        written = log.stat()
-        return path.resolve(), path.stat().st_mtime_ns, written.st_mtime_ns, written.st_size
-
     for _ in range(_ATTEMPTS):
-        if (begun := state()) in _copies:
-            return _copies[begun]
-        folder = make_temporary_folder()
-        for each in (path, log):
-            shutil.copyfile(each, folder / each.name)
-        if state() == begun:
-            _copies[begun] = folder / path.name
-            return _copies[begun]
+        begun = path.stat().st_mtime_ns, log.stat().st_mtime_ns, log.stat().st_size
+        copy = _copy_state(path.resolve(), log.resolve(), begun)
+        if (path.stat().st_mtime_ns, log.stat().st_mtime_ns, log.stat().st_size) == begun:
+            return copy
     hint = "try again, or copy it when its writer is done"
     raise SourceError(str(path), "it was written to while it was copied", hint, code="copied_while_written")
+
+
+@lru_cache(256)
+def _copy_state(path: Path, log: Path, _: tuple[int, int, int]) -> Path:
+    folder = make_temporary_folder()
+    for each in (path, log):
+        shutil.copyfile(each, folder / each.name)
+    return folder / path.name

@@ -20,7 +20,7 @@ from gpureport.importers.protocol.importer import (
     name_gpu_models,
 )
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
-from gpureport.importers.source_file import RawFile
+from gpureport.importers.source_text import RawFile
 from gpureport.importers.sources import identify
 from gpureport.importers.surveys import Log, Tables, check_time_bases, format_span, read_devices, take_survey
 from gpureport.label_tags import merge_pairs, override_pairs

@@ -1,15 +1,14 @@
-"""What a file is that nothing reads, and what to do about it."""
+"""What a file is that nothing reads, and what to do about it; and less of a long text to recognise a log by."""
 
 import json
 import re
+from collections import Counter
 from contextlib import suppress
 
 from gpureport.errors import CodedProblem
-from gpureport.importers.account import is_driver_message
-from gpureport.importers.first_lines import HINT as TAKE_AWAY
-from gpureport.importers.first_lines import find_line_prefix
+from gpureport.importers.account import format_columns_option, is_driver_message
 from gpureport.importers.headings import is_time_heading
-from gpureport.importers.note_text import format_columns_option
+from gpureport.importers.protocol.importer import HEAD_BYTES
 from gpureport.importers.source_text import head_text
 from gpureport.importers.tools.mapped import draft_map
 from gpureport.importers.training import TrainingLog
@@ -25,7 +24,10 @@ _MAP = "--source-kind mapped prints a map to complete and give with --map"
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?: ?[%A-Za-z]+)?", re.ASCII)
 _MOST_CELLS = 50
 """Cells of a line of numbers that may be a query without its header."""
-_DRIVER: CodedProblem = (
+_PREFIXED = re.compile(r"\ufeff?\s*(\S.{0,79}?[^,;\s]\s+)timestamp, ?[a-z]")
+"""The first columns of a query after what another program put before each line: short, ends in a blank, no column."""
+_TAKE_AWAY = "take that away (of several tasks keep one), such as with sed -E 's/^.*(timestamp,|20[0-9]{2}\\/)/\\1/'"
+_DRIVER = (
     "an error message, not a log",
     "fix this on the machine until nvidia-smi by itself shows a table, then record again",
     "error_message",
@@ -52,19 +54,11 @@ _FIRST_LINES: dict[str, CodedProblem] = {
         "unpack it into a text file in UTF-8, and give that",
         "packed_table",
     ),
-    r".*system/gpu\.": (
-        "a chart exported from the W&B website",
-        "export the recorded values instead of a chart: "
-        "wandb.Api().run(...).history(stream='events', samples=100000).to_csv('gpu.csv')",
-        "exported_chart",
-    ),
 }
 """What a file is whose first line begins so."""
 
 
-def explain(  # noqa: PLR0911 - a kind of file each
-    name: str, head: bytes, *, beside: bool, is_other: bool
-) -> CodedProblem:
+def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedProblem:  # noqa: PLR0911 - a kind each
     """Return what a file is that nothing reads, what to do about it, and the code of this, by its name and beginning.
 
     A host log is wanted where it lies `beside` one of GPUs; it `is_other` where it is a log of the kind not wanted.
@@ -75,12 +69,11 @@ def explain(  # noqa: PLR0911 - a kind of file each
     text = head_text(head)
     first = head.decode(errors="replace").lstrip("\ufeff").lstrip().partition("\n")[0].strip()
     if is_other:
-        what = "a host log, which says nothing of GPUs"
         hint = "give the log of the GPUs as a source, and this one with --host"
-        if "gpu" in first.lower():
-            what = "a host log: no column says which GPU a row is of"
-            hint = f"{hint}; for what it has of GPUs, {_MAP}"
-        return what, hint, "host_log_as_gpu"
+        if "gpu" not in first.lower():
+            return "a host log, which says nothing of GPUs", hint, "host_log_as_gpu"
+        what = "a host log: no column says which GPU a row is of"
+        return what, f"{hint}; for what it has of GPUs, {_MAP}", "host_log_as_gpu"
     # the beginning of the first line with words that a terminal can print
     shown = redact_start(first, 60).replace("\t", " ")
     if not shown.isprintable() or "\ufffd" in shown:
@@ -88,8 +81,8 @@ def explain(  # noqa: PLR0911 - a kind of file each
     if not shown and name.startswith("nvstats"):
         what = "unsupported: a log that nvidia-smi daemon keeps in a form of its own"
         return what, f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt", "daemon_log"
-    if before := find_line_prefix(text):
-        return f"another program put {before!r} before what nvidia-smi wrote", TAKE_AWAY, "prefixed_lines"
+    if before := _PREFIXED.match(text):
+        return f"another program put {before[1]!r} before what nvidia-smi wrote", _TAKE_AWAY, "prefixed_lines"
     if beside:
         what = f"not a recognised host log (first line: {shown})" if shown else "not a text log"
         return what, _WANTED_BESIDE, "not_a_host_log"
@@ -98,8 +91,7 @@ def explain(  # noqa: PLR0911 - a kind of file each
     known = next((said for pattern, said in _FIRST_LINES.items() if re.match(pattern, first, re.IGNORECASE)), None)
     known = _DRIVER if is_driver_message(first) else known
     if known is not None:
-        message = f" ({redact_start(first, 120)})" if known[2] == "error_message" else ""
-        return known[0] + message, *known[1:]
+        return known[0] + (f" ({redact_start(first, 120)})" if known[2] == "error_message" else ""), *known[1:]
     if TrainingLog().is_training_log(head):
         hint = "give the log of the GPUs as a source, and this one with --training"
         return "a training log, which says nothing of GPUs", hint, "training_log"
@@ -120,3 +112,29 @@ def _find_option(text: str) -> str:
         names = [f"column_{place + 1}" for place in range(len(row))]
         return f"{RECORDS_ONE}; if it is one without its header, {format_columns_option(names)}"
     return RECORDS_ONE
+
+
+_MOST_LINES, _FEW_LINES = 300_000, 20_000
+"""Lines of a text that are searched at most (no log of 4 MiB has as many, a file of line ends has), and lines that take
+no time worth saving."""
+_OF_A_KIND, _KINDS = 100, 30_000
+"""Lines of one kind that are kept, far more than any importer looks at, and kinds of lines that are kept."""
+_DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
+
+
+def thinned(data: bytes) -> bytes:
+    """Return a text with the beginnings of the first lines of each kind; those that differ in digits alone are of one.
+
+    A few hundred bytes of a compressed file may stand for millions of lines or of cells, and what a log is stands in
+    few of them, near their beginning.
+    """
+    lines = data.split(b"\n", _MOST_LINES)[:_MOST_LINES]
+    if len(lines) > _FEW_LINES:
+        seen = Counter[bytes]()
+        kinds = data.translate(_DIGITS).split(b"\n", _MOST_LINES)
+        whole, lines = lines, []
+        for line, kind in zip(whole, kinds, strict=False):
+            seen[kind] += 1
+            if seen[kind] <= _OF_A_KIND and len(seen) <= _KINDS:
+                lines.append(line)
+    return b"\n".join([line[:HEAD_BYTES] for line in lines])

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
-from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
+from gpureport.importers.protocol.importer import HOST_IMPORTERS, IMPORTERS, Input, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.sources import (
     identify,
     identify_companion,
@@ -241,7 +240,7 @@ def assign_training_logs(
     """
     if len(runs) == 1:
         return [list(files)]
-    from gpureport.importers.source_file import RawFile  # noqa: PLC0415 - most runs have none
+    from gpureport.importers.source_text import RawFile  # noqa: PLC0415 - most runs have none
     from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - as above
 
     found: list[list[TrainingFile]] = [[] for _ in runs]

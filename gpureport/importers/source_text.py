@@ -1,28 +1,283 @@
-"""A log as text, whatever it is packed with and encoded in: its lines, or blocks of whole lines, one after the other.
+"""A log as text: its bytes, hashed as they are read, unpacked as far as they are whole, in UTF-8 and cut at line ends.
 
-Its bytes are unpacked, decoded to UTF-8, freed of runs of NUL bytes and lone carriage returns, and cut at line ends,
-with bounded memory. Of whole lines the quotes around cells are taken away, and Latin-1 is decoded.
+A file is read up to the size that it had at first. Runs of NUL bytes become one, lone carriage returns end lines,
+quotes around cells are taken away, and lines in Latin-1 are decoded. Memory holds a few blocks.
 """
 
+import bz2
 import codecs
+import errno
+import lzma
 import re
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, partial
+from hashlib import sha256
+from io import RawIOBase
 from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
-from gpureport.importers.protocol.reject_reasons import NOT_TEXT, NUL_BYTES
-from gpureport.importers.source_file import BLOCK, ByteAccount, RawFile, decompressed_blocks
-from gpureport.limits import LONGEST_LINE
+from gpureport.errors import SourceError
+from gpureport.importers.account import format_count
+from gpureport.limits import LONGEST_LINE, MOST_UNPACKED_RATIO, UNPACKED_FREELY
 
+BLOCK = 2**20
+"""Size of a block: it stays in the processor's cache while it is hashed and cleaned."""
 PIECE_BYTES = 5 * 2**20
 """Size of a piece: one of 4 MiB takes 4 % longer, one of 6 no less, and 30 MB more memory (measured 4 to 8 MiB)."""
+
+
+@dataclass(slots=True)
+class ByteAccount:
+    """What was met on the way from bytes to lines; `damage` says why a compressed log was read in part only."""
+
+    nul_bytes: int = 0
+    nul_runs: int = 0
+    long_lines: int = 0
+    damage: str = ""
+    latin_1_lines: int = 0
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what a reader must know, one sentence each."""
+        nul_bytes, runs = format_count(self.nul_bytes, "NUL byte"), format_count(self.nul_runs, "run")
+        found = {
+            f"The compressed log is {self.damage}: read up to there.": self.damage,
+            f"{nul_bytes} in {runs} skipped.": self.nul_bytes,
+            f"{format_count(self.latin_1_lines, 'line')} in Latin-1, not UTF-8: read as Latin-1.": self.latin_1_lines,
+            f"{format_count(self.long_lines, 'line')} shortened, as no log has lines so long.": self.long_lines,
+        }
+        return tuple(note for note, met in found.items() if met)
+
+
+class FileState(NamedTuple):
+    """What shows whether a file was written to."""
+
+    inode: int
+    size: int
+    modified: int
+
+    @classmethod
+    def from_path(cls, path: Path) -> "FileState":
+        """Return the state of a file now."""
+        with raise_source_errors(path):
+            found = path.stat()
+        return cls(found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+@contextmanager
+def raise_source_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the system while a source is read into errors that name it.
+
+    Raises:
+        SourceError: when it cannot be read.
+    """
+    try:
+        yield
+    except PermissionError as error:
+        what, hint = "no permission to read it", "change its permissions or copy it"
+        raise SourceError(str(path), what, hint, code="no_permission") from error
+    except OSError as error:
+        hint = "check its disk, or copy it" if error.errno == errno.EIO else "check the path"
+        code = "no_such_file" if isinstance(error, FileNotFoundError) else "cannot_read"
+        raise SourceError(str(path), error.strerror or "cannot be read", hint, code=code) from error
+
+
+class RawFile:
+    """The bytes of a file, hashed when they are read for the first time.
+
+    The hash can be asked for before the end: then the rest is read for it at once, and again when it is parsed;
+    `settle` makes sure that both saw the same. What cannot be read is a `SourceError`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Take a file; it is looked at when it is first read."""
+        self.path = path
+        self.account = ByteAccount()
+        self.watch: Callable[[int], None] | None = None
+        self.hashed = 0
+        """Bytes that were hashed."""
+        self._state: FileState | None = None
+        self._hasher = sha256()
+        self._hashing: Future[None] | None = None
+        self._ended = self._again = False
+
+    def __reduce__(self) -> "tuple[type[RawFile], tuple[Path]]":
+        """Return how another process opens it: from the start, wherever that process works."""
+        return RawFile, (self.path.absolute(),)
+
+    def again(self) -> "RawFile":
+        """Return the file to be read once more on the side, as long as it is now."""
+        other = RawFile(self.path)
+        other._state = self._state
+        return other
+
+    @property
+    def size(self) -> int:
+        """Bytes it had when it was first looked at."""
+        self._state = self._state or FileState.from_path(self.path)
+        return self._state.size
+
+    def first_bytes(self, length: int = 512) -> bytes:
+        """Return its first bytes."""
+        with raise_source_errors(self.path), self.path.open("rb") as file:
+            return file.read(min(length, self.size))
+
+    def blocks(self, size: int = BLOCK) -> Iterator[bytes]:
+        """Yield its bytes from the start."""
+        for block in self._read(0, size):
+            if self.watch:
+                self.watch(len(block))
+            yield block
+
+    def _read(self, at: int, size: int) -> Iterator[bytes]:
+        with raise_source_errors(self.path), self.path.open("rb", buffering=0) as file:
+            file.seek(at)
+            while block := file.read(min(size, self.size - at)):
+                known = max(self.hashed - at, 0)
+                self._again |= known > 0
+                if known < len(block):
+                    self._wait()
+                    # aside, while the block is parsed; the interpreter is not held meanwhile
+                    self._hashing = _hashers().submit(self._hasher.update, memoryview(block)[known:])
+                    self.hashed = at + len(block)
+                at += len(block)
+                yield block
+        self._ended = True
+
+    def _wait(self) -> None:
+        if self._hashing is not None:
+            self._hashing.result()
+            self._hashing = None
+
+    def sha256(self) -> str:
+        """Return the hash of its bytes, after reading those that were not read yet."""
+        if not self._ended and self.hashed < self.size:
+            for _ in self._read(self.hashed, BLOCK):
+                pass
+        self._ended = True
+        self._wait()
+        return self._hasher.hexdigest()
+
+    def settle(self) -> None:
+        """Make sure that what was parsed is what was hashed, after parsing.
+
+        Raises:
+            SourceError: when bytes that were read twice were not the same.
+        """
+        if not self._again or FileState.from_path(self.path) == self._state:
+            return
+        if self.again().sha256() != self.sha256():
+            what = "it changed while it was read"
+            raise SourceError(str(self.path), what, "copy it and read the copy", code="changed_while_read")
+
+
+@cache
+def _hashers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="sha256")
+
+
+_CHUNK = 4096
+"""Compressed bytes that are unpacked at once, of which bzip2 can make 80 MB; and text that zstd gives at once."""
+_XZ_MEMORY = 256 * 2**20
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_DECODERS: dict[bytes, Callable[[], Any]] = {
+    b"\x1f\x8b\x08": partial(zlib.decompressobj, 16 + zlib.MAX_WBITS),
+    b"BZh": bz2.BZ2Decompressor,
+    b"\xfd7zXZ\0": partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, _XZ_MEMORY),
+}
+_ARCHIVES = {b"PK\x03\x04": "a zip archive", b"PK\x05\x06": "a zip archive", b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive"}
+_TAR, _TAR_AT, _HEADER = b"ustar", 257, 512
+
+
+def _unpack_members(magic: bytes, chunks: Iterator[bytes], account: ByteAccount) -> Iterator[bytes]:
+    """Yield what concatenated members hold; NUL bytes between them are padding."""
+    decoder = _DECODERS[magic]()
+    for chunk in chunks:
+        left = chunk
+        while left := left.lstrip(b"\0") if decoder.eof else left:
+            if decoder.eof:
+                if not magic.startswith(left[: len(magic)]):
+                    account.damage = "followed by other bytes"
+                    return
+                decoder = _DECODERS[magic]()
+            try:
+                yield decoder.decompress(left)
+            except (zlib.error, OSError, lzma.LZMAError) as error:
+                account.damage = f"damaged ({error})"
+                return
+            left = decoder.unused_data
+    if not decoder.eof:
+        account.damage = "cut"
+
+
+class _Chunks(RawIOBase):
+    """Chunks as the file that Arrow reads from."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self.ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, _: int = -1) -> bytes:
+        chunk = next(self._chunks, b"")
+        self.ended = not chunk
+        return chunk
+
+
+def _unpack_zstd(chunks: Iterator[bytes], account: ByteAccount) -> Iterator[bytes]:
+    source = _Chunks(chunks)
+    stream: Any = pa.CompressedInputStream(pa.PythonFile(source, mode="r"), "zstd")
+    try:
+        while out := stream.read(_CHUNK):
+            yield out
+    except (OSError, pa.ArrowException) as error:
+        account.damage = "cut" if source.ended else f"damaged ({error})"
+
+
+def archive_kind(file: RawFile) -> str | None:
+    """Return what kind of archive of several files, compressed or not, a file is, None when it is none."""
+    head = file.first_bytes()
+    plain = head.isascii() and b"\0" not in head and not head.startswith(b"BZh")
+    if not plain and next(decompressed_blocks(file, _HEADER), b"")[_TAR_AT:].startswith(_TAR):
+        return "a tar archive"
+    return next((name for magic, name in _ARCHIVES.items() if head.startswith(magic)), None)
+
+
+def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
+    """Yield the content of a file in blocks of `size`, decompressed where it is compressed.
+
+    A file that is cut or damaged gives what can be read before; its account says so.
+    """
+    magic = next((magic for magic in (*_DECODERS, _ZSTD) if file.first_bytes().startswith(magic)), b"")
+    if not magic:
+        yield from file.blocks(size)
+        return
+    chunks, most = file.blocks(_CHUNK), max(UNPACKED_FREELY, MOST_UNPACKED_RATIO * file.size)
+    unpacked = _unpack_zstd(chunks, file.account) if magic == _ZSTD else _unpack_members(magic, chunks, file.account)
+    held, done = bytearray(), 0
+    for part in unpacked:
+        held += part
+        done += len(part)
+        if done > most:
+            what = f"it unpacks to more than {MOST_UNPACKED_RATIO} times its size, as no recording does"
+            raise SourceError(str(file.path), what, "unpack it, and give the log in it", code="unpacks_too_large")
+        while len(held) >= size:
+            yield bytes(held[:size])
+            del held[:size]
+    if held:
+        yield bytes(held)
+
+
 _SNIFFED = 4096
-_HEAD_BLOCKS = 256
-"""Blocks that are searched for the beginning of the text: a file of zeros has none, however long it is."""
-_KEPT = 64 * 1024
-"""Bytes that are kept of a line that is too long."""
 _BOMS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32-le",
@@ -30,8 +285,6 @@ _BOMS = {
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
-_MOST_PAIRS, _FEWEST_PAIRS = 0.7, 16
-"""Share of the pairs of bytes with one zero from which on a text is UTF-16, and pairs that are no end of a NUL run."""
 _LATIN = re.compile(rb"[\t -~]*+[\xa0-\xfd][\t -~\xa0-\xfd]*+")
 """A line as Windows and Linux wrote it before UTF-8; damage leaves control characters, and the two highest bytes."""
 
@@ -39,27 +292,18 @@ _LATIN = re.compile(rb"[\t -~]*+[\xa0-\xfd][\t -~\xa0-\xfd]*+")
 def _sniff(head: bytes) -> tuple[int, str]:
     """Return how many bytes a byte order mark takes, and the encoding the text begins with.
 
-    Without a mark, text in which most pairs of bytes hold one zero, always on the same side, is UTF-16: that is what
-    Latin letters, digits and commas look like. A run of NUL bytes fills both sides of its pairs and says nothing.
+    Without a mark, a zero in most pairs of bytes, always on the same side, is UTF-16: that is what Latin letters and
+    digits look like. A run of NUL bytes fills both sides.
     """
     marked = next(((len(mark), name) for mark, name in _BOMS.items() if head.startswith(mark)), None)
-    if marked or b"\0" not in head[:_SNIFFED]:
-        return marked or (0, "utf-8")
-    head = head[:_SNIFFED]
-    zero = np.frombuffer(head[: len(head) // 2 * 2], dtype=np.uint8).reshape(-1, 2) == 0
-    fewest = max(_MOST_PAIRS * int((~zero.all(axis=1)).sum()), _FEWEST_PAIRS)
-    for name, low, high in (("utf-16-le", zero[:, 0], zero[:, 1]), ("utf-16-be", zero[:, 1], zero[:, 0])):
-        if int((~low & high).sum()) > fewest:
-            return 0, name
-    return 0, "utf-8"
+    low, high = head[:_SNIFFED:2].count(0), head[1:_SNIFFED:2].count(0)
+    most = max(0.3 * len(head[:_SNIFFED]), 16)
+    utf_16 = "utf-16-le" if high - low > most else "utf-16-be" if low - high > most else "utf-8"
+    return marked or (0, utf_16)
 
 
-def decode_utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield text in UTF-8 without a byte order mark.
-
-    Bytes that are not UTF-8 stay as they are: they are a matter of their line. Half a character at the end of cut
-    UTF-16 is left out.
-    """
+def _decode(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield text in UTF-8 without a byte order mark; bytes that are not UTF-8 are a matter of their line."""
     head = b""
     for block in blocks:
         head += block
@@ -74,7 +318,7 @@ def decode_utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
 def _blocks(file: RawFile, size: int) -> Iterator[bytes]:
     """Yield text in UTF-8 in which a line ends with LF, and every run of NUL bytes is one such byte."""
     account, held, nul = file.account, b"", False
-    for each in decode_utf8(decompressed_blocks(file, size)):
+    for each in _decode(decompressed_blocks(file, size)):
         block = held + each if held else each
         # what follows a carriage return decides whether it ends a line alone
         held = b"\r" if block.endswith(b"\r") else b""
@@ -98,42 +342,18 @@ def _quoted_row(delimiter: bytes) -> bytes:
 
 _ROW = re.compile(b"|".join(map(_quoted_row, (b",", b";", b"\t"))), re.MULTILINE)
 """A row whose first cell is quoted; each other cell is quoted too or holds no quote."""
-_MULTILINE_CELL = re.compile(
-    # the branch that fails last must take nothing, as Python before 3.11.5 goes on where it failed (gh-106052)
-    rb'^(?P<before>(?:"[^"\n]*+"|[^"\n]++)*+)(?:(?<=[,;\t])|(?<=[,;\t] )|(?<![^\n]))'
-    rb'"(?P<cell>[^"\n]*+(?:\n[^"\n]{0,200}+){1,8}?)"(?P<after> *+(?:[,;\t][^\n]*+)?)$',
-    re.MULTILINE,
-)
-"""A line whose last cell opens a quote that a later line closes."""
 
 
 def _clean(lines: bytes, account: ByteAccount) -> bytes:
-    """Return whole lines without the quotes of their cells, each row on one, and Latin-1 as UTF-8.
-
-    The lines that a row took are empty behind it, so that lines keep their numbers.
-    """
-    if b'"' in lines:
-        lines = _unquote(lines)
-        lines, rows = _MULTILINE_CELL.subn(_on_one_line, lines)
-        account.joined_rows += rows
+    """Return whole lines without the quotes of their cells, and Latin-1 as UTF-8."""
+    # one letter is looked for at many times the speed of two
+    if b'"' in lines and (lines.startswith(b'"') or b'\n"' in lines):
+        lines = _ROW.sub(lambda match: match[0].replace(b'"', b""), lines)
     try:
         lines.isascii() or lines.decode()
     except UnicodeDecodeError:
         return b"\n".join(_decode_latin_1(line, account) for line in lines.split(b"\n"))
     return lines
-
-
-def _unquote(lines: bytes) -> bytes:
-    quoted = lines.startswith(b'"') or b'\n"' in lines
-    return _ROW.sub(lambda match: match[0].replace(b'"', b""), lines) if quoted else lines
-
-
-def _on_one_line(match: re.Match[bytes]) -> bytes:
-    cell = re.sub(rb"\s*\n\s*", b" ", match["cell"])
-    quoted = match["before"] + b'"' + cell + b'"' + match["after"]
-    bare = not re.search(rb"[,;\t]", cell)
-    row = match["before"] + cell + match["after"] if bare and _unquote(quoted) == quoted else _unquote(quoted)
-    return row + b"\n" * match["cell"].count(b"\n")
 
 
 def _decode_latin_1(line: bytes, account: ByteAccount) -> bytes:
@@ -144,6 +364,10 @@ def _decode_latin_1(line: bytes, account: ByteAccount) -> bytes:
             account.latin_1_lines += 1
             return line.decode("latin-1").encode()
     return line
+
+
+_HEAD_BLOCKS = 256
+"""Blocks that are searched for the beginning of the text: a file of zeros has none, however long it is."""
 
 
 def head(file: RawFile, length: int) -> bytes:
@@ -163,65 +387,20 @@ def head_text(head: bytes) -> str:
     return head.decode(errors="replace").replace("\0", "\n")
 
 
-def is_plain_text(block: bytes) -> bool:
-    """Return whether bytes are text that nothing is packed in."""
-    return block.isascii() and b"\0" not in block and not block.startswith(b"BZh")
+_LEFT_OUT = b"\xff"
+"""What stands for the middle of a line that is too long: no UTF-8, so that the line is rejected."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Whole lines of a log.
+class Piece(NamedTuple):
+    """Whole lines of a log, in UTF-8, with the number of the first and how many there are; `last`: the log ends here.
 
-    Attributes:
-        data: UTF-8 bytes; every line but possibly the last ends with a newline. A run of NUL bytes is a single one.
-        first_line: number of its first line in the log, from 1.
-        last: whether the log ends here.
-        lines: number of its lines that end.
+    Every line but possibly the last one of the log ends with a newline.
     """
 
     data: bytes
     first_line: int
     last: bool
     lines: int
-
-
-def pieces(file: RawFile, size: int = PIECE_BYTES, *, longest: int = LONGEST_LINE) -> Iterator[Piece]:
-    """Yield the log in pieces of about `size` bytes, cut at line ends; a line of more than `longest` is shortened.
-
-    What was skipped or shortened on the way stands in the file's account.
-    """
-    account = file.account = ByteAccount()
-    first, lines, held, whole = 1, 0, 0, list[bytes | memoryview]()
-    opened, beyond = b"", 0
-    """The line that the next block continues, and how many bytes of it are dropped."""
-
-    def continue_line(part: bytes, *, ends: bool) -> bytes:
-        nonlocal beyond
-        line = opened + part
-        if beyond or len(line) > longest:
-            beyond += len(line) - _KEPT
-            line = line[:_KEPT]
-        if ends and beyond:
-            account.long_lines += 1
-            account.longest = max(account.longest, len(line) + beyond)
-            beyond = 0
-        return line
-
-    for block in _blocks(file, min(size, BLOCK)):
-        cut = block.rfind(b"\n") + 1
-        if cut:
-            end = block.find(b"\n")
-            whole += [continue_line(block[:end], ends=True), memoryview(block)[end:cut]]
-            held += len(whole[-2]) + cut - end
-            # three times as fast as counting in bytes
-            lines += int(np.count_nonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n")))
-            opened = b""
-        opened = continue_line(block[cut:], ends=False)
-        if held >= size:
-            yield Piece(_clean(b"".join(whole), account), first, last=False, lines=lines)
-            first, lines, held, whole = first + lines, 0, 0, []
-    whole.append(continue_line(b"", ends=True))
-    yield Piece(_clean(b"".join(whole), account), first, last=True, lines=lines)
 
 
 class Text:
@@ -232,42 +411,41 @@ class Text:
     """
 
     def __init__(self, file: RawFile, *, longest: int = LONGEST_LINE, blocks: int | None = None) -> None:
-        """Take a log.
-
-        Args:
-            file: its bytes.
-            longest: bytes of a line at most; a longer one is shortened.
-            blocks: how many blocks are read, all when None.
-        """
+        """Take a log, of which so many blocks are read, all when None; a line of more than `longest` is shortened."""
         self._file, self._longest, self._most = file, longest, blocks
 
     def blocks(self) -> Iterator[Piece]:
-        """Yield blocks of whole lines, in UTF-8, with the number of the first line of each."""
-        return islice(pieces(self._file, longest=self._longest), self._most)
-
-    def chunks(self) -> Iterator[tuple[str, int]]:
-        """Yield blocks of whole lines as text, with the number of the first line of each."""
-        for block in self.blocks():
-            # what is no UTF-8 becomes a letter that stands for none, so that `damage` finds it
-            yield block.data.decode(errors="replace"), block.first_line
+        """Yield blocks of whole lines."""
+        return islice(self._pieces(), self._most)
 
     def __iter__(self) -> Iterator[str]:
-        for text, _ in self.chunks():
-            yield from split_lines(text)
+        for block in self.blocks():
+            # what is no UTF-8 becomes a letter that stands for none, so that `damage` finds it
+            text, start = block.data.decode(errors="replace"), 0
+            while end := text.find("\n", start) + 1:
+                yield text[start:end]
+                start = end
+            if start < len(text):
+                yield text[start:]
 
-
-def split_lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text, each with its line end."""
-    start = 0
-    while end := text.find("\n", start) + 1:
-        yield text[start:end]
-        start = end
-    if start < len(text):
-        yield text[start:]
-
-
-def damage(line: str) -> str:
-    """Return why a line cannot be read, one of `reject_reasons`; empty when it can."""
-    if "\0" in line:
-        return NUL_BYTES
-    return NOT_TEXT if "\ufffd" in line else ""
+    def _pieces(self) -> Iterator[Piece]:
+        account = self._file.account = ByteAccount()
+        first, lines, held, whole, opened = 1, 0, 0, list[bytes | memoryview](), b""
+        size = min(PIECE_BYTES, BLOCK)
+        for block in _blocks(self._file, size):
+            if cut := block.rfind(b"\n") + 1:
+                whole += [opened, memoryview(block)[:cut]]
+                held += len(opened) + cut
+                # three times as fast as counting in bytes
+                lines += int(np.count_nonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n")))
+                opened = b""
+            opened, shortened = opened + block[cut:], opened.endswith(_LEFT_OUT)
+            if len(opened) > self._longest:
+                # it takes no more memory
+                account.long_lines += not shortened
+                opened = opened[: self._longest - len(_LEFT_OUT)] + _LEFT_OUT
+            # the first lines, among them a header, are looked at one by one
+            if held >= (PIECE_BYTES if first > 1 else size // 2):
+                yield Piece(_clean(b"".join(whole), account), first, last=False, lines=lines)
+                first, lines, held, whole = first + lines, 0, 0, []
+        yield Piece(_clean(b"".join([*whole, opened]), account), first, last=True, lines=lines)

@@ -18,11 +18,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gpureport import record_folder
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, TrainingFile
-from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
-from gpureport.importers.source_file import FileState, RawFile, archive_kind
+from gpureport.importers.protocol.importer import (
+    HEAD_BYTES,
+    HOST_IMPORTERS,
+    IMPORTERS,
+    LOCATORS,
+    SEARCHED_BYTES,
+    TRACKERS,
+    Importer,
+    Input,
+    TrainingFile,
+)
+from gpureport.importers.source_text import FileState, RawFile, archive_kind
 from gpureport.importers.source_text import head as read_head
-from gpureport.importers.source_text import is_plain_text
 from gpureport.limits import DEEPEST_FOLDER, MOST_PIPE_BYTES
 from gpureport.places import is_bucket_url
 from gpureport.recording_advice import RECORDS_ONE
@@ -130,7 +138,7 @@ def _recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Imp
     found = _identify(head, importers)
     if found or len(head) < HEAD_BYTES or head.decode(errors="replace").count("\ufffd") > _BINARY * len(head):
         return found
-    from gpureport.importers.first_lines import thinned  # noqa: PLC0415 - most logs are known by their beginning
+    from gpureport.importers.refusals import thinned  # noqa: PLC0415 - most logs are known by their beginning
 
     return _identify(thinned(read_head(file, SEARCHED_BYTES)), importers)
 
@@ -156,7 +164,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
         empty = "the file holds nothing but blank lines or NUL bytes" if head else "the file is empty"
         raise SourceError(source, empty, RECORDS_ONE, code="empty_file")
     found = next((each for each in importers if each.kind == kind), None) if kind else _recognise(file, head, importers)
-    if not kind and not is_plain_text(file.first_bytes()) and (packed := archive_kind(file)):
+    if not kind and (packed := archive_kind(file)):
         hint = "unpack it and give the files in it, or leave it out"
         raise SourceError(source, packed, hint, code="archive_of_files")
     if found is None:

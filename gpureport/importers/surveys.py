@@ -16,7 +16,7 @@ from gpureport import columns
 from gpureport.columns import FloatArray, IntArray
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
-from gpureport.importers.source_file import FileState, RawFile
+from gpureport.importers.source_text import FileState, RawFile
 from gpureport.metrics import Scope
 from gpureport.record_folder import RUN_FILE, name_log
 from gpureport.series_table import KEY_FIELDS, sort_by_time

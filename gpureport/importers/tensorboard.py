@@ -11,7 +11,7 @@ from functools import cache
 
 from gpureport.importers.account import Account
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED
-from gpureport.importers.source_file import BLOCK, RawFile, decompressed_blocks
+from gpureport.importers.source_text import BLOCK, RawFile, decompressed_blocks
 
 MARK = "brain.Event:"
 """What the first record of every such file holds: its version."""

@@ -2,7 +2,7 @@
 
 A tracker `acme` is a class `Acme` in a folder `acme/` beside this module that fulfils the protocol `Tracker`: `claims`
 recognises a store, `listed` and `runs` select runs, and each run's `read` returns a `Tracked`. `"acme:Acme"` in
-`TRACKERS` in `protocol/registry.py` makes `acme:STORE#RUN` a locator; the kind also stands in `TRACKER_KINDS` in
+`TRACKERS` in `protocol/importer.py` makes `acme:STORE#RUN` a locator; the kind also stands in `TRACKER_KINDS` in
 `recording.py`. `read_only_sqlite` opens databases. `trackio.py` is the shortest reader.
 """
 
@@ -18,8 +18,8 @@ from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
+from gpureport.importers.account import list_first
 from gpureport.importers.clock import Clock, coverage_ratio
-from gpureport.importers.note_text import list_first
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.protocol.tracker import Tracked
 from gpureport.name_order import split_numbers

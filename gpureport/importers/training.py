@@ -24,7 +24,7 @@ from gpureport import columns
 from gpureport.errors import SourceError
 from gpureport.importers import clock
 from gpureport.importers.account import Account
-from gpureport.importers.columns import parse_time
+from gpureport.importers.clock import parse_time
 from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
 from gpureport.importers.source_text import Text, head_text
@@ -36,7 +36,7 @@ from gpureport.series_table import TRAINING_SCHEMA
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.importer import ReadOptions
-    from gpureport.importers.source_file import RawFile
+    from gpureport.importers.source_text import RawFile
 
 WANTED = "give what the training loop prints, or a CSV, JSON lines or event file with a step or a time and a loss"
 _TIMES = (

@@ -27,7 +27,7 @@ from gpureport.findings import (
     Severity,
     Threshold,
 )
-from gpureport.importers.protocol.note_codes import find_note_code, find_reject_code
+from gpureport.importers.protocol.reject_reasons import find_note_code, find_reject_code
 from gpureport.recording import HOST, Device, Recording, Run, Source, Stage, Work
 from gpureport.testing.recordings import (
     GIB,

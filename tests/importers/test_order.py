@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from gpureport.testing import Recording, Rejected, analyze
 from tests.cli.program import Program
-from tests.importers.accounts import kept, seconds
+from tests.importers.accounts import kept
 from tests.support.logs import HEADER, Line, interleaved, log, read_text, row
 
 UUIDS = [f"GPU-00000000-0000-0000-0000-00000000000{gpu}" for gpu in range(8)]
@@ -156,16 +156,6 @@ def test_a_copy_of_a_part_that_goes_on_is_left_out(tmp_path: Path) -> None:
     assert recording.run.quality.gaps == ()
 
 
-def test_a_fold_in_an_unknown_zone(tmp_path: Path) -> None:
-    """The hour that is written twice comes twice, for every GPU, and is no restart and no copy."""
-    local = [datetime(2026, 10, 25, 2) + timedelta(seconds=30 * tick) for tick in range(120)]
-    rows = [f"{tick:%Y/%m/%d %H:%M:%S}.{gpu:03d}, {gpu}, 90 %" for tick in [*local, *local] for gpu in range(3)]
-    recording = read_text(tmp_path, "\n".join(["timestamp, index, utilization.gpu [%]", *rows, ""]))
-    assert steps(recording) == [("daylight saving", 3600.0)] * 3
-    assert kept(recording) == 720
-    assert recording.run.quality.gaps == ()
-
-
 def test_a_clock_set_back_moves_all_gpus(tmp_path: Path) -> None:
     rows = [row(second - (33 if second >= 250 else 0), gpu) for second in range(500) for gpu in range(2)]
     recording = read_text(tmp_path, "\n".join([HEADER, *rows, ""]))
@@ -194,25 +184,6 @@ def test_whoever_writes_every_line_is_accounted_for(
     assert kept(read_text(tmp_path, interleaved(logs, block)))
 
 
-@pytest.mark.parametrize(
-    ("start", "skipped", "cause"),
-    [
-        (datetime(2026, 10, 24, 22), 0, "daylight saving"),
-        (datetime(2026, 3, 22, 1), 3, "daylight saving"),
-        (datetime(2026, 3, 22, 1), 4, "clock set back"),
-        (datetime(2026, 10, 21, 22), 0, "clock set back"),
-    ],
-)
-def test_nights_in_which_a_zone_that_nobody_named_may_fold(
-    tmp_path: Path, start: datetime, skipped: int, cause: str
-) -> None:
-    """On Saturday at 23 h or on Sunday, in spring or autumn, where the log goes on within three intervals."""
-    moments = [start + timedelta(minutes=minute) for minute in (*range(120), *range(60 + skipped, 180))]
-    rows = [f"{moment:%Y/%m/%d %H:%M:%S}, {place % 97} %" for place, moment in enumerate(moments)]
-    recording = read_text(tmp_path, "\n".join(["timestamp, utilization.gpu [%]", *rows, ""]))
-    assert [found for found, _ in steps(recording)] == [cause]
-
-
 def test_a_clock_set_back_into_the_doubled_hour_once_it_is_over(tmp_path: Path) -> None:
     """A zone folds at the end of the hour, not later."""
     minutes = [*range(90, 190), *range(131, 160)]
@@ -235,8 +206,3 @@ def test_one_row_that_says_again_what_an_earlier_one_said(tmp_path: Path) -> Non
     recording = read_text(tmp_path, "\n".join([*lines, lines[20], ""]))
     assert copies(recording) == 1
     assert recording.run.quality.notes[0].startswith("1 row says again")
-
-
-def test_two_rows_a_second_share_it(tmp_path: Path) -> None:
-    recording = read_text(tmp_path, "\n".join([HEADER, *(row(place // 2) for place in range(40)), ""]))
-    assert seconds(recording) == [place / 2 for place in range(40)]

@@ -40,20 +40,10 @@ def _in_turn(one: Callable[[float], str], other: Callable[[float], str]) -> list
     return [row for second in range(_SECONDS) for row in (one(second), other(second + 0.4))]
 
 
-@pytest.mark.parametrize(
-    "other", [pytest.param({"name": "NVIDIA L4"}, id="name"), pytest.param({"total": 40960}, id="memory")]
-)
-def test_one_index_of_two_boards_is_two_gpus(tmp_path: Path, other: dict[str, str]) -> None:
-    recording = _read(tmp_path, _in_turn(_row, lambda second: _row(second, idle=True, **other)))  # type: ignore[arg-type]  # one of each
-    assert [len(recording.rows_of(device.id)) for device in recording.run.gpus] == [_SECONDS] * 2
-
-
-def test_one_board_after_another_is_two_gpus_and_none_is_unused(tmp_path: Path) -> None:
-    """What was recorded while the other was not proves nothing of it."""
-    later = [_row(second, name="NVIDIA L4", idle=True) for second in range(_SECONDS + 1200, 2 * _SECONDS + 1200)]
-    recording = _read(tmp_path, [*map(_row, range(_SECONDS)), *later])
-    assert [device.model for device in recording.run.gpus] == ["NVIDIA A100-SXM4-80GB", "NVIDIA L4"]
-    assert "unused_gpu" not in {finding.kind for finding in analyze(recording).findings}
+def test_one_index_of_two_boards_is_not_judged(tmp_path: Path) -> None:
+    recording = _read(tmp_path, _in_turn(_row, lambda second: _row(second, idle=True, name="NVIDIA L4")))
+    assert [device.mixed for device in recording.run.gpus] == [True]
+    assert _held(recording) == {}
 
 
 @pytest.mark.parametrize(
@@ -96,15 +86,3 @@ def test_a_second_machine_below_the_first_is_no_clock_set_back(tmp_path: Path) -
     assert [device.mixed for device in recording.run.gpus] == [True]
     assert _held(recording) == {}
     assert (recording.run.ended - recording.run.started) / 1e6 == pytest.approx(_SECONDS, abs=1)
-
-
-def test_the_gpus_of_the_second_machine_are_numbered_after_those_of_the_first(tmp_path: Path) -> None:
-    """GPU 1 is that of index 1, not the second board at index 0."""
-    first = [_row(second).replace(", 0, ", f", {gpu}, ", 1) for second in range(_SECONDS) for gpu in (0, 1)]
-    later = [
-        _row(second, name="NVIDIA L4").replace(", 0, ", f", {gpu}, ", 1)
-        for second in range(_SECONDS, 2 * _SECONDS)
-        for gpu in (0, 1)
-    ]
-    models = [device.model for device in _read(tmp_path, [*first, *later]).run.gpus]
-    assert models == ["NVIDIA A100-SXM4-80GB"] * 2 + ["NVIDIA L4"] * 2

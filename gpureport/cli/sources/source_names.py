@@ -53,7 +53,7 @@ def is_stored(name: str, options: "SourceOptions") -> bool:
 
 
 def _names_tracker(source: str) -> bool:
-    from gpureport.importers.protocol.registry import LOCATORS  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.protocol.importer import LOCATORS  # noqa: PLC0415 - loads pyarrow
     from gpureport.importers.sources import names_run  # noqa: PLC0415 - as above
 
     return source.startswith(LOCATORS) or names_run(source)

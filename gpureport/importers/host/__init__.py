@@ -13,9 +13,8 @@ from gpureport.importers.columns import Rows
 from gpureport.importers.extraction import Extraction
 from gpureport.importers.host import forms, recorder_csv
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
-from gpureport.importers.source_file import RawFile
+from gpureport.importers.source_text import RawFile, head_text
 from gpureport.importers.source_text import head as text_head
-from gpureport.importers.source_text import head_text
 
 _RECORD = "record again, with a date and a time: sar -o, vmstat -t, or a CSV with a timestamp"
 _OTHER = "record what is read: sar -u -r -b -P ALL, mpstat -P ALL, pidstat -u -r, vmstat -t or top -b"

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from gpureport.importers.account import Account
+from gpureport.importers.clock import DAY
 from gpureport.importers.columns import HOST_ROW, Rows, Values
-from gpureport.importers.printed import DAY
 from gpureport.importers.protocol.reject_reasons import MALFORMED, NO_TIME, WRONG_CELLS
 
 _KIB, _SECTOR = 1024, 512

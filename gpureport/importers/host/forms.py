@@ -8,10 +8,10 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from gpureport.importers.account import Account
-from gpureport.importers.columns import Rows, parse_time
+from gpureport.importers.account import Account, whole_lines
+from gpureport.importers.clock import parse_time, parse_time_of_day
+from gpureport.importers.columns import Rows
 from gpureport.importers.host.fields import Around, DayClock, Machine, Moment, parse_number
-from gpureport.importers.printed import parse_time_of_day, whole_lines
 from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.json_text import replace_half_characters
 

@@ -9,8 +9,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpureport.importers.account import Account
-from gpureport.importers.columns import HOST_ROW, Column, Rows, Values, decode, make_column, read_times
+from gpureport.importers.account import Account, whole_lines
+from gpureport.importers.clock import parse_time_of_day, read_times
+from gpureport.importers.columns import (
+    HOST_ROW,
+    Column,
+    Layout,
+    Rows,
+    Values,
+    decode,
+    make_column,
+    make_layout,
+    scan,
+    without_faults,
+)
 from gpureport.importers.headings import (
     CORE,
     CORE_LOADS,
@@ -22,9 +34,7 @@ from gpureport.importers.headings import (
     recognise_column,
 )
 from gpureport.importers.host.fields import BUSIEST, CORE_COUNT, LARGEST, Around, DayClock
-from gpureport.importers.printed import parse_time_of_day, whole_lines
 from gpureport.importers.protocol.reject_reasons import MALFORMED, WRONG_CELLS
-from gpureport.importers.tables import Layout, make_layout, scan, without_faults
 from gpureport.units import UNITS
 
 _GPU = re.compile(r"gpu|vram|nvidia|cuda|utilization\.|power\.|clocks\.|temperature\.|pstate|fan\.speed", re.IGNORECASE)

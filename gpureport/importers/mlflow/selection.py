@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from gpureport.errors import SourceError
+from gpureport.importers.account import list_first
 from gpureport.importers.mlflow.folder import Folder, is_file_store, keeps_artifacts, refuse_artifacts
 from gpureport.importers.mlflow.runs import record_run
 from gpureport.importers.mlflow.series import parse_names
 from gpureport.importers.mlflow.stores import Database, LocalStore, RunInfo, holds_tables
-from gpureport.importers.note_text import list_first
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection, SkippedRun, Tracked
 from gpureport.importers.read_only_sqlite import is_database

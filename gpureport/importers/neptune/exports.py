@@ -25,10 +25,10 @@ from gpureport import columns
 from gpureport.columns import BoolArray, IntArray
 from gpureport.data_quality import Rejected
 from gpureport.errors import SourceError
+from gpureport.importers.account import list_first
 from gpureport.importers.clock import fold_sizes, load_zone, to_utc
 from gpureport.importers.neptune.hardware import Series
 from gpureport.importers.neptune.stored import Stored, make_broken_run
-from gpureport.importers.note_text import list_first
 from gpureport.importers.protocol.reject_reasons import NO_TIME
 from gpureport.importers.row_order import measure_pace
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND

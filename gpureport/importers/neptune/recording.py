@@ -8,12 +8,12 @@ import numpy as np
 
 from gpureport.data_quality import AbsentCells, ClockStep, Quality, Rejected
 from gpureport.errors import SourceError
+from gpureport.importers.account import list_first
 from gpureport.importers.neptune import hardware
 from gpureport.importers.neptune.exports import correct_local_times
 from gpureport.importers.neptune.hardware import DeviceKey, ProcessSamples, RowsByDevice
 from gpureport.importers.neptune.names import GIB, MEMORY, POWER, NameMap, Namespace, find_namespaces
 from gpureport.importers.neptune.stored import Stored
-from gpureport.importers.note_text import list_first
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TWICE_AT_ONCE
 from gpureport.importers.protocol.tracker import Selection, Tracked

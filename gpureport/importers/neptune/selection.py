@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from gpureport.errors import SettingsError, SourceError
+from gpureport.importers.account import format_count, list_first
 from gpureport.importers.neptune import exports, local_folders
 from gpureport.importers.neptune.names import NameMap, Namespace, find_namespaces, read_name_map
 from gpureport.importers.neptune.recording import record_run
 from gpureport.importers.neptune.stored import Stored
-from gpureport.importers.note_text import format_count, list_first
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection, SkippedRun, Tracked
 from gpureport.importers.tracker_series import sort_by_start

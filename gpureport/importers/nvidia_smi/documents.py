@@ -8,10 +8,10 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from gpureport.importers.account import LOST_WORDS, Account
+from gpureport.importers.clock import parse_printed_time
 from gpureport.importers.columns import LOST, TIME, Rows, absence, rows_from_records
 from gpureport.importers.nvidia_smi.fields import PREFERRED, find_target
 from gpureport.importers.nvidia_smi.query_paths import PART_KINDS, PARTS, find_column
-from gpureport.importers.printed import parse_printed_time
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, ENTITIES, MALFORMED, NO_READING, TORN
 from gpureport.metrics import BY_NAME
 

@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Any
 
 from gpureport.importers.account import LOST_WORDS, Account
+from gpureport.importers.clock import parse_printed_time as parse_printed_time  # noqa: PLC0414 - for query_lines
 from gpureport.importers.columns import LOST, TIME, Rows, absence, make_column, rows_from_records
-from gpureport.importers.printed import parse_printed_time as parse_printed_time  # noqa: PLC0414 - for query_lines
 from gpureport.importers.protocol.reject_reasons import MALFORMED, NOT_OF_FORM, TORN
 
 NAME = "plain nvidia-smi"

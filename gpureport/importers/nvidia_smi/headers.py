@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from gpureport.importers.account import NOISE, is_driver_message
-from gpureport.importers.columns import TIME, Column, make_column
+from gpureport.importers.columns import TIME, Column, Layout, make_column, make_layout
 from gpureport.importers.headings import is_time_heading
 from gpureport.importers.nvidia_smi.fields import (
     PREFERRED,
@@ -18,7 +18,6 @@ from gpureport.importers.nvidia_smi.fields import (
     parse_query_field,
     read_heading,
 )
-from gpureport.importers.tables import Layout, make_layout
 
 _MOST = 500
 """Columns of a header at most: nvidia-smi knows 241 fields, and a script may add its own."""

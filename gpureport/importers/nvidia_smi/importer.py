@@ -9,8 +9,7 @@ from gpureport.importers.extraction import Extraction
 from gpureport.importers.nvidia_smi.headers import find_headers, is_headerless, is_of_gpus, is_plain
 from gpureport.importers.nvidia_smi.query import NAME, explain_no_rows, read_opening, read_query, split_lines
 from gpureport.importers.protocol.importer import SEARCHED_BYTES, ReadOptions
-from gpureport.importers.source_file import RawFile
-from gpureport.importers.source_text import head, head_text
+from gpureport.importers.source_text import RawFile, head, head_text
 
 _LOOKED_AT = 2**20
 """How much of a log is looked at; more of it where what a job printed stands above."""

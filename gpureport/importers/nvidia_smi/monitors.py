@@ -7,12 +7,20 @@ from itertools import islice
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.account import Account
-from gpureport.importers.columns import Column, Rows, Texts, decode, make_column, parse_time
-from gpureport.importers.printed import count_days, parse_time_of_day
+from gpureport.importers.account import Account, damage
+from gpureport.importers.clock import count_days, parse_time, parse_time_of_day
+from gpureport.importers.columns import (
+    Column,
+    Layout,
+    Rows,
+    Texts,
+    decode,
+    make_column,
+    make_layout,
+    scan,
+    without_faults,
+)
 from gpureport.importers.protocol import reject_reasons as reasons
-from gpureport.importers.source_text import damage
-from gpureport.importers.tables import Layout, make_layout, scan, without_faults
 from gpureport.metrics import BY_NAME
 from gpureport.units import UNITS
 

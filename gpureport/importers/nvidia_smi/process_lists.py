@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from gpureport.importers.account import Account
-from gpureport.importers.columns import TIME, Rows, absence, parse_time, rows_from_records
+from gpureport.importers.account import Account, whole_lines
+from gpureport.importers.clock import DAY, count_days, parse_time, parse_time_of_day
+from gpureport.importers.columns import TIME, Rows, absence, rows_from_records
 from gpureport.importers.nvidia_smi.monitors import CLOCK_NOTE
-from gpureport.importers.printed import DAY, count_days, parse_time_of_day, whole_lines
 from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.units import parse_quantity
 

@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gpureport.errors import CodedProblem, SettingsError, SourceError
-from gpureport.importers.account import Account
-from gpureport.importers.columns import TIME, Rows, Texts
-from gpureport.importers.note_text import format_columns_option, format_count
+from gpureport.importers.account import Account, format_columns_option, format_count
+from gpureport.importers.columns import TIME, Layout, Rows, Texts, scan
 from gpureport.importers.nvidia_smi.fields import read_heading
 from gpureport.importers.nvidia_smi.headers import (
     arrange,
@@ -32,7 +31,6 @@ from gpureport.importers.protocol.reject_reasons import (
     WRONG_CELLS,
 )
 from gpureport.importers.source_text import Piece, Text
-from gpureport.importers.tables import Layout, scan
 from gpureport.metrics import BY_NAME
 from gpureport.recording_advice import RECORDS_ONE
 

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpureport.columns import BoolArray, IntArray, read_codes
+from gpureport.columns import BoolArray, IntArray, integers, read_codes
 from gpureport.importers.account import NOISE, Account, is_driver_message
-from gpureport.importers.columns import CUT, NAMES, TIME, Column, Rows, Texts, decode
+from gpureport.importers.columns import CUT, NAMES, TIME, Column, Layout, Rows, Texts, decode, scan, without_faults
 from gpureport.importers.nvidia_smi.headers import replaces
 from gpureport.importers.protocol.reject_reasons import (
     BEFORE_HEADER,
@@ -27,7 +27,6 @@ from gpureport.importers.protocol.reject_reasons import (
     WRONG_CELLS,
 )
 from gpureport.importers.source_text import Piece
-from gpureport.importers.tables import Layout, scan, without_faults
 
 _STAMP = r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8}[ T])\d\d:\d\d:\d\d(?:[.,]\d{1,6})?"
 _ENDS_IN_STAMP = re.compile(rf"{_STAMP}\s*$")
@@ -226,11 +225,11 @@ def _decode(columns: Sequence[Column], cells: Sequence[Any], lines: IntArray) ->
     rows, faults = decode(columns, cells, lines)
     looked_at = slice(-1 if any(column.target == TIME for column in columns) else 0, None)
     for texts in [each for column, each in zip(columns[looked_at], cells[looked_at], strict=True) if column.unit]:
-        bare: Any = np.asarray(pc.match_substring_regex(texts.dictionary, r"[0-9]\s*$"))
+        bare = integers(pc.match_substring_regex(texts.dictionary, r"[0-9]\s*$")) == 1
         if bare.any() and not bare.all():
             codes, alike = read_codes(texts.indices), pc.match_substring_regex(texts.dictionary, "[0-9] ?[%A-Za-z]")
             torn = bare[codes]
-            if torn.sum() <= _SHARE * np.asarray(alike)[codes].sum():
+            if torn.sum() <= _SHARE * integers(alike)[codes].sum():
                 # a log may go on without units
                 torn &= np.convolve(torn, np.ones(2 * _NEAR + 1), "same") <= _NEAR
                 faults[TORN] = faults.get(TORN, np.False_) | torn

@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.columns import IntArray
-from gpureport.importers.account import Account
+from gpureport.importers.account import Account, format_count
 from gpureport.importers.columns import Rows, Texts
-from gpureport.importers.note_text import format_count
 from gpureport.importers.nvidia_smi.drawn_tables import parse_printed_time
 from gpureport.importers.nvidia_smi.query_lines import QueryLines, names_gpus
 from gpureport.importers.protocol.reject_reasons import NO_TIME, WRONG_TICK

@@ -1,7 +1,9 @@
-"""Why a line that was read is not in the series: every reason the account of a run can name.
+"""Why a line is not in the series, which `docs/how-to/read-logs.md` explains, and the codes of reasons and notes.
 
-`docs/how-to/read-logs.md` says of each what it means.
+A stored run keeps notes as text, so the code of a note is found by words of its text.
 """
+
+import re
 
 WRONG_CELLS = "wrong number of cells"
 MALFORMED = "malformed"
@@ -58,3 +60,154 @@ FORKED = "a forked process had the monitor start again"
 """Points of ticks within a second of another one, as each worker that Neptune's client is forked into makes."""
 CHOSEN = frozenset({NOT_SELECTED, OTHER_PROCESS, FORKED, OTHER_JOB})
 """Reasons that are no fault of what was read."""
+
+_DETAILED = {"malformed ": "malformed", "header with ": "unusable_header"}
+"""Begin of reasons for rejecting that name a column or headings, and the code of each."""
+NOTE_CODES: dict[str, str] = {
+    # how the bytes were read
+    "damaged_archive": "the compressed log is ",
+    "nul_bytes_skipped": " skipped.",
+    "latin_1_lines": "in latin-1, not utf-8",
+    "lines_shortened": "shortened, as no log has lines so long",
+    "last_line_cut": "no newline at its end, so its last line may be cut",
+    "torn_lines": "in a whole row: the row is kept",
+    "unnamed_cells": "cells before the time stamp that have no heading",
+    # which columns
+    "columns_not_used": "--columns was not used",
+    "columns_used": "--columns was used instead",
+    "rows_above_header_read": "rows before the first header are read",
+    "rows_above_header_not_read": "rows before the first header are not its own",
+    "headings_translated": "headings that nvidia-smi does not write",
+    "fractions_or_per_cent": "could be fractions or per cent",
+    "share_or_per_cent": "is a share or per cent",
+    "ratio_or_per_cent": "per cent or a ratio, nobody can say",
+    "ratio_since_4_7": "counts in per cent in dcgm before 4.7",
+    "unit_by_values": ", as its values say",
+    "day_before_month": "are read as day/month/year",
+    "month_before_day": ", the month first",
+    "columns_assumed": "columns are taken for ",
+    "columns_not_kept": "not kept",
+    "extra_metrics": "without a place of their own are kept as",
+    "powers_of_1024": "units are powers of 1024",
+    "tables_passed_over": "tables that hold no metric were passed over",
+    "no_metric_of_dcgm": "are no metric of dcgm and are not read",
+    "series_without_name": "series without a name, which",
+    "several_values_at_once": "has several values for one gpu and time",
+    "what_is_kept": "what is measured is kept",
+    "instant_power": "the log holds no average power",
+    "power_in_whole_watts": "no clock event reasons, and power in whole watts",
+    "names_shortened": "names of gpus are shortened",
+    "processes_listed": "lists processes: how many a gpu has",
+    "means_of_job": "statistics of a job are means over all of it",
+    "summary_of_one_gpu": "a summary does not say of how many gpus",
+    "memory_shared_with_host": "memory of a jetson is shared",
+    "power_rails_as_text": "no rail of power that",
+    "means_since_start": "the means are those since the collection began",
+    "memory_by_share": "memory installed was told from bytes used",
+    "thinned": "as many as w&b hands out",
+    # which GPUs
+    "mixed_gpus": "neither a column nor their order tells them apart",
+    "gpus_by_place": "each is a place in the tick",
+    "one_gpu_assumed": "one gpu is assumed",
+    "gpus_by_order": "no row by both: they are taken to be the same in the order",
+    "several_models": "one gpu under the names of several drivers",
+    "gpus_of_several_drivers": " drivers are in the log",
+    "minor_numbers": "gpus are numbered by their minor numbers",
+    "mig_instances": "mig instances",
+    "gpus_of_several_machines": "machines, told by uuid",
+    "gpu_model_given": "the gpu model ",
+    "gpu_model_not_used": " is not used for it",
+    "tags_not_set": "so the run has no tag",
+    # when
+    "interval_not_used": "--interval was not used",
+    "single_moment": "a single sample, whose time is counted",
+    "rows_without_time": "rows have no time stamp and were left out",
+    "day_alone": "writes the day alone",
+    "time_of_day": "times of day and no date",
+    "dates_placed": "it writes no date: its times were placed",
+    "zone_above_tables": "times above the tables name a zone",
+    "zone_of_machine": "the official name of that zone is",
+    "zones_of_sources": "zones of the time stamps:",
+    "different_zones": "made in different zones",
+    "unknown_zone": "which is not known here; give --tz",
+    "zone_not_believed": "its stamps are said to be",
+    "ambiguous_hour": "has twice in autumn",
+    "rows_repeated": "again what earlier ones say",
+    "recordings_out_of_order": "recordings out of the order of time",
+    "rows_sorted": "too often for a clock",
+    "several_writers": "writers wrote to the log at once",
+    "steps_only": "its points are known by their steps only",
+    "times_from_zero": "counts its times from 0",
+    # several sources of one run
+    "rows_joined": "rows joined by time",
+    "readings_joined": "readings joined by time",
+    "several_machines": "taken for logs of several machines",
+    "one_machine": "taken for logs of one machine",
+    "log_not_used": "lies beside the log, but is not used",
+    "log_attached": "is attached to the run and is read for",
+    "attachment_not_used": "is attached to the run and not",
+    "labels_not_read": "is not read as labels",
+    # the recording
+    "run_file_damaged": "is damaged: params, zone and exit code are not known",
+    "unfinished": "the recorder was ended before the job",
+    "exit_code": "the job ended with exit code",
+    "job_not_started": "the job was not started",
+    "log_missing": " is missing: ",
+    "driver_restarted": "and was started again",
+    "empty_log": "holds no row: nvidia-smi gave none",
+    # trackers
+    "mlflow_store": "of mlflow",
+    "deleted_run": "the run was deleted in mlflow",
+    "no_end": "the run has no end in mlflow",
+    "no_system_metrics": "no system metrics in this run",
+    "host_metrics_only": "host metrics only",
+    "derived_values": "derived from a value and its share",
+    "reserved_memory_counted": "holds what the driver reserves",
+    "idle_gpus_recorded": "never was above 1%",
+    "from_neptune": "the run came from neptune",
+    "zeros_put_back": "are put back",
+    "mlflow_zeros_put_back": "were put back",
+    "never_reported": "was never reported",
+    "perhaps_local_time": "may be local time of the machine that exported",
+    "stamped_late": "mlflow stamps a system metric when it logs it",
+    "processes_told_by_steps": "their samples were told apart by their steps",
+    "late_samples": "no hardware samples in the first",
+    "early_end": "no hardware samples in the last",
+    "monitoring_ended": "hardware monitoring ended",
+    "artifacts_not_read": "artifacts of the run could not be looked through",
+    "zeros_missing": "so zeros cannot be put back",
+    "points_joined": "apart and were joined",
+    "processes_left_out": "processes recorded the same devices",
+    "gpus_numbered_by_start": "they are numbered as they began",
+    "one_gpu_of_unknown_number": "a process saw a single gpu",
+    "no_gpu_power": "gpu power was not recorded",
+    "memory_given": "is what --gpu-memory-total says",
+    "memory_of_largest": "is taken to be that of the largest one",
+    "memory_not_known": "memory of the gpus is not recorded",
+    "series_without_metric": "have no metric here",
+    "clock_set_back": "clocks were set back by an hour within this run",
+    "first_sample_off": "the first sample lies",
+    "operations_uploaded": "what was before it was uploaded and deleted",
+    "operations_repeated": "that forked processes wrote again count once",
+    "operation_cut": "the last line of the log is cut",
+    "operations_lost": " lost when the process was killed",
+    "newer_database": "newer than is known",
+    "bars_added": "bars of the training log were taken one after",
+    "work_counted": "work done, by ",
+    "no_work_metric": "counts work in this run",
+    "one_mean": "holds one mean of the whole run",
+    "training_metrics_named": "training metrics by their names",
+}
+"""Code of a note to words that it holds, in lower case; the first that fits."""
+
+
+def find_note_code(note: str) -> str:
+    """Return the code of a note, empty for one that is not in the table."""
+    text = note.lower()
+    return next((code for code, words in NOTE_CODES.items() if words in text), "")
+
+
+def find_reject_code(reason: str) -> str:
+    """Return a reason for rejecting in snake_case, without the column or heading that it names."""
+    known = next((code for start, code in _DETAILED.items() if reason.startswith(start)), reason)
+    return re.sub(r"[^a-z0-9]+", "_", known.lower()).strip("_")

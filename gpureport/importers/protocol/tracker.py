@@ -140,21 +140,17 @@ class TrackerRun(Protocol):
     @property
     def key(self) -> str:
         """What identifies it among all runs of all trackers of its kind."""
-        ...
 
     @property
     def locator(self) -> str:
         """`mlflow:STORE#RUN`, as a person can name it."""
-        ...
 
     @property
     def fault(self) -> SourceError | None:
         """Why the run is skipped: it is known to be unreadable, and nobody named it. None where it can be read."""
-        ...
 
     def read(self, options: ReadOptions) -> Tracked:
         """Read the run, or raise a `SourceError`."""
-        ...
 
 
 class Tracker(DescribedSource, Protocol):
@@ -162,23 +158,18 @@ class Tracker(DescribedSource, Protocol):
 
     def claims(self, source: str) -> bool:
         """Return whether a locator, file or folder is a store of this kind, judged by its content."""
-        ...
 
     def keeps_files(self, folder: Path) -> bool:
         """Return whether a folder is one in which the tracker keeps the files of one run, which are read with it."""
-        ...
 
     def refuse_folder(self, folder: Path) -> None:
         """Raise a `SourceError` for a folder that is no store, in which the tracker keeps something of its runs."""
-        ...
 
     def runs(self, source: str, selection: Selection) -> SelectedRuns:
         """Return the runs of a store that are meant, and those left out, or raise a `SourceError`."""
-        ...
 
     def listed(self, source: str, selection: Selection) -> list[ListedRun]:
         """Return what a store holds, without reading series."""
-        ...
 
 
 def split_readable(runs: Sequence[TrackerRun]) -> tuple[list[TrackerRun], list[SourceError]]:

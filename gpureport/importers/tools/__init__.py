@@ -15,15 +15,15 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from gpureport.errors import SourceError
-from gpureport.importers.account import Account
-from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, TIME, Rows, extra_name, parse_time, rows_from_records
+from gpureport.importers.account import Account, damage
+from gpureport.importers.clock import parse_time
+from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, TIME, Rows, extra_name, rows_from_records
 from gpureport.importers.extraction import Extraction
 from gpureport.importers.extraction import Form as Read
+from gpureport.importers.headings import convert_to_base, describe_absence, parse_finite, parse_quantity
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, WRONG_CELLS
-from gpureport.importers.quantities import convert_to_base, describe_absence, parse_finite, parse_quantity
-from gpureport.importers.source_file import RawFile
-from gpureport.importers.source_text import damage, head_text
+from gpureport.importers.source_text import RawFile, head_text
 from gpureport.importers.source_text import head as text_head
 from gpureport.json_text import replace_half_characters
 from gpureport.limits import LONGEST_LINE

@@ -22,7 +22,7 @@ from collections.abc import Iterable
 
 from gpureport.importers.account import Account
 from gpureport.importers.columns import MASK, extra_name
-from gpureport.importers.quantities import absence_word, convert_to_base, describe_absence, parse_number
+from gpureport.importers.headings import absence_word, convert_to_base, describe_absence, parse_number
 from gpureport.importers.tools import Meaning, Record
 from gpureport.metrics import BY_NAME
 

@@ -12,7 +12,8 @@ from typing import ClassVar
 
 from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers.account import Account
-from gpureport.importers.columns import extra_name, parse_time
+from gpureport.importers.clock import parse_time
+from gpureport.importers.columns import extra_name
 from gpureport.importers.extraction import Extraction
 from gpureport.importers.headings import (
     GPU_COLUMNS,
@@ -20,14 +21,13 @@ from gpureport.importers.headings import (
     INDEX_COLUMNS,
     ColumnName,
     is_time_heading,
+    parse_number,
     recognise_column,
 )
 from gpureport.importers.protocol import column_map
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
 from gpureport.importers.protocol.reject_reasons import GPU_NOT_NAMED, WRONG_CELLS
-from gpureport.importers.quantities import parse_number
-from gpureport.importers.source_file import RawFile
-from gpureport.importers.source_text import head, head_text
+from gpureport.importers.source_text import RawFile, head, head_text
 from gpureport.importers.tools import (
     Record,
     When,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from gpureport.importers.account import Account
-from gpureport.importers.columns import parse_time
+from gpureport.importers.clock import parse_time
 from gpureport.importers.headings import is_time_heading
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, NOT_OF_FORM
 from gpureport.importers.tools import (

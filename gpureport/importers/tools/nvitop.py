@@ -9,8 +9,9 @@ from functools import partial
 from typing import NamedTuple
 
 from gpureport.importers.account import Account
-from gpureport.importers.columns import extra_name, parse_time
-from gpureport.importers.quantities import convert_to_base, describe_absence, parse_number
+from gpureport.importers.clock import parse_time
+from gpureport.importers.columns import extra_name
+from gpureport.importers.headings import convert_to_base, describe_absence, parse_number
 from gpureport.importers.tools import Record, ToolLog, form, has_header, split_devices, table_rows
 from gpureport.metrics import BY_NAME
 

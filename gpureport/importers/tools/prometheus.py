@@ -12,11 +12,11 @@ from functools import lru_cache
 from typing import Any
 
 from gpureport.errors import SourceError
-from gpureport.importers.account import Account
-from gpureport.importers.columns import MASK, TIME, parse_time
+from gpureport.importers.account import Account, damage
+from gpureport.importers.clock import parse_time
+from gpureport.importers.columns import MASK, TIME
+from gpureport.importers.headings import parse_number
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, NOT_OF_FORM
-from gpureport.importers.quantities import parse_number
-from gpureport.importers.source_text import damage
 from gpureport.importers.tools import Record, When, form, parse_documents, parse_stamp, say_when, text_lines
 from gpureport.importers.tools.dcgm_fields import EITHER, UNTOLD, determine_unit, find_field, read_field
 from gpureport.label_tags import LABEL_TAGS

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from gpureport.errors import SourceError
 from gpureport.importers.account import Account
-from gpureport.importers.columns import parse_time
+from gpureport.importers.clock import parse_time
+from gpureport.importers.headings import parse_number
 from gpureport.importers.protocol.reject_reasons import CUT_DOCUMENT, NOT_JSON
-from gpureport.importers.quantities import parse_number
 from gpureport.importers.tools import (
     Form,
     Meaning,

@@ -18,9 +18,10 @@ from functools import lru_cache, partial
 from typing import Any
 
 from gpureport.importers.account import Account
-from gpureport.importers.columns import extra_name, parse_time
+from gpureport.importers.clock import parse_time
+from gpureport.importers.columns import extra_name
+from gpureport.importers.headings import parse_number, parse_quantity
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, NOT_JSON
-from gpureport.importers.quantities import parse_number, parse_quantity
 from gpureport.importers.tools import (
     Record,
     ToolLog,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers.source_file import RawFile
+from gpureport.importers.source_text import RawFile
 
 
 def hashed(content: bytes) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import source_file as compression
-from gpureport.importers.source_file import RawFile
+from gpureport.importers import source_text as compression
+from gpureport.importers.source_text import RawFile
 from gpureport.limits import MOST_UNPACKED_RATIO
 
 

@@ -26,7 +26,6 @@ REFUSED = {
     "Wall time,Step,Value\n1700000000.5,1,0.3\n": "--training",
     '"Step","run-1 - train/loss"\n"1","0.5"\n': "--training",
     '{"timestamp": 1700000000, "gpu_util": 50}\n': "as a CSV with a header",
-    '"Relative Time (Process)","run-1 - system/gpu.0.gpu"\n"0","50"\n': "stream='events'",
     HOST: "--host",
     "timestamp, pid, process_name, used_gpu_memory [MiB]\n"
     + "".join(f"2026/03/14 09:00:{second:02d}.000, 42, python, 900 MiB\n" for second in range(30)): "gpu_uuid",
