@@ -1,6 +1,6 @@
-"""`nvidia-smi -q` as text and as XML: documents of sections, one a GPU.
+"""`nvidia-smi -q` as text and as XML, and the tables that plain `nvidia-smi` draws: one row for each GPU in them.
 
-A document of `-q` has a section a GPU, each of which is a row. One table of paths says where it writes what a query
+ One table of paths says where it writes what a query
 field holds: the labels of the text, or the elements of the XML, from a GPU's section down, in lower case with `_` for
 whatever is no letter or digit. Both often give the same path.
 """
@@ -13,29 +13,15 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from gpureport.importers.account import LOST_WORDS, Account
-from gpureport.importers.columns import LOST, TIME, Column, Rows, absence, make_column, rows_from_records
-from gpureport.importers.nvidia_smi.fields import PREFERRED, find_target, parse_query_field
+from gpureport.importers.columns import LOST, TIME, Column, Rows, make_column, rows_from_records
+from gpureport.importers.nvidia_smi.fields import PREFERRED, find_target, parse_query_field, read_cell
 from gpureport.importers.printed import parse_printed_time
 from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.metrics import BY_NAME
 
-_NUMBERED = (
-    "GPUs are numbered by their minor numbers, as the log shows only some of those that are attached; nvidia-smi may "
-    "number them otherwise."
-)
-_KEPT = (
-    "Of each section of nvidia-smi -q what is measured is kept; modes, versions, thresholds and lists of processes are "
-    "not."
-)
-_INSTANT = (
-    "The log holds no average power: gpu_power_watts is the instant reading, which is what nvidia-smi calls power.draw "
-    "on GPUs older than Ampere."
-)
-_MOST, _DEEPEST = 1024, 8
-"""Sections of a document that are held, and levels of elements, at most."""
-_ERROR = re.compile(r"[A-Za-z][A-Za-z/' .-]{1,79}")
-"""An error of the driver in the place of a value: words without a number."""
-_MINOR = "minor_number"
+_NUMBERED = "GPUs are numbered by their minor numbers: the log shows only some of those that are attached."
+_KEPT = "Of each section of nvidia-smi -q what is measured is kept; modes, versions, thresholds and processes are not."
+_INSTANT = "The log holds no average power: gpu_power_watts is the instant reading, as on GPUs older than Ampere."
 _LINK = "pci/(?:pci_)?gpu_link_info"
 _REASONS = "clocks_(?:throttle|event)_reason"
 _POWER = "(?:gpu_)?power_readings"
@@ -139,7 +125,7 @@ def _records(documents: Iterable[_Document], account: Account) -> Iterator[dict[
         # a GPU that is new has its place for its index, where all are listed, else its minor number
         whole = str(len({section["bus_id"] for section in sections})) == str(len(sections)) == head.get("attached_gpus")
         for place, section in enumerate(sections):
-            index = str(place) if whole else section["cells"].get(_MINOR, "")
+            index = str(place) if whole else section["cells"].get("minor_number", "")
             bus_id = section["bus_id"]
             if bus_id not in indices and index.isdecimal() and index not in indices.values():
                 indices[bus_id] = index
@@ -149,18 +135,7 @@ def _records(documents: Iterable[_Document], account: Account) -> Iterator[dict[
                 yield record | named | {TIME: time and time[0]}
 
 
-@lru_cache(100_000)
-def _read(path: str, text: str) -> tuple[Any, str | None]:
-    """Return the value of a cell, or why it has none; neither where it is damaged."""
-    column, why = _find_column(path), absence(text) or (text if text in LOST_WORDS else None)
-    if column is None or why is not None:
-        return None, why
-    value = column.read(text.removesuffix("x") if column.target.startswith("pcie_link_width") else text)
-    return value, text if value is None and _ERROR.fullmatch(text) else None
-
-
 def _record(section: _Section, account: Account) -> dict[str, Any] | None:
-    """Return the values of a section; None where it has a flaw, which is counted then."""
     record: dict[str, Any] = {"line": section["line"]}
     absent: dict[tuple[str, str], None] = {}
     parts: dict[str, dict[str, int | None]] = {}
@@ -168,7 +143,7 @@ def _record(section: _Section, account: Account) -> dict[str, Any] | None:
     for path, text in section["cells"].items():
         if (column := _find_column(path)) is None:
             continue
-        value, why = _read(path, text)
+        value, why = read_cell(_find_column, path, text)
         if why is not None:
             absent[column.source, why] = None
             lost = lost or (why if why in LOST_WORDS else "")
@@ -200,16 +175,11 @@ def _record(section: _Section, account: Account) -> dict[str, Any] | None:
     return record
 
 
-_HEADER = re.compile(r"=+ ?NVSMI LOG ?=+\s*")
+TEXT = re.compile(r"=+ ?NVSMI LOG ?=+\s*")
 _GPU = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*", re.ASCII)
 _HEAD = {"timestamp", "driver_version", "kmd_version", "cuda_version", "cuda_umd_version", "attached_gpus"}
 _PASSAGE = re.compile(r"\n(?= {4}\S)")
 """Four blanks stand before what a section says of its GPU, more before what belongs to that."""
-
-
-def opens_text(line: str) -> bool:
-    """Return whether a line is the heading of a document in text."""
-    return line.startswith("=") and _HEADER.fullmatch(line) is not None
 
 
 def read_query_text(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
@@ -238,7 +208,7 @@ def _text_cells(text: str) -> list[tuple[str, str]]:
         if not _step(label):
             # the same path with two texts is a flaw
             cells += [("", ""), ("", written)]
-        elif colon and (path == _MINOR or _find_column(path) is not None):
+        elif colon and (path == "minor_number" or _find_column(path) is not None):
             cells.append((path, value.strip()))
     return cells
 
@@ -266,11 +236,11 @@ def _text_documents(lines: Iterable[str], first: int, account: Account) -> Itera
         else:
             close()
             inside, begun = [text] if _GPU.fullmatch(text) else None, number
-            if opens_text(text) or len(sections) >= _MOST:
+            if TEXT.fullmatch(text):
                 yield head, sections
                 head, sections = {}, []
             label, colon, value = text.partition(":")
-            if opens_text(text):
+            if TEXT.fullmatch(text):
                 account.headers += 1
             elif inside is None and colon and _step(label) in _HEAD:
                 account.continued += 1
@@ -281,31 +251,20 @@ def _text_documents(lines: Iterable[str], first: int, account: Account) -> Itera
     yield head, sections
 
 
-_OPENING = re.compile(r"\s*<(?:\?xml\s|!DOCTYPE nvidia_smi_log\b|nvidia_smi_log>)")
+XML = re.compile(r"\s*<(?:\?xml\s|!DOCTYPE nvidia_smi_log\b|nvidia_smi_log>)")
 _BOUNDS = re.compile(r"(?=<gpu[\s>])|(?<=</gpu>)|(?=<\?xml)")
 _HEAD_ELEMENT = re.compile(r"<(timestamp|driver_version|kmd_version|attached_gpus)>([^<]*)</\1>")
-_HELD = 8 * 2**20
-"""Characters of one GPU's element that are held at most; those of genuine logs have 30,000."""
-
-
-def opens_xml(line: str) -> bool:
-    """Return whether a line begins a document in XML."""
-    return _OPENING.match(line) is not None
 
 
 def read_query_xml(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Yield the rows of `nvidia-smi -q -x`.
-
-    Each element of a GPU is parsed alone, so that one that is damaged costs no other, and no declaration of a document
-    ever reaches the parser.
-    """
+    """Yield the rows of `nvidia-smi -q -x`: each element of a GPU is parsed alone, so that damage costs no other."""
     yield from rows_from_records(_records(_xml_documents(lines, first, account), account))
 
 
 def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
     head, sections = dict[str, str](), list[_Section]()
     element: list[str] = []
-    begun, size = 0, 0
+    begun = 0
 
     def close(flaw: str) -> None:
         if element:
@@ -318,18 +277,17 @@ def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterat
             if not text:
                 continue
             opens_gpu, begins = text.startswith(("<gpu ", "<gpu>")), text.startswith("<?xml")
-            if opens_gpu or begins or size > _HELD:
+            if opens_gpu or begins:
                 close(reasons.TORN)
-            if begins or len(sections) >= _MOST:
+            if begins:
                 yield head, sections
-                head, sections = {} if begins else head, []
+                head, sections = {}, []
             if opens_gpu:
                 # a row each, in lines that rise
-                begun, size = max(number, begun + 1), 0
+                begun = max(number, begun + 1)
             if element or opens_gpu:
                 account.continued += bool(element)
                 element.append(part)
-                size += len(part)
                 close("") if text.endswith("</gpu>") else None
                 continue
             head |= {label: said.strip() for label, said in _HEAD_ELEMENT.findall(text)}
@@ -356,8 +314,124 @@ def _xml_section(text: str, number: int, flaw: str) -> _Section:
 def _leaves(element: ET.Element, above: str) -> Iterator[tuple[str, str]]:
     if not len(element):
         path = above.removesuffix("/")
-        if path == _MINOR or _find_column(path) is not None:
+        if path == "minor_number" or _find_column(path) is not None:
             yield path, (element.text or "").strip()
-    elif above.count("/") <= _DEEPEST:
+    elif above.count("/") < 8:  # noqa: PLR2004 - levels of elements
         for child in element:
             yield from _leaves(child, f"{above}{child.tag}/")
+
+
+TABLE = re.compile(
+    r"\s*(?:\| NVIDIA-SMI \d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d \d{4}\s*$)", re.ASCII
+)
+"""The banner of a table, or nvidia-smi's own line above it, which C's asctime writes."""
+_BANNER = re.compile(r"\| NVIDIA-SMI .*?(?:Driver|KMD) Version: *(\d[\w.]*)|\| NVIDIA-SMI \d")
+_BEGINS = re.compile(r"\| {,3}\d+ [^|]*(?:\|[^|]*){2}\|", re.ASCII)
+_GOES_ON = re.compile(r"\|(?![-=])(?:[^|]*\|){3}")
+"""The first line of a GPU, by its index, and any further one."""
+_CELLS, _LONGEST = 5, 1_000
+"""Bars of a line of an instance, and characters of a line of text that are looked at."""
+_SOUND = re.compile(r"[+|][-=].*|\|(?:[^|]*\|){1}|\|(?:[^|]*\|){4}|\D*")
+"""Borders, lines of the tables of processes and of instances, and headings."""
+_ABOVE = 4
+"""Lines of text above a table in which a job script may have written its time."""
+_LACKS = "Tables hold no clock event reasons, and power in whole watts: throttling does not show; --query-gpu shows it."
+_INSTANCES = "MIG instances are listed, which are parts of a GPU: they are not read."
+_ZONES = "Times above the tables name a zone: they are taken as written."
+_SHORT = "Names of GPUs are shortened in such tables, so what is known of their models is not used."
+_BUS = r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]"
+_WORDS = r"N/A|ERR!|On|Off"
+_GPU_LINES = re.compile(
+    rf"\| *(\d+) +(\S.*?) +(?:{_WORDS}|WDDM|TCC|MCDM) *"
+    # without a GPU to ask, a cell is wider than its column
+    rf"\| *({_BUS}|N/A|ERR!)(?: +|(?=ERR!))(?:{_WORDS}) *\| *(\S+) *\|\n"
+    r"\| *(\S+) +(\S+) +(\S+) +(N/A|[^\s/]+) */ *(\S+) *"
+    # MIG and integrated GPUs show one text in place of both
+    rf"\| *(?:(N/A|Not Supported|{'|'.join(sorted(LOST_WORDS))})|(N/A|[^\s/]+) */ *(\S+)) *"
+    r"\| *(\S+) +\S[^|]*\|(?:\n\| +\| +\| *(\S*) *\|)?",
+    re.ASCII,
+)
+"""The two or three lines of a GPU."""
+_FIELDS = (
+    *("index", "name", "pci.bus_id", "ecc.errors.uncorrected.volatile.total", "fan.speed", "temperature.gpu", "pstate"),
+    *("power.draw", "enforced.power.limit", "", "memory.used", "memory.total", "utilization.gpu", "mig.mode.current"),
+)
+"""Query fields of the cells; one says why both of the memory are missing."""
+
+
+def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
+    """Yield the rows of tables: two or three lines for each GPU."""
+    account.snapshot = True
+    yield from rows_from_records(_table_records(lines, first, account))
+
+
+def _parts(lines: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are not blank, with their numbers; those of one GPU together."""
+    begun, gpu = 0, list[str]()
+    for number, line in enumerate(lines, first):
+        # damage joins no lines
+        for text in map(str.strip, line.split("\0")):
+            begins = _BEGINS.fullmatch(text) is not None
+            if gpu and not begins and len(gpu) < _CELLS - 2 and _GOES_ON.fullmatch(text):
+                gpu.append(text)
+                continue
+            if gpu:
+                yield begun, "\n".join(gpu)
+            begun, gpu = number, [text] if begins else []
+            if text and not begins:
+                yield number, text
+    if gpu:
+        yield begun, "\n".join(gpu)
+
+
+def _table_records(lines: Iterable[str], first: int, account: Account) -> Iterator[dict[str, Any]]:
+    above = time = driver = None
+    told, last = 0, -1
+    for number, text in _parts(lines, first):
+        account.continued += text.count("\n")
+        if (match := _GPU_LINES.fullmatch(text)) is not None:
+            if (record := _table_record(match, number, account)) is not None:
+                # GPUs are listed by index: where that falls with nothing above, what stood above was lost
+                time = None if int(record["index"]) <= last else time
+                last = int(record["index"])
+                account.note(*[_ZONES] if time and time[1] else [])
+                yield record | {TIME: time and time[0], "driver": driver}
+        elif (banner := _BANNER.match(text)) is not None:
+            time, above, driver, last = above, None, banner[1], -1
+            account.headers += 1
+        elif text[0] not in "|+":
+            # a row of a CSV has a time of its own
+            stated = parse_printed_time(text[:_LONGEST]) if text.count(",") <= 1 else None
+            told = 0 if stated else told + 1
+            above = stated or (above if told < _ABOVE else None)
+            account.continued += stated is not None
+            if stated is None:
+                account.stray(number, text[:_LONGEST])
+        elif _SOUND.fullmatch(text):
+            account.note(*[_INSTANCES] if text.count("|") == _CELLS else [])
+            account.continued += 1
+        else:
+            account.reject(reasons.TORN, number, text)
+
+
+def _table_record(match: re.Match[str], number: int, account: Account) -> dict[str, Any] | None:
+    record: dict[str, Any] = {"line": number}
+    absent: dict[str, str] = {}
+    *cells, mig = zip(_FIELDS, match.groups(), strict=True)
+    for name, text in [*cells, mig] if mig[1] is not None else cells:
+        if not name:
+            continue
+        value, why = (None, match[10]) if text is None else read_cell(parse_query_field, name, text)
+        if value is None and why is None:
+            account.reject(f"{reasons.MALFORMED} {name}", number, match[0])
+            return None
+        why = "shortened" if name == "name" and str(value).endswith("...") else why
+        record[find_target(name)] = None if why else value
+        absent |= {name: why} if why else {}
+    lost = next((why for why in absent.values() if why in LOST_WORDS), None)
+    # what every board measures: a GPU that errs in all of them answers no more
+    if lost or all(absent.get(name) == "ERR!" for name in ("utilization.gpu", "temperature.gpu", "power.draw")):
+        record[LOST] = lost or "ERR!"
+    account.absent.update(absent.items())
+    account.note(_LACKS, *[_SHORT] if "name" in absent else [])
+    return record

@@ -6,12 +6,13 @@ what cannot mean anything else is taken: `gpu_util%`, `mem_used_MB`, `temp_C`.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
-from gpureport.importers.account import NOISE, is_driver_message
-from gpureport.importers.columns import ATTRIBUTES, MASK, TIME, Column, make_column
+from gpureport.importers.account import LOST_WORDS, NOISE, is_driver_message
+from gpureport.importers.columns import ATTRIBUTES, MASK, TIME, Column, absence, make_column
 from gpureport.importers.headings import GPU_COLUMNS, INDEX, MODEL, heading_words, is_time_heading, recognise_column
 from gpureport.importers.tables import Layout, make_layout
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
@@ -69,12 +70,10 @@ _HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%°]*+[\])]?)"
 """What every heading looks like: a word, and perhaps a unit."""
 _TITLE = re.compile(rf"^[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADING})?)*+[^\S\n]*+$", re.MULTILINE)
 """What every header looks like; it rules out most other lines at a tenth of the cost."""
-_WORDS = {
-    "uuid": r"(?:GPU|MIG)-[\w*/-]{4,120}",
-    "bus_id": r"[0-9A-Fa-fx*]{2,8}:[0-9A-Fa-fx*]{2}:[0-9A-Fa-fx*]{2}\.[0-9A-Fa-fx*]",
-    "model": r"[A-Za-z][\w()/+*-]*(?:[ .][\w()/+*-]+){0,9}",
-}
-"""How the driver names a GPU, digits that people black out included."""
+_NAME = re.compile(r"[\w*.:/()+?-]+(?: [\w*.:/()+?-]+)*", re.ASCII)
+"""How the driver names a GPU, digits that people black out included; what a job prints looks like a row sooner."""
+_ERROR = re.compile(r"[A-Za-z][A-Za-z/' .-]{1,79}")
+"""An error of the driver in the place of a value: words without a number."""
 _ROW = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?, ")
 _OWN = re.compile(
     r"(?:^|,) *(?:\d+(?:\.\d+)? (?:%|MiB|W|MHz)|\[[A-Z][^],]+\]|0x[0-9A-F]{16}|(?:GPU|MIG)-[0-9a-f]{8}-[0-9a-f-]{27}"
@@ -103,14 +102,31 @@ def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
     if match is None:
         return None
     field = canonicalize(match[1])
-    return make_column(find_target(field), field, match[2] or "", decimal, heading=heading.strip())
+    column = make_column(find_target(field), field, match[2] or "", decimal, heading=heading.strip())
+    return replace(column, read=_read_name) if column.target in {"uuid", "bus_id", "model"} else column
+
+
+def _read_name(text: str) -> str | None:
+    return text if _NAME.fullmatch(text) else None
+
+
+@lru_cache(100_000)
+def read_cell(find: Callable[[str], Column | None], name: str, text: str) -> tuple[Any, str | None]:
+    """Return the value of a cell of `-q` or a table, or why it has none; neither where it is damaged."""
+    column, why = find(name), absence(text) or (text if text in LOST_WORDS else None)
+    if column is None or why is not None:
+        return None, why
+    value = column.read(text.removesuffix("x") if column.target.startswith("pcie_link_width") else text)
+    return value, text if value is None and _ERROR.fullmatch(text) else None
 
 
 @lru_cache(2048)
 def read_heading(heading: str, decimal: str = ".") -> Column | None:
     """Return how the column under a heading is read, hand-written or not; None when the text is no heading."""
     own, name = parse_query_field(heading, decimal), find_query_field(heading)
-    written = None if name is None or (own and _is_known(own)) else parse_query_field(name, decimal)
+    written = (
+        None if name is None or (own and not own.target.startswith("extra_")) else parse_query_field(name, decimal)
+    )
     return own if written is None else replace(written, heading=heading.strip(), translated=True)
 
 
@@ -124,16 +140,9 @@ def find_query_field(heading: str) -> str | None:
     return f"{field} [{found.unit}]" if found.unit else field
 
 
-def _is_known(column: Column) -> bool:
-    return not column.target.startswith("extra_")
-
-
-def _is_metric(column: Column) -> bool:
-    return column.target in BY_NAME or column.target == MASK
-
-
-def _is_of_gpu(column: Column) -> bool:
-    return _is_metric(column) or (column.target in ATTRIBUTES and column.source not in _COMMON)
+def is_metric(target: str) -> bool:
+    """Return whether a target is a series of a GPU."""
+    return target in BY_NAME or target == MASK
 
 
 def _names_gpu(heading: str) -> bool:
@@ -142,11 +151,10 @@ def _names_gpu(heading: str) -> bool:
 
 
 @lru_cache(1024)
-def declare(line: str, texts: frozenset[str] = frozenset()) -> Layout | None:
+def declare(line: str) -> Layout | None:
     """Return the columns a header declares: all cells are field names, at least one of them a known one.
 
-    Headings that people write themselves count in a table that is plainly about GPUs, and fills a metric. Where no
-    column is called `timestamp`, the first that is called a time is the time. Columns under `texts` stay as they are.
+    Headings of people count in a table that is plainly about GPUs. The first that is called a time may be the time.
     """
     if not line[:1].isalpha() or not _TITLE.fullmatch(line):
         return None
@@ -158,49 +166,32 @@ def declare(line: str, texts: frozenset[str] = frozenset()) -> Layout | None:
         return None
     decimal = "," if delimiter == ";" else "."
     own = [each for heading in headings if (each := parse_query_field(heading, decimal)) is not None]
-    columns = own if len(own) == len(headings) else []
-    if len(headings) == 1:
+    columns = [each for heading in headings if (each := read_heading(heading, decimal)) is not None]
+    ours = any(map(_names_gpu, headings)) or any(map(_is_of_gpu, own))
+    if len(headings) == 1 or not (ours and any(is_metric(each.target) for each in columns)):
         # any single word is a heading
-        columns = [each for each in columns if _is_known(each)]
-    elif not (columns and all(map(_is_known, columns))):
-        written = [each for heading in headings if (each := read_heading(heading, decimal)) is not None]
-        ours = any(map(_names_gpu, headings)) or any(map(_is_of_gpu, own))
-        if ours and len(written) == len(headings) and any(map(_is_metric, written)):
-            columns = written
-        elif not any(_is_known(each) and each.target != TIME for each in columns):
-            columns = []
-    if not columns:
+        known = {each.target for each in own if not each.target.startswith("extra_")}
+        columns = own if known - {TIME} or (known and len(headings) == 1) else []
+    if len(columns) < len(headings):
         return None
-    columns = [make_column("", each) if each in texts else one for each, one in zip(headings, columns, strict=True)]
     time = next((place for place, each in enumerate(headings) if is_time_heading(each)), None)
-    if time is not None and all(column.target != TIME for column in columns) and any(map(_is_metric, columns)):
+    if (
+        time is not None
+        and all(column.target != TIME for column in columns)
+        and any(is_metric(each.target) for each in columns)
+    ):
         columns[time] = make_column(TIME, TIME, heading=headings[time], translated=True)
-    return make_layout(strict_names(columns), PREFERRED, delimiter, line)
+    return make_layout(columns, PREFERRED, delimiter, line)
 
 
-def strict_names(columns: Sequence[Column]) -> list[Column]:
-    """Return columns of which, without a time stamp, names of GPUs must be what the driver writes.
-
-    What a job prints looks like such a row sooner.
-    """
-
-    def in_words(column: Column, words: str) -> Column:
-        pattern = re.compile(words, re.ASCII)
-        return replace(column, read=lambda text: text if pattern.fullmatch(text) else None, known={})
-
-    if any(column.target == TIME for column in columns):
-        return list(columns)
-    return [in_words(each, _WORDS[each.target]) if each.target in _WORDS else each for each in columns]
-
-
-def holds_metric(layout: Layout) -> bool:
-    """Return whether a column is a series of a GPU."""
-    return any(map(_is_metric, layout.columns))
+def _is_of_gpu(column: Column) -> bool:
+    return is_metric(column.target) or (column.target in ATTRIBUTES and column.source not in _COMMON)
 
 
 def is_of_gpus(layout: Layout) -> bool:
     """Return whether a header names a GPU metric, or a time and a column that only GPU logs have."""
-    return holds_metric(layout) or (layout.stamp is not None and any(map(_is_of_gpu, layout.columns)))
+    metric = any(is_metric(each.target) for each in layout.columns)
+    return metric or (layout.stamp is not None and any(map(_is_of_gpu, layout.columns)))
 
 
 def opens_query(line: str) -> bool:
@@ -218,21 +209,17 @@ def find_headers(text: str) -> Iterator[tuple[int, Layout]]:
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text is a header whose first field is `timestamp`, and lines below that begin with a digit.
-
-    No other form has such a header, and a line that begins with a digit opens a block below a heading at most, where
-    here a row with its stamp stands.
-    """
+    """Return whether a text is a header whose first field is `timestamp`, and rows below: it holds no other form."""
     header, _, rows = text.partition("\n")
     if not header.startswith("timestamp, ") or _ROW.match(rows) is None or re.search(r"\n[^0-9]", rows):
         return False
     columns = declare(header.strip())
-    return columns is not None and "pid" not in header and holds_metric(columns)
+    return columns is not None and "pid" not in header and is_of_gpus(columns)
 
 
 def is_headerless(lines: Sequence[str]) -> bool:
     """Return whether the first line with several cells, and half of all lines, are rows of nvidia-smi."""
-    rows = [line for line in lines if not (is_driver_message(line) or NOISE.fullmatch(line))]
+    rows = [line for each in lines if (line := each.strip()) and not (is_driver_message(line) or NOISE.fullmatch(line))]
     own = [(_ROW.match(line) is not None and "." in line[:21]) or len(_OWN.findall(line)) > 1 for line in rows]
     first = next((place for place, line in enumerate(rows) if "," in line), None)
     return first is not None and own[first] and 2 * sum(own) >= len(rows)

@@ -5,7 +5,8 @@ how many a GPU has, and what memory they hold.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -80,22 +81,23 @@ _FIRST_UNITS = {"YYYYMMDD": "Date", "HH:MM:SS": "Time", "Idx": "gpu"}
 """What the line of units says below the first headings."""
 _BARE = re.compile(r" ?\d{8}, \d\d:\d\d:\d\d((?:, *(?:\d+|-))+)\s*", re.ASCII)
 """A row of `--format csv,noheader -o DT`."""
-_MOST_COLUMNS = 500
 _TOGETHER = 50_000
 """Rows that are parsed together."""
 _BLANKS = bytes.maketrans(b",\t\r", b"   ")
 
 
 def opens_dmon(line: str) -> bool:
-    """Return whether a line is a heading of dmon, its units, or a row of a CSV that has neither."""
+    """Return whether a line has headings of dmon, or units or cells by which they can be told."""
     return bool(_names(line) or _measured(line) or _assumed(line))
 
 
+def _words(line: str) -> list[str]:
+    return re.split(r"[\s,]+", re.sub(r"\[[^\]]*\]", "", line).strip("# ,\t\r\n"))
+
+
+@lru_cache(256)
 def _names(line: str) -> list[str]:
-    """Return the headings in a line, none where it is no line of dmon's headings."""
-    words = line.lstrip()[:1] in {"#", "d", "D", "t", "T", "g"} and re.split(r"[\s,]+", line.strip("# \t\r\n,"))
-    if not words or len(words) > _MOST_COLUMNS:
-        return []
+    words = _words(line) if line.lstrip()[:1] in {"#", "d", "D", "t", "T", "g"} else []
     names = [word.lower() for word in words]
     rest = [name for name in names if name not in {"date", "time", "gpu", *_INSTANCE}]
     known = sum(name in _SERIES for name in rest)
@@ -105,13 +107,11 @@ def _names(line: str) -> list[str]:
 
 
 def _units(line: str) -> list[str]:
-    """Return the units in a line, none where it is no line of dmon's units."""
-    words = line[1:].replace(",", " ").split() if line.startswith("#") else []
+    words = _words(line) if line.startswith("#") else []
     return words if "Idx" in words[:3] else []
 
 
 def _measured(line: str) -> list[str]:
-    """Return the headings that a line of units stands for, none where it does not show them."""
     units = _units(line)
     first = units[: units.index("Idx") + 1] if units else []
     rest, names = " ".join([*units[len(first) :], ""]), [_FIRST_UNITS[unit] for unit in first if unit in _FIRST_UNITS]
@@ -122,7 +122,6 @@ def _measured(line: str) -> list[str]:
 
 
 def _assumed(line: str) -> list[str]:
-    """Return the headings of a row of CSV that has none, none where its cells do not show them."""
     match = _BARE.fullmatch(line)
     columns = next((names for names in (_DEFAULT, _ALL) if match and match[1].count(",") == len(names)), None)
     return ["Date", "Time", *columns] if columns else []
@@ -133,17 +132,11 @@ def _column(heading: str) -> Column:
     if name == "time":
         return Column(target=_CLOCK, source=heading, read=parse_time_of_day)
     if name == "date":
-        return Column(target=_DATE, source=heading, read=_of_date)
+        return Column(target=_DATE, source=heading, read=lambda text: (parse_time(f"{text} 00:00:00") or [None])[0])
     target, unit = _SERIES.get(name, ("index" if name == "gpu" else "", ""))
     if target == "gpu_thermal_violation":
         return Column(target=target, source=heading, read={"0": False, "1": True}.get)
     return make_column(target, heading, unit)
-
-
-def _of_date(text: str) -> int | None:
-    """Return the midnight, in microseconds, with which a day begins that is written as `20260314`; None for no day."""
-    found = parse_time(f"{text} 00:00:00")
-    return None if found is None else found[0]
 
 
 def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
@@ -154,8 +147,10 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Ro
         if layout is None and (assumed := _assumed(block[0])):
             layout = make_layout([*map(_column, assumed)], delimiter=" ")
             account.note(f"dmon wrote no header; its columns are taken for {' '.join(assumed[2:])}.")
-        begin, clean = 0, _is_sound("".join(block))
-        others = [n for n, line in enumerate(block) if line[0] not in " 0123456789" or not (clean or _is_sound(line))]
+        begin, text = 0, "".join(block)
+        clean = text.isascii() and "\0" not in text and text.endswith("\n")
+        odd = [not clean and (damage(line) or not line.endswith("\n")) for line in block]
+        others = [n for n, line in enumerate(block) if line[0] not in " 0123456789" or odd[n]]
         for place in others:
             line, block[place] = block[place], ""
             found, units = _names(line), _units(line)
@@ -181,10 +176,6 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Ro
         first += len(block)
 
 
-def _is_sound(text: str) -> bool:
-    return text.isascii() and "\0" not in text and text.endswith("\n")
-
-
 def _cells_apart(lines: bytes) -> bytes:
     """Return lines in which one blank stands between cells, and none around them."""
     text = np.frombuffer(lines.translate(_BLANKS), dtype=np.uint8)
@@ -196,10 +187,7 @@ def _cells_apart(lines: bytes) -> bytes:
 
 
 def _take(layout: Layout | None, block: list[str], first: int, account: Account, clock: list[int]) -> Iterator[Rows]:
-    """Yield lines as rows under the headings above them; those that are empty count elsewhere.
-
-    `clock` holds the last moment where days are counted.
-    """
+    """Yield lines as rows under their headings; `clock` holds the last moment where days are counted."""
     text = "".join(block)
     if not text:
         return
@@ -226,7 +214,6 @@ def _take(layout: Layout | None, block: list[str], first: int, account: Account,
 
 
 def _faults(rows: Rows, faults: dict[str, BoolArray], layout: Layout, account: Account) -> dict[str, BoolArray]:
-    """Return the rows that have each fault: also those without a GPU or time, and those of a part of a GPU."""
     for column in layout.columns:
         texts = rows.data.get(column.target)
         if isinstance(texts, Texts) and column.source.lower() in _INSTANCE:
@@ -246,49 +233,34 @@ def _pop(rows: Rows, target: str) -> IntArray | None:
 
 
 _SLACK = 60_000
-"""Rows of one tick of a query lie some milliseconds apart; those of pmon share their stamp; in microseconds."""
+"""Microseconds: rows of one tick of a query lie some milliseconds apart, those of pmon share their stamp."""
 _PMON_NOTE = (
     "pmon lists processes: how many a GPU has and what memory they hold is kept. The sm of a GPU's only process is "
-    "taken for the GPU's utilisation; those of several do not add up to it. nvidia-smi dmon -o DT records it."
+    "taken for the GPU's utilisation; nvidia-smi dmon -o DT records it."
 )
 _APPS_NOTE = (
-    "The log lists processes: how many a GPU has and what memory they hold is kept; the GPU has more in use than "
-    "that. A GPU has no row while it runs none. gpureport record records the GPU itself."
+    "The log lists processes: how many a GPU has and what memory they hold is kept; the GPU has more in use. A GPU has "
+    "no row while it runs none."
 )
-_HEADINGS = re.compile(r"\s*#?\s*(?:date[\s,]+)?(?:time[\s,]+)?gpu[\s,]+pid[\s,]+type\b", re.IGNORECASE)
-_UNITS_LINE = re.compile(r"\s*#?\s*(?:yyyymmdd[\s,]+)?(?:hh:mm:ss[\s,]+)?idx[\s,]+#", re.IGNORECASE)
+PMON = re.compile(r"\s*#?\s*(?:date[\s,]+)?(?:time[\s,]+)?gpu[\s,]+pid[\s,]+type\b", re.IGNORECASE)
 _IDENTITY = {"gpu": "index", "gpu_uuid": "uuid", "gpu_bus_id": "bus_id", "gpu_serial": "serial", "gpu_name": "model"}
-"""Field of a query to what it says of a GPU."""
-_APPS_FIELDS = {
-    *(TIME, *_IDENTITY, "used_gpu_memory", "used_memory", "gpu_instance_id", "compute_instance_id"),
-    *("process_name", "name", "pid", "gpu_util", "gpu_utilization", "mem_util", "mem_utilization"),
-    *("max_memory_usage", "time"),
+"""Heading or field of a query to what it says of a GPU."""
+_ENDED = {"max_memory_usage", "time", "gpu_util", "gpu_utilization", "mem_util", "mem_utilization"}
+"""Fields of processes that have ended, which say nothing of the GPU at any time."""
+_FIELDS = {TIME, *_IDENTITY, *_ENDED, "used_gpu_memory", "used_memory", "gpu_instance_id", "compute_instance_id"} | {
+    *("process_name", "name", "pid")
 }
-_Listed = tuple[int, int, dict[str, str], str, str | None, str]
-"""One line of a list: its number, when the list was made, what names the GPU, the process, its memory and its load.
-
-The process is `-` where the line says that there is none, the memory None where the list does not show it.
-"""
-
-
-def opens_pmon(line: str) -> bool:
-    """Return whether a line is a heading of pmon."""
-    return _HEADINGS.match(line) is not None
 
 
 def opens_apps(line: str) -> bool:
     """Return whether a line is a header that names a process by its id, and nothing but fields of these queries."""
-    names = _fields(line)
-    return "pid" in names and len(names) > 1 and set(names) <= _APPS_FIELDS and len(set(names)) == len(names)
-
-
-def _fields(line: str) -> list[str]:
-    return [cell.partition("[")[0].strip() for cell in line.split(",")]
+    names = _words(line) if "," in line and "pid" in line else []
+    return "pid" in names and set(names) <= _FIELDS and len(set(names)) == len(names)
 
 
 def read_pmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
     """Yield the rows of pmon: one a GPU and tick."""
-    yield from rows_from_records(_records(_listed(lines, first, account, opens_pmon), 0, account, _PMON_NOTE))
+    yield from rows_from_records(_records(_listed(lines, first, account, PMON.match), 0, account, _PMON_NOTE))
 
 
 def read_compute_apps(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
@@ -296,71 +268,65 @@ def read_compute_apps(lines: Iterable[str], first: int, account: Account) -> Ite
     yield from rows_from_records(_records(_listed(lines, first, account, opens_apps), _SLACK, account, _APPS_NOTE))
 
 
-def _listed(lines: Iterable[str], first: int, account: Account, opens: Callable[[str], bool]) -> Iterator[_Listed]:
-    """Yield the lines of lists, and count the others."""
-    names = list[str]()
+def _listed(
+    lines: Iterable[str], first: int, account: Account, opens: Callable[[str], object]
+) -> Iterator[tuple[int, int, dict[str, str], dict[str, str]]]:
+    """Yield the lines of lists: number, when the list was made, what names the GPU, and the cells; count the others."""
+    names, comma = list[str](), None
     for number, line in whole_lines(lines, first, account):
         if not line:
             continue
-        if opens(line):
-            names = (
-                line.lower().replace("#", " ", 1).replace(",", " ").split() if opens is opens_pmon else _fields(line)
-            )
-        if opens(line) or (opens is opens_pmon and _UNITS_LINE.match(line)):
+        if opens(line) or line.lstrip()[:1] == "#":
+            names = _words(line.lower()) if opens(line) else names
+            comma = "," if "," in line else None
             account.headers += 1
             continue
-        # the name of a process may hold blanks or commas
-        cells, width = line.strip().split("," if ", " in line else None, len(names) - 1), len(names)
-        if opens is opens_apps:
-            cells = line.split(",")
-            name = next((place for place, each in enumerate(names) if each in {"process_name", "name"}), width)
-            end = len(cells) - width + name + 1
-            cells[name:end] = [",".join(cells[name:end])] if name < width <= len(cells) else cells[name:end]
-        if not names or len(cells) != width:
+        # in a list of pmon, the name of a process, which may hold blanks and commas, is the last cell
+        cells = line.split(comma, max(len(names) - 1, 0) if opens is not opens_apps else -1)
+        if not names or len(cells) != len(names):
             account.sort_out(number, line, reasons.WRONG_CELLS if names else reasons.BEFORE_HEADER)
             continue
         row = {name: cell.strip() for name, cell in zip(names, cells, strict=True)}
-        time = parse_time(row.get(TIME) or f"{row.get('date')} {row.get('time')}")
+        ended = _ENDED & row.keys() and "date" not in row
+        time = None if ended else parse_time(row.get(TIME) or f"{row.get('date')} {row.get('time')}")
         gpu = {_IDENTITY[name]: text for name, text in row.items() if name in _IDENTITY and text[:1] != "["}
-        checks = {
-            # a process that has ended says nothing of the GPU at any time
-            reasons.NO_READING: "max_memory_usage" not in row and ("time" not in row or "date" in row),
-            reasons.GPU_NOT_NAMED: gpu and re.fullmatch("[0-9]{1,4}", gpu.get("index", "0")),
-            f"{reasons.MALFORMED} pid": re.fullmatch("[0-9]{1,10}|-", row["pid"]),
-            f"{reasons.MALFORMED} time": time,
-        }
-        if reason := next((reason for reason, holds in checks.items() if not holds), ""):
-            account.reject(reason, number, line)
-            continue
-        memory = next((row[name] for name in ("fb", "used_gpu_memory", "used_memory") if name in row), None)
-        yield number, time[0] if time else 0, gpu, row["pid"], memory, row.get("sm", "")
+        if ended:
+            account.reject(reasons.NO_READING, number, line)
+        elif not gpu or not re.fullmatch("[0-9]{1,4}", gpu.get("index", "0")):
+            account.reject(reasons.GPU_NOT_NAMED, number, line)
+        elif time is None or not re.fullmatch("[0-9]{1,10}|-", row["pid"]):
+            account.reject(f"{reasons.MALFORMED} {'pid' if time else 'time'}", number, line)
+        else:
+            yield number, time[0], gpu, row
 
 
-def _records(listed: Iterable[_Listed], slack: int, account: Account, note: str) -> Iterator[dict[str, Any]]:
+def _records(
+    listed: Iterable[tuple[int, int, dict[str, str], dict[str, str]]], slack: int, account: Account, note: str
+) -> Iterator[dict[str, Any]]:
     """Yield a record a GPU and list; lines of one list lie no further apart than the slack, and name a process once."""
-    gpus: dict[tuple[str, ...], dict[str, _Listed]] = {}
+    gpus: dict[tuple[str, ...], dict[str, Any]] = {}
     began = 0
-    for line in listed:
+    for number, time, gpu, row in listed:
         account.note(note)
-        _, time, gpu, pid, *_ = line
-        key = tuple(gpu.values())
-        if gpus and (abs(time - began) > slack or pid in gpus.get(key, ())):
-            yield from (_record([*own.values()]) for own in gpus.values())
+        key, pid = tuple(gpu.values()), row["pid"]
+        if gpus and (abs(time - began) > slack or pid in gpus.get(key, {"rows": ()})["rows"]):
+            yield from map(_record, gpus.values())
             gpus = {}
         began = began if gpus else time
         account.continued += key in gpus
-        gpus.setdefault(key, {})[pid] = line
-    yield from (_record([*own.values()]) for own in gpus.values())
+        gpus.setdefault(key, {"line": number, TIME: time, **gpu, "rows": {}})["rows"][pid] = row
+    yield from map(_record, gpus.values())
 
 
-def _record(lines: Sequence[_Listed]) -> dict[str, Any]:
+def _record(own: dict[str, Any]) -> dict[str, Any]:
     """Return how many processes a GPU has and what memory they hold; None where that of one is not known."""
-    number, time, gpu, _, shown, _ = lines[0]
-    running = [line for line in lines if line[3] != "-"]
-    sizes = [parse_quantity(memory or "", "MiB", "By") for *_, memory, _ in running]
-    memory = None if shown is None or None in sizes else round(sum(size for size in sizes if size))
-    counted: dict[str, float | None] = {"gpu_processes": len(running), "gpu_process_memory_bytes": memory}
-    if any(load for *_, load in lines):
+    rows = own.pop("rows")
+    running = [row for pid, row in rows.items() if pid != "-"]
+    shown = next((name for name in ("fb", "used_gpu_memory", "used_memory") if name in next(iter(rows.values()))), "")
+    sizes = [parse_quantity(row.get(shown, ""), "MiB", "By") for row in running]
+    memory = None if not shown or None in sizes else round(sum(size for size in sizes if size))
+    own |= {"gpu_processes": len(running), "gpu_process_memory_bytes": memory}
+    if any("sm" in row for row in rows.values()):
         # over five minutes of one process on an H100, its sm and that of dmon have the same mean: 59.2 and 59.4 %
-        counted["gpu_utilization_ratio"] = parse_quantity(running[0][5], "%", "1") if len(running) == 1 else None
-    return {"line": number, TIME: time, **gpu, **counted}
+        own["gpu_utilization_ratio"] = parse_quantity(running[0]["sm"], "%", "1") if len(running) == 1 else None
+    return own

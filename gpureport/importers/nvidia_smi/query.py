@@ -20,7 +20,7 @@ from gpureport.columns import BoolArray, IntArray, read_codes
 from gpureport.errors import SourceError
 from gpureport.importers.account import NOISE, Account, is_driver_message
 from gpureport.importers.columns import CUT, NAMES, TIME, Column, Rows, Texts, decode
-from gpureport.importers.nvidia_smi.fields import declare, holds_metric
+from gpureport.importers.nvidia_smi.fields import declare, is_metric
 from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.source_text import Piece, Text
 from gpureport.importers.tables import Layout, scan, without_faults
@@ -45,10 +45,9 @@ Scan = tuple[list["pa.Array[Any]"], list[int]]
 
 
 class Opening(NamedTuple):
-    """How the lines of a log are read: what recognises a header, and the columns of the rows before any.
+    """How a log is read: what recognises a header, the columns of rows before any, whether rows have stamps.
 
-    `stamped` says whether its rows have time stamps, `by_option` whether `--columns` names their columns, `where` which
-    log it is, for an error, and `dated` whether dates between rows are the times of those that have none.
+    `by_option` says whether `--columns` names columns, `dated` whether dates between rows are their times.
     """
 
     header: Callable[[str], Layout | None] = declare
@@ -63,11 +62,7 @@ class Opening(NamedTuple):
 def read_query(
     lines: Iterable[str], first: int, account: Account, *, opening: Opening | None = None, per_tick: int | None = None
 ) -> Iterator[Rows]:
-    """Yield the rows of a log that can be believed; `per_tick` is how many a tick has, where a person said so.
-
-    Raises:
-        SourceError: when rows are of several machines, and nothing distinguishes their GPUs.
-    """
+    """Yield the rows of a log that can be believed; `per_tick` is how many a tick has, where a person said so."""
     opening = opening or Opening()
     log = QueryLines(opening.header, account, opening.layout)
     parts = _usable(log, opening, _parse(lines.blocks() if isinstance(lines, Text) else _pieces(lines, first), log))
@@ -78,9 +73,7 @@ def read_query(
         from gpureport.importers.nvidia_smi.ticks import number_gpus  # noqa: PLC0415 - most logs name their GPUs
 
         yield from number_gpus(chain([rows], parts), per_tick, log, account)
-    if log.torn:
-        torn = f"Torn lines ({log.torn}) that end"
-        account.note(f"{torn} in a whole row: the row is kept, what stands before it is left out.")
+    account.note(*[f"{log.torn} torn lines end in a whole row: the row is kept."] if log.torn else [])
     account.note(*opening.notes)
 
 
@@ -90,16 +83,11 @@ def _usable(log: "QueryLines", opening: Opening, parts: Iterable[tuple[Layout, R
     machines: Counter[str] = Counter()
     account = log.account
     for layout, rows in parts:
-        if not holds_metric(layout):
-            names = ", ".join(column.source for column in layout.columns)
-            account.reject_rows(f"{reasons.UNUSABLE_HEADER} no GPU metric among the columns {names}", rows.lines)
-            continue
         for each in layout.columns:
             account.averaged |= (each.source, each.target) == ("power.draw.average", "gpu_power_watts")
             account.columns[each.heading or each.source, each.target] = None
             if each.translated:
-                unit = f" [{each.stated}]" if each.stated else ""
-                translated[f"{each.heading} is taken for {each.source}{unit}"] = None
+                translated[f"{each.heading} is taken for {each.source} {each.stated}".strip()] = None
         machine = next((rows.data[name] for name in rows.data if _HOST.fullmatch(name)), None)
         if isinstance(machine, Texts) and not {"uuid", "serial"} & rows.data.keys():
             # machines of a kind share indices and addresses
@@ -113,7 +101,14 @@ def _usable(log: "QueryLines", opening: Opening, parts: Iterable[tuple[Layout, R
             from gpureport.importers.nvidia_smi.ticks import date_rows  # noqa: PLC0415 - as above
 
             rows = date_rows(rows, log)  # noqa: PLW2901
-        if len(rows):
+        for each in [each for each in layout.columns if each.unit == "%" and not each.stated]:
+            shares = 100 * np.nan_to_num(np.asarray(rows.data[each.target]))
+            if shares.max(initial=0) <= 1 and (shares % 1).any():
+                account.note(f"{each.heading} has no unit and no value above 1, so it could be fractions or per cent.")
+                del rows.data[each.target]
+        if not any(map(is_metric, rows.data)):
+            account.reject_rows(reasons.NO_READING, rows.lines)
+        elif len(rows):
             yield rows
     if translated:
         account.note(f"Headings that nvidia-smi does not write: {', '.join(translated)}.")
@@ -147,11 +142,7 @@ def _parse(pieces: Iterable[Piece], log: "QueryLines") -> Iterator[tuple[Layout,
 def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool = True) -> tuple[str, str] | None:
     """Return the row that a line ends in, and what stands before it; None where it ends in no row.
 
-    Args:
-        line: a line, or a part of one.
-        layout: columns of the row.
-        begun: whether the line has its beginning.
-        ended: whether it has its end. Otherwise, the last cell is marked as cut unless it must be whole.
+    Where damage took the beginning, the row needs a stamp; where it took the end, the last cell counts as cut.
     """
     cells, width = line.split(layout.delimiter), len(layout.columns)
     if len(cells) == width + 1 and not cells[-1].strip():
@@ -174,16 +165,7 @@ def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool =
 
 @dataclass(slots=True)
 class QueryLines:
-    """The lines of one log.
-
-    Attributes:
-        header: returns the columns that a line declares, None for any other line.
-        layout: layout in force, None before the first header.
-        damaged: lines of which a row, or what seems to be one, is left out.
-        torn: how many lines a part was left out of.
-        dates: lines of dates among rows without a stamp.
-        ended: whether the last block was read.
-    """
+    """The lines of one log: `layout` is in force, rows of `damaged` lines were left out, `dates` stand among rows."""
 
     header: Callable[[str], Layout | None]
     account: Account
@@ -255,11 +237,7 @@ class QueryLines:
         return found[0]
 
     def _header(self, text: str) -> Layout | None:
-        """Return the layout a line declares, None when it is no header that can be believed.
-
-        A word that happens to be a heading, and what is left of a torn header, are not: they name no time where rows
-        had one, a single column where there were more, or a column twice.
-        """
+        """Return the layout a line declares; what is left of a torn header lacks columns, or has one twice."""
         found, layout = self.header(text.strip()) if "\ufffd" not in text else None, self.layout
         if found is None or layout is None or found == layout:
             return found

@@ -21,21 +21,16 @@ from gpureport.importers.protocol.reject_reasons import NO_TIME, WRONG_TICK
 
 _MOST = 32
 """Rows a tick can hold: twice the GPUs of the largest machine nvidia-smi lists as one (16)."""
-_FEWEST_TICKS = 3
-"""Two ticks of one size are a coincidence (pragmatic)."""
-_HALF, _LARGER = 0.5, 0.05
-"""Share of the ticks that must hold the same number of rows, and of those that may hold more: some may lack rows, but
-one GPU sampled in bursts has bursts of any length (pragmatic)."""
-_SILENCE = 4
-"""The gap between ticks is at least this many times the largest gap inside one, else a stalled tick reads as two."""
-_TOGETHER = 60_000
-"""Half of the gaps inside a tick are at most this long, in microseconds: 1 to 6 ms in genuine logs, 50 under load."""
+_FEWEST_TICKS, _HALF, _LARGER = 3, 0.5, 0.05
+"""Ticks of one size at least, their share of all, and share of those that may hold more: some may lack rows, but one
+GPU sampled in bursts has bursts of any length (pragmatic)."""
+_SILENCE, _TOGETHER = 4, 60_000
+"""The gap between ticks is so many times the largest gap inside one at least, else a stalled tick reads as two; half of
+the gaps inside are at most so many microseconds: 1 to 6 ms in genuine logs, 50 under load."""
 _REPEATED, _CLEARLY = 0.9, 0.2
 """Share of rows a slow column repeats at the right lag, and how much less at any lag that is no multiple of it."""
-_SWAPPED = 0.01
-"""Share of the rows that may be before the one above them and count as swapped (pragmatic)."""
-_HEAD = 50_000
-"""Rows that are looked at for ticks."""
+_SWAPPED, _HEAD = 0.01, 50_000
+"""Share of the rows that may be swapped with the one above them, and rows that are looked at for ticks (pragmatic)."""
 _MIXED = (
     "Several rows come at a time, so several GPUs were logged, and neither a column nor their order tells them apart: "
     "they are kept as one device of which nothing is judged. --gpus-per-tick says how many there are."
@@ -106,8 +101,7 @@ def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], *, w
 def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, account: Account) -> Iterator[Rows]:
     """Yield rows, with their place in their tick as the index of the GPU where no column names one.
 
-    Rows up to the next ones in which a column names GPUs have ticks of one size; a tick that goes on in the next block
-    is judged by what is known of it, so that no row is held back. `per_tick` is how many a tick has, where given.
+    A tick that goes on in the next block is judged by what is known of it. `per_tick` is the size of one, where given.
     """
     account.mixed_note = "" if per_tick == 1 else _MIXED
     ticks: _Ticks | None = None
@@ -160,10 +154,7 @@ def _numbered(rows: Rows, places: IntArray, size: int) -> Rows:
 
 
 def _swap_back(times: IntArray) -> IntArray:
-    """Return the order of rows in which two neighbouring lines that were swapped have their places again.
-
-    Where more than a few rows are before the one above them, the clock is no measure of the order.
-    """
+    """Return the order of rows in which two neighbouring lines that were swapped have their places again."""
     order, padded = np.arange(len(times)), np.concatenate([[times.min()], times, [times.max()]])
     back = np.flatnonzero(np.diff(times) < 0)
     back = back if len(back) <= _SWAPPED * len(times) else back[:0]
@@ -173,10 +164,7 @@ def _swap_back(times: IntArray) -> IntArray:
 
 
 def date_rows(rows: Rows, log: QueryLines) -> Rows:
-    """Return rows without stamps with the time of the date that a script printed above them.
-
-    Where no column names GPUs, each is a place below its date.
-    """
+    """Return rows without stamps with the time of the date above them; where none names GPUs, each is a place below."""
     dates = [(line, time[0]) for line, text in log.dates.items() if (time := parse_printed_time(text)) is not None]
     if not dates:
         return rows
