@@ -67,7 +67,6 @@ _PATHS = {
     rf"{_REASONS}s_counters/(?:{_REASONS}s_counters_)?(\w+)": r"clocks_event_reasons_counters.\1",
     rf"{_REASONS}s/(?:\w+/)?(?:{_REASONS}_)?(\w+)": r"clocks_event_reasons.\1",
 }
-"""Paths, and the query field of each."""
 _PART = re.compile(r"ecc_errors/volatile/([sd]ram)_\w+")
 """Paths whose numbers add up to a field, one of each kind at least."""
 _LEAVES = {
@@ -189,7 +188,6 @@ def read_query_text(lines: Iterable[str], first: int, account: Account) -> Itera
 
 @lru_cache(4096)
 def _step(label: str) -> str:
-    """Return a label of the text as a step of a path."""
     return re.sub(r"[^a-z0-9]+", "_", label.strip().lower()).strip("_")
 
 
@@ -329,16 +327,12 @@ _BANNER = re.compile(r"\| NVIDIA-SMI .*?(?:Driver|KMD) Version: *(\d[\w.]*)|\| N
 _BEGINS = re.compile(r"\| {,3}\d+ [^|]*(?:\|[^|]*){2}\|", re.ASCII)
 _GOES_ON = re.compile(r"\|(?![-=])(?:[^|]*\|){3}")
 """The first line of a GPU, by its index, and any further one."""
-_CELLS, _LONGEST = 5, 1_000
-"""Bars of a line of an instance, and characters of a line of text that are looked at."""
+_MOST_LINES, _ABOVE, _LONGEST = 3, 4, 1_000
+"""Lines of a GPU at most, lines above a table that may hold its time, and characters of one that are looked at."""
 _SOUND = re.compile(r"[+|][-=].*|\|(?:[^|]*\|){1}|\|(?:[^|]*\|){4}|\D*")
 """Borders, lines of the tables of processes and of instances, and headings."""
-_ABOVE = 4
-"""Lines of text above a table in which a job script may have written its time."""
 _LACKS = "Tables hold no clock event reasons, and power in whole watts: throttling does not show; --query-gpu shows it."
-_INSTANCES = "MIG instances are listed, which are parts of a GPU: they are not read."
 _ZONES = "Times above the tables name a zone: they are taken as written."
-_SHORT = "Names of GPUs are shortened in such tables, so what is known of their models is not used."
 _BUS = r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]"
 _WORDS = r"N/A|ERR!|On|Off"
 _GPU_LINES = re.compile(
@@ -351,7 +345,6 @@ _GPU_LINES = re.compile(
     r"\| *(\S+) +\S[^|]*\|(?:\n\| +\| +\| *(\S*) *\|)?",
     re.ASCII,
 )
-"""The two or three lines of a GPU."""
 _FIELDS = (
     *("index", "name", "pci.bus_id", "ecc.errors.uncorrected.volatile.total", "fan.speed", "temperature.gpu", "pstate"),
     *("power.draw", "enforced.power.limit", "", "memory.used", "memory.total", "utilization.gpu", "mig.mode.current"),
@@ -372,7 +365,7 @@ def _parts(lines: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
         # damage joins no lines
         for text in map(str.strip, line.split("\0")):
             begins = _BEGINS.fullmatch(text) is not None
-            if gpu and not begins and len(gpu) < _CELLS - 2 and _GOES_ON.fullmatch(text):
+            if gpu and not begins and len(gpu) < _MOST_LINES and _GOES_ON.fullmatch(text):
                 gpu.append(text)
                 continue
             if gpu:
@@ -408,7 +401,6 @@ def _table_records(lines: Iterable[str], first: int, account: Account) -> Iterat
             if stated is None:
                 account.stray(number, text[:_LONGEST])
         elif _SOUND.fullmatch(text):
-            account.note(*[_INSTANCES] if text.count("|") == _CELLS else [])
             account.continued += 1
         else:
             account.reject(reasons.TORN, number, text)
@@ -433,5 +425,5 @@ def _table_record(match: re.Match[str], number: int, account: Account) -> dict[s
     if lost or all(absent.get(name) == "ERR!" for name in ("utilization.gpu", "temperature.gpu", "power.draw")):
         record[LOST] = lost or "ERR!"
     account.absent.update(absent.items())
-    account.note(_LACKS, *[_SHORT] if "name" in absent else [])
+    account.note(_LACKS)
     return record

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import ClassVar
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.account import Account, is_driver_message
+from gpureport.importers.account import Account
 from gpureport.importers.columns import Rows
 from gpureport.importers.extraction import Extraction, Form
 from gpureport.importers.note_text import format_columns_option
@@ -27,7 +27,6 @@ from gpureport.importers.nvidia_smi.fields import (
 )
 from gpureport.importers.nvidia_smi.query import NAME, Opening, read_query
 from gpureport.importers.protocol.importer import SEARCHED_BYTES, ReadOptions
-from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER
 from gpureport.importers.source_file import RawFile
 from gpureport.importers.source_text import head, head_text
 from gpureport.importers.tables import Layout, make_layout
@@ -42,8 +41,6 @@ _COMMAND = re.compile(r"\s*(?:#\s*)?\$ \S.*|#{20,}\s*", re.DOTALL)
 """A line with a command and its prompt, or a line across the page: what stood above ends there."""
 _LONGEST = 16_384
 """A line longer than this opens no block: a query of all fields has a header of 6,000 characters."""
-_NUMBERS = re.compile(r"(?:(?:-|[-+]?\d[\d.:/-]*|%|W|MHz|MiB)(?:[\s,;|]+|$)){2,}")
-"""A line of nothing but numbers: a row of something, not prose."""
 _ABOVE, _TOGETHER = 6, 2_000
 """Lines of text above a table in which its time is looked for, and lines that are handed on together."""
 _Block = tuple[int, Form | None, str]
@@ -217,11 +214,9 @@ def _cut(lines: Iterable[str], first: int) -> Iterator[tuple[_Block, int, list[s
 
 
 def _unread(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Count lines that no form reads: rows of numbers above any header are rejected, prose is noise."""
+    """Count lines that no form reads."""
     for number, line in enumerate(lines, first):
-        text = line[:1000].strip("\0 \r\n\t\v\f")
-        if text and (is_driver_message(text) or _NUMBERS.fullmatch(text)):
-            account.sort_out(number, text, BEFORE_HEADER)
-        elif text:
-            account.noise += 1
+        if text := line[:1000].strip("\0 \r\n\t\v\f"):
+            # a comment may hold a command with figures and bars
+            account.stray(number, text if text[0] != "#" else "#")
     yield from ()

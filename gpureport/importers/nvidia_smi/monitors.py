@@ -24,7 +24,6 @@ from gpureport.units import parse_quantity
 _CLOCK, _DATE = "time of day", "day"
 """Targets of columns that hold a time without a date, and a date without a time."""
 _CLOCK_NOTE = "The log has times of day and no date (-o T): days are counted from 1970-01-01. -o DT writes both."
-_MIG = "Rows of MIG instances are left out: what an instance does is no figure of its GPU."
 _INSTANCE = frozenset({"mig", "mig_id", "gi", "gi_id", "ci", "ci_id"})
 """Headings of columns that name a part of a GPU."""
 _SERIES = {
@@ -200,7 +199,7 @@ def _take(layout: Layout | None, block: list[str], first: int, account: Account,
         return
     places = np.delete(places, odd)
     rows, faults = decode(layout.columns, cells, places + first)
-    rows, wrong = without_faults(rows, _faults(rows, faults, layout, account))
+    rows, wrong = without_faults(rows, _faults(rows, faults, layout))
     for place, reason in wrong:
         account.reject(reason, int(places[place]) + first, block[places[place]])
     clocks, days = _pop(rows, _CLOCK), _pop(rows, _DATE)
@@ -213,13 +212,12 @@ def _take(layout: Layout | None, block: list[str], first: int, account: Account,
     yield rows
 
 
-def _faults(rows: Rows, faults: dict[str, BoolArray], layout: Layout, account: Account) -> dict[str, BoolArray]:
+def _faults(rows: Rows, faults: dict[str, BoolArray], layout: Layout) -> dict[str, BoolArray]:
     for column in layout.columns:
         texts = rows.data.get(column.target)
         if isinstance(texts, Texts) and column.source.lower() in _INSTANCE:
             part = texts.codes >= 0
             faults[reasons.MIG_INSTANCE] = faults.get(reasons.MIG_INSTANCE, np.False_) | part
-            account.note(*[_MIG] if part.any() else [])
             del rows.data[column.target]
             rows.reasons.pop(column.source, None)
         elif isinstance(texts, Texts) and column.target in {"index", _CLOCK, _DATE}:
