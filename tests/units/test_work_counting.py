@@ -46,7 +46,6 @@ def test_work_by_rates_and_by_steps() -> None:
             by_rates(pause, even),
             {"amount": 200 * (4 * 5 + 5 * 5)},
         ),
-        "no pause": (by_rates([5, 10, 15, 20], even[:4], counter[:4]), {"amount": 200 * 4 * 5}),
         "a resumed counter": (by_rates([5, 10, 15], [200] * 3, [5010, 5020, 5030]), {"amount": 3000}),
         "a counter that starts anew": (by_rates([5, 10, 15, 20], [200] * 4, [5010, 5020, 10, 20]), {"amount": 4000}),
         "nothing before the recording": (
