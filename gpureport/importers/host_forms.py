@@ -251,9 +251,12 @@ def _read_top(lines: Iterable[str], first: int, account: Account, around: Around
             account.headers += 1
             account.absent.update([("%CPU", _OF_THREADS)] if threads else [])
         elif cores is not None and (match := _MEMORY.match(line)):
-            loads = _average(cores) if screens > 1 else None
+            loads, unit = _average(cores) if screens > 1 else None, 1024.0 ** ("KMGT".index(match[1]) + 1)
             account.absent.update([("%Cpu", _NO_LOADS)] if loads is None else [])
-            yield number, line, time, [*_find_memory(match), *(loads or ())], "top"
+            amounts = {name: _parse(text) * unit for text, name in _AMOUNT.findall(match[2])}
+            # where the page cache is not told apart, it is part of what is called used
+            is_known = amounts.get("total") and "buff/cache" in amounts
+            yield number, line, time, [*([amounts] if is_known else ()), *(loads or ())], "top"
             # the second such line is swap
             cores = None
         elif cores is not None and (found := _CORE.findall(line)):
@@ -282,13 +285,6 @@ def _average(cores: Sequence[tuple[str, dict[str, float]]]) -> list[Cells] | Non
     mean = {name: sum(parts[name] for _, parts in cores) / len(cores) for name in ("id", "wa")}
     named = [*(cores if numbers else ()), ("all", mean)]
     return [{"CPU": core, "%idle": parts["id"], "%iowait": parts["wa"]} for core, parts in named]
-
-
-def _find_memory(match: "re.Match[str]") -> list[Cells]:
-    """Return the memory in use; where the page cache is not told apart, it is part of what is called so."""
-    unit = 1024.0 ** ("KMGT".index(match[1]) + 1)
-    amounts = {name: _parse(text) * unit for text, name in _AMOUNT.findall(match[2])}
-    return [amounts] if amounts.get("total") and "buff/cache" in amounts else []
 
 
 # the timechart of AMDuProf: times of day below the time the profile started

@@ -172,11 +172,12 @@ def _normalise(name: str) -> str:
 def _find_time_and_step(names: tuple[str, ...]) -> tuple[str | None, str | None, bool]:
     """Return the names of the time and of the step, and whether the time of loading data is among the names.
 
-    An epoch is a step where there is neither; beside the time of loading data, `time` is that of an iteration.
+    An epoch is a step where there is neither; beside the time of loading data alone, `time` is that of an iteration.
     """
     known = {_normalise(name): name for name in names}
     waits = printed.DATA_TIME in known
-    times = [each for each in _TIMES if each in known and not (waits and each == "time")]
+    is_clock = not waits or known.keys() & printed.STEP_TIMES != {"time"}
+    times = [each for each in _TIMES if each in known and (is_clock or each != "time")]
     time, step = (next((known[each] for each in wanted if each in known), None) for wanted in (times, _STEPS))
     return time, step or (known.get("epoch") if time is None else None), waits
 
@@ -280,6 +281,7 @@ class _Points:
                 self._names.append(self._known.setdefault(name, len(self._known)))
                 self.values.append(value)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def work(self, account: Account) -> Work | None:
         """Return what the steps of its rows come to, None where they do not rise; a row may stand for its epoch."""
         done = np.array(self._done, dtype=np.float64)
@@ -292,6 +294,7 @@ class _Points:
         each = usual if self._epochs and usual == 1 else min(float(done[0]), usual)
         return Work(amount=float(gained.sum()) + max(each, 0.0), unit="epochs" if self._epochs else "steps")
 
+    @np.errstate(over="ignore", invalid="ignore")
     def table(self, times: columns.IntArray, account: Account, *, timed: bool) -> "pa.Table":
         """Return the points as a table in TRAINING_SCHEMA, without what the loop waited while it started up."""
         steps, names = np.array(self._steps, dtype=np.float64), np.array(self._names, dtype=np.int64)

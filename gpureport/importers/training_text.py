@@ -20,7 +20,7 @@ from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE
 Row = tuple[int, str, Mapping[str, object] | str]
 """Line, what it says, and the cells by name, or why it is none."""
 STEP_TIME, DATA_TIME, WAITING = "iteration_time", "data_time", "data_wait_ratio"
-_STEP_TIMES = {"time", "batch_time", "iter_time", "step_time", "elapsed_time_per_iteration_(ms)"}
+STEP_TIMES = {STEP_TIME, "time", "batch_time", "iter_time", "step_time", "elapsed_time_per_iteration_(ms)"}
 _DATA_TIMES = {"data", "data_time"}
 LOSS = re.compile(r"(?:^|[^a-z])(?:loss|acc|accuracy|perplexity|ppl|f1|auc|bleu|reward|lr|learning_rate)(?:$|[^a-z])")
 """What only a training loop writes."""
@@ -150,7 +150,7 @@ def _read_pairs(text: str) -> dict[str, float]:
         if "flop" in key:
             # arithmetic a second is no work done a second
             name = re.sub("(?i)throughput", "compute", name)
-        name = STEP_TIME if key in _STEP_TIMES else DATA_TIME if key in _DATA_TIMES else name
+        name = STEP_TIME if key in STEP_TIMES else DATA_TIME if key in _DATA_TIMES else name
         cells.setdefault(name, value * scale)
     batch, seconds = cells.get("global batch size"), cells.get(STEP_TIME)
     return cells | ({"samples/s": batch / seconds} if batch and seconds and seconds > 0 else {})
@@ -159,9 +159,10 @@ def _read_pairs(text: str) -> dict[str, float]:
 def add_waiting(cells: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return cells with the share of an iteration in which it waited for data, where they say how long both took.
 
-    The time beside that of loading data is seconds an iteration, and so is one that is called so.
+    The time beside that of loading data is seconds an iteration, unless another one is called so.
     """
-    times = [name for name in cells if str(name).lower() in {STEP_TIME, *_STEP_TIMES}]
+    named = [name for name in cells if str(name).lower() in STEP_TIMES]
+    times = [name for name in named if str(name).lower() != "time"] or named
     data = next((name for name in cells if str(name).lower() in _DATA_TIMES), "")
     try:
         share = float(cells[data]) / float(cells[times[0]])
