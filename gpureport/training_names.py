@@ -23,13 +23,9 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingName:
-    """What a metric's name says of it.
+    """What a metric's name says of it: `unit` is what a throughput counts a second, empty where the name says none.
 
-    Attributes:
-        name: the name.
-        role: what it measures.
-        validation: whether it is of validation or test data.
-        unit: what a throughput counts a second; empty where the name does not say, and for other roles.
+    `falls` is whether a lower value is the better one, `validation` whether it is of validation or test data.
     """
 
     name: str
@@ -38,33 +34,27 @@ class TrainingName:
     unit: str = ""
 
     @property
-    def falls(self) -> bool:
-        """Whether a lower value is the better one, of a loss, an error or an accuracy."""
+    def falls(self) -> bool:  # noqa: D102 - see the class
         return self.role is not Role.ACCURACY
 
 
 QUALITY_ROLES = frozenset({Role.LOSS, Role.ERROR, Role.ACCURACY})
 """Roles of metrics that say how good a model is."""
-
-_UNITS = {
-    "samples": "samples", "sample": "samples", "examples": "samples", "images": "samples", "imgs": "samples",
-    "img": "samples", "image": "samples", "sequences": "samples", "seqs": "samples",
-    "tokens": "tokens", "token": "tokens", "tok": "tokens", "toks": "tokens",
-    "steps": "steps", "step": "steps", "it": "steps", "its": "steps", "iter": "steps", "iters": "steps",
-    "iterations": "steps", "batches": "steps", "batch": "steps",
+_WORK = {
+    "samples": "samples sample examples images imgs img image sequences seqs",
+    "tokens": "tokens token tok toks",
+    "steps": "steps step it its iter iters iterations batches batch",
     "epochs": "epochs",
-}  # fmt: skip
-"""Words for what is worked on, and the unit of work they are."""
-_SECOND = {"sec", "second", "s"}
-_TIMES = {"time", "duration", "seconds", "secs"}
-_LOSSES = {"loss", "logloss", "perplexity", "ppl", "nll", "crossentropy", "bpc", "bpb"}
-_ERRORS = {"error", "err", "mae", "mse", "rmse", "mape", "wer", "cer", "fid"}
-_ACCURACIES = {
-    *("accuracy", "acc", "top1", "top5", "f1", "auc", "auroc", "map", "miou", "iou", "bleu", "dice"),
-    *("precision", "r2", "mcc", "kappa", "chrf", "meteor", "cider", "map50", "rocauc"),
-    *("rouge", "rougel", "rouge1", "rouge2", "recall", "ndcg", "mrr", "psnr", "ssim", "reward"),
 }
-_QUALITY = ((Role.LOSS, _LOSSES), (Role.ERROR, _ERRORS), (Role.ACCURACY, _ACCURACIES))
+_UNITS = {word: unit for unit, words in _WORK.items() for word in words.split()}
+"""Words for what is worked on, and the unit of work they are."""
+_SECOND, _TIMES = {"sec", "second", "s"}, {"time", "duration", "seconds", "secs"}
+_QUALITY = {
+    Role.LOSS: "loss logloss perplexity ppl nll crossentropy bpc bpb",
+    Role.ERROR: "error err mae mse rmse mape wer cer fid",
+    Role.ACCURACY: "accuracy acc top1 top5 f1 auc auroc map miou iou bleu dice precision r2 mcc kappa chrf meteor "
+    "cider map50 rocauc rouge rougel rouge1 rouge2 recall ndcg mrr psnr ssim reward",
+}
 """Words for how good a model is, the ones that say most first."""
 _BESIDE_QUALITY = {"scale", "scaler", "weight", "coef", "count", "num", *_TIMES}
 """Words beside those, of names that say nothing of a model: `loss_scale`, `loss_weight`, `error_count`, `loss_time`."""
@@ -81,18 +71,16 @@ def normalise_work_unit(unit: str) -> str:
 def recognise_metric(name: str) -> TrainingName | None:
     """Return what a metric's name says of it, None where it says nothing that is known."""
     words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
-    unit = _rate_of(words)
-    if unit is not None:
+    if (unit := _rate_of(words)) is not None:
         return TrainingName(name=name, role=Role.THROUGHPUT, unit=unit)
     # mAP and mIoU are one word, valLoss two
-    found = set(words) | set(re.findall(r"[a-z0-9]+", name.lower()))
-    validation = bool(found & _VALIDATION)
-    if found & _TIMES and "epoch" in found:
-        return TrainingName(name=name, role=Role.EPOCH_TIME)
-    if found & _TIMES and found & _BATCH:
-        return TrainingName(name=name, role=Role.STEP_TIME)
-    role = None if found & _BESIDE_QUALITY else next((role for role, known in _QUALITY if found & known), None)
-    return None if role is None else TrainingName(name=name, role=role, validation=validation)
+    found = {*words, *re.findall(r"[a-z0-9]+", name.lower())}
+    if found & _TIMES and found & {"epoch", *_BATCH}:
+        return TrainingName(name=name, role=Role.EPOCH_TIME if "epoch" in found else Role.STEP_TIME)
+    role = next((role for role, known in _QUALITY.items() if found & {*known.split()}), None)
+    if role is None or found & _BESIDE_QUALITY:
+        return None
+    return TrainingName(name=name, role=role, validation=bool(found & _VALIDATION))
 
 
 def _rate_of(words: Sequence[str]) -> str | None:
@@ -100,13 +88,12 @@ def _rate_of(words: Sequence[str]) -> str | None:
     units = [_UNITS[word] for word in words if word in _UNITS]
     if "per" in words:
         place = words.index("per")
-        if set(words[place + 1 :]) & _SECOND:
-            return next((_UNITS[word] for word in reversed(words[:place]) if word in _UNITS), "")
-        return None
-    if set(words) & _THROUGHPUTS:
-        return units[-1] if units else ""
+        counted = [_UNITS[word] for word in words[:place] if word in _UNITS]
+        return (counted or [""])[-1] if _SECOND.intersection(words[place + 1 :]) else None
+    if _THROUGHPUTS.intersection(words):
+        return (units or [""])[-1]
     # samples/s and tokens/sec, where the second stands last
-    return units[-1] if units and words[-1] in _SECOND and words[-2:-1] and words[-2] in _UNITS else None
+    return units[-1] if units and words[-1] in _SECOND and {*words[-2:-1]} & _UNITS.keys() else None
 
 
 def recognise_evaluation(name: str) -> TrainingName | None:
@@ -121,28 +108,21 @@ def recognise_evaluation(name: str) -> TrainingName | None:
 
 def is_batch_metric(name: str) -> bool:
     """Return whether a metric's name says that it is of single batches, as `train_loss_step` is."""
-    return bool(set(re.findall(r"[a-z]+", name.lower())) & _BATCH)
+    return not _BATCH.isdisjoint(re.findall(r"[a-z]+", name.lower()))
 
 
 def choose_throughput(names: Iterable[str], wanted: str | None) -> TrainingName | None:
-    """Return the metric that counts work: the one a person names, else the only one of its unit that says so.
+    """Return the metric that counts work: the one that is `wanted`, else one that says what it counts.
 
-    Args:
-        names: names of training metrics.
-        wanted: name a person gives.
+    Validation has a speed of its own, which is not that of training.
     """
     known = list(names)
     if wanted is not None:
-        if wanted not in known:
-            return None
         metric = recognise_metric(wanted)
-        return TrainingName(name=wanted, role=Role.THROUGHPUT, unit=metric.unit if metric else "")
-    found = [
-        metric
-        for name in known
-        if (metric := recognise_metric(name)) and metric.role is Role.THROUGHPUT and metric.unit
-    ]
-    # validation has a speed of its own, which is not that of training
-    found = [each for each in found if not set(re.findall(r"[a-z]+", each.name.lower())) & _VALIDATION] or found
-    best = [each for unit in ("samples", "tokens", "steps") for each in found if each.unit == unit]
-    return best[0] if best else None
+        found = TrainingName(name=wanted, role=Role.THROUGHPUT, unit=metric.unit if metric else "")
+        return found if wanted in known else None
+    metrics = [metric for name in known if (metric := recognise_metric(name)) and metric.unit]
+    trained = [each for each in metrics if _VALIDATION.isdisjoint(re.findall(r"[a-z]+", each.name.lower()))]
+    order = ("samples", "tokens", "steps")
+    counted = [each for each in trained or metrics if each.unit in order]
+    return min(counted, key=lambda each: order.index(each.unit), default=None)

@@ -4,28 +4,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.columns import BoolArray, FloatArray, IntArray
-
-_LONGEST = 1e10
-"""Seconds for which a point can speak: a rate of next to nothing would have it speak for longer than clocks count."""
-_PAUSE_FACTOR = 5.0
-"""A time between two points above this many usual ones holds a pause without work (pragmatic)."""
-_EXCESS = 1.5
-"""Work for each step above this many usual ones means that a pause passed (pragmatic)."""
-
+from gpureport.columns import FloatArray, IntArray
 
 FEWEST_POINTS = 3
 """Points below which no rate of work is told (pragmatic): two hold a single distance, which may be a pause."""
+_LONGEST = 1e10
+"""Seconds for which a point can speak: a rate of next to nothing would have it speak for longer than clocks count."""
+_PAUSE_FACTOR, _EXCESS = 5.0, 1.5
+"""Times the usual, of the time between points and of the work of a step, above which a pause passed (pragmatic)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedWork:
-    """Work done, span by span.
-
-    Attributes:
-        times: start of the first span, then the end of each, in microseconds.
-        amounts: work done in each span.
-    """
+    """Work done, span by span: the start of the first and the end of each in microseconds, and the work in each."""
 
     times: IntArray
     amounts: FloatArray
@@ -54,16 +45,10 @@ def count_by_rates(
 ) -> CountedWork | None:
     """Return the work that logged rates come to; None for fewer than two points, or where no float holds it.
 
-    A rate holds for the time since the point before. Where that comes to more than one and a half times the usual work
-    of a step, a pause passed, as for an evaluation, and the usual work counts; without a step counter no more than five
-    usual distances between points count. The first rate holds for as many steps as the counter says, or for a usual
-    distance.
-
-    Args:
-        times: of the points in microseconds, rising.
-        rates: work a second.
-        steps: the number of the step at each point, NaN where there is none.
-        earliest: time before which the first rate cannot have held.
+    A rate, of work a second, holds for the time since the point before, in microseconds. Where that comes to more than
+    one and a half times the usual work of a step, a pause passed, as for an evaluation, and the usual work counts;
+    without a step counter no more than five usual distances between points count. The first rate holds for as many
+    steps as the counter says, or for a usual distance, but not before the `earliest` time.
     """
     if len(times) < 2:  # noqa: PLR2004 - a distance takes two
         return None
@@ -78,26 +63,19 @@ def count_by_rates(
         each = float(np.median(logged[known] / gained[known]))
         amounts[known] = np.where(logged > _EXCESS * each * gained, each * gained, logged)[known]
         if rates[0] > 0:
-            work = each * _first_gain(float(steps[0]), gained[known])
+            work = each * _first_gain(float(steps[0]), float(np.median(gained[known])))
             span = work / float(rates[0])
     if earliest is not None and earliest < times[0]:
         available = float(times[0] - earliest) / 1e6
         span, work = min(span, available), min(work, float(rates[0]) * available)
     if not np.isfinite([span, work, amounts.sum(), logged.sum()]).all() or span > _LONGEST:
         return None
-    return CountedWork(
-        times=np.concatenate([[times[0] - round(span * 1e6)], times]),
-        amounts=np.concatenate([[work], amounts]),
-    )
+    begins = times[0] - round(span * 1e6)
+    return CountedWork(times=np.concatenate([[begins], times]), amounts=np.concatenate([[work], amounts]))
 
 
 def select_step_points(times: IntArray, steps: FloatArray) -> tuple[IntArray, FloatArray] | None:
-    """Return each moment and the highest step at it; None for too few, or where the last is no higher than the first.
-
-    Args:
-        times: when a step was logged, in microseconds, in any order.
-        steps: its number.
-    """
+    """Return each moment, in order, and the highest step at it; None for too few, or where the last is no higher."""
     order = np.lexsort((steps, times))
     stamps, counts = times[order], steps[order]
     last = np.append(np.diff(stamps) > 0, True)[: len(stamps)]
@@ -105,27 +83,31 @@ def select_step_points(times: IntArray, steps: FloatArray) -> tuple[IntArray, Fl
     return None if len(stamps) < FEWEST_POINTS or counts[-1] <= counts[0] else (stamps, counts)
 
 
+def count_gains(steps: FloatArray) -> tuple[FloatArray, float]:
+    """Return the steps done from each point to the next, and the usual number; a count that falls may begin anew.
+
+    Its first number is then what was done since, unless it is above the usual one: a run that was resumed goes on.
+    """
+    gained = np.diff(steps)
+    usual = float(np.median(gained[gained > 0])) if (gained > 0).any() else 0.0
+    anew = (gained < 0) & (steps[1:] >= 0) & (steps[1:] <= usual)
+    return np.where(anew, steps[1:], np.maximum(gained, 0.0)), usual
+
+
 def count_by_steps(times: IntArray, steps: FloatArray, began: int | None = None) -> CountedWork | None:
     """Return the steps that a counter tells, as far as it rose; None for fewer than two points.
 
-    Args:
-        times: of the points in microseconds, rising.
-        steps: the number of the step at each point.
-        began: when training began; None where that is not known, then what was done before the first point is left out.
+    Where nobody knows when training began, what was done before the first point is left out.
     """
     if len(times) < 2:  # noqa: PLR2004 - as above
         return None
-    gained = np.diff(steps)
-    rising: BoolArray = gained >= 0
-    known = began is not None and began < times[0] and bool((gained > 0).any())
-    first = _first_gain(float(steps[0]), gained[gained > 0]) if known else 0.0
-    start = int(times[0]) if began is None or not known else began
-    return CountedWork(
-        times=np.concatenate([[start], times]), amounts=np.concatenate([[first], np.where(rising, gained, 0.0)])
-    )
+    gained, usual = count_gains(steps)
+    known = began is not None and began < times[0] and usual > 0
+    start = began if began is not None and known else int(times[0])
+    first = _first_gain(float(steps[0]), usual) if known else 0.0
+    return CountedWork(times=np.concatenate([[start], times]), amounts=np.concatenate([[first], gained]))
 
 
-def _first_gain(step: float, gained: FloatArray) -> float:
+def _first_gain(step: float, usual: float) -> float:
     """Return how many steps the first point speaks for; a counter that is far ahead goes on from an earlier run."""
-    usual = float(np.median(gained))
     return max(step, min(usual, 1.0)) if 0 <= step <= usual else usual

@@ -26,43 +26,40 @@ _CONTENTS, _DTYPES = (4, 5, 6), {1: "<f", 2: "<d"}
 
 
 def read_events(file: RawFile, account: Account) -> Iterator[tuple[int, dict[str, float | str]]]:
-    """Yield the number of each record that holds scalars, with its `wall_time`, its `step`, and each by its tag."""
-    for number, (message, checksum) in enumerate(_records(file, account), 1):
-        try:
-            time, step, scalars = _read_event(message)
-        except (ValueError, IndexError, KeyError, TypeError, struct.error):
-            account.reject(f"{MALFORMED} record", number)
-            continue
-        if scalars and _mask(message) != checksum:
-            account.reject(f"{MALFORMED} record", number)
-        elif scalars:
-            yield number, {**scalars, "wall_time": f"{time:.6f}", "step": step}
-        else:
-            account.noise += 1
+    """Yield the number of each record that holds scalars, with its `wall_time`, its `step`, and each by its tag.
 
-
-def _records(file: RawFile, account: Account) -> Iterator[tuple[bytes, int]]:
-    """Yield each message and its checksum; what follows a damaged length is lost, and counted as one record."""
-    held, number = b"", 1
+    What follows a damaged length is lost, and counted as one record.
+    """
+    held, number = b"", 0
     for block in decompressed_blocks(file, BLOCK):
         held, at = held + block, 0
         while len(held) - at >= _FRAME:
             length, checksum = struct.unpack_from("<QI", held, at)
             if length > _LONGEST or _mask(held[at : at + 8]) != checksum:
-                account.reject(f"{MALFORMED} record", number)
+                account.reject(f"{MALFORMED} record", number + 1)
                 return
             start, end = at + _FRAME, at + _FRAME + length
             if len(held) < end + _CHECKSUM:
                 break
-            yield held[start:end], int.from_bytes(held[end : end + _CHECKSUM], "little")
-            at, number = end + _CHECKSUM, number + 1
+            number, at = number + 1, end + _CHECKSUM
+            try:
+                found = _read_event(held[start:end])
+                sound = not found or _mask(held[start:end]) == int.from_bytes(held[end:at], "little")
+            except (ValueError, IndexError, KeyError, TypeError, struct.error):
+                sound = False
+            if not sound:
+                account.reject(f"{MALFORMED} record", number)
+            elif found:
+                yield number, found
+            else:
+                account.noise += 1
         held = held[at:]
     if held:
-        account.reject(CUT_LAST_LINE, number)
+        account.reject(CUT_LAST_LINE, number + 1)
 
 
-def _read_event(message: bytes) -> tuple[float, int, dict[str, float]]:
-    """Return the time, the step and the scalars of an event."""
+def _read_event(message: bytes) -> dict[str, float | str]:
+    """Return the time, the step and the scalars of an event; nothing where it has none."""
     time, step, scalars = 0.0, 0, dict[str, float]()
     for field, number, content in _fields(message):
         if field == _TIME:
@@ -71,20 +68,13 @@ def _read_event(message: bytes) -> tuple[float, int, dict[str, float]]:
             step = number
         elif field == _SUMMARY:
             for _, _, value in _fields(content):
-                parts = {part: held for part, _, held in _fields(value)}
-                found = parts.get(_SIMPLE) or _read_tensor(parts.get(_TENSOR, b""))
-                if found:
-                    kind = "<f" if len(found) == struct.calcsize("<f") else "<d"
+                parts = {part: each for part, _, each in _fields(value)}
+                tensor = {part: (size, each) for part, size, each in _fields(parts.get(_TENSOR, b""))}
+                kind = "<f" if _SIMPLE in parts else _DTYPES.get(tensor.get(1, (0, b""))[0], "")
+                found = parts.get(_SIMPLE) or next((tensor[each][1] for each in _CONTENTS if each in tensor), b"")
+                if kind and len(found) == struct.calcsize(kind):
                     scalars.setdefault(parts[_TAG].decode(), struct.unpack(kind, found)[0])
-    return time, step, scalars
-
-
-def _read_tensor(message: bytes) -> bytes:
-    """Return the bytes of a tensor of one float or double, none of any other."""
-    parts = {field: (number, content) for field, number, content in _fields(message)}
-    content = next((parts[each][1] for each in _CONTENTS if each in parts and parts[each][1]), b"")
-    kind = _DTYPES.get(parts[1][0] if 1 in parts else 0)
-    return content if kind and len(content) == struct.calcsize(kind) else b""
+    return {**scalars, "wall_time": f"{time:.6f}", "step": step} if scalars else {}
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int, bytes]]:

@@ -23,20 +23,21 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.errors import SourceError
 from gpureport.importers import clock
+from gpureport.importers import training_text as printed
 from gpureport.importers.account import Account
-from gpureport.importers.clock import parse_time
+from gpureport.importers.columns import parse_time
+from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome
-from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
 from gpureport.importers.source_text import Text, head_text
 from gpureport.importers.tensorboard import MARK, read_events
-from gpureport.importers.training_text import DATA_TIME, LOSS, Row, add_waiting, is_training_text, read_text
 from gpureport.json_text import parse_json
 from gpureport.recording import Work
 from gpureport.series_table import TRAINING_SCHEMA
+from gpureport.work_counting import count_gains
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.importer import ReadOptions
-    from gpureport.importers.source_text import RawFile
+    from gpureport.importers.source_file import RawFile
 
 WANTED = "give what the training loop prints, or a CSV, JSON lines or event file with a step or a time and a loss"
 _TIMES = (
@@ -47,35 +48,36 @@ _STEPS = ("step", "global_step", "iteration", "iter", "steps", "current_steps")
 _EMPTY = {"", "none", "null", "n/a", "-"}
 _BOARD = {"wall_time", "step", "value"}
 _HISTORY = "log_history"
-_MARKED = 100
-"""Characters among which an event file says what it is."""
+_MARKED, _FIRST_LINES = 100, 20
+"""Characters among which an event file says what it is, and lines among which the first sound row or header stands."""
 _FEW, _FALLING = 2, 0.1
 """Rows that tell no clock, and the share of changes that fall from which times since the start are none."""
+_SLOW = 2
+"""Times the usual iteration that those take in which the loop starts up (pragmatic)."""
 _NO_YEAR = re.compile(r"\d\d/\d\d[ T]")
 _LONGEST, _MOST_STEPS = 1e8, 2**62
 """Seconds a training may last, above which a number is a date; and steps."""
+_NOTES = {
+    "none": ["The training log states no times: its points are known by their steps only."],
+    "elapsed": ["The training log counts its times from 0: they were counted from the first sample of the run."],
+}
+_START_UP = (
+    "The first iterations of the training log took over twice as long as usual: what they waited for data is start-up, "
+    "and left out."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """A training log that was read.
+    """A training log: its points as `Recording.training`, and what is known of it, with a span of 0 without times.
 
-    Attributes:
-        table: its points, as `Recording.training`.
-        outcome: what is known of it; its span is 0 where no point has a time.
-        counted: whether its times were counted from the start of the run.
-        work: what its steps come to where it states no time; None where they do not rise.
+    Its points may be `dated`; where they have no times, `work` is what the steps come to, None where they don't rise.
     """
 
     table: "pa.Table"
     outcome: Outcome
-    counted: bool
+    dated: bool
     work: Work | None = None
-
-    @property
-    def dated(self) -> bool:
-        """Whether its points state when they were written."""
-        return self.table.column("timestamp").null_count == 0 and not self.counted
 
 
 class TrainingLog:
@@ -124,7 +126,7 @@ class TrainingLog:
         points, rows = told.pop(kind, (_Points(), []))
         account.rows += len(rows)
         for number, text in sorted(row for _, others in told.values() for row in others):
-            account.reject(NO_TIME, number, text)
+            account.reject(reasons.NO_TIME, number, text)
         if not len(points.values):
             raise SourceError(str(file.path), "it holds no training metric", WANTED, code="no_training_metrics")
         times = np.array(points.times, dtype=np.int64)
@@ -132,35 +134,32 @@ class TrainingLog:
         if kind == "elapsed" and account.rows > _FEW and (moves < 0).sum() >= _FALLING * (moves != 0).sum():
             # seconds of each iteration
             kind = "none"
-        if kind == "none":
-            account.note("The training log states no times: its points are known by their steps only.")
-        elif kind == "elapsed":
-            account.note(
-                "The training log counts its times from 0: they were counted from the first sample of the run."
-            )
-            times += started
-        elif kind == "local" and options.tz is not None:
+        if kind == "local" and options.tz is not None:
             times = clock.to_utc(times, clock.load_zone(options.tz))
+        times += started if kind == "elapsed" else 0
+        account.note(*_NOTES.get(kind, []))
+        work, table = points.work(account), points.table(times, account, timed=kind != "none")
         outcome = Outcome(
             devices=(),
             quality=account.quality(),
             span=(0, 0) if kind == "none" else (int(times.min()), int(times.max())),
             timezone="UTC" if kind == "utc" else None,
         )
-        dated = columns.to_arrow(times, pa.timestamp("us"), np.full(len(times), kind != "none"))
-        work = points.work() if kind == "none" else None
-        return Training(points.table(dated), outcome, counted=kind == "elapsed", work=work)
+        return Training(table, outcome, dated=kind in {"utc", "local"}, work=work if kind == "none" else None)
 
 
 def _is_training(text: str, *, of_loss: bool) -> bool:
     """Return whether a text is of a training loop: an event file, what it prints, or rows with a step or a time."""
-    if MARK in text[:_MARKED] or f'"{_HISTORY}"' in text or is_training_text(text):
+    if MARK in text[:_MARKED] or f'"{_HISTORY}"' in text or printed.is_training_text(text):
         return True
-    first = text.partition("\n")[0]
-    cells = next(_read_objects([first]), (0, "", ""))[2] if text.startswith("{") else ""
-    names = tuple(_split_header(first)[1] if isinstance(cells, str) else cells)
+    lines = text.split("\n", _FIRST_LINES)[:_FIRST_LINES]
+    return any(_tells_progress(tuple(_split_header(line)[1]), of_loss=of_loss) for line in lines)
+
+
+def _tells_progress(names: tuple[str, ...], *, of_loss: bool) -> bool:
+    """Return whether names are those of a step or a time, and of a metric; `of_loss` asks for a loss or the like."""
     plain = set(map(_normalise, names))
-    is_known = not of_loss or plain >= _BOARD or any(map(LOSS.search, plain))
+    is_known = not of_loss or plain >= _BOARD or any(map(printed.LOSS.search, plain))
     return len(names) > 1 and is_known and any(_find_time_and_step(names)[:2])
 
 
@@ -173,75 +172,85 @@ def _normalise(name: str) -> str:
 def _find_time_and_step(names: tuple[str, ...]) -> tuple[str | None, str | None, bool]:
     """Return the names of the time and of the step, and whether the time of loading data is among the names.
 
-    An epoch is a step where there is neither; beside the time of loading data, `time` is that of an iteration.
+    An epoch is a step where there is neither; beside the time of loading data alone, `time` is that of an iteration.
     """
     known = {_normalise(name): name for name in names}
-    waits = DATA_TIME in known
-    times = [each for each in _TIMES if each in known and not (waits and each == "time")]
+    waits = printed.DATA_TIME in known
+    is_clock = not waits or known.keys() & printed.STEP_TIMES != {"time"}
+    times = [each for each in _TIMES if each in known and (is_clock or each != "time")]
     time, step = (next((known[each] for each in wanted if each in known), None) for wanted in (times, _STEPS))
     return time, step or (known.get("epoch") if time is None else None), waits
-
-
-def _split_header(line: str) -> tuple[str, list[str]]:
-    delimiter = next((each for each in ",;\t" if each in line), ",")
-    return delimiter, [name.strip().strip('"').removeprefix("\ufeff") for name in line.strip().split(delimiter)]
 
 
 # rows of each kind of file
 
 
-def _read_rows(file: "RawFile", name: str, account: Account) -> Iterator[Row]:
+def _read_rows(file: "RawFile", name: str, account: Account) -> Iterator[printed.Row]:
     if MARK.encode() in file.first_bytes(_MARKED):
         return ((number, "", cells) for number, cells in read_events(file, account))
     lines = [line if line.isascii() else line.encode(errors="replace").decode() for line in Text(file)]
     text = "".join(lines)
-    if f'"{_HISTORY}"' in text:
-        with suppress(ValueError, RecursionError):
-            content = parse_json(text)
-            history = content.get(_HISTORY) if isinstance(content, dict) else None
-            if isinstance(history, list):
-                entries = [entry for entry in history if isinstance(entry, dict)]
-                account.continued += max(sum(not line.isspace() for line in lines) - len(entries), 0)
-                return iter([(0, "", entry) for entry in entries])
-    if is_training_text(text[:HEAD_BYTES]):
-        return read_text(lines, account)
-    return _read_objects(lines) if text.lstrip().startswith("{") else _read_table(lines, name, account)
+    if f'"{_HISTORY}"' in text and isinstance(content := _parse_object(text), dict):
+        history = content.get(_HISTORY)
+        entries = [entry for entry in history if isinstance(entry, dict)] if isinstance(history, list) else []
+        account.continued += max(sum(not line.isspace() for line in lines) - len(entries), 0)
+        return iter([(0, "", entry) for entry in entries])
+    if printed.is_training_text(text[:HEAD_BYTES]):
+        return printed.read_text(lines, account)
+    first = [line for line in lines if not line.isspace()][:_FIRST_LINES]
+    are_objects = any(line.startswith("{") for line in first)
+    return _read_objects(lines) if are_objects else _read_table(lines, first, name, account)
 
 
-def _read_objects(lines: Sequence[str]) -> Iterator[Row]:
-    """Yield JSON objects by their lines."""
+def _parse_object(text: str) -> object:
+    """Return what JSON says, None where it is none."""
+    with suppress(ValueError, RecursionError):
+        return parse_json(text)
+    return None
+
+
+def _split_header(line: str) -> tuple[str, list[str]]:
+    """Return the delimiter of a header and its names, or those of an object."""
+    if line.startswith("{"):
+        content = _parse_object(line)
+        return ",", [*content] if isinstance(content, dict) else []
+    delimiter = next((each for each in ",;\t" if each in line), ",")
+    return delimiter, [name.strip().strip('"').removeprefix("\ufeff") for name in line.strip().split(delimiter)]
+
+
+def _read_objects(lines: Sequence[str]) -> Iterator[printed.Row]:
     for number, line in enumerate(lines, 1):
-        content = None
-        with suppress(ValueError, RecursionError):
-            content = parse_json(line)
+        content = _parse_object(line)
         if isinstance(content, dict):
             yield number, line, content
         elif line.strip():
-            yield number, line, f"{MALFORMED} object" if content is not None or line.endswith("\n") else CUT_LAST_LINE
+            is_cut = content is None and not line.endswith("\n")
+            yield number, line, reasons.CUT_LAST_LINE if is_cut else f"{reasons.MALFORMED} object"
 
 
-def _read_table(lines: Sequence[str], name: str, account: Account) -> Iterator[Row]:
-    """Yield the rows of a CSV by their lines."""
-    names: list[str] = []
-    delimiter = ","
+def _read_table(lines: Sequence[str], first: Sequence[str], name: str, account: Account) -> Iterator[printed.Row]:
+    """Yield the rows of a CSV below its header: the first line that names a step or a time."""
+    header = next((line for line in first if _tells_progress(tuple(_split_header(line)[1]), of_loss=False)), "")
+    delimiter, names = _split_header(header)
+    if set(map(_normalise, names)) == _BOARD:
+        # an export of TensorBoard is called after its metric
+        match = re.search(r"(?:run-.*-)?tag-(.+)", stem := Path(name).stem, re.IGNORECASE)
+        names = [(match[1] if match else stem) if _normalise(each) == "value" else each for each in names]
+    begun = False
     for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        if not names:
-            delimiter, names = _split_header(line)
-            account.headers += 1
-            if set(map(_normalise, names)) == _BOARD:
-                # an export of TensorBoard is called after its metric
-                match = re.search(r"(?:run-.*-)?tag-(.+)", stem := Path(name).stem, re.IGNORECASE)
-                names = [(match[1] if match else stem) if _normalise(each) == "value" else each for each in names]
+        if line.isspace():
             continue
         cells: list[str] = []
         with suppress(csv.Error):
             cells = next(csv.reader([line], delimiter=delimiter), [])
-        if not line.endswith("\n"):
-            yield number, line, CUT_LAST_LINE
+        if line == header:
+            begun = True
+            account.headers += 1
+        elif begun and line.endswith("\n") and len(cells) == len(names):
+            yield number, line, dict(zip(names, cells, strict=True))
         else:
-            yield number, line, dict(zip(names, cells, strict=True)) if len(cells) == len(names) else WRONG_CELLS
+            whole = reasons.WRONG_CELLS if begun else reasons.BEFORE_HEADER
+            yield number, line, whole if line.endswith("\n") else reasons.CUT_LAST_LINE
 
 
 class _Points:
@@ -257,8 +266,9 @@ class _Points:
     def add(self, cells: Mapping[str, Any], when: int) -> None:
         """Add the metrics of a row; cells that hold no number are none."""
         time, step, waits = _find_time_and_step(tuple(cells))
-        cells = add_waiting(cells) if waits else cells
-        number = _parse_number(cells[step]) if step else None
+        cells = printed.add_waiting(cells) if waits else cells
+        # mmengine's rows of a validation count its own steps
+        number = _parse_number(cells[step]) if step and cells.get("mode") != "val" else None
         done = number if step else _parse_number(cells.get("epoch"))
         self._epochs = self._epochs or step is None or _normalise(step) == "epoch"
         if done is not None:
@@ -271,28 +281,39 @@ class _Points:
                 self._names.append(self._known.setdefault(name, len(self._known)))
                 self.values.append(value)
 
-    def work(self) -> Work | None:
+    @np.errstate(over="ignore", invalid="ignore")
+    def work(self, account: Account) -> Work | None:
         """Return what the steps of its rows come to, None where they do not rise; a row may stand for its epoch."""
         done = np.array(self._done, dtype=np.float64)
-        gained = np.diff(done)
-        gained = gained[gained > 0]
-        if not len(gained) or not np.isfinite(done).all():
+        if not np.isfinite(done).all() or not (np.diff(done) > 0).any():
             return None
-        usual = float(np.median(gained))
+        gained, usual = count_gains(done)
+        if begun := int(((np.diff(done) < 0) & (gained > 0)).sum()):
+            times = "once" if begun == 1 else f"{begun} times"
+            account.note(f"The steps of the training log begin anew {times}: what each count comes to is added up.")
         each = usual if self._epochs and usual == 1 else min(float(done[0]), usual)
         return Work(amount=float(gained.sum()) + max(each, 0.0), unit="epochs" if self._epochs else "steps")
 
-    def table(self, times: "pa.Array[Any]") -> "pa.Table":
-        """Return the points as a table in TRAINING_SCHEMA."""
-        steps = np.array(self._steps, dtype=np.float64)
+    @np.errstate(over="ignore", invalid="ignore")
+    def table(self, times: columns.IntArray, account: Account, *, timed: bool) -> "pa.Table":
+        """Return the points as a table in TRAINING_SCHEMA, without what the loop waited while it started up."""
+        steps, names = np.array(self._steps, dtype=np.float64), np.array(self._names, dtype=np.int64)
+        values, kept = np.array(self.values, dtype=np.float64), np.ones(len(names), dtype=np.bool_)
+        took = np.flatnonzero(names == self._known.get(printed.STEP_TIME, -1))
+        if printed.WAITING in self._known and len(took):
+            slow = values[took] > _SLOW * np.quantile(values[took], 0.5, method="lower")
+            begun = took[np.argmin(slow)]
+            kept[:begun] = names[:begun] != self._known[printed.WAITING]
+            account.note(*[] if kept.all() else [_START_UP])
         whole = (steps % 1 == 0) & (np.abs(steps) < _MOST_STEPS)
         arrays = [
-            times,
+            columns.to_arrow(times, pa.timestamp("us"), np.full(len(times), timed)),
             columns.to_arrow(np.where(whole, steps, 0).astype(np.int64), pa.int64(), whole),
-            columns.categories(np.array(self._names, dtype=np.int64), list(self._known) or [""]),
-            columns.to_arrow(np.array(self.values, dtype=np.float64), pa.float64()),
+            columns.categories(names, list(self._known) or [""]),
+            columns.to_arrow(values, pa.float64()),
         ]
-        return pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
+        table = pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
+        return table if kept.all() else table.filter(columns.to_arrow(kept, pa.bool_()))
 
 
 def _find_when(cells: Mapping[str, Any], started: int) -> tuple[str, int] | str:
@@ -304,16 +325,17 @@ def _find_when(cells: Mapping[str, Any], started: int) -> tuple[str, int] | str:
     if time is None:
         return "none", 0
     text = str(cells[time]).strip()
+    years: tuple[str, ...] = ("",)
     if _NO_YEAR.match(text):
         year = datetime.fromtimestamp(started / 1e6, UTC).year
-        days = (parse_time(f"{each:04}/{text}") for each in (year - 1, year, year + 1))
-        found = min((day for day in days if day), key=lambda day: abs(day[0] - started), default=None)
-    else:
-        found = parse_time(text)
-    if found is not None:
+        years = tuple(f"{each:04}/" for each in (year - 1, year, year + 1))
+    days = [day for each in years if (day := parse_time(each + text))]
+    if days:
+        found = min(days, key=lambda day: abs(day[0] - started))
         return "utc" if found[1] else "local", found[0]
     seconds = _parse_number(text)
-    return ("elapsed", round(seconds * 1e6)) if seconds is not None and 0 <= seconds < _LONGEST else f"{MALFORMED} time"
+    is_elapsed = seconds is not None and 0 <= seconds < _LONGEST
+    return ("elapsed", round(seconds * 1e6)) if seconds is not None and is_elapsed else f"{reasons.MALFORMED} time"
 
 
 def _parse_number(cell: object) -> float | None:

@@ -11,6 +11,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from gpureport.importers.account import Account
@@ -19,7 +20,7 @@ from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE
 Row = tuple[int, str, Mapping[str, object] | str]
 """Line, what it says, and the cells by name, or why it is none."""
 STEP_TIME, DATA_TIME, WAITING = "iteration_time", "data_time", "data_wait_ratio"
-_STEP_TIMES = {"time", "batch_time", "iter_time", "step_time", "elapsed_time_per_iteration_(ms)"}
+STEP_TIMES = {STEP_TIME, "time", "batch_time", "iter_time", "step_time", "elapsed_time_per_iteration_(ms)"}
 _DATA_TIMES = {"data", "data_time"}
 LOSS = re.compile(r"(?:^|[^a-z])(?:loss|acc|accuracy|perplexity|ppl|f1|auc|bleu|reward|lr|learning_rate)(?:$|[^a-z])")
 """What only a training loop writes."""
@@ -29,7 +30,7 @@ _STAMP = re.compile(
 _COUNTER = re.compile(
     r"\b(?:epoch:? *\[?(?P<turn>\d{1,9}) */ *\d{1,9}\]?\W{1,4}(?:step|batch|iter|iteration):? *\[? *(?P<part>\d{1,9})"
     r" */ *(?P<parts>\d{1,9})\]?"
-    r"|(?:epoch|train)(?:\(train\))?:? {0,3}\[?(?P<epoch>\d{1,9})\]? {0,3}"
+    r"|(?:epoch|train)(?:\(train\))?(?P<colon>:?) {0,3}\[?(?P<epoch>\d{1,9})\]? {0,3}"
     r"\[ *(?P<batch>\d{1,9})/ *(?P<size>\d{1,9})(?: \( *\d{1,3}%\))?\]"
     r"|(?:global_step|iteration|iter|step)(?:\(train\))?(?: *[:=] *| *\[ *| +)(?P<step>\d{1,15})\b"
     r"(?: */ *\d{1,15})?\]?:?)",
@@ -52,7 +53,6 @@ _PAIR = re.compile(
     re.ASCII,
 )
 _NO_NUMBER = re.compile(r"(?<=[ :])-?(?:nan|inf)(?=[,}])")
-"""What Python prints of a number that is none, which it does not read again."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
 _ASIDE = re.compile(
     r"val|eval|test|predict|infer|load|token|map|filter|sanity|generat|extract|fetch|shard", re.IGNORECASE
@@ -66,16 +66,13 @@ _ADDED = "The bars of the training log were taken one after the other: time betw
 
 def is_training_text(text: str) -> bool:
     """Return whether a text holds lines of a training loop among the first: steps with a loss, a rate or a time."""
-    rows = (
-        cells
-        for _, _, cells in read_text(text.splitlines(keepends=True)[:_HEAD], Account())
-        if isinstance(cells, Mapping)
+    rows = (cells for _, _, cells in read_text(text.splitlines(keepends=True)[:_HEAD], Account()))
+    of_loop = (
+        any(name == STEP_TIME or name.endswith("/s") or LOSS.search(name.lower()) for name in cells)
+        for cells in rows
+        if not isinstance(cells, str)
     )
-    return sum(any(map(_is_of_loop, cells)) for cells in rows) >= _FEWEST
-
-
-def _is_of_loop(name: str) -> bool:
-    return name == STEP_TIME or name.endswith("/s") or LOSS.search(name.lower()) is not None
+    return sum(of_loop) >= _FEWEST
 
 
 def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
@@ -89,26 +86,37 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
         cells: dict[str, Any] = {}
         if bar := _BAR.match(line):
             if _name_bar(bar) == loop:
-                at, passed = int(bar["done"]), _seconds(bar["spent"])
+                at = int(bar["done"])
+                passed = sum(int(part or 0) * 60**place for place, part in enumerate(bar["spent"].split(":")[::-1]))
                 if at < done:
                     steps, before = steps + done, before + spent
                     account.note(_ADDED)
                 done, spent = at, passed
                 where = {"elapsed": before + passed, "step": steps + at}
-                cells = where | _read_rate(bar["rest"]) | _read_pairs(bar["rest"])
+                cells = where | _read_pairs(bar["rest"])
+                rate = _RATE.search(bar["rest"])
+                if rate and float(rate["rate"] or rate["each"]) > 0:
+                    cells[f"{rate['unit'] or rate['thing']}/s"] = float(rate["rate"] or 1 / float(rate["each"]))
         elif line.startswith("{'"):
-            cells = where | _read_literal(line)
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                # what Python prints of a number that is none, which it does not read again
+                found = ast.literal_eval(_NO_NUMBER.sub("None", line))
+                cells = where | ({str(name): cell for name, cell in found.items()} if isinstance(found, dict) else {})
         elif (epoch := _KERAS.search(line)) and epoch["done"] == epoch["total"]:
             keras += int(epoch["done"])
             cells = {"step": keras} | _read_pairs(epoch["rest"])
             if each := _EACH.search(epoch["rest"]):
                 cells[STEP_TIME] = float(each["each"]) * _SCALES.get(each["unit"], 1)
         elif counter := _COUNTER.search(line):
-            cells = _read_line(line, counter)
+            stamp = _STAMP.match(line)
+            start = stamp.end() if stamp and stamp.end() <= counter.start() else 0
+            cells = {"timestamp": stamp[1]} if stamp else {}
+            said = f"{line[start : counter.start()]} | {line[counter.end() :]}"
+            cells |= {"step": _count_steps(counter), **_read_pairs(said)}
         if len(cells.keys() - {"timestamp", "elapsed", "step"}):
             # a bar and a dictionary have an end of their own
             whole = raw.endswith("\n") or line.endswith(("]", "}"))
-            yield number, raw, add_waiting(cells) if whole else CUT_LAST_LINE
+            yield number, raw, cells if whole else CUT_LAST_LINE
         else:
             account.noise += 1
 
@@ -124,32 +132,12 @@ def _name_bar(bar: "re.Match[str]") -> str:
     return re.sub(r"[\d\W_]+", " ", bar["title"])
 
 
-def _seconds(clock: str) -> int:
-    seconds = 0
-    for part in clock.split(":"):
-        seconds = seconds * 60 + int(part or 0)
-    return seconds
-
-
-def _read_rate(text: str) -> dict[str, float]:
-    """Return the rate that a bar shows: of steps, or of what it counts."""
-    found = _RATE.search(text)
-    if found is None or float(found["rate"] or found["each"]) <= 0:
-        return {}
-    return {f"{found['unit'] or found['thing']}/s": float(found["rate"] or 1 / float(found["each"]))}
-
-
-def _read_line(line: str, counter: "re.Match[str]") -> dict[str, Any]:
-    """Return what a line says: its time, its step, and the numbers around them."""
-    stamp = _STAMP.match(line)
-    start = stamp.end() if stamp and stamp.end() <= counter.start() else 0
-    cells: dict[str, Any] = {"timestamp": stamp[1]} if stamp else {}
-    if counter["turn"]:
-        # epochs of two numbers are counted from 1
-        step = (int(counter["turn"]) - 1) * int(counter["parts"]) + int(counter["part"])
-    else:
-        step = int(counter["step"] or int(counter["epoch"]) * int(counter["size"]) + int(counter["batch"]))
-    return cells | {"step": step} | _read_pairs(f"{line[start : counter.start()]} | {line[counter.end() :]}")
+def _count_steps(counter: "re.Match[str]") -> int:
+    """Return the step of a line; epochs count from 1, and from 0 behind a colon, as in `Epoch: [0]`."""
+    if counter["step"]:
+        return int(counter["step"])
+    epoch = int(counter["turn"] or counter["epoch"]) - (not counter["colon"])
+    return max(epoch, 0) * int(counter["parts"] or counter["size"]) + int(counter["part"] or counter["batch"])
 
 
 def _read_pairs(text: str) -> dict[str, float]:
@@ -162,34 +150,23 @@ def _read_pairs(text: str) -> dict[str, float]:
         if "flop" in key:
             # arithmetic a second is no work done a second
             name = re.sub("(?i)throughput", "compute", name)
-        name = STEP_TIME if key in _STEP_TIMES else DATA_TIME if key in _DATA_TIMES else name
+        name = STEP_TIME if key in STEP_TIMES else DATA_TIME if key in _DATA_TIMES else name
         cells.setdefault(name, value * scale)
     batch, seconds = cells.get("global batch size"), cells.get(STEP_TIME)
     return cells | ({"samples/s": batch / seconds} if batch and seconds and seconds > 0 else {})
 
 
-def _read_literal(line: str) -> dict[str, object]:
-    """Return the metrics of a dictionary as Python prints it."""
-    try:
-        found = ast.literal_eval(_NO_NUMBER.sub("None", line))
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return {}
-    return {str(name): cell for name, cell in found.items()} if isinstance(found, dict) else {}
-
-
 def add_waiting(cells: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return cells with the share of an iteration in which it waited for data, where they say how long both took.
 
-    The time beside that of loading data is seconds an iteration, and so is one that is called so.
+    The time beside that of loading data is seconds an iteration, unless another one is called so.
     """
-    times = {name: cell for name, cell in cells.items() if str(name).lower() in {STEP_TIME, *_STEP_TIMES}}
-    data = next((cell for name, cell in cells.items() if str(name).lower() in _DATA_TIMES), None)
-    if data is None or not times:
-        return cells
-    whole = next(iter(times.values()))
+    named = [name for name in cells if str(name).lower() in STEP_TIMES]
+    times = [name for name in named if str(name).lower() != "time"] or named
+    data = next((name for name in cells if str(name).lower() in _DATA_TIMES), "")
     try:
-        share = float(data) / float(whole)
-    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        share = float(cells[data]) / float(cells[times[0]])
+    except (KeyError, IndexError, TypeError, ValueError, ZeroDivisionError, OverflowError):
         return cells
     rest = {name: cell for name, cell in cells.items() if name not in times}
-    return {**rest, STEP_TIME: whole, DATA_TIME: data} | ({WAITING: share} if 0 <= share <= 1 else {})
+    return {**rest, STEP_TIME: cells[times[0]], DATA_TIME: cells[data], **({WAITING: share} if 0 <= share <= 1 else {})}

@@ -46,7 +46,6 @@ def test_work_by_rates_and_by_steps() -> None:
             by_rates(pause, even),
             {"amount": 200 * (4 * 5 + 5 * 5)},
         ),
-        "no pause": (by_rates([5, 10, 15, 20], even[:4], counter[:4]), {"amount": 200 * 4 * 5}),
         "a resumed counter": (by_rates([5, 10, 15], [200] * 3, [5010, 5020, 5030]), {"amount": 3000}),
         "a counter that starts anew": (by_rates([5, 10, 15, 20], [200] * 4, [5010, 5020, 10, 20]), {"amount": 4000}),
         "nothing before the recording": (
@@ -57,7 +56,8 @@ def test_work_by_rates_and_by_steps() -> None:
         "steps from where training began": (by_steps([20, 25, 30], [10, 20, 30], 0), {"amount": 30, "rate": 1}),
         "steps from the first point": (by_steps([20, 25, 30], [10, 20, 30]), {"amount": 20, "rate": 2}),
         "steps of a resumed run": (by_steps([20, 25, 30], [5010, 5020, 5030], 0), {"amount": 30}),
-        "steps that start anew": (by_steps([5, 10, 15, 20], [10, 20, 5, 15], 0), {"amount": 30}),
+        "steps that start anew": (by_steps([5, 10, 15, 20], [10, 20, 5, 15], 0), {"amount": 35}),
+        "steps that go back": (by_steps([5, 10, 15, 20], [10, 20, 15, 25], 0), {"amount": 30}),
     }
     wrong = {}
     for name, (work, expected) in table.items():

@@ -1,0 +1,338 @@
+"""What tools print of a machine: sysstat, vmstat, top and AMDuProf, each form one function.
+
+A form yields what each line says: its number and text, its time, its rows by the names of their columns, and their
+table. Lines that say nothing of the machine it counts.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from math import nan
+from typing import Any
+
+from gpureport.importers.account import Account
+from gpureport.importers.columns import Rows
+from gpureport.importers.clock import parse_time
+from gpureport.importers.host_rows import FIGURE, Around, Cells, DayClock, Said, collect, find_readers
+from gpureport.importers.clock import parse_time_of_day
+from gpureport.importers.account import whole_lines
+from gpureport.importers.protocol import reject_reasons as reasons
+
+# sar, mpstat and pidstat: a heading begins with a time, as rows do
+
+_TIMED = re.compile(
+    r"(?:#\s+Time|(?P<at>\d{1,2}:\d\d:\d\d)(?: (?P<half>[AP]M))?|(?P<epoch>[1-4]\d{9}))\s+(?P<rest>.*)",
+    re.ASCII | re.IGNORECASE,
+)
+_BANNER = re.compile(
+    r"\S+ \S+ \(.*?\)\s.*?(?P<date>\d{1,4}([-./])\d{1,2}\2\d{1,4})\s(?:.*\((?P<cores>\d{1,5}) |.*\(.*)CPU\)", re.ASCII
+)
+"""The line that sysstat's programs begin with: system, release, host, date, and how many cores the machine has."""
+_WIDEST = 300
+_SYSSTAT = {
+    *("%idle", "kbmemfree", "bread/s", "runq-sz", "DEV", "IFACE"),
+    *("proc/s", "pgpgin/s", "cswch/s", "INTR", "Command"),
+}
+"""Columns by which a table of sysstat is known."""
+
+
+def _read_sysstat(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
+    """Yield the rows of tables below a line with the date."""
+    clock, names = DayClock(account, around), tuple[str, ...]()
+    cores: list[str] = []
+    for number, line in whole_lines(lines, first, account):
+        timed, banner, heading = _TIMED.match(line), _BANNER.fullmatch(line[:_WIDEST]), _find_heading(line)
+        at = parse_time_of_day(timed["at"], timed["half"] or "") if timed and timed["at"] else None
+        if timed and "RESTART" in line:
+            account.messages += 1
+        elif heading or banner:
+            account.headers += 1
+            if banner:
+                clock.date(banner["date"])
+                cores = [banner["cores"]] if banner["cores"] else []
+            names = (*heading, "machine_cores") if cores and "%idle" in heading else heading
+            # the time the first row counts from: midnight may lie between
+            clock.at(at, names)
+        elif not timed and re.match(r"\S+ *:", line):
+            # the means over the whole log
+            account.noise += 1
+        elif timed and names:
+            time = (int(timed["epoch"]) * 1_000_000, True) if timed["epoch"] else clock.at(at, names)
+            cells = timed["rest"].split() + (cores if names[-1] == "machine_cores" else [])
+            yield number, line, time, _name_cells(names, cells), names
+        elif line:
+            account.reject(reasons.BEFORE_HEADER if timed else reasons.WRONG_CELLS, number, line)
+        else:
+            yield number, line, None, [], ""
+
+
+def _find_heading(line: str) -> tuple[str, ...]:
+    """Return the names of the columns of a heading, its time left out; none for another line."""
+    timed = _TIMED.match(line)
+    cells = timed["rest"].split() if timed else []
+    # one name may be a message
+    is_heading = line[:1] == "#" or (len(cells) > 1 and not any(map(FIGURE.fullmatch, cells)))
+    return tuple(cells) if is_heading else ()
+
+
+def _name_cells(names: tuple[str, ...], cells: Sequence[str]) -> list[Cells] | None:
+    """Return the row of a table, an empty one where that holds no metric; a command may hold blanks."""
+    if not find_readers(names):
+        return [{}]
+    fits = len(cells) == len(names) or (names[-1] == "Command" and len(cells) > len(names))
+    return [dict(zip(names, cells, strict=False))] if fits else None
+
+
+# sadf -d: semicolons, a heading per table, and stamps in UTC unless asked for otherwise
+
+_SADF = re.compile(r"#\s*hostname;interval;timestamp;(.+)")
+
+
+def _read_sadf(lines: Iterable[str], first: int, account: Account, _: Around) -> Iterator[Said]:
+    """Yield the rows of the first machine that the log names."""
+    names, host = tuple[str, ...](), ""
+    for number, line in whole_lines(lines, first, account):
+        heading, cells = _SADF.match(line), line.split(";")
+        if heading:
+            # with -h, groups that recur are marked
+            names = tuple(name.removesuffix("[...]") for name in heading[1].split(";"))
+            account.headers += 1
+        elif cells[1:2] == ["-1"]:
+            # a restart of the machine, or a comment
+            account.messages += 1
+        elif line and (not names or len(cells) < 4):  # noqa: PLR2004 - machine, interval and stamp stand before the values
+            account.reject(reasons.WRONG_CELLS if names else reasons.BEFORE_HEADER, number, line)
+        elif line and (host := host or cells[0]) != cells[0]:
+            account.reject(reasons.OTHER_MACHINE, number, line)
+        elif line:
+            time = parse_time(re.sub(" (?:UTC|GMT)$", "Z", cells[2]))
+            yield number, line, time, _name_cells(names, cells[3:]), names
+
+
+# sadf -j and mpstat -o JSON: an object per time
+
+_OBJECT = re.compile(r'(?=\{\s*"timestamp"\s*:)')
+_DATE = re.compile(r'"date"\s*:\s*"([^"]*)"')
+_DECODER = json.JSONDecoder()
+_TOGETHER = 20_000
+"""Lines that are read at once."""
+_ACTIVITIES = ("cpu-load", "cpu-load-all", "memory", "io", "queue", "disk")
+_NAMES = {
+    **{"cpu": "CPU", "idle": "%idle", "iowait": "%iowait", "ldavg-1": "ldavg-1", "disk-device": "DEV"},
+    **{name: f"kb{name}" for name in ("memfree", "memused", "buffers", "cached", "slab")},
+    **{name: f"{name}/s" for name in ("bread", "bwrtn", "rkB", "wkB")},
+    "memused-percent": "%memused",
+}
+"""Names of the JSON to those of the tables."""
+
+
+def _read_sysstat_json(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
+    """Yield what each object says, wherever the log ends."""
+    clock, number, remaining, held = DayClock(account, around), first, iter(lines), ""
+    while part := "".join(islice(remaining, _TOGETHER)):
+        # the last one may go on
+        *texts, held = _OBJECT.split(held + part)
+        for text in texts:
+            yield from _read_object(text, number, account, clock)
+            number += text.count("\n")
+    yield from _read_object(held, number, account, clock)
+
+
+def _read_object(text: str, number: int, account: Account, clock: DayClock) -> Iterator[Said]:
+    """Yield what an object says at the beginning of a text, which goes on to the next one."""
+    content, end, time = None, 0, None
+    with suppress(ValueError, RecursionError):
+        content, end = _DECODER.raw_decode(text)
+    others = sum(any(map(str.isalnum, line)) for line in text[end:].split("\n"))
+    if isinstance(content, dict):
+        said = content.get("timestamp")
+        if isinstance(said, dict):
+            found = parse_time(f"{said.get('date')} {said.get('time')}")
+            time = found and (found[0], said.get("utc") == 1 or said.get("tz") in {"UTC", "GMT"})
+        elif isinstance(said, str):
+            time = clock.at(parse_time_of_day(*said.split(" ", 1)))
+        parts = (each for name in _ACTIVITIES for each in [content.get(name)])
+        rows = [_name_figures(row) for part in parts for row in (part if isinstance(part, list) else [part])]
+        yield number, text[:end], time, rows, ""
+    elif _OBJECT.match(text):
+        account.reject(reasons.CUT_LAST_LINE, number, text, rows=others)
+        return
+    account.headers += others
+    if date := _DATE.search(text[end:]):
+        clock.date(date[1])
+
+
+def _name_figures(part: object) -> dict[str, Any]:
+    """Return the figures of an activity by the names of the tables."""
+    found = part if isinstance(part, dict) else {}
+    for way in ("io-reads", "io-writes"):
+        found = found | (found[way] if isinstance(found.get(way), dict) else {})
+    return {_NAMES[name]: value for name, value in found.items() if name in _NAMES}
+
+
+# vmstat -t: date and time last, in a zone that the heading names
+
+_GROUPS = re.compile(r"-*procs-* -+memory-+ ")
+_PAGE, _SECOND = 21, 1_000_000
+"""Rows below a heading where it is written again, in a file; microseconds."""
+
+
+def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
+    """Return the names of the columns of a heading, its zone left out; none where the line is none."""
+    last = max((cells.index(name) for name in ("wa", "st", "gu") if name in cells), default=-1)
+    return list(cells[: last + 1]) if {"bi", "bo", "id", "wa"}.issubset(cells[: last + 1]) else []
+
+
+def _read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -> Iterator[Said]:
+    """Yield the rows; the first of each start speaks of all time since the machine began: only its stamp is kept."""
+    names, utc, begins, below, last, pace = list[str](), False, False, 0, 0, 0
+    for number, line in whole_lines(lines, first, account):
+        cells = line.split()
+        if heading := _find_vmstat_names(cells):
+            begins, below = below != _PAGE, 0
+            names, utc = heading, cells[len(heading) :] in (["UTC"], ["GMT"])
+        if heading or _GROUPS.match(line):
+            account.headers += 1
+        elif cells and not names:
+            account.reject(reasons.BEFORE_HEADER, number, line)
+        elif cells:
+            # one that is cut behind its minutes is a time, too
+            time = parse_time(" ".join(cells[-2:])) if line.count(":") > 1 else None
+            row = dict(zip(names, cells, strict=False))
+            rows: list[Cells] = [{"CPU": "all", "%idle": row.get("id"), "%iowait": row.get("wa")}, row]
+            step = time[0] - last if time else pace
+            # a page may end where it was started again: rows keep their pace
+            begins |= below == 0 and abs(step - pace) > max(pace // 2, _SECOND)
+            if begins and time:
+                account.absent["us sy id wa bi bo", "means since the machine was started"] += 1
+                rows, begins = [], False
+            fits = len(cells) == len(names) + (2 if time else 0)
+            yield number, line, time and (time[0], utc), rows if fits else None, "vmstat"
+            below, last, pace = below + 1, last + step, step
+
+
+# top -b
+
+_TOP = re.compile(r"top - (\d\d:\d\d:\d\d) up .*load average: *(\d{1,9}[.,]\d{1,9})", re.ASCII)
+_CORE = re.compile(r"%?cpu(\(s\)|\d{1,4}) {0,9}:((?:%(?!cpu)|[^%]++)*+)", re.IGNORECASE | re.ASCII)
+_PART = re.compile(r"(?<!\d)(\d{1,3}[.,]\d{1,3}|\d{1,3})[ %]?(id|wa)\b", re.ASCII)
+_MEMORY = re.compile(r"([KMGT])iB \w{1,20} *:(.*?)(?:[KMGT]iB|$)", re.ASCII)
+_AMOUNT = re.compile(r"(?<!\d)(\d{1,15}(?:[.,]\d{1,9})?)\+? ?(total|used|buff/cache)", re.ASCII)
+_NO_LOADS = "the first summary covers no time of its own, or the terminal cuts cores off"
+_OF_THREADS = "the list is one of threads, and what a process does is the sum of its threads"
+
+
+def _read_top(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
+    """Yield a summary and a list of processes per time, without a date.
+
+    What the first summary says of the cores covers no time of its own, so it is not kept.
+    """
+    clock, time, screens, threads = DayClock(account, around), None, 0, False
+    names: list[str] = []
+    cores: list[tuple[str, dict[str, float]]] | None = []
+    for number, line in whole_lines(lines, first, account):
+        cells = line.split()
+        if match := _TOP.match(line):
+            time, screens, names, cores = clock.at(parse_time_of_day(match[1])), screens + 1, [], []
+            yield number, line, time, [{"ldavg-1": match[2]}], "top"
+        elif not cells:
+            names = []
+        elif time is None:
+            account.reject(reasons.NO_TIME if screens else reasons.BEFORE_HEADER, number, line)
+        elif names:
+            row = dict(zip(names, cells, strict=False))
+            kept = {"Command": "", **({"RSS": row["RES"]} if "RES" in row else {})}
+            kept |= {} if screens == 1 or threads else {"%CPU": row.get("%CPU", "")}
+            yield number, line, time, [kept], "top"
+        elif {"%CPU", "PID"} <= set(cells):
+            names = cells
+            account.headers += 1
+            account.absent.update([("%CPU", _OF_THREADS)] if threads else [])
+        elif cores is not None and (match := _MEMORY.match(line)):
+            loads, unit = _average(cores) if screens > 1 else None, 1024.0 ** ("KMGT".index(match[1]) + 1)
+            account.absent.update([("%Cpu", _NO_LOADS)] if loads is None else [])
+            amounts = {name: _parse(text) * unit for text, name in _AMOUNT.findall(match[2])}
+            # where the page cache is not told apart, it is part of what is called used
+            is_known = amounts.get("total") and "buff/cache" in amounts
+            yield number, line, time, [*([amounts] if is_known else ()), *(loads or ())], "top"
+            # the second such line is swap
+            cores = None
+        elif cores is not None and (found := _CORE.findall(line)):
+            cores += [(core, {name: _parse(text) for text, name in _PART.findall(said)}) for core, said in found]
+            account.continued += 1
+        elif _MEMORY.match(line) or cells[0].endswith(":"):
+            threads |= cells[0] == "Threads:"
+            account.continued += 1
+        else:
+            account.reject(reasons.WRONG_CELLS, number, line)
+
+
+def _parse(text: str) -> float:
+    return float(text.replace(",", "."))
+
+
+def _average(cores: Sequence[tuple[str, dict[str, float]]]) -> list[Cells] | None:
+    """Return the load of each core, where they are told apart, and of all; None where any is cut off.
+
+    Of two cores in a line that is too long one is left, of eight each second one.
+    """
+    numbers = sorted(int(core) for core, _ in cores if core.isdigit())
+    is_cut = len(numbers) == 1 or numbers != list(range(len(numbers))) or not all(len(parts) > 1 for _, parts in cores)
+    if is_cut or not cores:
+        return None if is_cut else []
+    mean = {name: sum(parts[name] for _, parts in cores) / len(cores) for name in ("id", "wa")}
+    named = [*(cores if numbers else ()), ("all", mean)]
+    return [{"CPU": core, "%idle": parts["id"], "%iowait": parts["wa"]} for core, parts in named]
+
+
+# the timechart of AMDuProf: times of day below the time the profile started
+
+_CLOCK = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2}):(\d{1,3})", re.ASCII)
+_STARTED = re.compile(r"Profile Start Time:,(\w{3}-\d{1,2}-\d{4})_", re.ASCII)
+_POWER = re.compile(r"socket\d+-package-power")
+
+
+def _read_uprof(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
+    """Yield the power of the processors, all sockets together."""
+    clock, names, sockets = DayClock(account, around), list[str](), list[int]()
+    for number, line in whole_lines(lines, first, account):
+        cells = [cell.strip() for cell in line.split(",")]
+        if match := _STARTED.match(line):
+            with suppress(ValueError):
+                clock.date(datetime.strptime(match[1], "%b-%d-%Y").date().isoformat())
+        if heading := line.startswith("RecordId,Timestamp,"):
+            names, sockets = cells, [place for place, name in enumerate(cells) if _POWER.fullmatch(name)]
+        if heading or (line and not names):
+            account.headers += 1
+        elif line:
+            fits = sockets and len(cells) - (not cells[-1]) == len(names) - (not names[-1])
+            at = _CLOCK.fullmatch(cells[1]) if fits else None
+            time = clock.at(parse_time_of_day(f"{at[1]}:{at[2]:0>2}:{at[3]:0>2}")) if at else None
+            moment = (time[0] + int(at[4]) * 1000, False) if time and at else None
+            figures = [FIGURE.fullmatch(cells[place]) for place in sockets] if fits else []
+            watts = sum(_parse(each[1]) if each else nan for each in figures)
+            yield number, line, moment, [{"watts": watts}] if fits else None, "timechart"
+
+
+_FORMS: tuple[tuple[str, Callable[[Sequence[str]], object], Callable[..., Iterator[Said]]], ...] = (
+    ("sadf -d", lambda lines: any(map(_SADF.match, lines)), _read_sadf),
+    ("JSON of sysstat", lambda lines: re.search(r'"sysstat".*"(?:file-)?date"', " ".join(lines)), _read_sysstat_json),
+    ("sar, mpstat or pidstat", lambda lines: any(_SYSSTAT & {*_find_heading(each)} for each in lines), _read_sysstat),
+    ("vmstat", lambda lines: any(_find_vmstat_names(line.split()) for line in lines), _read_vmstat),
+    ("top -b", lambda lines: any(map(_TOP.match, lines)), _read_top),
+    ("AMDuProf timechart", lambda lines: lines[0].startswith("AMDPROFILER"), _read_uprof),
+)
+"""What a person calls a form, what recognises its first lines that are not blank, and what reads it."""
+
+
+def find_form(lines: Sequence[str]) -> tuple[str, Callable[..., Iterator[Rows]]] | None:
+    """Return what a person calls the form of a log with these first lines, and what reads it; None for another one."""
+    return next(((name, partial(_read, form)) for name, tells, form in _FORMS if tells(lines)), None)
+
+
+def _read(form: Callable[..., Iterator[Said]], *log: Any, around: Around) -> Iterator[Rows]:
+    return collect(form(*log, around), log[-1])

@@ -1,0 +1,251 @@
+"""What the columns of sysstat, vmstat and top mean, and how all that a log says of a time becomes one row."""
+
+import operator
+import re
+from array import array
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import lru_cache
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from gpureport.columns import FloatArray
+from gpureport.importers.account import Account
+from gpureport.importers.columns import HOST_ROW, Rows, Values
+from gpureport.importers.clock import DAY
+from gpureport.importers.protocol.reject_reasons import MALFORMED, NO_TIME, WRONG_CELLS
+
+LOAD, WAITING, BUSIEST = "cpu_utilization_ratio", "cpu_iowait_ratio", "cpu_busiest_core_ratio"
+CORE_COUNT, _USED, _TOTAL = "cpu_logical_cores", "host_memory_used_bytes", "host_memory_total_bytes"
+_SHARE, _HELD, _RUNNING = "host_memory_used_ratio", "process_memory_used_bytes", "process_cpu_cores"
+_READ, _WRITTEN = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second"
+_SUMS = {"read by disks": _READ, "written by disks": _WRITTEN}
+"""Sums over the disks of a list; what a table of all disks says is better."""
+_LISTS = {"cores": (BUSIEST,), "disks": tuple(_SUMS), "processes": (_RUNNING, _HELD)}
+"""What is known only with the last line of a list, by what stands for the number of its lines."""
+_MERGE: Mapping[str, Callable[[float, float], float]] = {
+    **dict.fromkeys((BUSIEST, _HELD, _RUNNING), max),
+    **dict.fromkeys((*_LISTS, *_SUMS), operator.add),
+}
+"""How values of one time become one; of other names the last one counts."""
+_KIB, _SECTOR, _LARGEST = 1024, 512, 2.0**62
+"""Bytes of a block of vmstat, of one in `sar -b`, and beyond those of any machine."""
+FIGURE = re.compile(r"(-?\d{1,18}(?:[.,]\d{1,18})?)([%kKmMgGtT]?)", re.ASCII)
+_STACKED = re.compile(r"(?:dm-|md|loop|ram|zram|sr)\d|dev(?:1|7|9|11)-\d")
+"""Disks that are made of others, or of memory."""
+_ROUNDING, _EXACT = 0.03, 6e-5
+"""Shares in whole per cent exceed the whole by so much at most; one of two decimals is off by half of the last."""
+_DIVIDED = 1.5
+"""Parts of a process beyond this multiple of the whole say that it was divided by two cores or more (pragmatic)."""
+_FALL, _BACK = 20 * 60_000_000, 2 * 3_600_000_000
+"""A clock that falls by more was set back, as when summer time ends; a time of day that does has passed midnight."""
+
+Around = tuple[int, int] | None
+"""First and last local time of the log that one lies beside, which dates a log without dates."""
+Moment = tuple[int, bool] | None
+"""A time in microseconds, and whether it is UTC."""
+Cells = Mapping[str, Any]
+"""A row by the names of its columns: texts, or the numbers of JSON."""
+Said = tuple[int, str, Moment, Sequence[Cells] | None, str | tuple[str, ...]]
+"""Line, its text, its time, its rows, None where it has more or fewer cells than names, and their table.
+
+Where the text is empty, a list ends; rows of no table are whole lists.
+"""
+
+
+def parse_figure(row: Cells, name: str, unit: int = 1) -> float:
+    """Return the figure in a cell, a size in bytes; the text of a `ValueError` is the reason to reject the line for."""
+    value = row[name]
+    if isinstance(value, str):
+        match = FIGURE.fullmatch(value)
+        suffix = match[2].lower() if match else "?"
+        value = float(match[1].replace(",", ".")) if match and suffix in ("kmgt" if unit == _KIB else "%") else None
+        unit = _KIB ** (1 + "kmgt".find(suffix)) if unit == _KIB else unit
+    if type(value) not in {int, float} or not 0 <= value * unit < _LARGEST:
+        raise ValueError(f"{MALFORMED} {name}")
+    return float(value * unit)
+
+
+def _cpu(row: Cells) -> dict[str, float]:
+    """Return the load of a core, or of all; one that waits for a disk is not busy, one that is stolen from is."""
+    waiting, core = parse_figure(row, "%iowait") / 100, str(row["CPU"])
+    busy = 1 - parse_figure(row, "%idle") / 100 - waiting
+    if busy < -_ROUNDING or not (core in {"all", "-1"} or core.isdigit()):
+        raise ValueError(f"{MALFORMED} %idle")
+    busy = max(busy, 0.0)
+    return {BUSIEST: busy, "cores": 1} if core.isdigit() else {LOAD: busy, WAITING: waiting}
+
+
+def _memory(row: Cells) -> dict[str, float]:
+    """Return what is in use; older sysstat counts the page cache to it: there, used and free make the total."""
+    free, used, *cached = (parse_figure(row, f"kb{name}", _KIB) for name in ("memfree", "memused", "buffers", "cached"))
+    share, cache, total = parse_figure(row, "%memused") / 100, sum(cached), used + free
+    if total > 0 and abs(used / total - share) <= _EXACT and cache > total / 100:
+        used = max(used - cache, 0.0)
+    elif "kbslab" in row:
+        total += cache + parse_figure(row, "kbslab", _KIB)
+    else:
+        return {_USED: used, _SHARE: share}
+    return {_USED: used, _TOTAL: total, _SHARE: used / total if total else 0.0}
+
+
+def _disk(row: Cells) -> dict[str, float]:
+    """Return what a disk moved; what is made of other disks is not counted again."""
+    moved = dict(zip(_SUMS, (parse_figure(row, name, _KIB) for name in ("rkB/s", "wkB/s")), strict=True))
+    return {"disks": 1, **({} if _STACKED.match(str(row["DEV"])) else moved)}
+
+
+def _process(row: Cells) -> dict[str, float]:
+    """Return the cores and the memory of a process; `pidstat -I` divides the whole by all cores, but no part of it."""
+    if row.get("TGID") == "-":
+        return {}
+    found = {"processes": 1.0} | ({_HELD: parse_figure(row, "RSS", _KIB)} if "RSS" in row else {})
+    if "%CPU" in row:
+        whole = parse_figure(row, "%CPU") / 100
+        parts = sum(parse_figure(row, name) / 100 for name in ("%usr", "%system", "%guest") if name in row)
+        found[_RUNNING] = parts if parts > _DIVIDED * whole and parts > whole + _EXACT * 100 else whole
+    return found
+
+
+def _take(target: str, name: str, unit: int = 1) -> Callable[[Cells], dict[str, float]]:
+    return lambda row: {target: parse_figure(row, name, unit)}
+
+
+_READERS: dict[str, Callable[[Cells], dict[str, float]]] = {
+    "CPU %idle %iowait": _cpu,
+    "kbmemfree kbmemused %memused kbbuffers kbcached": _memory,
+    **{name: _take(target, name, _SECTOR) for name, target in (("bread/s", _READ), ("bwrtn/s", _WRITTEN))},
+    **{name: _take(target, name, _KIB) for name, target in (("bi", _READ), ("bo", _WRITTEN))},
+    "DEV rkB/s wkB/s": _disk,
+    "Command %CPU": _process,
+    "Command RSS": _process,
+    "ldavg-1": _take("host_load_average", "ldavg-1"),
+    "machine_cores": _take(CORE_COUNT, "machine_cores"),
+    "watts": _take("cpu_power_watts", "watts"),
+    "total used": lambda row: {_TOTAL: row["total"], _USED: row["used"], _SHARE: row["used"] / row["total"]},
+}
+"""Columns that a table must have, and what reads a row of it."""
+
+
+@lru_cache(1024)
+def find_readers(names: tuple[str, ...]) -> tuple[Callable[[Cells], dict[str, float]], ...]:
+    """Return what reads a row with these columns; nothing where none holds a metric."""
+    here = set(names)
+    return tuple(dict.fromkeys(reader for needed, reader in _READERS.items() if here.issuperset(needed.split())))
+
+
+def collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
+    """Yield one row per time: each table of a log goes through all times once, in order.
+
+    Where the clock of a table falls, as in the night that summer time ends, its times are rows of another pass.
+    """
+    places: dict[tuple[int, int], int] = {}
+    passes: dict[Hashable, tuple[int, int]] = {}
+    columns: dict[str, array[float]] = {}
+    numbers, utc, last, taken = array("q"), None, -1, 0
+    for number, text, time, rows, table in said:
+        height = text.count("\n") + 1 if text else 0
+        try:
+            found = [pair for row in rows or () for read in find_readers(tuple(row)) for pair in read(row).items()]
+        except ValueError as error:
+            account.reject(str(error), number, text, rows=height)
+            continue
+        if not text or (rows and not found):
+            # a list is whole, or a table holds no metric
+            last, taken = -1, taken + height
+            continue
+        if rows is None or time is None or time[1] != (time[1] if utc is None else utc):
+            account.reject(WRONG_CELLS if rows is None else NO_TIME, number, text, rows=height)
+            continue
+        utc, taken = time[1], taken + height
+        before, falls = passes.get(table, (time[0], 0))
+        passes[table] = key = time[0], falls + (time[0] < before - _FALL)
+        if key not in places:
+            numbers.append(number)
+        place = places.setdefault(key, len(places))
+        last = place if table else -1
+        for name, value in found:
+            column = columns.setdefault(name, array("d"))
+            column.extend([nan] * (place + 1 - len(column)))
+            merge = _MERGE.get(name) if column[place] == column[place] else None
+            column[place] = merge(column[place], value) if merge else value
+    count = len(places)
+    account.continued += taken - count
+    data = {name: np.append(column, [nan] * (count - len(column))) for name, column in columns.items()}
+    _finish_lists(data, last, np.full(count, nan), account)
+    times, falls_of = np.array([*places], dtype=np.int64).reshape(-1, 2).T
+    # a table may hold times that those before it lack
+    order = np.lexsort((times, falls_of))
+    filled: dict[str, Values] = {name: values[order] for name, values in data.items() if not np.isnan(values).all()}
+    # lines that rise, each once
+    rising = np.maximum.accumulate(np.sort(numbers) - np.arange(count)) + np.arange(count)
+    yield Rows(rising, times[order], {HOST_ROW: np.ones(count), **filled}, "UTC" if utc else None)
+
+
+def _finish_lists(data: dict[str, Any], last: int, none: FloatArray, account: Account) -> None:
+    """Take away what lists say that may lack lines, and add up the others where no table says it of all disks."""
+    for kind, names in _LISTS.items():
+        lengths = data.pop(kind, none)
+        known = ~np.isnan(lengths)
+        # of the cores that -P names nobody knows whether the busiest one is among them
+        wrong = known & np.isnan(data.get(LOAD, none)) & (kind == "cores")
+        if last >= 0 and known[last]:
+            known[last] = False
+            # a log may end in a list
+            wrong[last] |= {*lengths[known]} != {lengths[last]}
+        account.absent.update({(kind, "the list may lack some"): int(wrong.sum())} if wrong.any() else {})
+        if kind == "cores":
+            data[CORE_COUNT] = np.where(wrong | np.isnan(lengths), data.get(CORE_COUNT, none), lengths)
+        for name in data.keys() & {*names}:
+            data[name][wrong] = nan
+    for listed, name in _SUMS.items():
+        spare = data.pop(listed, none)
+        data[name] = np.where(np.isnan(data.get(name, spare)), spare, data.get(name, spare))
+
+
+class DayClock:
+    """Turns times of day into moments: a date may stand elsewhere in the log or be missing, and midnight may pass.
+
+    Each table of a log has a time of its own: `sar` prints one table for the whole day, then the next one.
+    """
+
+    def __init__(self, account: Account, around: Around) -> None:
+        """Start without a date."""
+        self._account, self._around = account, around
+        self._day: int | None = None
+        self._last: dict[Hashable, int] = {}
+
+    def date(self, text: str) -> None:
+        """Take the date that a log states: of several readings the one near the log beside, else the first."""
+        found: list[int] = []
+        month_first = ("%m-%d-%Y", "%m-%d-%y") if "/" in text else ()
+        for form in ("%Y-%m-%d", *month_first, "%d-%m-%Y", "%d-%m-%y"):
+            with suppress(ValueError):
+                day = datetime.strptime(re.sub("[./]", "-", text), form).replace(tzinfo=UTC)
+                found.append(int(day.timestamp()) * 1_000_000)
+        found = list(dict.fromkeys(found))
+        near = [day for day in found if self._around and self._around[0] - DAY <= day <= self._around[1]]
+        if found:
+            self._day, self._last = near[0] if len(near) == 1 else found[0], {}
+        if len(found) > 1 and len(near) != 1:
+            self._account.note(f"The date {text} is taken for {_name_day(found[0])}, the month first.")
+
+    def at(self, since_midnight: int | None, table: Hashable = None) -> Moment:
+        """Return the moment of a time of day in a table, None where no date is known."""
+        if self._day is None and self._around is not None and since_midnight is not None:
+            self._day = (self._around[0] - since_midnight + DAY // 2) // DAY * DAY
+            placed = f"its times were placed on {_name_day(self._day)}, where they are nearest to the start of the log."
+            self._account.note(f"It writes no date: {placed}")
+        if self._day is None or since_midnight is None:
+            return None
+        last = self._last.get(table, self._day)
+        now = last // DAY * DAY + since_midnight
+        self._last[table] = now = now + DAY if now < last - _BACK else now
+        return now, False
+
+
+def _name_day(day: int) -> str:
+    return datetime.fromtimestamp(day / 1e6, UTC).strftime("%Y-%m-%d")
