@@ -13,16 +13,24 @@ import numpy as np
 from gpureport.columns import BoolArray, IntArray
 from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers import headings
-from gpureport.importers.account import Account
-from gpureport.importers.columns import HOST_ROW, Column, Rows, decode, make_column, read_times
+from gpureport.importers.account import Account, whole_lines
+from gpureport.importers.clock import read_times
+from gpureport.importers.columns import (
+    HOST_ROW,
+    Column,
+    Layout,
+    Rows,
+    decode,
+    make_column,
+    make_layout,
+    scan,
+    without_faults,
+)
 from gpureport.importers.extraction import Extraction
-from gpureport.importers.account import whole_lines
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
 from gpureport.importers.protocol.reject_reasons import MALFORMED, WRONG_CELLS
-from gpureport.importers.source_text import RawFile
+from gpureport.importers.source_text import RawFile, head_text
 from gpureport.importers.source_text import head as text_head
-from gpureport.importers.source_text import head_text
-from gpureport.importers.columns import Layout, make_layout, scan, without_faults
 from gpureport.units import UNITS
 
 _HINT = "record what is read, with a date and a time: sar -u -r -b -P ALL 1, mpstat, pidstat, vmstat -t, or a CSV"

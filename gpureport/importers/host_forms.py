@@ -14,12 +14,10 @@ from itertools import islice
 from math import nan
 from typing import Any
 
-from gpureport.importers.account import Account
+from gpureport.importers.account import Account, whole_lines
+from gpureport.importers.clock import parse_time, parse_time_of_day
 from gpureport.importers.columns import Rows
-from gpureport.importers.clock import parse_time
 from gpureport.importers.host_rows import FIGURE, Around, Cells, DayClock, Said, collect, find_readers
-from gpureport.importers.clock import parse_time_of_day
-from gpureport.importers.account import whole_lines
 from gpureport.importers.protocol import reject_reasons as reasons
 
 # sar, mpstat and pidstat: a heading begins with a time, as rows do

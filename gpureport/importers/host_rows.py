@@ -14,8 +14,8 @@ import numpy as np
 
 from gpureport.columns import FloatArray
 from gpureport.importers.account import Account
-from gpureport.importers.columns import HOST_ROW, Rows, Values
 from gpureport.importers.clock import DAY
+from gpureport.importers.columns import HOST_ROW, Rows, Values
 from gpureport.importers.protocol.reject_reasons import MALFORMED, NO_TIME, WRONG_CELLS
 
 LOAD, WAITING, BUSIEST = "cpu_utilization_ratio", "cpu_iowait_ratio", "cpu_busiest_core_ratio"

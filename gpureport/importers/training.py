@@ -25,7 +25,7 @@ from gpureport.errors import SourceError
 from gpureport.importers import clock
 from gpureport.importers import training_text as printed
 from gpureport.importers.account import Account
-from gpureport.importers.columns import parse_time
+from gpureport.importers.clock import parse_time
 from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome
 from gpureport.importers.source_text import Text, head_text
@@ -37,7 +37,7 @@ from gpureport.work_counting import count_gains
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.importer import ReadOptions
-    from gpureport.importers.source_file import RawFile
+    from gpureport.importers.source_text import RawFile
 
 WANTED = "give what the training loop prints, or a CSV, JSON lines or event file with a step or a time and a loss"
 _TIMES = (
