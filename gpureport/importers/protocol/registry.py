@@ -44,10 +44,10 @@ def _load(name: str) -> object:
 IMPORTERS: "Registry[Importer]" = Registry(
     "nvidia_smi:NvidiaSmi",
     "gpustat=tools.snapshots:GPUSTAT",
-    "tools.nvitop:NVITOP",
+    "nvitop=tools.tables:NVITOP",
     "tools.dcgm:DCGM",
-    "tools.wandb:WANDB",
-    "tools.monitors:MONITORS",
+    "wandb=tools.tables:WANDB",
+    "monitors=tools.tables:MONITORS",
     "tools.mapped:Mapped",
 )
 """Importers of logs that make a run, in the order in which they are asked."""

@@ -7,18 +7,17 @@ UTC. Labels of dcgm-exporter and of Kubernetes say of a whole run its pod, names
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 from gpureport.errors import SourceError
+from gpureport.importers import tools
 from gpureport.importers.account import Account
-from gpureport.importers.columns import MASK, TIME, parse_time
-from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, NOT_OF_FORM
-from gpureport.importers.quantities import parse_number
+from gpureport.importers.columns import TIME, parse_time
+from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.source_text import damage
-from gpureport.importers.tools import Record, When, form, parse_documents, parse_stamp, say_when, text_lines
-from gpureport.importers.tools.dcgm_fields import EITHER, UNTOLD, determine_unit, find_field, read_field
+from gpureport.importers.tools.dcgm_fields import Reading, build_rows
 from gpureport.label_tags import LABEL_TAGS
 from gpureport.redaction import redact_start
 
@@ -28,20 +27,18 @@ and takes 200 MiB (measured)."""
 _DEPTH = 8
 """Lists and objects around a series at most: a list of answers has four."""
 _EXPOSITION = re.compile(r"^(?:# (?:HELP|TYPE) )?DCGM_\w+(?:\{| )", re.MULTILINE)
+_SAMPLE = re.compile(r"([A-Za-z_]\w*)\{([^}]*)\} (\S+)(?: (\d{13}))?", re.ASCII)
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*+)"')
 _EXPORTER = re.compile(r"dcgm-?exporter", re.IGNORECASE)
 _OF_POD = ("pod", "namespace", "container")
 """Labels that the scrape sets to the exporter itself where dcgm-exporter sets none, or is not honoured."""
 _WHOLE_RUN = 0.95
 """Share of the samples that a label must hold for: queries reach a little over the ends of a job. Pragmatic."""
-_WHERE = "the answer of Prometheus"
 _QUERY = "save what /api/v1/query_range?query=DCGM_FI_DEV_GPU_UTIL&start=...&end=...&step=15 answers"
-
 Labels = Mapping[str, str]
-Readings = dict[int, dict[str, str]]
-"""Cells by time in microseconds and name of the metric."""
 
 
-def is_prometheus_answer(text: str) -> bool:
+def is_answer(text: str) -> bool:
     """Return whether a text begins as an answer of Prometheus does that names a metric of DCGM."""
     return text.lstrip("\ufeff \n\r\t,[").startswith("{") and '"metric"' in text and "DCGM_FI_" in text
 
@@ -51,74 +48,59 @@ def is_page(text: str) -> bool:
     return _EXPOSITION.search(text) is not None
 
 
-_SAMPLE = re.compile(r"([A-Za-z_]\w*)\{([^}]*)\} (\S+)(?: (\d{13}))?", re.ASCII)
-_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*+)"')
-
-
-@form
-def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
-    """Yield a row of each GPU for every page of dcgm-exporter; a line above a page that is a time is its time."""
-    page: dict[str, Record] = {}
-    seen: set[tuple[str, str]] = set()
-    hosts: dict[str, bool] = {}
-    when: When = None
-    account.snapshot = True
-    for number, text, cut in text_lines(lines, first, account):
-        line = text.strip()
-        sample = None if cut else _SAMPLE.fullmatch(line)
-        if sample is None:
-            moment = parse_stamp(line.strip("# "))
-            if moment or line.startswith("#"):
-                account.noise += 1
-            else:
-                account.reject(CUT_LAST_LINE if cut else NOT_OF_FORM, number, text)
-            if moment:
-                yield from page.values()
-                page, seen, when = {}, set(), moment
-            continue
-        name, told, cell, stamp = sample.groups()
-        labels = _parse_labels(told) | {"__name__": name}
-        if not (name.startswith("DCGM_") and _is_of_gpu(labels, account)):
-            account.noise += 1
-            continue
-        gpu = _name_gpu(labels, hosts)
-        if (name, gpu) in seen:
-            yield from page.values()
-            page, seen, when = {}, set(), None
-        seen.add((name, gpu))
-        account.continued += gpu in page
-        moment = parse_time(stamp) if stamp else when
-        page.setdefault(gpu, {"line": number, **say_when(moment), **_describe(labels)})
-        read_field(name, cell, page[gpu], account)
-        if name == EITHER:
-            account.note(UNTOLD)
-    yield from page.values()
-
-
 @lru_cache(4096)
 def _parse_labels(text: str) -> dict[str, str]:
     return dict(_LABEL.findall(text))
 
 
-def _name_gpu(labels: Labels, hosts: dict[str, bool]) -> str:
-    """Return what names a GPU; `hosts` keeps of each machine whether all its GPUs have a UUID.
+def _describe(labels: Labels, hosts: dict[str, bool]) -> tools.Record:
+    """Return what names a GPU; refuse those of several machines without a UUID, of which `hosts` keeps the names."""
+    index = labels.get("gpu", "")
+    said = {
+        "uuid": labels.get("UUID") or labels.get("uuid"),
+        "index": index if re.fullmatch(r"[0-9]{1,4}", index) else None,
+        "model": labels.get("modelName"),
+        "bus_id": labels.get("pci_bus_id"),
+        "driver": labels.get("DCGM_FI_SYSTEM_DRIVER_VERSION", labels.get("DCGM_FI_DRIVER_VERSION")),
+    }
+    # of a query by (gpu, instance) the exporter is all that shows which machine it is
+    host = labels.get("Hostname") or labels.get("hostname") or (not said["uuid"] and labels.get("instance"))
+    tools.refuse_machines(hosts, host, named=bool(said["uuid"]))
+    return {name: text for name, text in said.items() if text}
 
-    Raises:
-        SourceError: when GPUs are of several machines and nothing tells them apart.
-    """
-    uuid = labels.get("UUID") or labels.get("uuid")
-    # of a query by (gpu, instance) the exporter is all that tells machines apart
-    host = labels.get("Hostname") or labels.get("hostname") or ("" if uuid else labels.get("instance", ""))
-    if host:
-        hosts[host] = hosts.get(host, True) and bool(uuid)
-    if len(hosts) > 1 and not all(hosts.values()):
-        what = f"GPUs of several machines ({', '.join(sorted(hosts)[:5])}) without UUID"
-        raise SourceError(_WHERE, what, 'query one: {Hostname="..."}', code="several_machines")
-    return uuid or f"{host}/{labels.get('gpu', '')}"
+
+@tools.form
+def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
+    """Yield a row of each GPU for every page of dcgm-exporter; a line above a page that is a time is its time."""
+    account.snapshot = True
+    return build_rows(_read_samples(lines, first, account), account, raw=True)
 
 
-@form
-def read_prometheus(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
+def _read_samples(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
+    page, seen, hosts = 0, set[tuple[str, str]](), dict[str, bool]()
+    when: tools.When = None
+    for number, text, cut in tools.text_lines(lines, first, account):
+        line = text.strip()
+        sample, moment = None if cut else _SAMPLE.fullmatch(line), tools.parse_stamp(line.strip("# "))
+        name, told, cell, stamp = sample.groups() if sample else ("", "", "", None)
+        labels = _parse_labels(told)
+        if moment:
+            page, seen, when = page + 1, set(), moment
+        if name.startswith("DCGM_") and not labels.get("GPU_I_ID"):
+            gpu = _describe(labels, hosts)
+            key = name, str(gpu.get("uuid") or gpu.get("index"))
+            if key in seen:
+                page, seen, when = page + 1, set(), None
+            seen.add(key)
+            yield Reading(number, page, gpu | {TIME: parse_time(stamp) if stamp else when}, [(name, cell)])
+        elif sample or moment or line.startswith("#"):
+            account.noise += 1
+        else:
+            account.reject(reasons.CUT_LAST_LINE if cut else reasons.NOT_OF_FORM, number, text)
+
+
+@tools.form
+def read_answers(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
     """Yield the rows that the answers hold, in the order of time.
 
     Raises:
@@ -129,127 +111,58 @@ def read_prometheus(lines: Iterable[str], first: int, account: Account) -> Itera
         size += len(line)
         if size > MOST:
             what = f"longer than {MOST >> 20} Mi characters, which is held in memory as a whole"
-            raise SourceError(_WHERE, what, "query a shorter range, or with a longer step", code="answer_too_large")
+            raise _refuse(what, "query a shorter range, or with a longer step")
         held.append(line)
-    series = [(labels, samples) for labels, samples in _find_series(held) if _is_of_gpu(labels, account)]
-    gpus = _gather(series, account)
-    units = _find_units([readings for _, readings in gpus.values()], account)
-    _take_tags(series, account)
-    moments = sorted((time, key) for key, (_, readings) in gpus.items() for time in readings)
-    for time, key in moments:
-        texts, readings = gpus[key]
-        record: Record = {"line": first, TIME: time, "zone": "UTC", **texts}
-        for name, cell in readings[time].items():
-            read_field(name, cell, record, account, units.get(name))
-        yield record
-    account.continued += max(sum(not line.isspace() for line in held) - len(moments), 0)
+    contents = None if any(map(damage, held)) else tools.parse_documents("".join(held))
+    series = [one for content in contents or () for one in _find_series(content)]
+    kept = [(labels, samples) for labels, samples in series if labels.get("__name__", "").startswith("DCGM_")]
+    kept = [(labels, samples) for labels, samples in kept if not labels.get("GPU_I_ID")]
+    if not kept:
+        raise _refuse("not JSON, or cut" if contents is None else "no series of it is a metric of DCGM of a whole GPU")
+    if len(kept) < len(series):
+        account.note("Series that are no metric of DCGM, without a name, or of MIG instances are not read.")
+    rows = 0
+    for row in build_rows(_read_series(kept, first, account), account, raw=True):
+        rows += 1
+        yield row
+    _take_tags(kept, account)
+    account.continued += max(sum(not line.isspace() for line in held) - rows, 0)
 
 
-def _find_series(lines: Sequence[str]) -> Iterator[tuple[Labels, list[Any]]]:
-    """Yield the labels and the samples of each series; an instant query has one of each."""
-    contents = None if any(map(damage, lines)) else parse_documents("".join(lines))
-    if contents is None:
-        raise SourceError(_WHERE, "not JSON, or cut", _QUERY, code="not_json")
-    results = [series for content in contents for series in _find_results(content)]
-    if not results:
-        hint = f"{_QUERY} over a time that Prometheus remembers"
-        raise SourceError(_WHERE, "it holds no series", hint, code="no_series")
-    for series in results:
-        labels, samples = series["metric"], series.get("values", [series.get("value")])
-        if not isinstance(labels, dict) or not isinstance(samples, list):
-            raise SourceError(_WHERE, "a series without labels or without samples", _QUERY, code="not_a_series")
-        yield {str(name): str(text) for name, text in labels.items()}, samples
+def _refuse(what: str, hint: str = _QUERY) -> SourceError:
+    return SourceError("the answer of Prometheus", what, hint, code="unusable_answer")
 
 
-def _find_results(content: object, depth: int = 0) -> Iterator[Mapping[str, Any]]:
-    """Yield the series of one answer: whole, its data, its result, or several in a list."""
+def _find_series(content: object, depth: int = 0) -> Iterator[tuple[Labels, list[Any]]]:
+    """Yield labels and samples of one answer: whole, its data, its result, or several in a list; an instant has one."""
     if isinstance(content, list) and depth <= _DEPTH:
         for each in content:
-            yield from _find_results(each, depth + 1)
+            yield from _find_series(each, depth + 1)
     elif isinstance(content, dict) and depth <= _DEPTH:
+        labels, samples = content.get("metric"), content.get("values", [content.get("value")])
         if content.get("status") == "error":
-            what = f"an error: {redact_start(str(content.get('error')))}"
-            raise SourceError(_WHERE, what, "mend the query", code="query_failed")
-        if "metric" in content:
-            yield content
-        else:
-            yield from _find_results(content.get("data", content.get("result")), depth + 1)
+            raise _refuse(f"an error: {redact_start(str(content.get('error')))}", "mend the query")
+        if labels is None:
+            yield from _find_series(content.get("data", content.get("result")), depth + 1)
+        elif isinstance(labels, dict) and isinstance(samples, list):
+            yield {str(name): str(text) for name, text in labels.items()}, samples
 
 
-def _gather(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> dict[str, tuple[dict[str, str], Readings]]:
-    """Return what describes each GPU, and its readings; refuse GPUs that nothing tells apart."""
-    gpus: dict[str, tuple[dict[str, str], Readings]] = {}
+def _read_series(series: Iterable[tuple[Labels, list[Any]]], first: int, account: Account) -> Iterator[Reading]:
     hosts: dict[str, bool] = {}
     for labels, samples in series:
-        name = labels["__name__"]
-        _, readings = gpus.setdefault(_name_gpu(labels, hosts), (_describe(labels), {}))
+        name, gpu = labels["__name__"], _describe(labels, hosts)
         for sample in samples:
-            # a series that begins again, as with another pod, continues the one before
             whole = isinstance(sample, list) and len(sample) == 2 and isinstance(sample[1], str | int | float)  # noqa: PLR2004 - time and value
             when = parse_time(f"{sample[0]}") if whole else None
             if when is None or not when[1]:
                 account.absent[name, "no sample"] += 1
-            elif readings.setdefault(when[0], {}).setdefault(name, str(sample[1])) != str(sample[1]):
-                account.note(f"{name} has several values for one GPU and time; the first is kept.")
-    if not gpus:
-        hint = f"{_QUERY}, without functions around it"
-        raise SourceError(_WHERE, "no series names a metric of DCGM and a GPU", hint, code="no_gpu_metric")
-    if len(hosts) > 1:
-        account.note(
-            f"GPUs of {len(hosts)} machines, told by UUID; where a number is taken, the next free one is given."
-        )
-    return gpus
-
-
-def _is_of_gpu(labels: Labels, account: Account) -> bool:
-    """Return whether a series is a metric of DCGM of a whole GPU; say why it is not read otherwise."""
-    name = labels.get("__name__", "")
-    if name.startswith("DCGM_"):
-        if labels.get("GPU_I_ID"):
-            account.note("Series of MIG instances stand for no GPU and are not read.")
-        return not labels.get("GPU_I_ID")
-    why = (
-        f"of {name} are no metric of DCGM and" if name else "without a name, which a function in the query takes away,"
-    )
-    account.note(f"Series {why} are not read.")
-    return False
-
-
-def _describe(labels: Labels) -> dict[str, str]:
-    index = labels.get("gpu", "")
-    said = {
-        "uuid": labels.get("UUID", labels.get("uuid")),
-        "index": index if re.fullmatch(r"[0-9]{1,4}", index) else None,
-        "model": labels.get("modelName"),
-        "bus_id": labels.get("pci_bus_id"),
-        "driver": labels.get("DCGM_FI_SYSTEM_DRIVER_VERSION", labels.get("DCGM_FI_DRIVER_VERSION")),
-    }
-    return {name: text for name, text in said.items() if text}
-
-
-def _find_units(gpus: Iterable[Readings], account: Account) -> dict[str, str]:
-    """Return the unit of each metric that has another one than its name says, judged by its values."""
-    values: dict[str, list[float]] = {}
-    for name, cell in (item for gpu in gpus for reading in gpu.values() for item in reading.items()):
-        if (found := parse_number(cell)) is not None:
-            values.setdefault(name, []).append(found)
-    units: dict[str, str] = {}
-    for name, numbers in values.items():
-        known = find_field(name)
-        if known is None or known[0] == MASK:
-            continue
-        unit = determine_unit(name, known, numbers)
-        if unit is None:
-            account.note(f"{name} holds nothing but 0 and 1: per cent or a ratio, nobody can say; kept as it is.")
-        elif unit != known[1] or name == EITHER:
-            units[name] = unit
-            if unit != known[1]:
-                account.note(f"{name} was read in {unit}, as its values say.")
-    return units
+            else:
+                yield Reading(first, 0, gpu | {TIME: when}, [(name, str(sample[1]))])
 
 
 def _take_tags(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> None:
-    """Take the tags that hold for the whole run, and say which do not; a run of several machines has all names."""
+    """Take the tags that hold for the whole run; a run of several machines has the names of all."""
     whole, found = 0, dict[str, Counter[str]]()
     for labels, samples in series:
         whole += len(samples)
@@ -264,7 +177,4 @@ def _take_tags(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> 
         elif values and max(values.values()) >= _WHOLE_RUN * whole:
             account.tags[tag.name] = values.most_common(1)[0][0]
         elif values:
-            account.note(
-                f"The samples name {len(values)} {tag.name}s and {whole - values.total()} of {whole} none, so the run "
-                f"has no tag {tag.name}."
-            )
+            account.note(f"The samples name {len(values)} {tag.name}s or none, so the run has no tag {tag.name}.")
