@@ -7,9 +7,8 @@ use and energy, and too little for anything to be judged.
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -37,28 +36,19 @@ _RUNNING = {"RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "STOPPED"}
 Cells = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row(RunInfo):
+class _Row(NamedTuple):
     """What a table says of a run: its start and whether that is UTC, and metrics that are means of each GPU."""
 
+    id: str
+    name: str
     start: tuple[int, bool] | None = None
     seconds: float = 0.0
+    gpus: int = 0
     model: str | None = None
-    means: Mapping[str, float] = field(default_factory=dict)
-    tags: Mapping[str, str] = field(default_factory=dict)
-
-
-def _make_row(run: str, name: str, *, start: tuple[int, bool] | None = None, gpus: int = 0, **more: Any) -> _Row:
-    return _Row(
-        id=run,
-        key=f"{run} {start}",
-        name=name,
-        start=start,
-        started=start and start[0] // 1000,
-        is_local=start is not None and not start[1],
-        hardware=tuple(f"system/gpu_{gpu}_power_usage_watts" for gpu in range(gpus if more.get("means") else 0)),
-        **more,
-    )
+    means: Mapping[str, float] = {}
+    tags: Mapping[str, str] = {}
+    status: str = "finished"
+    lacks: str = ""
 
 
 class Table(LocalStore):
@@ -79,12 +69,26 @@ class Table(LocalStore):
             cells = list(csv.DictReader(lines, restkey="", restval="", **form))
         except csv.Error as error:
             raise SourceError(where, str(error), "export it again", code="cannot_read") from error
-        self.rows = {row.key: row for row in (_read_jobs(cells) if of_jobs else map(_read_emissions, cells))}
+        found = _read_jobs(cells) if of_jobs else map(_read_emissions, cells)
+        self.rows = {f"{row.id} {row.start}": row for row in found}
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return all runs; an experiment is a project."""
         self.refuse_filter(wanted)
-        return [row for row in self.rows.values() if experiment in {None, row.tags.get("project")}]
+        return [
+            RunInfo(
+                id=row.id,
+                key=key,
+                name=row.name,
+                status=row.status,
+                started=row.start and row.start[0] // 1000,
+                hardware=tuple(f"system/gpu_{gpu}_power_usage_watts" for gpu in range(row.gpus if row.means else 0)),
+                lacks=row.lacks,
+                is_local=row.start is not None and not row.start[1],
+            )
+            for key, row in self.rows.items()
+            if experiment in {None, row.tags.get("project")}
+        ]
 
 
 class Accounting(Mlflow):
@@ -117,7 +121,7 @@ class Accounting(Mlflow):
         times = np.array([start, start + round(row.seconds * 1e6)])
         if options.tz and row.start and not is_utc:
             times = to_utc(times, load_zone(options.tz))
-        gpus = [gpu for gpu in range(len(row.hardware)) if options.gpus is None or gpu in options.gpus]
+        gpus = [gpu for gpu in range(row.gpus) if options.gpus is None or gpu in options.gpus]
         means = {name: np.full(2, value) for name, value in row.means.items()}
         count = 2 * len(gpus)
         return build_tracked(
@@ -163,19 +167,10 @@ def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
         }
         lacks = next((fault for fault, holds in faults.items() if holds), "")
         tags = {BY_COLUMN[key.lower()].name: text for key, text in own.items() if text and key.lower() in BY_COLUMN}
-        model = re.search(r"gres/gpu:([^=,]+)=", own.get("AllocTRES", ""))
-        yield _make_row(
-            job,
-            f"{own.get('JobName') or 'job'}-{job}",
-            start=_read_time(own.get("Start", "")),
-            gpus=gpus,
-            seconds=seconds,
-            model=model and model[1],
-            means={} if lacks else {"gpu_utilization_ratio": min(mean, 1.0)},
-            tags=tags | {"job_state": state},
-            status=state or "state not recorded",
-            lacks=lacks,
-        )
+        model, name = re.search(r"gres/gpu:([^=,]+)=", own.get("AllocTRES", "")), f"{own.get('JobName') or 'job'}-{job}"
+        start, means = _read_time(own.get("Start", "")), {} if lacks else {"gpu_utilization_ratio": min(mean, 1.0)}
+        tags, status = tags | {"job_state": state}, state or "state not recorded"
+        yield _Row(job, name, start, seconds, gpus, model and model[1], means, tags, status, lacks)
 
 
 def _read_emissions(cells: Cells) -> _Row:
@@ -184,25 +179,15 @@ def _read_emissions(cells: Cells) -> _Row:
     names = ("duration", "gpu_count", "gpu_energy", "gpu_utilization_percent")
     seconds, gpus, energy, use = (_read_number(cells.get(name, "")) for name in names)
     if not (1 <= gpus <= MOST_GPUS and 0 < seconds <= _LONGEST and energy > 0):
-        lacks = "without the energy of its GPUs" if gpus else "without a GPU"
-        return _make_row(run, run, status="finished", lacks=lacks)
+        return _Row(run, run, lacks="without the energy of its GPUs" if gpus else "without a GPU")
     means = {"gpu_power_watts": energy * 3.6e6 / seconds / int(gpus)}
     means |= {"gpu_utilization_ratio": use / 100} if 0 < use <= 100 else {}  # noqa: PLR2004 - per cent
     # several models stand in one cell
     model = re.fullmatch(r"\d+ x ((?:(?!\d x ).)+)", cells.get("gpu_model", ""))
     units = {"cpu_energy": "kWh", "ram_energy": "kWh", "emissions": "kg CO2e"}
     tags = {"project": project} | {name: f"{cells[name]} {unit}" for name, unit in units.items() if cells.get(name)}
-    return _make_row(
-        run,
-        f"{project}-{run[:8]}",
-        start=None if ended is None else (max(ended[0] - round(seconds * 1e6), FIRST_MICROSECOND), ended[1]),
-        gpus=int(gpus),
-        seconds=seconds,
-        model=model and model[1],
-        means=means,
-        tags=tags,
-        status="finished",
-    )
+    start = None if ended is None else (max(ended[0] - round(seconds * 1e6), FIRST_MICROSECOND), ended[1])
+    return _Row(run, f"{project}-{run[:8]}", start, seconds, int(gpus), model and model[1], means, tags)
 
 
 def _count(cells: Cells, column: str, name: str) -> float:

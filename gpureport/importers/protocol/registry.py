@@ -43,11 +43,11 @@ def _load(name: str) -> object:
 
 IMPORTERS: "Registry[Importer]" = Registry(
     "nvidia_smi:NvidiaSmi",
-    "gpustat=tools.snapshots:GPUSTAT",
-    "nvitop=tools.tables:NVITOP",
+    "gpustat=tools.monitors:GPUSTAT",
+    "nvitop=tools.monitors:NVITOP",
     "tools.dcgm:DCGM",
-    "wandb=tools.tables:WANDB",
-    "monitors=tools.tables:MONITORS",
+    "wandb=tools.monitors:WANDB",
+    "tools.monitors:MONITORS",
     "tools.mapped:Mapped",
 )
 """Importers of logs that make a run, in the order in which they are asked."""

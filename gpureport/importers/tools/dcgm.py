@@ -1,22 +1,28 @@
-"""Reads what DCGM records: `dcgmi dmon`, statistics of a job, and CSV files of its fields that scripts write.
+"""Reads what DCGM records: `dcgmi dmon`, statistics of a job, CSV files of its fields, and what dcgm-exporter serves.
 
-`dcgmi dmon` prints a heading with the tags of the fields, a line with their units, and a row per entity. The columns
-follow the heading and never the order they were asked for in: DCGM puts them into one of its own, and adds some. There
-is no time in it, unless every line was stamped by whatever it went through.
+- `dcgmi dmon` prints a heading with the tags of the fields, a line with their units, and a row per entity. The columns
+  follow the heading and never the order they were asked for in. There is no time in it, unless every line was stamped
+  by whatever it went through.
+- dcgm-exporter names the GPU of a series by the labels `gpu`, `UUID`, `modelName`, `Hostname` (`hostname` since 4.8.3),
+  and `GPU_I_ID` where it is one of a MIG instance; Prometheus adds `instance`, the exporter.
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator
-from functools import partial
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
 
+from gpureport.errors import SourceError
 from gpureport.importers import tools
 from gpureport.importers.account import Account
-from gpureport.importers.columns import TIME
+from gpureport.importers.columns import TIME, parse_time
 from gpureport.importers.headings import INDEX_COLUMNS, is_time_heading, recognise_column
 from gpureport.importers.protocol import reject_reasons as reasons
-from gpureport.importers.tools import prometheus
-from gpureport.importers.tools.dcgm_fields import FIELDS, Reading, build_rows
+from gpureport.importers.source_text import damage
+from gpureport.importers.tools.dcgm_fields import FIELDS, Reading, build_rows, field_form
+from gpureport.label_tags import LABEL_TAGS
+from gpureport.redaction import redact_start
 from gpureport.units import UNITS
 
 # dcgmi dmon
@@ -35,13 +41,9 @@ def _is_dmon(text: str) -> bool:
     return any(tag in FIELDS for heading in found for tag in heading.split())
 
 
-@tools.form
-def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
+@field_form
+def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
     """Yield the rows of `dcgmi dmon`."""
-    return build_rows(_read_dmon(lines, first, account), account)
-
-
-def _read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
     tags: dict[str, int] = {}
     units: dict[str, str] = {}
     for number, line, cut in tools.text_lines(lines, first, account):
@@ -72,9 +74,9 @@ def _read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[R
 
 # statistics of a job
 
-_ENERGY = "Energy Consumed (Joules)"
+_ENERGY = "gpu_energy_joules_total"
 _STATS = {
-    _ENERGY: ("gpu_energy_joules_total", "J"),
+    "Energy Consumed (Joules)": (_ENERGY, "J"),
     "Power Usage (Watts)": ("gpu_power_watts", "W"),
     "Max GPU Memory Used (bytes)": ("gpu_memory_used_bytes", "B"),
     "SM Clock (MHz)": ("gpu_sm_clock_hertz", "MHz"),
@@ -121,35 +123,35 @@ def read_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[t
             account.reject(reasons.NO_TIME, number)
             continue
         known = ((name, figures[name]) for name in _STATS if name in figures)
-        means = tools.take_cells({}, account, known, _STATS)
-        name = _STATS[_ENERGY][0]
-        energy = means.pop(name, 0.0) if end > start else 0.0
+        means = tools.take_cells({"line": number, "index": gpu or "0"}, account, known, _STATS)
+        energy = means.pop(_ENERGY, 0.0) if end > start else 0.0
+        # what the driver counted is surer than a mean of samples
+        means |= {"gpu_power_watts": energy * 1e6 / (end - start)} if energy else {}
         for stamp, counted in zip(stamps, (0.0, energy), strict=True):
-            # what the driver counted is surer than a mean of samples
-            sure = {name: counted, "gpu_power_watts": energy * 1e6 / (end - start)} if energy else {}
-            yield {"line": number, TIME: stamp, "index": gpu or "0", **means, **sure}
+            yield means | {TIME: stamp} | ({_ENERGY: counted} if energy else {})
 
 
 # tables of fields
 
-_ENTITIES = {"entity", "entityid"}
-"""What DCGM calls a GPU."""
-_FIELD_NAMES, _VALUES = {"field", "fieldname", "fieldid", "metric", "metricname"}, {"value", "values"}
-_TEXTS = {"uuid": "uuid", "gpuuuid": "uuid", "modelname": "model", "gpuname": "model"}
-_NODES = {"hostname", "host", "node"}
+_ROLES = {
+    "index": "entity entityid",
+    "uuid": "uuid gpuuuid",
+    "model": "modelname gpuname",
+    "node": "hostname host node",
+    "field": "field fieldname fieldid metric metricname",
+    "value": "value values",
+}
+_BY_HEADING = {heading: role for role, names in _ROLES.items() for heading in names.split()}
 _GPU_CELL = re.compile(r"(?:gpu|nvidia)?[ :_]*([0-9]{1,4})", re.IGNORECASE | re.ASCII)
+_Table = tuple[dict[str, int], list[tuple[int, str]]]
+"""Places of columns by their role, and place and name of fields; none where each line is one reading."""
 
 
-class _Table(NamedTuple):
-    """Places of columns in a CSV; `fields` hold each its own, or one the name of a field and `value` what it is."""
-
-    time: int | None
-    gpu: int | None
-    node: int | None
-    texts: list[tuple[int, str]]
-    fields: list[tuple[int, str]]
-    field: int | None = None
-    value: int | None = None
+@lru_cache(4096)
+def _find_role(heading: str) -> str:
+    bare = re.sub(r"[ _\-.]", "", heading.lower())
+    known = "time" if is_time_heading(heading) else recognise_column(heading, INDEX_COLUMNS) and "index"
+    return _BY_HEADING.get(bare) or known or ""
 
 
 def _find_table(header: list[str]) -> _Table | None:
@@ -157,55 +159,190 @@ def _find_table(header: list[str]) -> _Table | None:
 
     A table with one reading a line is only known by its rows; its header has a GPU, a field and a value.
     """
-    # a line of no table may repeat a heading a million times
-    bare = {heading: re.sub(r"[ _\-.]", "", heading.lower()) for heading in dict.fromkeys(header)}
-
-    def place(names: Container[str]) -> int | None:
-        return next((place for place, heading in enumerate(header) if bare[heading] in names), None)
-
-    time = place({bare[heading] for heading in bare if is_time_heading(heading)})
-    gpu = place(_ENTITIES | {bare[heading] for heading in bare if recognise_column(heading, INDEX_COLUMNS)})
-    texts = [(place, _TEXTS[bare[heading]]) for place, heading in enumerate(header) if bare[heading] in _TEXTS]
-    field, value, node = place(_FIELD_NAMES), place(_VALUES), place(_NODES)
-    if gpu is None and not texts:
+    roles: dict[str, int] = {}
+    for place, heading in enumerate(header):
+        roles.setdefault(_find_role(heading), place)
+    if {"index", "uuid", "model"}.isdisjoint(roles):
         return None
-    if field is not None and value is not None:
-        return _Table(time, gpu, node, texts, [], field, value)
-    taken = {time, gpu, node, *(place for place, _ in texts)}
-    fields = [(place, name) for place, name in enumerate(header) if place not in taken]
-    known = any(name.isidentifier() and name in FIELDS for _, name in fields)
-    return _Table(time, gpu, node, texts, fields) if known else None
+    if {"field", "value"} <= roles.keys():
+        return roles, []
+    fields = [(place, name) for place, name in enumerate(header) if roles.get(_find_role(name) or " ") != place]
+    return (roles, fields) if any(name.isidentifier() and name in FIELDS for _, name in fields) else None
 
 
-def _is_table(text: str, *, long: bool) -> bool:
+def _is_table(text: str) -> bool:
     rows = [tools.split_cells(line) for line in tools.first_lines(text)]
-    for place, table in ((place, _find_table(row)) for place, row in enumerate(rows)):
-        if table and table.field is not None and long:
-            return any(len(row) == len(rows[place]) and row[table.field] in FIELDS for row in rows[place + 1 :])
-        if table and table.field is None and not long:
-            return True
-    return False
+    tables = [(place, table) for place, row in enumerate(rows) if (table := _find_table(row)) is not None]
+    return any(
+        fields or any(len(row) == len(rows[place]) and row[roles["field"]] in FIELDS for row in rows[place + 1 :])
+        for place, (roles, fields) in tables
+    )
+
+
+@field_form
+def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
+    """Yield the rows of a table; those with one reading each are held in memory."""
+    hosts: dict[str, bool] = {}
+    for number, (roles, fields), row in tools.table_rows(lines, first, account, _find_table):
+        said = {role: row[place] for role, place in roles.items()}
+        index = _GPU_CELL.fullmatch(said.get("index", ""))
+        gpu = {name: said[name] for name in ("uuid", "model") if said.get(name)}
+        gpu |= {"index": str(int(index[1]))} if index else {}
+        tools.refuse_machines(hosts, said.get("node"), named="uuid" in gpu)
+        cells = [(name, row[place]) for place, name in fields if name in FIELDS or row[place]]
+        cells = cells if fields else [(said["field"], said["value"])]
+        yield Reading(number, number if fields else 0, gpu | {TIME: tools.parse_stamp(said.get("time", ""))}, cells)
+
+
+# pages of dcgm-exporter, and what Prometheus answers of its metrics
+
+_MOST_ANSWERED = 2**25
+"""Characters of all answers, which are held in memory as a whole: a day of 8 GPUs and 20 metrics at 15 s has 19 million
+and takes 200 MiB (measured)."""
+_DEPTH = 8
+"""Lists and objects around a series at most: a list of answers has four."""
+_EXPOSITION = re.compile(r"^(?:# (?:HELP|TYPE) )?DCGM_\w+(?:\{| )", re.MULTILINE)
+_SAMPLE = re.compile(r"([A-Za-z_]\w*)\{([^}]*)\} (\S+)(?: (\d{13}))?", re.ASCII)
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*+)"')
+_EXPORTER = re.compile(r"dcgm-?exporter", re.IGNORECASE)
+_OF_POD = ("pod", "namespace", "container")
+"""Labels that the scrape sets to the exporter itself where dcgm-exporter sets none, or is not honoured."""
+_WHOLE_RUN = 0.95
+"""Share of the samples that a label must hold for: queries reach a little over the ends of a job. Pragmatic."""
+_QUERY = "save what /api/v1/query_range?query=DCGM_FI_DEV_GPU_UTIL&start=...&end=...&step=15 answers"
+Labels = Mapping[str, str]
+
+
+def _is_answer(text: str) -> bool:
+    return text.lstrip("\ufeff \n\r\t,[").startswith("{") and '"metric"' in text and "DCGM_FI_" in text
+
+
+@lru_cache(4096)
+def _parse_labels(text: str) -> dict[str, str]:
+    return dict(_LABEL.findall(text))
+
+
+def _describe(labels: Labels, hosts: dict[str, bool]) -> tools.Record:
+    """Return what names a GPU; refuse those of several machines without a UUID, of which `hosts` keeps the names."""
+    index = labels.get("gpu", "")
+    said = {
+        "uuid": labels.get("UUID") or labels.get("uuid"),
+        "index": index if re.fullmatch(r"[0-9]{1,4}", index) else None,
+        "model": labels.get("modelName"),
+        "bus_id": labels.get("pci_bus_id"),
+        "driver": labels.get("DCGM_FI_SYSTEM_DRIVER_VERSION", labels.get("DCGM_FI_DRIVER_VERSION")),
+    }
+    # of a query by (gpu, instance) the exporter is all that shows which machine it is
+    host = labels.get("Hostname") or labels.get("hostname") or (not said["uuid"] and labels.get("instance"))
+    tools.refuse_machines(hosts, host, named=bool(said["uuid"]))
+    return {name: text for name, text in said.items() if text}
+
+
+@field_form
+def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
+    """Yield the samples of pages of dcgm-exporter; a line above a page that is a time is its time."""
+    account.snapshot = True
+    page, seen, hosts = 0, set[tuple[str, str]](), dict[str, bool]()
+    when: tools.When = None
+    for number, text, cut in tools.text_lines(lines, first, account):
+        line = text.strip()
+        sample, moment = None if cut else _SAMPLE.fullmatch(line), tools.parse_stamp(line.strip("# "))
+        name, told, cell, stamp = sample.groups() if sample else ("", "", "", None)
+        labels = _parse_labels(told)
+        if moment:
+            page, seen, when = page + 1, set(), moment
+        if name.startswith("DCGM_") and not labels.get("GPU_I_ID"):
+            gpu = _describe(labels, hosts)
+            key = name, str(gpu.get("uuid") or gpu.get("index"))
+            if key in seen:
+                page, seen, when = page + 1, set(), None
+            seen.add(key)
+            yield Reading(number, page, gpu | {TIME: parse_time(stamp) if stamp else when}, [(name, cell)])
+        elif sample or moment or line.startswith("#"):
+            account.noise += 1
+        else:
+            account.reject(reasons.CUT_LAST_LINE if cut else reasons.NOT_OF_FORM, number, text)
 
 
 @tools.form
-def read_table(lines: Iterable[str], first: int, account: Account, *, long: bool) -> Iterator[tools.Record]:
-    """Yield the rows of a table; of one with a reading a line at its end, in the order of time."""
-    return build_rows(_read_table(lines, first, account), account)
+def read_answers(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
+    """Yield the rows that the answers hold, in the order of time.
+
+    Raises:
+        SourceError: when they are too large, cut, errors, or of no metric of DCGM.
+    """
+    held, size = list[str](), 0
+    for line in lines:
+        size += len(line)
+        if size > _MOST_ANSWERED:
+            what = f"longer than {_MOST_ANSWERED >> 20} Mi characters, which is held in memory as a whole"
+            raise _refuse(what, "query a shorter range, or with a longer step")
+        held.append(line)
+    contents = None if any(map(damage, held)) else tools.parse_documents("".join(held))
+    series = [one for content in contents or () for one in _find_series(content)]
+    kept = [(labels, samples) for labels, samples in series if labels.get("__name__", "").startswith("DCGM_")]
+    kept = [(labels, samples) for labels, samples in kept if not labels.get("GPU_I_ID")]
+    if not kept:
+        raise _refuse("not JSON, or cut" if contents is None else "no series of it is a metric of DCGM of a whole GPU")
+    if len(kept) < len(series):
+        account.note("Series that are no metric of DCGM, without a name, or of MIG instances are not read.")
+    rows = 0
+    for row in build_rows(_read_series(kept, first, account), account, raw=True):
+        rows += 1
+        yield row
+    _take_tags(kept, account)
+    account.continued += max(sum(not line.isspace() for line in held) - rows, 0)
 
 
-def _read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
+def _refuse(what: str, hint: str = _QUERY) -> SourceError:
+    return SourceError("the answer of Prometheus", what, hint, code="unusable_answer")
+
+
+def _find_series(content: object, depth: int = 0) -> Iterator[tuple[Labels, list[Any]]]:
+    """Yield labels and samples of one answer: whole, its data, its result, or several in a list; an instant has one."""
+    if isinstance(content, list) and depth <= _DEPTH:
+        for each in content:
+            yield from _find_series(each, depth + 1)
+    elif isinstance(content, dict) and depth <= _DEPTH:
+        labels, samples = content.get("metric"), content.get("values", [content.get("value")])
+        if content.get("status") == "error":
+            raise _refuse(f"an error: {redact_start(str(content.get('error')))}", "mend the query")
+        if labels is None:
+            yield from _find_series(content.get("data", content.get("result")), depth + 1)
+        elif isinstance(labels, dict) and isinstance(samples, list):
+            yield {str(name): str(text) for name, text in labels.items()}, samples
+
+
+def _read_series(series: Iterable[tuple[Labels, list[Any]]], first: int, account: Account) -> Iterator[Reading]:
     hosts: dict[str, bool] = {}
-    for number, table, row in tools.table_rows(lines, first, account, _find_table):
-        index = None if table.gpu is None else _GPU_CELL.fullmatch(row[table.gpu])
-        gpu: tools.Record = {TIME: None if table.time is None else tools.parse_stamp(row[table.time])}
-        gpu |= {"index": str(int(index[1]))} if index else {}
-        gpu |= {name: row[place] for place, name in table.texts if row[place]}
-        tools.refuse_machines(hosts, table.node is not None and row[table.node], named="uuid" in gpu)
-        if table.field is None or table.value is None:
-            said = [(name, row[place]) for place, name in table.fields if name in FIELDS or row[place]]
-            yield Reading(number, number, gpu, said)
-        else:
-            yield Reading(number, 0, gpu, [(row[table.field], row[table.value])])
+    for labels, samples in series:
+        name, gpu = labels["__name__"], _describe(labels, hosts)
+        for sample in samples:
+            whole = isinstance(sample, list) and len(sample) == 2 and isinstance(sample[1], str | int | float)  # noqa: PLR2004 - time and value
+            when = parse_time(f"{sample[0]}") if whole else None
+            if when is None or not when[1]:
+                account.absent[name, "no sample"] += 1
+            else:
+                yield Reading(first, 0, gpu | {TIME: when}, [(name, str(sample[1]))])
+
+
+def _take_tags(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> None:
+    """Take the tags that hold for the whole run; a run of several machines has the names of all."""
+    whole, found = 0, dict[str, Counter[str]]()
+    for labels, samples in series:
+        whole += len(samples)
+        of_exporter = any(_EXPORTER.search(labels.get(label, "")) for label in _OF_POD)
+        for label, value in labels.items():
+            if value and not _EXPORTER.search(value) and not (of_exporter and label in _OF_POD):
+                found.setdefault(label, Counter())[value] += len(samples)
+    for tag in LABEL_TAGS:
+        values = next((found[label] for label in tag.series_labels if label in found), Counter())
+        if tag.name == "node" and values:
+            account.tags["node"] = ", ".join(sorted(values))
+        elif values and max(values.values()) >= _WHOLE_RUN * whole:
+            account.tags[tag.name] = values.most_common(1)[0][0]
+        elif values:
+            account.note(f"The samples name {len(values)} {tag.name}s or none, so the run has no tag {tag.name}.")
 
 
 DCGM = tools.ToolLog(
@@ -217,12 +354,11 @@ DCGM = tools.ToolLog(
     ),
     sample="dcgm/dcgmi-dmon.txt",
     forms=(
-        ("Prometheus query_range", prometheus.is_answer, prometheus.read_answers),
+        ("Prometheus query_range", _is_answer, read_answers),
         ("dcgmi dmon", _is_dmon, read_dmon),
         ("dcgmi stats", _is_stats, read_stats),
-        ("dcgm-exporter", prometheus.is_page, prometheus.read_pages),
-        ("CSV of DCGM fields", partial(_is_table, long=False), partial(read_table, long=False)),
-        ("CSV of DCGM fields", partial(_is_table, long=True), partial(read_table, long=True)),
+        ("dcgm-exporter", lambda text: bool(_EXPOSITION.search(text)), read_pages),
+        ("CSV of DCGM fields", _is_table, read_table),
     ),
-    longest={"Prometheus query_range": 2 * prometheus.MOST},
+    longest={"Prometheus query_range": 2 * _MOST_ANSWERED},
 )

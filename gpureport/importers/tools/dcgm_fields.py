@@ -10,15 +10,16 @@ Fields of whose unit NVIDIA's own sources disagree are kept as text: NVLink thro
 violation times, and PCIe throughput over NVML.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import NamedTuple
 
 from gpureport.errors import SourceError
-from gpureport.importers import tools
+from gpureport.importers import extraction, tools
 from gpureport.importers.account import Account
 from gpureport.importers.columns import MASK, TIME
 from gpureport.importers.quantities import absence_word, parse_number
+from gpureport.units import MOST
 
 _TABLE = {
     "gpu_sm_clock_hertz": "MHz: DEV_SM_CLOCK 100 SMCLK; Hz: DEV_SM_CLOCK_HERTZ 1603",
@@ -84,8 +85,8 @@ for _metric, _text in _TABLE.items():
             FIELDS |= dict.fromkeys(_symbols, (_metric, _unit))
 _WHOLE = {name for name, (metric, unit) in FIELDS.items() if unit == "%" and metric != "gpu_fan_ratio"}
 """Fields that are whole numbers of per cent."""
-_NEWER_UNITS = {"MHz": ("Hz", 1e5), "MiB": ("B", 2.0**22)}
-"""The unit a relabelled field may have under its old name: no clock is 100 GHz and no GPU has 4 TiB."""
+_LIMITS = {"MHz": 1e5, "MiB": 2.0**22}
+"""No clock is 100 GHz and no GPU has 4 TiB."""
 _BLANKS = ((2**63 - 1024, 2**63), (2**47, 2**47 + 16), (2**31 - 16, 2**31))
 """What DCGM writes where it has no value: numbers from these on are blank, not found, not supported, not permitted
 (dcgm_structs.h, DCGM_INT64_BLANK, DCGM_FP64_BLANK, DCGM_INT32_BLANK). As floats those of 64 bits are 2**63."""
@@ -102,6 +103,11 @@ class Reading(NamedTuple):
     page: int
     gpu: tools.Record
     fields: Iterable[tuple[str, str]]
+
+
+def field_form(read: Callable[..., Iterator[Reading]]) -> extraction.Form:
+    """Make a form of what yields readings."""
+    return tools.form(lambda lines, first, account: build_rows(read(lines, first, account), account))
 
 
 def build_rows(readings: Iterable[Reading], account: Account, *, raw: bool = False) -> Iterator[tools.Record]:
@@ -137,10 +143,9 @@ def _take_field(row: tools.Record, account: Account, name: str, cell: str, *, ra
     if not metric and (word := absence_word(cell)):
         account.absent[name, word] += 1
         return
-    if found and ((found > 1 and name.endswith("GPU_UTIL_RATIO")) or (raw and found < 1 and name in _WHOLE)):
-        what = f"{name} does not count in the unit of its name: it was relabelled, or DCGM is older than 4.7"
-        hint = "write DCGM_FI_DEV_GPU_UTIL over per cent, DCGM_FI_DEV_GPU_UTIL_RATIO over ratios"
+    most = 1.0 if name.endswith("GPU_UTIL_RATIO") else _LIMITS.get(unit, MOST)
+    if found and (found > most or (raw and 0 < found < 1 and name in _WHOLE)):
+        what = f"{name} does not count in the unit of its name ({cell}): it was relabelled, or DCGM is older than 4.7"
+        hint = "give it the name of its unit: DCGM_FI_DEV_GPU_UTIL is per cent, DCGM_FI_DEV_GPU_UTIL_RATIO a ratio"
         raise SourceError("the log", what, hint, code="unit_of_another_version")
-    newer, limit = _NEWER_UNITS.get(unit, (unit, 0.0))
-    meaning = metric, newer if found and found > limit else unit
-    tools.take_cells(row, account, [(name, cell)], {name: meaning} if metric else {})
+    tools.take_cells(row, account, [(name, cell)], {name: (metric, unit)} if metric else {})
