@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import compress
 from typing import Any
 
 from gpureport.errors import SourceError
@@ -91,10 +92,6 @@ _MEANS = (
     "and what happened between is not in them."
 )
 _SUMMARY = "A summary does not say of how many GPUs it is: it is taken for one."
-
-
-def _is_stats(text: str) -> bool:
-    return _SECTION.search(text) is not None and "|  Execution Stats  " in text.replace("-", "")
 
 
 @tools.form
@@ -201,6 +198,7 @@ _MOST_ANSWERED = 2**25
 and takes 200 MiB (measured)."""
 _DEPTH = 8
 """Lists and objects around a series at most: a list of answers has four."""
+_ANSWER = re.compile(r'[\s\ufeff,\[]*\{.*"metric"', re.DOTALL)
 _EXPOSITION = re.compile(r"^(?:# (?:HELP|TYPE) )?DCGM_\w+(?:\{| )", re.MULTILINE)
 _SAMPLE = re.compile(r"([A-Za-z_]\w*)\{([^}]*)\} (\S+)(?: (\d{13}))?", re.ASCII)
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*+)"')
@@ -211,15 +209,7 @@ _WHOLE_RUN = 0.95
 """Share of the samples that a label must hold for: queries reach a little over the ends of a job. Pragmatic."""
 _QUERY = "save what /api/v1/query_range?query=DCGM_FI_DEV_GPU_UTIL&start=...&end=...&step=15 answers"
 Labels = Mapping[str, str]
-
-
-def _is_answer(text: str) -> bool:
-    return text.lstrip("\ufeff \n\r\t,[").startswith("{") and '"metric"' in text and "DCGM_FI_" in text
-
-
-@lru_cache(4096)
-def _parse_labels(text: str) -> dict[str, str]:
-    return dict(_LABEL.findall(text))
+_parse_labels = lru_cache(4096)(lambda text: dict(_LABEL.findall(text)))
 
 
 def _describe(labels: Labels, hosts: dict[str, bool]) -> tools.Record:
@@ -246,7 +236,8 @@ def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[R
     when: tools.When = None
     for number, text, cut in tools.text_lines(lines, first, account):
         line = text.strip()
-        sample, moment = None if cut else _SAMPLE.fullmatch(line), tools.parse_stamp(line.strip("# "))
+        sample = None if cut else _SAMPLE.fullmatch(line)
+        moment = None if sample else tools.parse_stamp(line.strip("# "))
         name, told, cell, stamp = sample.groups() if sample else ("", "", "", None)
         labels = _parse_labels(told)
         if moment:
@@ -280,18 +271,16 @@ def read_answers(lines: Iterable[str], first: int, account: Account) -> Iterator
         held.append(line)
     contents = None if any(map(damage, held)) else tools.parse_documents("".join(held))
     series = [one for content in contents or () for one in _find_series(content)]
-    kept = [(labels, samples) for labels, samples in series if labels.get("__name__", "").startswith("DCGM_")]
-    kept = [(labels, samples) for labels, samples in kept if not labels.get("GPU_I_ID")]
+    of_gpus = [one[0].get("__name__", "").startswith("DCGM_") and not one[0].get("GPU_I_ID") for one in series]
+    kept = list(compress(series, of_gpus))
     if not kept:
         raise _refuse("not JSON, or cut" if contents is None else "no series of it is a metric of DCGM of a whole GPU")
     if len(kept) < len(series):
         account.note("Series that are no metric of DCGM, without a name, or of MIG instances are not read.")
-    rows = 0
-    for row in build_rows(_read_series(kept, first, account), account, raw=True):
-        rows += 1
-        yield row
+    rows = list(build_rows(_read_series(kept, first, account), account, raw=True))
+    account.continued += max(sum(not line.isspace() for line in held) - len(rows), 0)
     _take_tags(kept, account)
-    account.continued += max(sum(not line.isspace() for line in held) - rows, 0)
+    yield from rows
 
 
 def _refuse(what: str, hint: str = _QUERY) -> SourceError:
@@ -354,9 +343,9 @@ DCGM = tools.ToolLog(
     ),
     sample="dcgm/dcgmi-dmon.txt",
     forms=(
-        ("Prometheus query_range", _is_answer, read_answers),
+        ("Prometheus query_range", lambda text: bool(_ANSWER.match(text)) and "DCGM_FI_" in text, read_answers),
         ("dcgmi dmon", _is_dmon, read_dmon),
-        ("dcgmi stats", _is_stats, read_stats),
+        ("dcgmi stats", lambda text: "  Execution Stats  " in text and bool(_SECTION.search(text)), read_stats),
         ("dcgm-exporter", lambda text: bool(_EXPOSITION.search(text)), read_pages),
         ("CSV of DCGM fields", _is_table, read_table),
     ),
