@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import wraps
+from functools import lru_cache, wraps
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -191,7 +191,7 @@ def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
     if match is None:
         return None if isinstance(cell, str) else quantities.parse_quantity(cell, unit, metric)
     number, written = quantities.parse_finite(match[1].replace(",", "")), match[2] or unit
-    written = _SPELLINGS.get(written.lower(), written)
+    written = _SPELLINGS.get(written.lower(), written) if match[2] else unit
     if number is None or metric == columns.MASK:
         return int(number) if number is not None and number.is_integer() and 0 <= number < 2**64 else None
     if written == "F":
@@ -235,6 +235,7 @@ def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None
         raise SourceError("the log", what, hint, code="several_machines")
 
 
+@lru_cache(1024)
 def parse_stamp(text: str) -> When:
     """Return the time a text states; a zone may stand behind a blank."""
     return parse_time(re.sub(r" ?(?:(?:UTC|GMT)|([+-]\d\d:?\d\d))$", lambda zone: zone[1] or "Z", text.strip()))
@@ -270,5 +271,7 @@ def form(records: Callable[..., Iterator[Record]]) -> Callable[..., Iterator[col
 def _place(records: Iterable[Record]) -> Iterator[Record]:
     last = 0
     for record in records:
-        last, when = max(last + 1, record["line"]), record.get(TIME)
-        yield record | {"line": last, TIME: when and when[0], "zone": "UTC" if when and when[1] else None}
+        when = record.get(TIME)
+        last = record["line"] = max(last + 1, record["line"])
+        record[TIME], record["zone"] = (when[0], "UTC" if when[1] else None) if when else (None, None)
+        yield record

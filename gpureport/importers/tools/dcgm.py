@@ -67,7 +67,7 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Re
             said = (
                 (tag, f"{cell} {units[tag]}" if tag in units else cell) for tag, cell in zip(tags, cells, strict=True)
             )
-            yield Reading(number, number, {TIME: tools.parse_stamp(match["stamp"] or ""), "index": match["gpu"]}, said)
+            yield Reading(number, number, tools.parse_stamp(match["stamp"] or ""), {"index": match["gpu"]}, said)
         else:
             reason = reasons.WRONG_CELLS if tags else reasons.BEFORE_HEADER
             account.reject(reasons.CUT_LAST_LINE if cut else reason, number, line)
@@ -188,7 +188,7 @@ def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[R
         tools.refuse_machines(hosts, said.get("node"), named="uuid" in gpu)
         cells = [(name, row[place]) for place, name in fields if name in FIELDS or row[place]]
         cells = cells if fields else [(said["field"], said["value"])]
-        yield Reading(number, number if fields else 0, gpu | {TIME: tools.parse_stamp(said.get("time", ""))}, cells)
+        yield Reading(number, number if fields else 0, tools.parse_stamp(said.get("time", "")), gpu, cells)
 
 
 # pages of dcgm-exporter, and what Prometheus answers of its metrics
@@ -209,6 +209,7 @@ _WHOLE_RUN = 0.95
 """Share of the samples that a label must hold for: queries reach a little over the ends of a job. Pragmatic."""
 _QUERY = "save what /api/v1/query_range?query=DCGM_FI_DEV_GPU_UTIL&start=...&end=...&step=15 answers"
 Labels = Mapping[str, str]
+_parse_seconds = lru_cache(2**17)(parse_time)
 _parse_labels = lru_cache(4096)(lambda text: dict(_LABEL.findall(text)))
 
 
@@ -248,7 +249,7 @@ def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[R
             if key in seen:
                 page, seen, when = page + 1, set(), None
             seen.add(key)
-            yield Reading(number, page, gpu | {TIME: parse_time(stamp) if stamp else when}, [(name, cell)])
+            yield Reading(number, page, parse_time(stamp) if stamp else when, gpu, [(name, cell)])
         elif sample or moment or line.startswith("#"):
             account.noise += 1
         else:
@@ -308,11 +309,11 @@ def _read_series(series: Iterable[tuple[Labels, list[Any]]], first: int, account
         name, gpu = labels["__name__"], _describe(labels, hosts)
         for sample in samples:
             whole = isinstance(sample, list) and len(sample) == 2 and isinstance(sample[1], str | int | float)  # noqa: PLR2004 - time and value
-            when = parse_time(f"{sample[0]}") if whole else None
+            when = _parse_seconds(f"{sample[0]}") if whole else None
             if when is None or not when[1]:
                 account.absent[name, "no sample"] += 1
             else:
-                yield Reading(first, 0, gpu | {TIME: when}, [(name, str(sample[1]))])
+                yield Reading(first, 0, when, gpu, [(name, str(sample[1]))])
 
 
 def _take_tags(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> None:

@@ -12,13 +12,14 @@ violation times, and PCIe throughput over NVML.
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from gpureport.errors import SourceError
 from gpureport.importers import extraction, tools
 from gpureport.importers.account import Account
 from gpureport.importers.columns import MASK, TIME
-from gpureport.importers.quantities import absence_word, parse_number
+from gpureport.importers.quantities import absence_word, convert_to_base, describe_absence, parse_number
 from gpureport.units import MOST
 
 _TABLE = {
@@ -94,13 +95,14 @@ _MOST = 5_000_000
 
 
 class Reading(NamedTuple):
-    """What a line says: its number, the time and the names of a GPU, fields and cells.
+    """What a line says: its number, the time, the names of a GPU, fields and cells.
 
     The others of its GPU and moment may come later on its `page`, which is held in memory.
     """
 
     line: int
     page: int
+    time: tools.When
     gpu: tools.Record
     fields: Iterable[tuple[str, str]]
 
@@ -116,36 +118,47 @@ def build_rows(readings: Iterable[Reading], account: Account, *, raw: bool = Fal
     Raises:
         SourceError: when a page has too many readings, or a field has another unit than its name states.
     """
-    for _, page in groupby(readings, lambda reading: reading.page):
-        rows: dict[tuple[object, object], tools.Record] = {}
-        cells: dict[tuple[object, object], dict[str, str]] = {}
-        for count, (number, _, gpu, fields) in enumerate(page):
-            key = gpu.get("uuid") or gpu.get("index"), gpu[TIME]
-            rows[key] = {"line": number, **gpu} | rows.get(key, {})
-            account.continued += rows[key]["line"] != number
+    for _, page in groupby(readings, itemgetter(1)):
+        rows: dict[tuple[object, object], tuple[tools.Record, dict[str, str]]] = {}
+        for count, (number, _, time, gpu, fields) in enumerate(page):
+            key = gpu.get("uuid") or gpu.get("index"), time
+            if key not in rows:
+                rows[key] = {"line": number, TIME: time, **gpu}, {}
+            row, cells = rows[key]
+            account.continued += row["line"] != number
             for name, cell in fields:
-                if cells.setdefault(key, {}).setdefault(name, cell) != cell:
+                if cells.setdefault(name, cell) != cell:
                     account.note(f"{name} has several values for one GPU and time; the first is kept.")
             if count > _MOST:
                 what = f"more than {_MOST:,} readings one a line, which are held in memory"
                 raise SourceError("the log", what, "split it by time", code="too_many_readings")
-        for key, row in sorted(rows.items(), key=lambda item: (item[1][TIME] or (0,), item[1]["line"])):
-            for name, cell in cells.get(key, {}).items():
+        for row, cells in sorted(rows.values(), key=lambda found: (found[0][TIME] or (0,), found[0]["line"])):
+            for name, cell in cells.items():
                 _take_field(row, account, name, cell, raw=raw)
             yield row
 
 
 def _take_field(row: tools.Record, account: Account, name: str, cell: str, *, raw: bool) -> None:
-    found, (metric, unit) = parse_number(cell.partition(" ")[0]), FIELDS.get(name, ("", ""))
-    if found is not None and any(low <= found <= high for low, high in _BLANKS):
+    metric, unit = FIELDS.get(name, ("", ""))
+    text, _, own = cell.partition(" ")
+    found = parse_number(text)
+    if found is not None and found >= _BLANKS[-1][0] and any(low <= found <= high for low, high in _BLANKS):
         account.absent[name, "blank"] += 1
-        return
-    if not metric and (word := absence_word(cell)):
+    elif not metric and (word := absence_word(cell)):
         account.absent[name, word] += 1
-        return
-    most = 1.0 if name.endswith("GPU_UTIL_RATIO") else _LIMITS.get(unit, MOST)
-    if found and (found > most or (raw and 0 < found < 1 and name in _WHOLE)):
-        what = f"{name} does not count in the unit of its name ({cell}): it was relabelled, or DCGM is older than 4.7"
-        hint = "give it the name of its unit: DCGM_FI_DEV_GPU_UTIL is per cent, DCGM_FI_DEV_GPU_UTIL_RATIO a ratio"
-        raise SourceError("the log", what, hint, code="unit_of_another_version")
-    tools.take_cells(row, account, [(name, cell)], {name: (metric, unit)} if metric else {})
+    elif found is None or own or not metric or metric == MASK:
+        tools.take_cells(row, account, [(name, cell)], {name: (metric, unit)} if metric else {})
+    else:
+        most = 1.0 if name.endswith("GPU_UTIL_RATIO") else _LIMITS.get(unit, MOST)
+        if found > most or (raw and 0 < found < 1 and name in _WHOLE):
+            what = (
+                f"{name} does not count in the unit of its name ({cell}): it was relabelled, or DCGM is older than 4.7"
+            )
+            hint = "give it the name of its unit: DCGM_FI_DEV_GPU_UTIL is per cent, DCGM_FI_DEV_GPU_UTIL_RATIO a ratio"
+            raise SourceError("the log", what, hint, code="unit_of_another_version")
+        value = convert_to_base(found, unit, metric)
+        account.columns[name, metric] = None
+        if value is None:
+            account.absent[name, describe_absence(cell)] += 1
+        else:
+            row[metric] = value

@@ -113,17 +113,10 @@ GPUSTAT = tools.ToolLog(
     sample="gpustat/gpustat.json",
     forms=(("gpustat --json", _opens("query_time", "gpus"), partial(read_snapshots, gpus="gpus", time="query_time")),),
 )
-NVTOP: tools.Form = "nvtop -s", _opens("device_name", "gpu_util"), partial(read_snapshots, gpus="", time="")
-ALL_SMI: tools.Form = (
-    "all-smi record",
-    _opens("power_consumption", "used_memory"),
-    partial(read_snapshots, gpus="gpus", time="timestamp"),
-)
-
 # tegrastats
 
 _TEGRA = re.compile(
-    r"(?:(?P<time>\d\d-\d\d-\d{4} \d\d:\d\d:\d\d) )?RAM (?P<used>\d{1,9})/(?P<total>\d{1,9})MB .*"
+    r"\s*(?:(?P<time>\d\d-\d\d-\d{4} \d\d:\d\d:\d\d) )?RAM (?P<used>\d{1,9})/(?P<total>\d{1,9})MB .*"
     r"\bGR3D_FREQ (?P<use>\d{1,3})%(?:@\[?(?P<clock>\d{1,5}))?.*",
     re.ASCII,
 )
@@ -158,12 +151,6 @@ def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Itera
         when = tools.parse_with(found["time"] or "", "%m-%d-%Y %H:%M:%S")
         yield from tools.split_devices(number, when, {None: host, 0: gpu})
 
-
-TEGRASTATS: tools.Form = (
-    "tegrastats",
-    lambda text: any(_TEGRA.fullmatch(line.strip()) for line in tools.first_lines(text)),
-    read_tegrastats,
-)
 
 # nvitop
 
@@ -211,8 +198,8 @@ def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[
         time, lasted, figures = layout
         when = parse_time("" if time is None else row[time])
         duration = None if lasted is None else parse_number(row[lasted])
-        found = ((place, parse_number(row[place])) for place, *_, is_mean in figures if is_mean)
-        means = values = {place: mean for place, mean in found if mean is not None}
+        numbers = {place: parse_number(row[place]) for place, *_, is_mean in figures if is_mean}
+        means = values = {place: mean for place, mean in numbers.items() if mean is not None}
         # a collection that was cleared is as old as the row before, one that goes on is older by what that was
         if when and duration and before and duration > max((when[0] - before[0]) / 1e6 + before[1] / 2, before[1]):
             values = {}
@@ -225,10 +212,11 @@ def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[
                     values[place] = min(value, 100.0) if part else value
             account.note(_CUMULATIVE)
         before = None if when is None or duration is None else (when[0], duration, means)
-        devices: Devices = {}
+        said: dict[int | None, list[tuple[str, Any]]] = {}
         for place, gpu, name, _ in figures:
-            cell: Any = values.get(place, "") if place in means and name in tools.NVITOP else row[place]
-            tools.take_cells(devices.setdefault(gpu, {}), account, [(name, cell)], tools.NVITOP)
+            cell = values.get(place, "") if place in means and name in tools.NVITOP else row[place]
+            said.setdefault(gpu, []).append((name, cell))
+        devices = {gpu: tools.take_cells({}, account, cells, tools.NVITOP) for gpu, cells in said.items()}
         yield from tools.split_devices(number, when, devices)
 
 
@@ -373,9 +361,13 @@ MONITORS = tools.ToolLog(
     ),
     sample="",
     forms=(
-        NVTOP,
-        ALL_SMI,
-        TEGRASTATS,
+        ("nvtop -s", _opens("device_name", "gpu_util"), partial(read_snapshots, gpus="", time="")),
+        (
+            "all-smi record",
+            _opens("power_consumption", "used_memory"),
+            partial(read_snapshots, gpus="gpus", time="timestamp"),
+        ),
+        ("tegrastats", lambda text: any(map(_TEGRA.match, tools.first_lines(text))), read_tegrastats),
         ("GPU-Z sensor log", partial(tools.has_header, _find_sensors), partial(read_columns, find=_find_sensors)),
         ("Lightning metrics.csv", partial(tools.has_header, _find_devices), partial(read_columns, find=_find_devices)),
     ),
