@@ -220,7 +220,7 @@ def take_cells(
         elif isinstance(cell, str | int | float) and cell != "" and name:
             target = columns.extra_name(name)
             record[target] = str(cell)
-        if target:
+        if target and cell is not None:
             account.columns[name, target] = None
     return record
 
