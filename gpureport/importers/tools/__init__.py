@@ -177,6 +177,7 @@ def parse_documents(text: str) -> list[Any] | None:
     return found
 
 
+_LONGEST_STAMP = 100
 _QUANTITY = re.compile(
     r"([+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(%|°?[A-Za-z]+(?:/s)?)?",
     re.ASCII,
@@ -235,9 +236,13 @@ def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None
         raise SourceError("the log", what, hint, code="several_machines")
 
 
-@lru_cache(1024)
 def parse_stamp(text: str) -> When:
     """Return the time a text states; a zone may stand behind a blank."""
+    return _parse_stamp(text) if len(text) < _LONGEST_STAMP else None
+
+
+@lru_cache(1024)
+def _parse_stamp(text: str) -> When:
     return parse_time(re.sub(r" ?(?:(?:UTC|GMT)|([+-]\d\d:?\d\d))$", lambda zone: zone[1] or "Z", text.strip()))
 
 

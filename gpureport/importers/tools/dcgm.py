@@ -144,7 +144,6 @@ _Table = tuple[dict[str, int], list[tuple[int, str]]]
 """Places of columns by their role, and place and name of fields; none where each line is one reading."""
 
 
-@lru_cache(4096)
 def _find_role(heading: str) -> str:
     bare = re.sub(r"[ _\-.]", "", heading.lower())
     known = "time" if is_time_heading(heading) else recognise_column(heading, INDEX_COLUMNS) and "index"
