@@ -14,16 +14,18 @@ import numpy as np
 
 from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
-from gpureport.importers.clock import load_zone, parse_time, to_utc
+from gpureport.importers import source_text
+from gpureport.importers.clock import load_zone, to_utc
+from gpureport.importers.columns import parse_time
 from gpureport.importers.mlflow.selection import Mlflow, split_locator
 from gpureport.importers.mlflow.stores import LocalStore, RunInfo
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import Selection, Tracked
+from gpureport.importers.source_file import RawFile
 from gpureport.importers.tracker_series import build_device_table, build_tracked
 from gpureport.label_tags import BY_COLUMN
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND, MOST_GPUS, MOST_RECORD_BYTES
 from gpureport.recording import Device
-from gpureport.regular_files import read_regular_file
 
 _SLURM, _CODECARBON = "JobID|", "timestamp,project_name,run_id,"
 """What the tables begin with."""
@@ -53,17 +55,20 @@ class Table(LocalStore):
     """A table, whose runs are its rows; those without figures of their GPUs hold no hardware series."""
 
     def __init__(self, where: str) -> None:
-        """Read the table."""
+        """Read the table, packed or not."""
         super().__init__(Path(where), where)
+        file = RawFile(self.path)
+        if not self.path.is_file() or file.size > MOST_RECORD_BYTES:
+            what = f"not a file of at most {MOST_RECORD_BYTES >> 30} GiB"
+            raise SourceError(where, what, "check the path", code="cannot_read")
+        of_jobs = source_text.head(file.again(), len(_SLURM)) == _SLURM.encode()
+        # sacct quotes nothing, and the name of a job may hold a quote
+        form: dict[str, Any] = {"delimiter": "|", "quoting": csv.QUOTE_NONE} if of_jobs else {}
+        lines = (line for line in source_text.Text(file) if not line.isspace())
         try:
-            text = read_regular_file(self.path, most=MOST_RECORD_BYTES).decode("utf-8-sig", errors="replace")
-            of_jobs = text.startswith(_SLURM)
-            # sacct quotes nothing, and the name of a job may hold a quote
-            form: dict[str, Any] = {"delimiter": "|", "quoting": csv.QUOTE_NONE} if of_jobs else {}
-            cells = list(csv.DictReader(text.splitlines(), restkey="", restval="", **form))
-        except (OSError, csv.Error) as error:
-            what, hint = getattr(error, "strerror", None) or str(error), getattr(error, "hint", "check the path")
-            raise SourceError(where, what, hint, code="cannot_read") from error
+            cells = list(csv.DictReader(lines, restkey="", restval="", **form))
+        except csv.Error as error:
+            raise SourceError(where, str(error), "export it again", code="cannot_read") from error
         found = _read_jobs(cells) if of_jobs else map(_read_emissions, cells)
         self.rows = {f"{row.id} {row.start}": row for row in found}
 
@@ -77,19 +82,13 @@ class Table(LocalStore):
                 name=row.name,
                 status=row.status,
                 started=row.start and row.start[0] // 1000,
-                hardware=tuple(
-                    f"system/gpu_{number}_power_usage_watts" for number in range(row.gpus if row.means else 0)
-                ),
+                hardware=tuple(f"system/gpu_{gpu}_power_usage_watts" for gpu in range(row.gpus if row.means else 0)),
                 lacks=row.lacks,
                 is_local=row.start is not None and not row.start[1],
             )
             for key, row in self.rows.items()
             if experiment in {None, row.tags.get("project")}
         ]
-
-    def run(self, run_id: str) -> RunInfo | None:
-        """Return the run of an id; None if there is none."""
-        return next((run for run in self.runs() if run.id == run_id), None)
 
 
 class Accounting(Mlflow):
@@ -104,34 +103,31 @@ class Accounting(Mlflow):
 
     def claims(self, source: str) -> bool:
         """Return whether a locator or a file is such a table."""
-        try:
-            with Path(source.removeprefix("accounting:")).open("rb") as file:
-                head = file.readline(4096).decode("utf-8-sig", errors="replace")
-        except OSError:
+        path = Path(source.removeprefix("accounting:"))
+        if not path.is_file():
             return source.startswith("accounting:")
-        return head.startswith(_CODECARBON) or (head.startswith(_SLURM) and "TRESUsageIn" in head)
+        first = source_text.head_text(source_text.head(RawFile(path), 4096)).partition("\n")[0]
+        return first.startswith(_CODECARBON) or (first.startswith(_SLURM) and "TRESUsageIn" in first)
 
     def _open(self, source: str) -> tuple[Table, str | None]:
         path, run = split_locator(source.removeprefix("accounting:"))
         return Table(path), run
 
     def _record(self, store: Table, selection: Selection, info: RunInfo, options: ReadOptions) -> Tracked:
-        row = store.rows[info.key]
+        row, locator = store.rows[info.key], f"accounting:{store.where}#{info.id}"
         if row.lacks:
-            hint = "name another one; --list shows the runs"
-            raise SourceError(f"accounting:{store.where}#{info.id}", row.lacks, hint, code="no_metrics")
+            raise SourceError(locator, row.lacks, "name another one; --list shows the runs", code="no_metrics")
         start, is_utc = row.start or (0, False)
         times = np.array([start, start + round(row.seconds * 1e6)])
         if options.tz and row.start and not is_utc:
             times = to_utc(times, load_zone(options.tz))
-        numbers = [number for number in range(row.gpus) if options.gpus is None or number in options.gpus]
-        devices = [Device(id=f"gpu:{number}", index=number, model=row.model) for number in numbers]
+        gpus = [gpu for gpu in range(row.gpus) if options.gpus is None or gpu in options.gpus]
         means = {name: np.full(2, value) for name, value in row.means.items()}
-        count = 2 * len(devices)
+        count = 2 * len(gpus)
         return build_tracked(
-            f"accounting:{store.where}#{info.id}",
-            devices,
-            {device.id: build_device_table(device.id, times, means) for device in devices},
+            locator,
+            [Device(id=f"gpu:{gpu}", index=gpu, model=row.model) for gpu in gpus],
+            {f"gpu:{gpu}": build_device_table(f"gpu:{gpu}", times, means) for gpu in gpus},
             [],
             quality=Quality(lines=count, rows_kept=count, synthetic_time=row.start is None, notes=(_NOTE,)),
             throughput=selection.throughput,
@@ -160,25 +156,20 @@ def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
                 used += use / 100 * (tasks or (1 if name == "batch" else np.nan)) * _read_seconds(step)
                 seen = max(seen, int(_count(step, "AllocTRES", "gpu")) or gpus)
         mean = used / (gpus * seconds) if 0 < gpus <= min(seen, MOST_GPUS) and seconds else np.nan
-        state = own.get("State", "").partition(" by ")[0]
-        lacks = next(
-            reason
-            for reason, holds in {
-                "still running": state in _RUNNING,
-                "not started": not seconds,
-                "without a GPU": not gpus,
-                "without rows of its steps (give sacct no -X)": not steps,
-                "without a record of the use of all its GPUs": not mean <= 1.01,  # noqa: PLR2004 - rounding; NaN is not either
-                "": True,
-            }.items()
-            if holds
-        )
-        tags = {BY_COLUMN[key.lower()].name: text for key, text in own.items() if text and key.lower() in BY_COLUMN}
         # Slurm adds who cancelled a job
-        tags |= {"job_state": state}
-        model, name = re.search(r"gres/gpu:([^=,]+)=", own["AllocTRES"]), f"{own.get('JobName') or 'job'}-{job}"
-        means = {} if lacks else {"gpu_utilization_ratio": min(mean, 1.0)}
-        start, status = _read_time(own.get("Start", "")), state or "state not recorded"
+        state = own.get("State", "").partition(" by ")[0]
+        faults = {
+            "still running": state in _RUNNING,
+            "not started": not seconds,
+            "without a GPU": not gpus,
+            "without rows of its steps (give sacct no -X)": not steps,
+            "without a record of the use of all its GPUs": not mean <= 1.01,  # noqa: PLR2004 - rounding; NaN is not either
+        }
+        lacks = next((fault for fault, holds in faults.items() if holds), "")
+        tags = {BY_COLUMN[key.lower()].name: text for key, text in own.items() if text and key.lower() in BY_COLUMN}
+        model, name = re.search(r"gres/gpu:([^=,]+)=", own.get("AllocTRES", "")), f"{own.get('JobName') or 'job'}-{job}"
+        start, means = _read_time(own.get("Start", "")), {} if lacks else {"gpu_utilization_ratio": min(mean, 1.0)}
+        tags, status = tags | {"job_state": state}, state or "state not recorded"
         yield _Row(job, name, start, seconds, gpus, model and model[1], means, tags, status, lacks)
 
 
@@ -193,9 +184,9 @@ def _read_emissions(cells: Cells) -> _Row:
     means |= {"gpu_utilization_ratio": use / 100} if 0 < use <= 100 else {}  # noqa: PLR2004 - per cent
     # several models stand in one cell
     model = re.fullmatch(r"\d+ x ((?:(?!\d x ).)+)", cells.get("gpu_model", ""))
-    start = None if ended is None else (max(ended[0] - round(seconds * 1e6), FIRST_MICROSECOND), ended[1])
     units = {"cpu_energy": "kWh", "ram_energy": "kWh", "emissions": "kg CO2e"}
     tags = {"project": project} | {name: f"{cells[name]} {unit}" for name, unit in units.items() if cells.get(name)}
+    start = None if ended is None else (max(ended[0] - round(seconds * 1e6), FIRST_MICROSECOND), ended[1])
     return _Row(run, f"{project}-{run[:8]}", start, seconds, int(gpus), model and model[1], means, tags)
 
 

@@ -50,9 +50,9 @@ _FIRST_LINES: dict[str, CodedProblem] = {
         "unusable_table",
     ),
     r"JobID\||timestamp,project_name,run_id,": (
-        "an accounting table that is packed, not in UTF-8, or comes through a pipe",
-        "unpack it into a text file in UTF-8, and give that",
-        "packed_table",
+        "an accounting table that comes through a pipe",
+        "save it as a file, and give that",
+        "piped_table",
     ),
 }
 """What a file is whose first line begins so."""

@@ -51,7 +51,8 @@ def test_a_draft_of_a_map_holds_what_the_header_proves(tmp_path: Path, gpureport
 def test_a_map_works_on_every_command_of_a_source(wrapper: Path, gpureport: Program) -> None:
     """ingest, analyze and report take it; what is stored was placed by it."""
     del wrapper
-    assert gpureport("ingest", "power.csv", "--map", "map.toml").code == 0
+    stored = gpureport("ingest", "-v", "power.csv", "--map", "map.toml")
+    assert (stored.code, "  column GPU0 power: gpu_power_watts\n" in stored.out) == (0, True)
     assert gpureport("analyze", "power.csv", "--map", "map.toml", "--format", "json").code == 0
     assert gpureport("report", "power.csv", "--map", "map.toml", "-o", "r.md").code == 0
     refused = gpureport("analyze", "power", "--map", "map.toml")

@@ -21,7 +21,6 @@ from tests.support.logs import (
     read,
     read_text,
     row,
-    wandb_lines,
     wrapper_csv,
 )
 
@@ -72,11 +71,6 @@ def test_what_stands_before_each_line_can_be_taken_away(label: str, tmp_path: Pa
         assert made.stdout == log(3)
 
 
-def test_a_sample_of_a_long_run_of_wandb_is_noted(tmp_path: Path) -> None:
-    notes = [read_text(tmp_path, wandb_lines(rows)).run.quality.notes for rows in (499, 500)]
-    assert [len(note) for note in notes] == [0, 1]
-
-
 def test_means_of_nvitop_since_the_start_become_means_of_windows() -> None:
     kept, cleared = (
         read(PAIRS / "nvitop" / f"captured_{name}.csv")
@@ -102,17 +96,17 @@ def test_an_answer_of_prometheus_is_one_long_line(tmp_path: Path) -> None:
     ("name", "values", "read_as"),
     [
         ("GPU_UTIL_RATIO", ["0", "0.61", "1"], [0, 0.61, 1]),
-        ("GPU_UTIL_RATIO", ["0", "61", "100"], [0, 0.61, 1]),
-        ("GPU_UTIL_RATIO", ["0", "1", "1"], None),
+        ("GPU_UTIL_RATIO", ["0", "61", "100"], None),
+        ("GPU_UTIL_RATIO", ["0", "1", "1"], [0, 1, 1]),
         ("GPU_UTIL", ["0", "1", "61"], [0, 0.01, 0.61]),
         ("GPU_UTIL", ["0", "1", "1"], [0, 0.01, 0.01]),
-        ("GPU_UTIL", ["0", "0.5", "1"], [0, 0.5, 1]),
+        ("GPU_UTIL", ["0", "0.5", "1"], None),
         ("SM_CLOCK", ["1980", "9223372036854775794"], [1.98e9, None]),
-        ("SM_CLOCK", ["1980000000"], [1.98e9]),
+        ("SM_CLOCK", ["1980000000"], None),
         ("SM_CLOCK_HERTZ", ["1980000000"], [1.98e9]),
         ("MEMORY_CLOCK_HERTZ", ["2619000000"], [2.619e9]),
         ("FB_USED", ["0", "81559"], [0, 81559 * 2**20]),
-        ("FB_USED", ["0", "85000000000"], [0, 85e9]),
+        ("FB_USED", ["0", "85000000000"], None),
         ("FB_FREE_BYTES", ["1073741824"], [2**30]),
         ("FB_RESERVED", ["512"], [2**29]),
         ("ENC_UTIL_RATIO", ["0.03"], [0.03]),
@@ -121,15 +115,17 @@ def test_an_answer_of_prometheus_is_one_long_line(tmp_path: Path) -> None:
         ("GPU_ENERGY_JOULES_TOTAL", ["5000"], [5000]),
     ],
 )
-def test_values_tell_the_unit_where_a_name_of_dcgm_does_not(
+def test_the_name_of_a_field_tells_its_unit_or_the_log_is_refused(
     name: str, values: list[str], read_as: list[float | None] | None, tmp_path: Path
 ) -> None:
     answer = prometheus_answer(**{f"DCGM_FI_DEV_{name}": values, "DCGM_FI_DEV_GPU_TEMP": ["50"] * len(values)})
+    if read_as is None:
+        with pytest.raises(SourceError, match="the unit of its name"):
+            read_text(tmp_path, answer)
+        return
     series = read_text(tmp_path, answer).series
     columns = [each for each in series.column_names if each.startswith("gpu_") and "temperature" not in each]
-    assert [series.column(each).to_pylist() for each in columns] == (
-        [] if read_as is None else [pytest.approx(read_as)]
-    )
+    assert [series.column(each).to_pylist() for each in columns] == [pytest.approx(read_as)]
 
 
 def test_brackets_and_quotes_in_strings_of_json_are_text(tmp_path: Path) -> None:

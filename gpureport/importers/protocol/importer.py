@@ -258,10 +258,10 @@ def _load(name: str) -> object:
 
 IMPORTERS: "Registry[Importer]" = Registry(
     "nvidia_smi:NvidiaSmi",
-    "gpustat=tools.snapshots:GPUSTAT",
-    "tools.nvitop:NVITOP",
+    "gpustat=tools.monitors:GPUSTAT",
+    "nvitop=tools.monitors:NVITOP",
     "tools.dcgm:DCGM",
-    "tools.wandb:WANDB",
+    "wandb=tools.monitors:WANDB",
     "tools.monitors:MONITORS",
     "tools.mapped:Mapped",
 )

@@ -1,32 +1,28 @@
-"""Logs of other tools than nvidia-smi: a module each, in which a function yields the rows of a form.
+"""Logs of other tools than nvidia-smi: functions that yield the rows of a form, and the names that tools use.
 
-Here is what they share: an importer of several forms, rows of tables, JSON documents, numbers of cells, and rows of
-several devices on one line.
+Here is what they share: an importer of several forms, rows of tables, JSON, and cells that become values of a GPU.
 """
 
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import wraps
+from functools import lru_cache, wraps
 from itertools import groupby
 from typing import Any, TypeVar
 
 from gpureport.errors import SourceError
-from gpureport.importers.account import Account, damage
-from gpureport.importers.clock import parse_time
-from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, TIME, Rows, extra_name, rows_from_records
-from gpureport.importers.extraction import Extraction
-from gpureport.importers.extraction import Form as Read
-from gpureport.importers.headings import convert_to_base, describe_absence, parse_finite, parse_quantity
+from gpureport.importers import columns, extraction, quantities, source_text
+from gpureport.importers.account import Account
+from gpureport.importers.columns import TIME, parse_time
+from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
-from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, WRONG_CELLS
-from gpureport.importers.source_text import RawFile, head_text
-from gpureport.importers.source_text import head as text_head
+from gpureport.importers.source_file import RawFile
 from gpureport.json_text import replace_half_characters
 from gpureport.limits import LONGEST_LINE
+from gpureport.metrics import BY_NAME
 from gpureport.units import UNITS
 
 Record = dict[str, Any]
@@ -34,17 +30,60 @@ Meaning = tuple[str, str]
 """Metric or attribute of a GPU, and the unit that numbers without one count in."""
 When = tuple[int, bool] | None
 """A time in microseconds, and whether it is UTC, as `parse_time` finds it."""
-Form = tuple[str, Callable[[str], bool], Read]
-"""What a person calls a form, what tells the beginning of a log of it, and what reads it."""
+Form = tuple[str, Callable[[str], bool], extraction.Form]
+"""What a person calls a form, what recognises the beginning of a log of it, and what reads it."""
 T = TypeVar("T")
+JSON, NVITOP, WANDB, GPUZ, LIGHTNING, TEGRASTATS = (dict[str, Meaning]() for _ in range(6))
+"""What the names of a tool mean; those in JSON are of gpustat, nvtop and all-smi."""
+_NAMES = """
+uuid | uuid
+driver | driver
+model | name, device_name | | name
+gpu_utilization_ratio % | utilization.gpu, gpu_util, utilization | gpu_utilization (%) | gpu | GPU Load
+gpu_utilization_ratio % | | | | | utilization.gpu | GR3D_FREQ
+gpu_memory_controller_ratio % | | memory_utilization (%) | memory | Memory Controller Load | utilization.memory
+gpu_encoder_ratio % | utilization.enc | | encoderUtilization
+gpu_decoder_ratio % | utilization.dec
+gpu_fan_ratio % | fan.speed, fan_speed | fan_speed (%) | fanSpeed | Fan Speed (%), Fan 1 Speed (%) | fan.speed
+gpu_temperature_celsius C | temperature.gpu, temp, temperature | temperature (C) | temp | GPU Temperature
+gpu_temperature_celsius C | | | | | temperature.gpu | gpu@
+gpu_memory_temperature_celsius C | | | | | temperature.memory
+gpu_power_watts W | power.draw, power_draw, power_consumption | power_usage (W) | powerWatts | Board Power Draw
+gpu_power_limit_watts W | enforced.power.limit | | enforcedPowerLimitWatts
+gpu_power_limit_requested_watts W | | power_limit (W)
+gpu_sm_clock_hertz MHz | | | smClock | GPU Clock
+gpu_graphics_clock_hertz MHz | gpu_clock, frequency | | graphicsClock | | | GR3D_FREQ@
+gpu_memory_clock_hertz MHz | mem_clock | | memoryClock
+gpu_memory_used_bytes MiB | memory.used | memory_used (MiB) | | Memory Used, Memory Used (Dedicated) | memory.used
+gpu_memory_used_bytes B | mem_used, used_memory | | memoryAllocatedBytes
+gpu_memory_free_bytes MiB | | memory_free (MiB) | | | memory.free
+gpu_memory_free_bytes B | mem_free
+gpu_memory_total_bytes MiB | memory.total | memory_total (MiB)
+gpu_memory_total_bytes B | mem_total, total_memory | | memoryTotal
+pcie_link_generation | | | pcieLinkGen
+pcie_link_generation_max | | | maxPcieLinkGen
+pcie_link_width | | | pcieLinkWidth
+pcie_link_width_max | | | maxPcieLinkWidth
+gpu_sm_active_ratio % | | | smActive
+gpu_sm_occupancy_ratio % | | | smOccupancy
+gpu_tensor_active_ratio % | | | pipeTensorActive
+gpu_dram_active_ratio % | | | dramActive
+cpu_utilization_ratio % | | cpu_percent (%)
+host_memory_used_bytes MiB | | | | System Memory Used | | RAM used
+host_memory_used_bytes GiB | | memory_used (GiB)
+host_memory_total_bytes MiB | | | | | | RAM total
+"""
+for _what, *_cells in (line.split("|") for line in _NAMES.strip().splitlines()):
+    _metric, _, _unit = _what.strip().partition(" ")
+    for _meanings, _cell in zip((JSON, NVITOP, WANDB, GPUZ, LIGHTNING, TEGRASTATS), _cells, strict=False):
+        _meanings.update(dict.fromkeys(_cell.strip().split(", ") if _cell.strip() else (), (_metric, _unit)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ToolLog:
     """The importer of the logs of a tool, which come in one or several forms; see `DescribedSource`.
 
-    Attributes:
-        longest: bytes of a line at most, by the name of a form whose lines are longer than others.
+    `longest` are the bytes of a line at most, by the name of a form whose lines are longer than others.
     """
 
     kind: str
@@ -56,36 +95,31 @@ class ToolLog:
 
     def identify(self, head: bytes) -> bool:
         """Return whether a log of any of its forms begins."""
-        text = head_text(head)
-        return any(tells(text) for _, tells, _ in self.forms)
+        text = source_text.head_text(head)
+        return any(recognises(text) for _, recognises, _ in self.forms)
 
-    def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
-        """Begin to read a log.
-
-        Raises:
-            SourceError: when it is of none of the forms, though a person says so.
-        """
-        text = head_text(text_head(file.again(), HEAD_BYTES))
-        found = next(((name, read) for name, tells, read in self.forms if tells(text)), None)
-        if found is None:
-            names = ", ".join(name for name, *_ in self.forms)
-            hint = "leave out --source-kind, or give another one"
-            raise SourceError(str(file.path), f"its beginning is none of {names}", hint, code="not_of_this_kind")
-        name, read = found
-        return Extraction(file, options, read, name=name, longest=self.longest.get(name, LONGEST_LINE))
+    def extract(self, file: RawFile, options: ReadOptions) -> extraction.Extraction:
+        """Begin to read a log, or raise a `SourceError` when it is of none of the forms, though a person says so."""
+        text = source_text.head_text(source_text.head(file.again(), HEAD_BYTES))
+        for name, recognises, read in self.forms:
+            if recognises(text):
+                longest = self.longest.get(name, LONGEST_LINE)
+                return extraction.Extraction(file, options, read, name=name, longest=longest)
+        what = f"its beginning is none of {', '.join(name for name, *_ in self.forms)}"
+        hint = "leave out --source-kind, or give another one"
+        raise SourceError(str(file.path), what, hint, code="not_of_this_kind")
 
 
-FEW = 20
-"""Lines that say anything among which a heading or a header is looked for."""
-_LONGEST = 2**20
-_BEGIN = re.compile(r"[^\s,]")
+def first_lines(text: str) -> list[str]:
+    """Return the first lines of a text that say anything, among which a heading or a header is looked for."""
+    return [line for line in text.splitlines() if line.strip()][:20]
 
 
 def text_lines(lines: Iterable[str], first: int, account: Account) -> Iterator[tuple[int, str, bool]]:
     """Yield the lines that are not empty: number, text, and whether the log ends inside; damaged ones are rejected."""
     for number, line in enumerate(lines, first):
         if line and not line.isspace():
-            if fault := damage(line):
+            if fault := source_text.damage(line):
                 account.reject(fault, number, line)
             else:
                 yield number, line.rstrip("\r\n"), not line.endswith("\n")
@@ -99,16 +133,16 @@ def table_rows(
     width = 0
     for number, text, cut in text_lines(lines, first, account):
         row = split_cells(text, delimiter)
-        # nothing behind a last delimiter is no cell
+        # nothing behind a last delimiter is not a cell
         header = row[:-1] if len(row) > 1 and not row[-1] else row
         found = None if layout is not None and text[:1].isdigit() else find(header)
         if found is not None:
             layout, width = found, len(header)
             account.headers += 1
         elif layout is None:
-            account.reject(BEFORE_HEADER, number, text)
+            account.reject(reasons.BEFORE_HEADER, number, text)
         elif cut or (len(row) != width and len(header) != width) or len(row) > width + 1:
-            account.reject(CUT_LAST_LINE if cut else WRONG_CELLS, number, text)
+            account.reject(reasons.CUT_LAST_LINE if cut else reasons.WRONG_CELLS, number, text)
         else:
             yield number, layout, row[:width]
 
@@ -118,27 +152,22 @@ def split_cells(text: str, delimiter: str = ",") -> list[str]:
     if '"' not in text:
         return [cell.strip() for cell in text.split(delimiter)]
     try:
-        rows = list(csv.reader([text[:_LONGEST]], delimiter=delimiter, skipinitialspace=True, strict=True))
+        rows = list(csv.reader([text[:LONGEST_LINE]], delimiter=delimiter, skipinitialspace=True, strict=True))
     except csv.Error:
         return []
     return [cell.strip() for row in rows for cell in row]
 
 
-def first_rows(text: str) -> list[list[str]]:
-    """Return the cells of the first lines of a text that are not empty."""
-    return [split_cells(line) for line in [line for line in text.splitlines() if line.strip()][:FEW]]
-
-
 def has_header(find: Callable[[list[str]], object | None], text: str) -> bool:
     """Return whether a header is among the first lines of a text, of which `find` returns what it says."""
-    return any(find(row) is not None for row in first_rows(text))
+    return any(find(split_cells(line)) is not None for line in first_lines(text))
 
 
 def parse_documents(text: str) -> list[Any] | None:
     """Return the JSON documents of a text one after the other, None when it is not made of such."""
     text, at = replace_half_characters(text), 0
     decoder, found = json.JSONDecoder(), list[Any]()
-    while match := _BEGIN.search(text, at):
+    while match := re.compile(r"[^\s,]").search(text, at):
         try:
             content, at = decoder.raw_decode(text, match.start())
         except (ValueError, RecursionError):
@@ -148,60 +177,72 @@ def parse_documents(text: str) -> list[Any] | None:
     return found
 
 
+_LONGEST_STAMP = 100
 _QUANTITY = re.compile(
     r"([+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(%|°?[A-Za-z]+(?:/s)?)?",
     re.ASCII,
 )
-_SPELLINGS = {"celsius": "C", "watt": "W", "watts": "W", "mb": "MB", "mib": "MiB", "gb": "GiB", "GB": "GiB", "w": "W"}
+_SPELLINGS = {"celsius": "C", "watt": "W", "watts": "W", "mb": "MB", "mib": "MiB", "gb": "GiB", "w": "W", "°f": "F"}
 """Units in other spellings; GB are those of a card, of 1024³ bytes, as MB are."""
 
 
 def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
-    """Return what a cell says of a metric in its base unit, None when it is no value of it; its own unit wins."""
-    if not isinstance(cell, str):
-        return parse_quantity(cell, unit, metric)
-    match = _QUANTITY.fullmatch(cell.strip())
+    """Return what a cell says of a metric in its base unit, None when it is not a value of it; its own unit wins."""
+    match = _QUANTITY.fullmatch(cell.strip()) if isinstance(cell, str) else None
     if match is None:
-        return None
-    written = match[2] or unit
-    written = _SPELLINGS.get(written, _SPELLINGS.get(written.lower(), written))
-    number = parse_finite(match[1].replace(",", ""))
-    fits = written in UNITS and UNITS[written].base == UNITS[unit].base
-    return convert_to_base(number, written, metric) if fits and number is not None else None
-
-
-def take_number(record: Record, account: Account, source: str, cell: object, meaning: Meaning) -> None:
-    """Put a number of a cell into a record in the base unit, or count it as absent under the name the log gives it."""
-    value = parse_cell(cell, meaning[1], meaning[0])
-    if value is None:
-        account.absent[source, describe_absence(cell)] += 1
-    else:
-        record[meaning[0]] = value
+        return None if isinstance(cell, str) else quantities.parse_quantity(cell, unit, metric)
+    number, written = quantities.parse_finite(match[1].replace(",", "")), match[2] or unit
+    written = _SPELLINGS.get(written.lower(), written) if match[2] else unit
+    if number is None or metric == columns.MASK:
+        return int(number) if number is not None and number.is_integer() and 0 <= number < 2**64 else None
+    if written == "F":
+        number, written = (number - 32) / 1.8, "C"
+    fits = written in UNITS and UNITS[written].base == BY_NAME[metric].unit
+    return quantities.convert_to_base(number, written, metric) if fits else None
 
 
 def take_cells(
     record: Record, account: Account, cells: Iterable[tuple[str, Any]], meanings: Mapping[str, Meaning]
 ) -> Record:
-    """Put what cells say into a record: metrics, attributes, and others as text; return the record."""
+    """Put what cells say into a record: metrics, attributes, and others as text; return the record.
+
+    A cell that holds no value of its metric is counted under the name the log gives it.
+    """
     for name, cell in cells:
         target, unit = meanings.get(name, ("", ""))
-        if target in ATTRIBUTES:
+        if target in columns.ATTRIBUTES:
             record |= {target: cell} if cell and isinstance(cell, str) else {}
         elif target:
-            take_number(record, account, name, cell, (target, unit))
+            value = parse_cell(cell, unit, target)
+            if value is None:
+                account.absent[name, quantities.describe_absence(cell)] += 1
+            else:
+                record[target] = value
         elif isinstance(cell, str | int | float) and cell != "" and name:
-            record[extra_name(name)] = str(cell)
+            target = columns.extra_name(name)
+            record[target] = str(cell)
+        if target and cell is not None:
+            account.columns[name, target] = None
     return record
 
 
-def describe_cores(loads: Sequence[float]) -> Record:
-    """Return what the load of each core says of the machine."""
-    mean = sum(loads) / len(loads)
-    return {"cpu_utilization_ratio": mean, "cpu_busiest_core_ratio": max(loads), "cpu_logical_cores": len(loads)}
+def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None:
+    """Refuse GPUs of several machines that no UUID tells apart; `seen` keeps of each whether its GPUs are `named`."""
+    if host and isinstance(host, str):
+        seen[host] = seen.get(host, True) and named
+    if len(seen) > 1 and not all(seen.values()):
+        what = f"GPUs of several machines ({', '.join(sorted(seen)[:5])}) without UUID"
+        hint = "write one file per machine, and read them with --as-one-run"
+        raise SourceError("the log", what, hint, code="several_machines")
 
 
 def parse_stamp(text: str) -> When:
     """Return the time a text states; a zone may stand behind a blank."""
+    return _parse_stamp(text) if len(text) < _LONGEST_STAMP else None
+
+
+@lru_cache(1024)
+def _parse_stamp(text: str) -> When:
     return parse_time(re.sub(r" ?(?:(?:UTC|GMT)|([+-]\d\d:?\d\d))$", lambda zone: zone[1] or "Z", text.strip()))
 
 
@@ -216,29 +257,26 @@ def parse_with(text: str, pattern: str) -> When:
 def split_devices(number: int, when: When, devices: Mapping[int | None, Record]) -> Iterator[Record]:
     """Yield what a line says of several devices, by the index of each GPU; None stands for the machine."""
     for gpu, record in devices.items():
-        name = {HOST_ROW: True} if gpu is None else {"index": str(gpu)}
-        yield {"line": number, **say_when(when), **name, **record}
+        name = {columns.HOST_ROW: True} if gpu is None else {"index": str(gpu)}
+        yield {"line": number, TIME: when, **name, **record}
 
 
-def say_when(when: When) -> Record:
-    """Return the time of a record, with the zone that it states."""
-    return {TIME: None} if when is None else {TIME: when[0], "zone": "UTC" if when[1] else None}
-
-
-def form(records: Callable[..., Iterator[Record]]) -> Callable[..., Iterator[Rows]]:
-    """Make a form of what yields records: further ones of a line get the next numbers; `zone` is that of a time."""
+def form(records: Callable[..., Iterator[Record]]) -> Callable[..., Iterator[columns.Rows]]:
+    """Make a form of what yields records, whose time is a `When`; further ones of a line get the next numbers."""
 
     @wraps(records)
-    def read(lines: Iterable[str], first: int, account: Account, **more: Any) -> Iterator[Rows]:
-        found = _number(records(lines, first, account, **more))
-        for zone, part in groupby(found, lambda record: record.pop("zone", None)):
-            yield from rows_from_records(part, zone)
+    def read(lines: Iterable[str], first: int, account: Account, **more: Any) -> Iterator[columns.Rows]:
+        found = _place(records(lines, first, account, **more))
+        for zone, part in groupby(found, lambda record: record.pop("zone")):
+            yield from columns.rows_from_records(part, zone)
 
     return read
 
 
-def _number(records: Iterable[Record]) -> Iterator[Record]:
+def _place(records: Iterable[Record]) -> Iterator[Record]:
     last = 0
     for record in records:
+        when = record.get(TIME)
         last = record["line"] = max(last + 1, record["line"])
+        record[TIME], record["zone"] = (when[0], "UTC" if when[1] else None) if when else (None, None)
         yield record

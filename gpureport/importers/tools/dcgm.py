@@ -1,104 +1,76 @@
-"""Reads what DCGM records: `dcgmi dmon`, statistics of a job, and CSV files of its fields that scripts write.
+"""Reads what DCGM records: `dcgmi dmon`, statistics of a job, CSV files of its fields, and what dcgm-exporter serves.
 
-`dcgmi dmon` prints a heading with the tags of the fields, a line with their units, a row an entity. The columns follow
-the heading and never the order they were asked for in: DCGM puts them into one of its own, and adds some. There is no
-time in it, unless every line was stamped by whatever it went through.
+- `dcgmi dmon` prints a heading with the tags of the fields, a line with their units, and a row per entity. The columns
+  follow the heading and never the order they were asked for in. There is no time in it, unless every line was stamped
+  by whatever it went through.
+- dcgm-exporter names the GPU of a series by the labels `gpu`, `UUID`, `modelName`, `Hostname` (`hostname` since 4.8.3),
+  and `GPU_I_ID` where it is one of a MIG instance; Prometheus adds `instance`, the exporter.
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import compress
+from typing import Any
 
 from gpureport.errors import SourceError
+from gpureport.importers import tools
 from gpureport.importers.account import Account
-from gpureport.importers.columns import TIME
+from gpureport.importers.columns import TIME, parse_time
 from gpureport.importers.headings import INDEX_COLUMNS, is_time_heading, recognise_column
-from gpureport.importers.protocol.reject_reasons import (
-    BEFORE_HEADER,
-    CUT_LAST_LINE,
-    NO_TIME,
-    NOT_OF_FORM,
-    OTHER_ENTITY,
-    WRONG_CELLS,
-)
-from gpureport.importers.tools import (
-    FEW,
-    Record,
-    ToolLog,
-    first_rows,
-    form,
-    parse_stamp,
-    parse_with,
-    say_when,
-    table_rows,
-    take_number,
-    text_lines,
-)
-from gpureport.importers.tools.dcgm_fields import EITHER, UNTOLD, find_field, read_field
-from gpureport.importers.tools.prometheus import MOST, is_page, is_prometheus_answer, read_pages, read_prometheus
+from gpureport.importers.protocol import reject_reasons as reasons
+from gpureport.importers.source_text import damage
+from gpureport.importers.tools.dcgm_fields import FIELDS, Reading, build_rows, field_form
+from gpureport.label_tags import LABEL_TAGS
+from gpureport.redaction import redact_start
 from gpureport.units import UNITS
 
 # dcgmi dmon
 
 _LINE = re.compile(
     r"(?:\[?(?P<stamp>\d[\d./:T+-]*(?:,\d+)?(?: [\d:.]+(?:,\d+)?)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?)\]?[\s,]{1,8})?"
-    r"(?P<rest>#? *(?:Entity|[A-Za-z]).*)"
+    r"(?:(?P<heading>#? *Entity(?:\s.*)?)|(?P<units>I[Dd](?:\s.*)?)|GPU\s+(?P<gpu>\d{1,4})\s+(?P<cells>.*)"
+    r"|(?P<other>(?:GPU-I|GPU-CI|Switch|Link|Lnk|vGPU|CPU|Core|CX)\s.*))",
+    re.ASCII,
 )
-_HEADING = re.compile(r"#? *Entity(?:\s+(.*))?")
-_UNIT_LINE = re.compile(r"I[Dd](?:\s.*|)")
-_ENTITY = re.compile(r"(GPU|GPU-I|GPU-CI|Switch|Link|Lnk|vGPU|CPU|Core|CX)\s+(\S+)\s*(.*)")
-_INDEX = re.compile(r"\d{1,4}", re.ASCII)
-_INSTANCES = "Rows of MIG instances, switches and links stand for no GPU and are not read."
-
-
-def _part(line: str) -> tuple[str, str]:
-    """Return the stamp before a line of dmon, empty where there is none, and the line."""
-    match = _LINE.fullmatch(line.strip())
-    return ("", line.strip()) if match is None else (match["stamp"] or "", match["rest"])
 
 
 def _is_dmon(text: str) -> bool:
     """Return whether a heading of dmon that names a field is among the first lines."""
-    lines = [line for line in text.splitlines() if line.strip()][:FEW]
-    headings = [match for line in lines if (match := _HEADING.fullmatch(_part(line)[1]))]
-    return any(find_field(tag) for match in headings for tag in (match[1] or "").split())
+    found = [match["heading"] or "" for line in tools.first_lines(text) if (match := _LINE.fullmatch(line.strip()))]
+    return any(tag in FIELDS for heading in found for tag in heading.split())
 
 
-@form
-def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
+@field_form
+def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
     """Yield the rows of `dcgmi dmon`."""
     tags: dict[str, int] = {}
     units: dict[str, str] = {}
-    for number, line, cut in text_lines(lines, first, account):
-        stamp, text = _part(line)
-        if _HEADING.fullmatch(text):
-            found = [(match[0], match.start()) for match in re.finditer(r"\S+", text)]
-            tags, units = {tag: start for tag, start in found if tag not in {"#", "Entity", "#Entity"}}, {}
+    for number, line, cut in tools.text_lines(lines, first, account):
+        match = _LINE.fullmatch(line.strip())
+        if match and match["heading"]:
+            words = [(word[0], word.start()) for word in re.finditer(r"\S+", match["heading"])]
+            tags, units = {tag: start for tag, start in words if tag not in {"#", "Entity", "#Entity"}}, {}
             account.headers += 1
-        elif _UNIT_LINE.fullmatch(text):
-            units = _find_units(text, tags)
+        elif match and match["units"]:
+            # a unit stands under its tag
+            for word in re.finditer(r"\S+", match["units"]):
+                tag = next((tag for tag, start in reversed(tags.items()) if start <= word.start() + 1), "")
+                unit = FIELDS.get(tag, ("", ""))[1]
+                if word[0] in UNITS and word[0] != unit and UNITS[word[0]].base == UNITS[unit].base:
+                    units[tag] = word[0]
             account.headers += 1
-        elif (row := _ENTITY.fullmatch(text)) and row[1] != "GPU":
-            account.note(_INSTANCES)
-            account.reject(OTHER_ENTITY, number, line)
-        elif row and not cut and len(cells := row[3].split()) == len(tags) and _INDEX.fullmatch(row[2]):
-            record: Record = {"line": number, **say_when(parse_stamp(stamp)), "index": row[2]}
-            for tag, cell in zip(tags, cells, strict=True):
-                read_field(tag, cell, record, account, units.get(tag))
-            yield record
+        elif match and match["other"]:
+            account.reject(reasons.OTHER_ENTITY, number, line)
+        elif match and not cut and len(cells := match["cells"].split()) == len(tags):
+            said = (
+                (tag, f"{cell} {units[tag]}" if tag in units else cell) for tag, cell in zip(tags, cells, strict=True)
+            )
+            yield Reading(number, number, tools.parse_stamp(match["stamp"] or ""), {"index": match["gpu"]}, said)
         else:
-            account.reject(CUT_LAST_LINE if cut and row else WRONG_CELLS if tags else BEFORE_HEADER, number, line)
-
-
-def _find_units(text: str, tags: dict[str, int]) -> dict[str, str]:
-    """Return the units in the line below a heading, each by the tag that it stands under."""
-    units = {}
-    for match in list(re.finditer(r"\S+", text))[1:]:
-        before = [tag for tag, start in tags.items() if start <= match.start() + 1]
-        known = find_field(before[-1]) if before else None
-        if known and match[0] in UNITS and known[1] in UNITS and UNITS[match[0]].base == UNITS[known[1]].base:
-            units[before[-1]] = match[0]
-    return units
+            reason = reasons.WRONG_CELLS if tags else reasons.BEFORE_HEADER
+            account.reject(reasons.CUT_LAST_LINE if cut else reason, number, line)
 
 
 # statistics of a job
@@ -122,170 +94,247 @@ _MEANS = (
 _SUMMARY = "A summary does not say of how many GPUs it is: it is taken for one."
 
 
-def _is_stats(text: str) -> bool:
-    return _SECTION.search(text) is not None and "|  Execution Stats  " in text.replace("-", "")
-
-
-@form
-def read_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
+@tools.form
+def read_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
     """Yield a row at the start and one at the end of each job that `dcgmi stats` describes, for each of its GPUs."""
     found: list[tuple[int, str | None, dict[str, str]]] = []
-    for number, text, cut in text_lines(lines, first, account):
-        if section := _SECTION.fullmatch(text.strip()):
+    for number, text, cut in tools.text_lines(lines, first, account):
+        section, figure = _SECTION.fullmatch(text.strip()), _FIGURE.fullmatch(text.strip())
+        if section:
             found.append((number, section[1], {}))
-        elif found and not cut and (figure := _FIGURE.fullmatch(text.strip())):
+        elif figure and found and not cut:
             found[-1][2].setdefault(figure[1], figure[2])
         elif text.startswith("| ") or cut:
-            account.reject(CUT_LAST_LINE if cut else NOT_OF_FORM, number, text)
+            account.reject(reasons.CUT_LAST_LINE if cut else reasons.NOT_OF_FORM, number, text)
             continue
-        else:
-            account.noise += 1
+        account.noise += not (section or figure)
+        account.continued += bool(section or figure)
+    of_gpus = [section for section in found if section[1] is not None]
+    account.note(_MEANS, *([_SUMMARY] if not of_gpus else []))
+    for number, gpu, figures in of_gpus or found:
+        stamps = [tools.parse_with(figures.get(f"{end} Time", ""), "%a %b %d %H:%M:%S %Y") for end in ("Start", "End")]
+        start, end = (stamp[0] if stamp else 0 for stamp in stamps)
+        account.continued -= 2 if start and end else 1
+        if not start or not end:
+            # the job still runs
+            account.reject(reasons.NO_TIME, number)
             continue
-        account.continued += 1
-    if any(gpu is not None for _, gpu, _ in found):
-        found = [section for section in found if section[1] is not None]
-    elif found:
-        account.note(_SUMMARY)
-    for number, gpu, figures in found:
-        rows = _build_rows(figures, account)
-        if not rows:
-            account.reject(NO_TIME, number)
-        account.continued -= len(rows) or 1
-        yield from ({"line": number, "index": gpu or "0", **row} for row in rows)
-
-
-def _build_rows(figures: Mapping[str, str], account: Account) -> list[Record]:
-    """Return what holds at the start and at the end of a job; nothing of one that still runs and has no end."""
-    stamps = [parse_with(figures.get(f"{end} Time", ""), "%a %b %d %H:%M:%S %Y") for end in ("Start", "End")]
-    times = [when[0] for when in stamps if when]
-    if len(times) < len(stamps):
-        return []
-    account.note(_MEANS)
-    means: Record = {}
-    for name in filter(figures.__contains__, _STATS):
-        take_number(means, account, name, figures[name], _STATS[name])
-    energy, seconds = means.pop(_ENERGY, 0.0), (times[1] - times[0]) / 1e6
-    if not energy or seconds <= 0:
-        return [say_when(when) | means for when in stamps]
-    # what the driver counted is surer than a mean of samples
-    means["gpu_power_watts"] = energy / seconds
-    return [say_when(when) | means | {_ENERGY: counted} for when, counted in zip(stamps, (0.0, energy), strict=True)]
+        known = ((name, figures[name]) for name in _STATS if name in figures)
+        means = tools.take_cells({"line": number, "index": gpu or "0"}, account, known, _STATS)
+        energy = means.pop(_ENERGY, 0.0) if end > start else 0.0
+        # what the driver counted is surer than a mean of samples
+        means |= {"gpu_power_watts": energy * 1e6 / (end - start)} if energy else {}
+        for stamp, counted in zip(stamps, (0.0, energy), strict=True):
+            yield means | {TIME: stamp} | ({_ENERGY: counted} if energy else {})
 
 
 # tables of fields
 
-_ENTITIES = {"entity", "entityid"}
-"""What DCGM calls a GPU."""
-_FIELDS = {"field", "fieldname", "fieldid", "metric", "metricname"}
-_VALUES = {"value", "values"}
-_TEXTS = {"uuid": "uuid", "gpuuuid": "uuid", "modelname": "model", "gpuname": "model"}
-_NODES = {"hostname", "host", "node"}
+_ROLES = {
+    "index": "entity entityid",
+    "uuid": "uuid gpuuuid",
+    "model": "modelname gpuname",
+    "node": "hostname host node",
+    "field": "field fieldname fieldid metric metricname",
+    "value": "value values",
+}
+_BY_HEADING = {heading: role for role, names in _ROLES.items() for heading in names.split()}
 _GPU_CELL = re.compile(r"(?:gpu|nvidia)?[ :_]*([0-9]{1,4})", re.IGNORECASE | re.ASCII)
-_MOST_READINGS = 5_000_000
-"""Readings at most of a table with one per line, kept in memory until those of a moment are complete."""
+_Table = tuple[dict[str, int], list[tuple[int, str]]]
+"""Places of columns by their role, and place and name of fields; none where each line is one reading."""
 
 
-class _Table(NamedTuple):
-    """Columns of a CSV by their places; `field` and `value` where each line is one reading, else -1 and `fields`."""
-
-    time: int | None
-    gpu: int | None
-    field: int
-    value: int
-    fields: list[tuple[int, str]]
-    texts: list[tuple[int, str]]
-    node: int | None
-
-    @property
-    def has_uuid(self) -> bool:
-        return any(name == "uuid" for _, name in self.texts)
+def _find_role(heading: str) -> str:
+    bare = re.sub(r"[ _\-.]", "", heading.lower())
+    known = "time" if is_time_heading(heading) else recognise_column(heading, INDEX_COLUMNS) and "index"
+    return _BY_HEADING.get(bare) or known or ""
 
 
 def _find_table(header: list[str]) -> _Table | None:
-    """Return the columns of a header, None when it is none of a table of DCGM's fields.
+    """Return the columns of a header, None when it is not one of a table of DCGM's fields.
 
     A table with one reading a line is only known by its rows; its header has a GPU, a field and a value.
     """
-    # a line of no table may repeat a heading a million times
-    bare = {heading: re.sub(r"[ _\-.]", "", heading.lower()) for heading in dict.fromkeys(header)}
-    plain = [bare[heading] for heading in header]
-
-    def place(names: Container[str]) -> int | None:
-        return next((place for place, name in enumerate(plain) if name in names), None)
-
-    time = place({bare[heading] for heading in bare if is_time_heading(heading)})
-    gpu = place(_ENTITIES | {bare[heading] for heading in bare if recognise_column(heading, INDEX_COLUMNS)})
-    texts = [(place, _TEXTS[name]) for place, name in enumerate(plain) if name in _TEXTS]
-    field, value, node = place(_FIELDS), place(_VALUES), place(_NODES)
-    if gpu is None and not texts:
+    roles: dict[str, int] = {}
+    for place, heading in enumerate(header):
+        roles.setdefault(_find_role(heading), place)
+    if {"index", "uuid", "model"}.isdisjoint(roles):
         return None
-    if field is not None and value is not None:
-        return _Table(time, gpu, field, value, [], texts, node)
-    if not any(name.isidentifier() and find_field(name) for name in bare):
-        return None
-    taken = {time, gpu, node, *(place for place, _ in texts)}
-    fields = [(place, name) for place, name in enumerate(header) if place not in taken]
-    return _Table(time, gpu, -1, -1, fields, texts, node)
+    if {"field", "value"} <= roles.keys():
+        return roles, []
+    fields = [(place, name) for place, name in enumerate(header) if roles.get(_find_role(name) or " ") != place]
+    return (roles, fields) if any(name.isidentifier() and name in FIELDS for _, name in fields) else None
 
 
 def _is_table(text: str) -> bool:
-    """Return whether a line is the header of a table of DCGM's fields; of one reading a line its rows tell."""
-    rows = first_rows(text)
+    rows = [tools.split_cells(line) for line in tools.first_lines(text)]
     tables = [(place, table) for place, row in enumerate(rows) if (table := _find_table(row)) is not None]
     return any(
-        table.field < 0
-        or any(len(row) == len(rows[place]) and find_field(row[table.field]) for row in rows[place + 1 :])
-        for place, table in tables
+        fields or any(len(row) == len(rows[place]) and row[roles["field"]] in FIELDS for row in rows[place + 1 :])
+        for place, (roles, fields) in tables
     )
 
 
-@form
-def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
-    """Yield the rows of a table; of one with a reading a line at its end, in the order of time.
+@field_form
+def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
+    """Yield the rows of a table; those with one reading each are held in memory."""
+    hosts: dict[str, bool] = {}
+    for number, (roles, fields), row in tools.table_rows(lines, first, account, _find_table):
+        said = {role: row[place] for role, place in roles.items()}
+        index = _GPU_CELL.fullmatch(said.get("index", ""))
+        gpu = {name: said[name] for name in ("uuid", "model") if said.get(name)}
+        gpu |= {"index": str(int(index[1]))} if index else {}
+        tools.refuse_machines(hosts, said.get("node"), named="uuid" in gpu)
+        cells = [(name, row[place]) for place, name in fields if name in FIELDS or row[place]]
+        cells = cells if fields else [(said["field"], said["value"])]
+        yield Reading(number, number if fields else 0, tools.parse_stamp(said.get("time", "")), gpu, cells)
+
+
+# pages of dcgm-exporter, and what Prometheus answers of its metrics
+
+_MOST_ANSWERED = 2**25
+"""Characters of all answers, which are held in memory as a whole: a day of 8 GPUs and 20 metrics at 15 s has 19 million
+and takes 200 MiB (measured)."""
+_DEPTH = 8
+"""Lists and objects around a series at most: a list of answers has four."""
+_ANSWER = re.compile(r'[\s\ufeff,\[]*\{.*"metric"', re.DOTALL)
+_EXPOSITION = re.compile(r"^(?:# (?:HELP|TYPE) )?DCGM_\w+(?:\{| )", re.MULTILINE)
+_SAMPLE = re.compile(r"([A-Za-z_]\w*)\{([^}]*)\} (\S+)(?: (\d{13}))?", re.ASCII)
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*+)"')
+_EXPORTER = re.compile(r"dcgm-?exporter", re.IGNORECASE)
+_OF_POD = ("pod", "namespace", "container")
+"""Labels that the scrape sets to the exporter itself where dcgm-exporter sets none, or is not honoured."""
+_WHOLE_RUN = 0.95
+"""Share of the samples that a label must hold for: queries reach a little over the ends of a job. Pragmatic."""
+_QUERY = "save what /api/v1/query_range?query=DCGM_FI_DEV_GPU_UTIL&start=...&end=...&step=15 answers"
+Labels = Mapping[str, str]
+_parse_seconds = lru_cache(2**17)(parse_time)
+_parse_labels = lru_cache(4096)(lambda text: dict(_LABEL.findall(text)))
+
+
+def _describe(labels: Labels, hosts: dict[str, bool]) -> tools.Record:
+    """Return what names a GPU; refuse those of several machines without a UUID, of which `hosts` keeps the names."""
+    index = labels.get("gpu", "")
+    said = {
+        "uuid": labels.get("UUID") or labels.get("uuid"),
+        "index": index if re.fullmatch(r"[0-9]{1,4}", index) else None,
+        "model": labels.get("modelName"),
+        "bus_id": labels.get("pci_bus_id"),
+        "driver": labels.get("DCGM_FI_SYSTEM_DRIVER_VERSION", labels.get("DCGM_FI_DRIVER_VERSION")),
+    }
+    # of a query by (gpu, instance) the exporter is all that shows which machine it is
+    host = labels.get("Hostname") or labels.get("hostname") or (not said["uuid"] and labels.get("instance"))
+    tools.refuse_machines(hosts, host, named=bool(said["uuid"]))
+    return {name: text for name, text in said.items() if text}
+
+
+@field_form
+def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
+    """Yield the samples of pages of dcgm-exporter; a line above a page that is a time is its time."""
+    account.snapshot = True
+    page, seen, hosts = 0, set[tuple[str, str]](), dict[str, bool]()
+    when: tools.When = None
+    for number, text, cut in tools.text_lines(lines, first, account):
+        line = text.strip()
+        sample = None if cut else _SAMPLE.fullmatch(line)
+        moment = None if sample else tools.parse_stamp(line.strip("# "))
+        name, told, cell, stamp = sample.groups() if sample else ("", "", "", None)
+        labels = _parse_labels(told)
+        if moment:
+            page, seen, when = page + 1, set(), moment
+        if name.startswith("DCGM_") and not labels.get("GPU_I_ID"):
+            gpu = _describe(labels, hosts)
+            key = name, str(gpu.get("uuid") or gpu.get("index"))
+            if key in seen:
+                page, seen, when = page + 1, set(), None
+            seen.add(key)
+            yield Reading(number, page, parse_time(stamp) if stamp else when, gpu, [(name, cell)])
+        elif sample or moment or line.startswith("#"):
+            account.noise += 1
+        else:
+            account.reject(reasons.CUT_LAST_LINE if cut else reasons.NOT_OF_FORM, number, text)
+
+
+@tools.form
+def read_answers(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
+    """Yield the rows that the answers hold, in the order of time.
 
     Raises:
-        SourceError: when it is too long to be held in memory, or of several machines.
+        SourceError: when they are too large, cut, errors, or of no metric of DCGM.
     """
-    node, readings = "", 0
-    held: dict[tuple[object, ...], Record] = {}
-    for number, table, row in table_rows(lines, first, account, _find_table):
-        if table.node is not None and (node := node or row[table.node]) != row[table.node] and not table.has_uuid:
-            what = f"GPUs of several machines ({node}, {row[table.node]}, ...) in one table"
-            hint = "write one file a machine, and read them with --as-one-run"
-            raise SourceError(_TABLE, what, hint, code="several_machines")
-        gpu = _describe(table, row)
-        if table.field < 0:
-            record = {"line": number, **gpu}
-            cells = [(name, row[place]) for place, name in table.fields if find_field(name) or row[place]]
-        else:
-            # the others of its GPU and moment may come later
-            record = held.setdefault(tuple(gpu.items()), {"line": number, **gpu})
-            account.continued += record["line"] != number
-            cells, readings = [(row[table.field], row[table.value])], readings + 1
-        if readings > _MOST_READINGS:
-            what = f"more than {_MOST_READINGS:,} readings one a line, which are held in memory"
-            raise SourceError(_TABLE, what, "split it by time, or write one GPU a line", code="too_many_readings")
-        for name, cell in cells:
-            read_field(name, cell, record, account)
-            if name == EITHER:
-                account.note(UNTOLD)
-        if table.field < 0:
-            yield record
-    yield from sorted(held.values(), key=lambda record: (record[TIME] or 0, record["line"]))
+    held, size = list[str](), 0
+    for line in lines:
+        size += len(line)
+        if size > _MOST_ANSWERED:
+            what = f"longer than {_MOST_ANSWERED >> 20} Mi characters, which is held in memory as a whole"
+            raise _refuse(what, "query a shorter range, or with a longer step")
+        held.append(line)
+    contents = None if any(map(damage, held)) else tools.parse_documents("".join(held))
+    series = [one for content in contents or () for one in _find_series(content)]
+    of_gpus = [one[0].get("__name__", "").startswith("DCGM_") and not one[0].get("GPU_I_ID") for one in series]
+    kept = list(compress(series, of_gpus))
+    if not kept:
+        raise _refuse("not JSON, or cut" if contents is None else "no series of it is a metric of DCGM of a whole GPU")
+    if len(kept) < len(series):
+        account.note("Series that are no metric of DCGM, without a name, or of MIG instances are not read.")
+    rows = list(build_rows(_read_series(kept, first, account), account, raw=True))
+    account.continued += max(sum(not line.isspace() for line in held) - len(rows), 0)
+    _take_tags(kept, account)
+    yield from rows
 
 
-def _describe(table: _Table, row: Sequence[str]) -> Record:
-    """Return the time of a row, and what it says of its GPU."""
-    index = None if table.gpu is None else _GPU_CELL.fullmatch(row[table.gpu])
-    said = {name: row[place] for place, name in table.texts if row[place]}
-    when = say_when(None if table.time is None else parse_stamp(row[table.time]))
-    return when | ({"index": str(int(index[1]))} if index else {}) | said
+def _refuse(what: str, hint: str = _QUERY) -> SourceError:
+    return SourceError("the answer of Prometheus", what, hint, code="unusable_answer")
 
 
-_TABLE, _PROMETHEUS = "CSV of DCGM fields", "Prometheus query_range"
+def _find_series(content: object, depth: int = 0) -> Iterator[tuple[Labels, list[Any]]]:
+    """Yield labels and samples of one answer: whole, its data, its result, or several in a list; an instant has one."""
+    if isinstance(content, list) and depth <= _DEPTH:
+        for each in content:
+            yield from _find_series(each, depth + 1)
+    elif isinstance(content, dict) and depth <= _DEPTH:
+        labels, samples = content.get("metric"), content.get("values", [content.get("value")])
+        if content.get("status") == "error":
+            raise _refuse(f"an error: {redact_start(str(content.get('error')))}", "mend the query")
+        if labels is None:
+            yield from _find_series(content.get("data", content.get("result")), depth + 1)
+        elif isinstance(labels, dict) and isinstance(samples, list):
+            yield {str(name): str(text) for name, text in labels.items()}, samples
 
 
-DCGM = ToolLog(
+def _read_series(series: Iterable[tuple[Labels, list[Any]]], first: int, account: Account) -> Iterator[Reading]:
+    hosts: dict[str, bool] = {}
+    for labels, samples in series:
+        name, gpu = labels["__name__"], _describe(labels, hosts)
+        for sample in samples:
+            whole = isinstance(sample, list) and len(sample) == 2 and isinstance(sample[1], str | int | float)  # noqa: PLR2004 - time and value
+            when = _parse_seconds(f"{sample[0]}") if whole else None
+            if when is None or not when[1]:
+                account.absent[name, "no sample"] += 1
+            else:
+                yield Reading(first, 0, when, gpu, [(name, str(sample[1]))])
+
+
+def _take_tags(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> None:
+    """Take the tags that hold for the whole run; a run of several machines has the names of all."""
+    whole, found = 0, dict[str, Counter[str]]()
+    for labels, samples in series:
+        whole += len(samples)
+        of_exporter = any(_EXPORTER.search(labels.get(label, "")) for label in _OF_POD)
+        for label, value in labels.items():
+            if value and not _EXPORTER.search(value) and not (of_exporter and label in _OF_POD):
+                found.setdefault(label, Counter())[value] += len(samples)
+    for tag in LABEL_TAGS:
+        values = next((found[label] for label in tag.series_labels if label in found), Counter())
+        if tag.name == "node" and values:
+            account.tags["node"] = ", ".join(sorted(values))
+        elif values and max(values.values()) >= _WHOLE_RUN * whole:
+            account.tags[tag.name] = values.most_common(1)[0][0]
+        elif values:
+            account.note(f"The samples name {len(values)} {tag.name}s or none, so the run has no tag {tag.name}.")
+
+
+DCGM = tools.ToolLog(
     kind="dcgm",
     title="DCGM",
     recognised_by=(
@@ -294,11 +343,11 @@ DCGM = ToolLog(
     ),
     sample="dcgm/dcgmi-dmon.txt",
     forms=(
-        (_PROMETHEUS, is_prometheus_answer, read_prometheus),
+        ("Prometheus query_range", lambda text: bool(_ANSWER.match(text)) and "DCGM_FI_" in text, read_answers),
         ("dcgmi dmon", _is_dmon, read_dmon),
-        ("dcgmi stats", _is_stats, read_stats),
-        ("dcgm-exporter", is_page, read_pages),
-        (_TABLE, _is_table, read_table),
+        ("dcgmi stats", lambda text: "  Execution Stats  " in text and bool(_SECTION.search(text)), read_stats),
+        ("dcgm-exporter", lambda text: bool(_EXPOSITION.search(text)), read_pages),
+        ("CSV of DCGM fields", _is_table, read_table),
     ),
-    longest={_PROMETHEUS: 2 * MOST},
+    longest={"Prometheus query_range": 2 * _MOST_ANSWERED},
 )

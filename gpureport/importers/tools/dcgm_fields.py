@@ -1,36 +1,27 @@
-"""DCGM's fields by every name they go by: what each is in the series, and the unit it counts in.
+"""DCGM's fields by every name they go by, and the rows that readings of them make.
 
 The names of a field: its symbol before and since DCGM 4.5, its number, and the short tag `dcgmi dmon` heads its column
-with (NVIDIA/DCGM dcgmlib/dcgm_fields.h and dcgmlib/src/dcgm_fields.cpp).
+with (NVIDIA/DCGM dcgmlib/dcgm_fields.h and dcgmlib/src/dcgm_fields.cpp). dcgm-exporter 4.9.0 renames the fields that
+DCGM 4.7 deprecates; eleven of them change their unit with the name (its release notes; numbers 1600 to 1648 in
+go-dcgm). So the name tells the unit, unless a relabelling left an old name over a new unit, and except for
+`DCGM_FI_DEV_GPU_UTIL_RATIO`, which is in per cent in DCGM 4.5 and 4.6.
 
-dcgm-exporter 4.9.0 renames the 23 fields of its default lists that DCGM 4.7 deprecates; eleven of them change their
-unit with the name: clocks from MHz to hertz, energy from mJ to J, utilisations from per cent to ratios, memory from MiB
-to bytes, and NVLink throughput from MB/s to bytes a second (release notes of dcgm-exporter 4.9.0; numbers 1600 to 1648
-in go-dcgm's base unit fields). So the name tells the unit, with these exceptions:
-
-- `DCGM_FI_DEV_GPU_UTIL_RATIO` is field 203 in per cent in DCGM 4.5 and 4.6, and field 1613 as a ratio since 4.7.
-- A relabelling that keeps the old names for old dashboards leaves the new units under them.
-
-`determine_unit` looks at the values in these cases. Three kinds of fields are kept as they are, not read as metrics:
-
-- NVLink throughput: counters of lanes in old exporters, MB/s in others (NVIDIA/dcgm-exporter#472);
-- violation times: microseconds in DCGM's header, nanoseconds in the exporter's list;
-- PCIe throughput over NVML: a reading of 20 ms in KB.
+Fields of whose unit NVIDIA's own sources disagree are kept as text: NVLink throughput (NVIDIA/dcgm-exporter#472),
+violation times, and PCIe throughput over NVML.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
 
+from gpureport.errors import SourceError
+from gpureport.importers import extraction, tools
 from gpureport.importers.account import Account
-from gpureport.importers.columns import MASK, extra_name
-from gpureport.importers.headings import absence_word, convert_to_base, describe_absence, parse_number
-from gpureport.importers.tools import Meaning, Record
-from gpureport.metrics import BY_NAME
+from gpureport.importers.columns import MASK, TIME
+from gpureport.importers.quantities import absence_word, convert_to_base, describe_absence, parse_number
+from gpureport.units import MOST
 
-EITHER = "DCGM_FI_DEV_GPU_UTIL_RATIO"
-"""The name whose unit depends on the version of DCGM."""
-UNTOLD = (
-    "DCGM_FI_DEV_GPU_UTIL_RATIO counts in per cent in DCGM before 4.7 and as a ratio since: kept as it is in a table."
-)
 _TABLE = {
     "gpu_sm_clock_hertz": "MHz: DEV_SM_CLOCK 100 SMCLK; Hz: DEV_SM_CLOCK_HERTZ 1603",
     "gpu_memory_clock_hertz": "MHz: DEV_MEM_CLOCK 101 MMCLK; Hz: DEV_MEMORY_CLOCK_HERTZ 1604",
@@ -86,54 +77,88 @@ _TABLE = {
     MASK: ": DEV_CLOCKS_EVENT_REASONS DEV_CLOCK_THROTTLE_REASONS 112 DVCCTR",
 }
 """By metric: unit, and the names of the field that counts in it: symbols without `DCGM_FI_`, its number, the tag."""
-_FIELDS: dict[str, Meaning] = {}
+FIELDS: dict[str, tools.Meaning] = {}
+"""Metric and unit of a field by each of its names, with or without `DCGM_`."""
 for _metric, _text in _TABLE.items():
     for _unit, _, _names in (each.partition(": ") for each in _text.split("; ")):
         for _name in _names.split():
             _symbols = (f"DCGM_FI_{_name}", f"FI_{_name}") if "_" in _name else (_name, f"DCGM_{_name}")
-            _FIELDS |= dict.fromkeys(_symbols, (_metric, _unit))
-_NEWER_UNITS = {"MHz": ("Hz", 1e5), "MiB": ("B", 2.0**22)}
-"""The unit a relabelled field may have under its old name: no clock is 100 GHz and no GPU has 4 TiB."""
+            FIELDS |= dict.fromkeys(_symbols, (_metric, _unit))
+_WHOLE = {name for name, (metric, unit) in FIELDS.items() if unit == "%" and metric != "gpu_fan_ratio"}
+"""Fields that are whole numbers of per cent."""
+_LIMITS = {"MHz": 1e5, "MiB": 2.0**22}
+"""No clock is 100 GHz and no GPU has 4 TiB."""
 _BLANKS = ((2**63 - 1024, 2**63), (2**47, 2**47 + 16), (2**31 - 16, 2**31))
 """What DCGM writes where it has no value: numbers from these on are blank, not found, not supported, not permitted
 (dcgm_structs.h, DCGM_INT64_BLANK, DCGM_FP64_BLANK, DCGM_INT32_BLANK). As floats those of 64 bits are 2**63."""
+_MOST = 5_000_000
 
 
-def find_field(name: str) -> Meaning | None:
-    """Return the metric and the unit of a field, with or without `DCGM_`; None for one that is no metric."""
-    return _FIELDS.get(name)
+class Reading(NamedTuple):
+    """What a line says: its number, the time, the names of a GPU, fields and cells.
+
+    The others of its GPU and moment may come later on its `page`, which is held in memory.
+    """
+
+    line: int
+    page: int
+    time: tools.When
+    gpu: tools.Record
+    fields: Iterable[tuple[str, str]]
 
 
-def _is_blank(found: float) -> bool:
-    return any(low <= found <= high for low, high in _BLANKS)
+def field_form(read: Callable[..., Iterator[Reading]]) -> extraction.Form:
+    """Make a form of what yields readings."""
+    return tools.form(lambda lines, first, account: build_rows(read(lines, first, account), account))
 
 
-def read_field(name: str, cell: str, record: Record, account: Account, unit: str | None = None) -> None:
-    """Take a cell of a field into the record of its row; `unit` counts instead of the one that its name stands for."""
-    known, found, none = find_field(name), parse_number(cell), absence_word(cell)
-    if none is None and (known is None or (name == EITHER and unit is None)):
-        record[extra_name(name)] = cell
-        return
-    value: float | int | None = None
-    if found is not None and _is_blank(found):
-        none = "blank"
-    elif known and known[0] == MASK and found is not None:
-        value = int(found) if found.is_integer() and 0 <= found < 2**64 else None
-    elif known and found is not None:
-        value = convert_to_base(found, known[1] if unit is None else unit, known[0])
-    if known and value is not None:
-        record[known[0]] = value
+def build_rows(readings: Iterable[Reading], account: Account, *, raw: bool = False) -> Iterator[tools.Record]:
+    """Yield a row of each GPU and moment, page by page in the order of time; `raw` readings are as DCGM gave them.
+
+    Raises:
+        SourceError: when a page has too many readings, or a field has another unit than its name states.
+    """
+    for _, page in groupby(readings, itemgetter(1)):
+        rows: dict[tuple[object, object], tuple[tools.Record, dict[str, str]]] = {}
+        for count, (number, _, time, gpu, fields) in enumerate(page):
+            key = gpu.get("uuid") or gpu.get("index"), time
+            if key not in rows:
+                rows[key] = {"line": number, TIME: time, **gpu}, {}
+            row, cells = rows[key]
+            account.continued += row["line"] != number
+            for name, cell in fields:
+                if cells.setdefault(name, cell) != cell:
+                    account.note(f"{name} has several values for one GPU and time; the first is kept.")
+            if count > _MOST:
+                what = f"more than {_MOST:,} readings one a line, which are held in memory"
+                raise SourceError("the log", what, "split it by time", code="too_many_readings")
+        for row, cells in sorted(rows.values(), key=lambda found: (found[0][TIME] or (0,), found[0]["line"])):
+            for name, cell in cells.items():
+                _take_field(row, account, name, cell, raw=raw)
+            yield row
+
+
+def _take_field(row: tools.Record, account: Account, name: str, cell: str, *, raw: bool) -> None:
+    metric, unit = FIELDS.get(name, ("", ""))
+    text, _, own = cell.partition(" ")
+    found = parse_number(text)
+    if found is not None and found >= _BLANKS[-1][0] and any(low <= found <= high for low, high in _BLANKS):
+        account.absent[name, "blank"] += 1
+    elif not metric and (word := absence_word(cell)):
+        account.absent[name, word] += 1
+    elif found is None or own or not metric or metric == MASK:
+        tools.take_cells(row, account, [(name, cell)], {name: (metric, unit)} if metric else {})
     else:
-        account.absent[name, none or describe_absence(cell)] += 1
-
-
-def determine_unit(name: str, known: Meaning, values: Iterable[float]) -> str | None:
-    """Return the unit of a field, judged by its name and all its values; None when they leave it open."""
-    numbers = [each for each in values if not _is_blank(each)]
-    most, parts = max(numbers, default=0.0), any(0 < each < 1 for each in numbers)
-    if name == EITHER:
-        return "%" if most > 1 else "1" if parts else None
-    if known[1] == "%" and not BY_NAME[known[0]].may_exceed_one:
-        return "1" if most <= 1 and parts else "%"
-    newer, limit = _NEWER_UNITS.get(known[1], (known[1], most))
-    return newer if most > limit else known[1]
+        most = 1.0 if name.endswith("GPU_UTIL_RATIO") else _LIMITS.get(unit, MOST)
+        if found > most or (raw and 0 < found < 1 and name in _WHOLE):
+            what = (
+                f"{name} does not count in the unit of its name ({cell}): it was relabelled, or DCGM is older than 4.7"
+            )
+            hint = "give it the name of its unit: DCGM_FI_DEV_GPU_UTIL is per cent, DCGM_FI_DEV_GPU_UTIL_RATIO a ratio"
+            raise SourceError("the log", what, hint, code="unit_of_another_version")
+        value = convert_to_base(found, unit, metric)
+        account.columns[name, metric] = None
+        if value is None:
+            account.absent[name, describe_absence(cell)] += 1
+        else:
+            row[metric] = value

@@ -1,39 +1,122 @@
-"""Reads what monitors of one's own choice write: nvtop, all-smi, tegrastats of a Jetson, GPU-Z, Lightning's columns.
+"""Reads the logs of monitors: JSON of gpustat, nvtop and all-smi, lines of tegrastats, and tables of nvitop and others.
 
-- tegrastats prints a line a moment. Memory is shared by CPU and GPU, and no rail of power is the GPU's alone.
-- GPU-Z writes a table of one GPU; `Memory Used` counts MiB.
-- Lightning's `DeviceStatsMonitor` and `GPUStatsMonitor` add columns of nvidia-smi's figures to `metrics.csv`.
+- gpustat cuts watts and MiB to whole ones, so that power is up to 1 W and memory up to 1 MiB below what it was
+  (gpustat 1.1.1, core.py). The time is taken after all GPUs were asked, in the local time of the machine.
+- nvtop prints an array of GPUs, without a time; `mem_util` is the share of the memory that is used.
+- all-smi writes an object a moment, in UTC, between frames that say how it records.
+- tegrastats of a Jetson prints a line a moment. CPU and GPU share the memory, which stands in the series of the
+  machine, and no rail of power is the GPU's alone: they are kept as text, in mW.
+- nvitop's headings are `<tag>/<device>/<metric (unit)>/<statistic>` (nvitop 1.7.2, api/collector.py).
+- W&B's names are `system.gpu.0.powerWatts`, with this prefix, another one or none (wandb gpu_stats). `cpu` is what the
+  process used, `cpu.{i}.cpu_percent` what each core did. `/l:node1` behind a name stands for another machine.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any
 
+from gpureport.importers import tools
 from gpureport.importers.account import Account
-from gpureport.importers.clock import parse_time
+from gpureport.importers.columns import TIME, extra_name, parse_time
 from gpureport.importers.headings import is_time_heading
-from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, NOT_OF_FORM
-from gpureport.importers.tools import (
-    FEW,
-    Meaning,
-    Record,
-    ToolLog,
-    describe_cores,
-    form,
-    has_header,
-    parse_stamp,
-    parse_with,
-    split_devices,
-    table_rows,
-    take_cells,
-    text_lines,
-)
-from gpureport.importers.tools.snapshots import ALL_SMI, NVTOP
+from gpureport.importers.protocol import reject_reasons as reasons
+from gpureport.importers.quantities import parse_number, parse_quantity
 
+_MOST = 2**24
+"""Characters of a document; one of 16 GPUs with a thousand processes has a tenth."""
+Devices = dict[int | None, tools.Record]
+"""What a line says of each GPU, and of the machine at None."""
+_CLOSING = {"{": "}", "[": "]"}
+_FAILED = re.compile(r"\(\((.+)\)\)")
+"""Replaces the name of a GPU that could not be queried, and says why."""
+_NOT_KEPT = {"processes", "index", "time", "hostname", "host_id", "instance", "device_type"}
+"""Keys of a GPU that are left out: some repeat what stands above."""
+
+
+@tools.form
+def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str, time: str) -> Iterator[tools.Record]:
+    """Yield the rows of documents, pretty-printed or one a line; refuse GPUs of several machines without a uuid.
+
+    `gpus` and `time` are the keys of a document; empty where it is the list of GPUs, in their order, without a time.
+    """
+    hosts: dict[str, bool] = {}
+    account.snapshot = not time
+    for held, found in _documents(lines, first, account):
+        several = [one for each in found for one in (each if gpus and isinstance(each, list) else [each])]
+        contents = [one if gpus else {"": one} for one in several]
+        # frames of all-smi that say how it records have a schema in place of GPUs
+        listed: list[Any] = [
+            one.get(gpus, [] if "schema" in one else 0) if isinstance(one, dict) else 0 for one in contents
+        ]
+        if not all(isinstance(each, list) and all(isinstance(gpu, dict) for gpu in each) for each in listed):
+            _reject(held, reasons.NOT_JSON, account)
+            continue
+        rows = [(one, *gpu) for one, each in zip(contents, listed, strict=True) for gpu in enumerate(each)]
+        account.continued += max(len(held) - len(rows), 0) if rows else 0
+        account.noise += 0 if rows else len(held)
+        for content, place, gpu in rows:
+            cells = {key: cell for key, cell in gpu.items() if key not in _NOT_KEPT}
+            cells["driver"] = content.get("driver_version")
+            record = tools.take_cells({}, account, cells.items(), tools.JSON)
+            for failed in (_FAILED.fullmatch(cell) for cell in cells.values() if isinstance(cell, str)):
+                if failed:
+                    record = {name: cell for name, cell in record.items() if name not in {"uuid", "model"}}
+                    account.absent["utilization.gpu", failed[1]] += 1
+            index = str(gpu.get("index") if gpus else place)
+            record |= {"index": index} if re.fullmatch(r"[0-9]{1,4}", index) else {}
+            named = "uuid" in record or "model" not in record
+            tools.refuse_machines(hosts, gpu.get("hostname", content.get("hostname")), named=named)
+            yield {"line": held[0][0], TIME: parse_time(str(content.get(time))), **record}
+
+
+def _documents(
+    lines: Iterable[str], first: int, account: Account, kind: type | tuple[type, type] = (dict, list)
+) -> Iterator[tuple[list[tuple[int, str]], list[Any]]]:
+    """Yield lines and documents, from a bracket that opens a line to the one that closes it; others are rejected."""
+    held: list[tuple[int, str]] = []
+    size = 0
+    for number, text, _ in tools.text_lines(lines, first, account):
+        if held and text[0] == held[0][1][0]:
+            _reject(held, reasons.CUT_DOCUMENT, account)
+            held = []
+        if not held and text[0] not in _CLOSING:
+            account.reject(reasons.NOT_JSON, number, text)
+            continue
+        size = (size if held else 0) + len(text)
+        held.append((number, text))
+        closing = _CLOSING[held[0][1][0]]
+        if text[0] == closing or (len(held) == 1 and text.rstrip(", ")[-1:] == closing) or size > _MOST:
+            found = tools.parse_documents("\n".join(text for _, text in held))
+            if found and all(isinstance(each, kind) for each in found):
+                yield held, found
+            else:
+                _reject(held, reasons.NOT_JSON, account)
+            held = []
+    _reject(held, reasons.CUT_DOCUMENT, account)
+
+
+def _reject(held: Iterable[tuple[int, str]], reason: str, account: Account) -> None:
+    for number, text in held:
+        account.reject(reason, number, text)
+
+
+def _opens(*keys: str) -> Callable[[str], bool]:
+    """Return what recognises a document that has keys; a damaged line may stand above it."""
+    return lambda text: bool(re.search(r"^\ufeff?[{[]", text, re.MULTILINE)) and all(f'"{key}"' in text for key in keys)
+
+
+GPUSTAT = tools.ToolLog(
+    kind="gpustat",
+    title="gpustat",
+    recognised_by="A JSON document with `query_time` and `gpus`.",
+    sample="gpustat/gpustat.json",
+    forms=(("gpustat --json", _opens("query_time", "gpus"), partial(read_snapshots, gpus="gpus", time="query_time")),),
+)
 # tegrastats
 
 _TEGRA = re.compile(
-    r"(?:(?P<time>\d\d-\d\d-\d{4} \d\d:\d\d:\d\d) )?RAM (?P<used>\d{1,9})/(?P<total>\d{1,9})MB .*"
+    r"\s*(?:(?P<time>\d\d-\d\d-\d{4} \d\d:\d\d:\d\d) )?RAM (?P<used>\d{1,9})/(?P<total>\d{1,9})MB .*"
     r"\bGR3D_FREQ (?P<use>\d{1,3})%(?:@\[?(?P<clock>\d{1,5}))?.*",
     re.ASCII,
 )
@@ -41,110 +124,235 @@ _CORES = re.compile(r"\bCPU \[([^\]]*)\]")
 _HEAT = re.compile(r"\bgpu@(\d{1,3}(?:\.\d{1,3})?)C\b", re.IGNORECASE)
 """A sensor that is switched off says -256C."""
 _RAIL = re.compile(r"\b([A-Z]\w+) (\d{1,7})(?:mW)?/\d{1,7}(?:mW)?(?= |$)", re.ASCII)
-_SHARED = "Memory of a Jetson is shared by CPU and GPU: what is used of it stands in the series of the machine."
-_RAILS = "No rail of power that tegrastats names is the GPU's alone: they are kept as text, in mW."
 
 
-def _is_tegrastats(text: str) -> bool:
-    return any(_TEGRA.fullmatch(line.strip()) for line in text.splitlines()[:FEW])
+def describe_cores(loads: Sequence[float]) -> tools.Record:
+    """Return what the load of each core says of the machine."""
+    mean = sum(loads) / len(loads)
+    return {"cpu_utilization_ratio": mean, "cpu_busiest_core_ratio": max(loads), "cpu_logical_cores": len(loads)}
 
 
-@form
-def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
+@tools.form
+def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
     """Yield the rows of the machine and of its GPU."""
-    for number, text, cut in text_lines(lines, first, account):
+    for number, text, cut in tools.text_lines(lines, first, account):
         found = None if cut else _TEGRA.fullmatch(text.strip())
         cores = found and _CORES.search(text)
         loads = [int(load) / 100 for load in re.findall(r"(\d{1,3})%", cores[1])] if cores else []
-        if found is None or int(found["use"]) > 100 or any(load > 1 for load in loads):  # noqa: PLR2004 - per cent
-            account.reject(CUT_LAST_LINE if cut else NOT_OF_FORM, number, text)
+        if found is None or max(int(found["use"]) / 100, *loads, 0) > 1:
+            account.reject(reasons.CUT_LAST_LINE if cut else reasons.NOT_OF_FORM, number, text)
             continue
-        host = {
-            "host_memory_used_bytes": int(found["used"]) << 20,
-            "host_memory_total_bytes": int(found["total"]) << 20,
-        }
-        if loads:
-            host |= describe_cores(loads)
-        gpu: Record = {"gpu_utilization_ratio": int(found["use"]) / 100}
-        if found["clock"]:
-            gpu["gpu_graphics_clock_hertz"] = int(found["clock"]) * 1e6
-        if heat := _HEAT.search(text):
-            gpu["gpu_temperature_celsius"] = float(heat[1])
-        take_cells(gpu, account, ((name, power) for name, power in _RAIL.findall(text)), {})
-        account.note(_SHARED, _RAILS)
-        yield from split_devices(number, parse_with(found["time"] or "", "%m-%d-%Y %H:%M:%S"), {None: host, 0: gpu})
+        memory = [("RAM used", found["used"]), ("RAM total", found["total"])]
+        host = tools.take_cells({}, account, memory, tools.TEGRASTATS) | (describe_cores(loads) if loads else {})
+        heat = _HEAT.search(text)
+        cells = [("GR3D_FREQ", found["use"]), ("GR3D_FREQ@", found["clock"]), ("gpu@", heat and heat[1])]
+        cells = [*((name, cell) for name, cell in cells if cell), *_RAIL.findall(text)]
+        gpu = tools.take_cells({}, account, cells, tools.TEGRASTATS)
+        when = tools.parse_with(found["time"] or "", "%m-%d-%Y %H:%M:%S")
+        yield from tools.split_devices(number, when, {None: host, 0: gpu})
 
 
-# GPU-Z
-
-_GPUZ = {
-    "GPU Clock": ("gpu_sm_clock_hertz", "MHz"),
-    "GPU Temperature": ("gpu_temperature_celsius", "C"),
-    "Fan Speed (%)": ("gpu_fan_ratio", "%"),
-    "Fan 1 Speed (%)": ("gpu_fan_ratio", "%"),
-    "Memory Used": ("gpu_memory_used_bytes", "MiB"),
-    "Memory Used (Dedicated)": ("gpu_memory_used_bytes", "MiB"),
-    "GPU Load": ("gpu_utilization_ratio", "%"),
-    "Memory Controller Load": ("gpu_memory_controller_ratio", "%"),
-    "Board Power Draw": ("gpu_power_watts", "W"),
-    "System Memory Used": ("host_memory_used_bytes", "MiB"),
-}
-_GPUZ_HEADING = re.compile(r"(.+?) \[([^\]]*)\]")
+# nvitop
 
 
-def _find_sensors(header: Sequence[str]) -> list[str] | None:
-    """Return the names of the columns of a sensor log without their units, None where a line is no header of one."""
-    if header[:1] != ["Date"]:
+_LEVELS = {"memory_used (GiB)", "memory_used (MiB)", "memory_free (MiB)"}
+"""What is a level of its moment: of a window its last reading is wanted, not its mean."""
+_NVITOP_HEADING = re.compile(r"(?:(.*)/)?(host|(?:cuda:\d+ \()?gpu:(\d{1,4})\)?)/(.+)/(mean|last)")
+_CUMULATIVE = "The means are those since the collection began: that of each window was made from two of them."
+_OVERSHOOT = 0.02
+"""Share by which the difference of two means may err, since duration and mean are taken a moment apart."""
+_Windows = tuple[int | None, int | None, list[tuple[int, int | None, str, bool]]]
+"""Places of the time and its duration; place, GPU and name of each figure, and whether it is a mean."""
+
+
+def _find_windows(header: list[str]) -> _Windows | None:
+    """Return the columns a header names, None where it is not one of a collector; of several collections the first."""
+    places = {heading: place for place, heading in reversed(list(enumerate(header)))}
+    found = [(place, match) for heading, place in places.items() if (match := _NVITOP_HEADING.fullmatch(heading))]
+    found = sorted(((place, match) for place, match in found if "pid:" not in (match[1] or "")), key=lambda one: one[0])
+    tags = [match[1] for _, match in found if match[4] in tools.NVITOP and match[1]]
+    if not tags:
         return None
-    parts = [_GPUZ_HEADING.fullmatch(heading) for heading in header]
-    # a temperature in °F is kept as text
-    names = [heading if p is None or p[2].endswith("F") else p[1] for heading, p in zip(header, parts, strict=True)]
-    return names if any(_GPUZ.get(name, ("",))[0].startswith("gpu_") for name in names) else None
+    chosen: dict[tuple[int | None, str], tuple[int, bool]] = {}
+    for place, match in found:
+        key, is_mean = (int(match[3]) if match[3] else None, match[4]), match[5] == "mean"
+        if match[1] == tags[0] and (key not in chosen or is_mean != (match[4] in _LEVELS)):
+            chosen[key] = place, is_mean
+    local = next((places[name] for name in ("time", "timestamp", "date") if name in places), None)
+    figures = [(place, *key, is_mean) for key, (place, is_mean) in chosen.items()]
+    return places.get(f"{tags[0]}/timestamp", local), places.get(f"{tags[0]}/duration (s)"), figures
 
 
-@form
-def read_gpuz(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
-    """Yield the rows of the GPU and of the machine that a sensor log of GPU-Z holds."""
-    for number, names, row in table_rows(lines, first, account, _find_sensors):
-        record = take_cells({}, account, list(zip(names, row, strict=True))[1:], _GPUZ)
-        host = {name: record.pop(name) for name in [*record] if name.startswith("host_")}
-        yield from split_devices(number, parse_stamp(row[0]), ({None: host} if host else {}) | {0: record})
+@tools.form
+def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
+    """Yield the rows of the machine and of each GPU.
+
+    `collect()` gives the mean since `activate` or `clear` was called last. A script that never clears, as the one in
+    nvitop's README, writes means over an ever longer time: their differences, weighted with the time, are the means of
+    the windows between the rows.
+    """
+    known: _Windows | None = None
+    before: tuple[int, float, dict[int, float]] | None = None
+    for number, layout, row in tools.table_rows(lines, first, account, _find_windows):
+        known, before = layout, before if layout is known else None
+        time, lasted, figures = layout
+        when = parse_time("" if time is None else row[time])
+        duration = None if lasted is None else parse_number(row[lasted])
+        numbers = {place: parse_number(row[place]) for place, *_, is_mean in figures if is_mean}
+        means = values = {place: mean for place, mean in numbers.items() if mean is not None}
+        # a collection that was cleared is as old as the row before, one that goes on is older by what that was
+        if when and duration and before and duration > max((when[0] - before[0]) / 1e6 + before[1] / 2, before[1]):
+            values = {}
+            for place, _, name, _ in figures:
+                if place in means and place in before[2]:
+                    value = (means[place] * duration - before[2][place] * before[1]) / (duration - before[1])
+                    # what it misses 0 or the whole by is its error
+                    value = 0.0 if -_OVERSHOOT * abs(means[place]) - 1e-9 <= value < 0 else value
+                    part = "(%)" in name and "fan" not in name and value <= 100 * (1 + _OVERSHOOT)
+                    values[place] = min(value, 100.0) if part else value
+            account.note(_CUMULATIVE)
+        before = None if when is None or duration is None else (when[0], duration, means)
+        said: dict[int | None, list[tuple[str, Any]]] = {}
+        for place, gpu, name, _ in figures:
+            cell = values.get(place, "") if place in means and name in tools.NVITOP else row[place]
+            said.setdefault(gpu, []).append((name, cell))
+        devices = {gpu: tools.take_cells({}, account, cells, tools.NVITOP) for gpu, cells in said.items()}
+        yield from tools.split_devices(number, when, devices)
 
 
-# Lightning's monitors of devices
+NVITOP = tools.ToolLog(
+    kind="nvitop",
+    title="nvitop",
+    recognised_by="A CSV whose headings are `tag/device/metric (unit)/statistic`.",
+    sample="recorded/phases/nvitop.csv.gz",
+    forms=(("nvitop ResourceMetricCollector", partial(tools.has_header, _find_windows), read_nvitop),),
+)
 
-_LIGHTNING = re.compile(r"(?:.*/)?(?:device|gpu)_id: (\d{1,4})/([\w.]+) \(.*\)", re.ASCII)
-_DEVICE_STATS: dict[str, Meaning] = {
-    "utilization.gpu": ("gpu_utilization_ratio", "%"),
-    "utilization.memory": ("gpu_memory_controller_ratio", "%"),
-    "memory.used": ("gpu_memory_used_bytes", "MiB"),
-    "memory.free": ("gpu_memory_free_bytes", "MiB"),
-    "fan.speed": ("gpu_fan_ratio", "%"),
-    "temperature.gpu": ("gpu_temperature_celsius", "C"),
-    "temperature.memory": ("gpu_memory_temperature_celsius", "C"),
-}
+# Weights & Biases
+
+_ALLOCATED, _CORE = "memoryAllocated", "core"
+"""Share of the memory installed that is used, in per cent; and what the load of a core is called here."""
+_WANDB_NAME = re.compile(
+    r"_?(?:system[./]_?)?(?:gpu\.(?P<gpu>\d{1,4})\.(?P<metric>\w+)|cpu\.\d{1,5}\.cpu_percent"
+    r"|(?P<host>cpu|memory_percent|disk\..*|network\..*|proc\..*|memory))",
+    re.ASCII,
+)
+_TIMES = ("_timestamp", "timestamp")
 
 
-def _find_devices(header: list[str]) -> list[str] | None:
-    """Return the headings of a table that has columns of GPUs among those of training, None for another line."""
-    found = [match for match in map(_LIGHTNING.fullmatch, header) if match and match[2] in _DEVICE_STATS]
-    return header if found else None
+@lru_cache(4096)
+def _parse_name(text: str) -> tuple[int | None, str] | None:
+    """Return the GPU (None for the machine) and the metric that a name stands for, None for another name."""
+    match = _WANDB_NAME.fullmatch(text)
+    if match is None or match["gpu"] is None:
+        return match and (None, match["host"] or _CORE)
+    return int(match["gpu"]), match["metric"]
 
 
-@form
-def read_device_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
-    """Yield the rows of each GPU; rows with metrics of training alone are noise."""
-    for number, header, row in table_rows(lines, first, account, _find_devices):
-        devices: dict[int | None, Record] = {}
-        for heading, cell in zip(header, row, strict=True):
-            if cell and (match := _LIGHTNING.fullmatch(heading)):
-                take_cells(devices.setdefault(int(match[1]), {}), account, [(match[2], cell)], _DEVICE_STATS)
+def _find_names(names: Iterable[str]) -> list[str] | None:
+    """Return names among which is a time and one that only W&B uses, None for others."""
+    held = list(names)
+    found = [name for name in map(_parse_name, held) if name and name[0] is not None]
+    known = not {*tools.WANDB, _ALLOCATED}.isdisjoint(metric for _, metric in found)
+    return held if known and not {*_TIMES, "_runtime"}.isdisjoint(held) else None
+
+
+@tools.form
+def read_wandb(lines: Iterable[str], first: int, account: Account, *, json: bool) -> Iterator[tools.Record]:
+    """Yield the rows of the machine and of each GPU, from a CSV or JSON lines."""
+    rows: Iterable[tuple[int, Mapping[str, Any]]] = (
+        (number, dict(zip(names, row, strict=True)))
+        for number, names, row in tools.table_rows(() if json else lines, first, account, _find_names)
+    )
+    if json:
+        rows = ((held[0][0], one) for held, found in _documents(lines, first, account, dict) for one in found)
+    for number, cells in rows:
+        devices: Devices = {}
+        cores: list[float | None] = []
+        for text, cell in cells.items():
+            gpu, metric = _parse_name(text) or (None, "")
+            if not metric or cell is None or str(cell) in {"", "nan", "NaN", "null", "None"}:
+                continue
+            if gpu is None and metric == _CORE:
+                cores.append(parse_quantity(cell, "%", "cpu_utilization_ratio"))
+                continue
+            meanings = {} if gpu is None else tools.WANDB
+            tools.take_cells(devices.setdefault(gpu, {}), account, [(metric, cell)], meanings)
+        if cores and None not in cores:
+            devices.setdefault(None, {}).update(describe_cores([load or 0.0 for load in cores]))
+        for record in devices.values():
+            share, used = parse_number(record.get(extra_name(_ALLOCATED))), record.get("gpu_memory_used_bytes")
+            if used and share and 0 < share <= 100 and "gpu_memory_total_bytes" not in record:  # noqa: PLR2004 - per cent
+                del record[extra_name(_ALLOCATED)]
+                record["gpu_memory_total_bytes"] = round(used * 100 / share)
         account.noise += not devices
-        time = next((place for place, heading in enumerate(header) if is_time_heading(heading)), None)
-        yield from split_devices(number, None if time is None else parse_time(row[time]), devices)
+        when = parse_time(str(next((cells[key] for key in _TIMES if key in cells), "")))
+        yield from tools.split_devices(number, when, devices)
 
 
-MONITORS = ToolLog(
+def _is_wandb_json(text: str) -> bool:
+    objects = (tools.parse_documents(line) or () for line in tools.first_lines(text) if line.startswith("{"))
+    return any(isinstance(one, dict) and _find_names(one) is not None for found in objects for one in found)
+
+
+WANDB = tools.ToolLog(
+    kind="wandb",
+    title="Weights & Biases",
+    recognised_by="A CSV or JSON lines with system metrics such as `system.gpu.0.powerWatts` and a time.",
+    sample="wandb/wandb.csv",
+    forms=(
+        ("W&B system metrics", _is_wandb_json, partial(read_wandb, json=True)),
+        ("W&B system metrics", partial(tools.has_header, _find_names), partial(read_wandb, json=False)),
+    ),
+)
+
+# GPU-Z, and Lightning's monitors of devices
+
+_GPUZ_HEADING = re.compile(r"(.+?) \[([^\]]*)\]")
+_LIGHTNING_HEADING = re.compile(r"(?:.*/)?(?:device|gpu)_id: (\d{1,4})/([\w.]+) \(.*\)", re.ASCII)
+_Column = tuple[int, int | None, str, tools.Meaning]
+"""Place, GPU (None for the machine), name and meaning of a column."""
+_Columns = tuple[int | None, list[_Column]]
+"""Place of the time, and other columns."""
+
+
+def _find_sensors(header: Sequence[str]) -> _Columns | None:
+    """Return the columns of a sensor log of GPU-Z, None where a line is not the header of one."""
+    others: list[_Column] = []
+    for place, heading in enumerate(header[1:] if header[:1] == ["Date"] else (), 1):
+        match = _GPUZ_HEADING.fullmatch(heading)
+        name = match[1] if match else heading
+        target, unit = tools.GPUZ.get(name, ("", ""))
+        of_host, in_fahrenheit = target.startswith("host_"), match and match[2].endswith("F")
+        others.append((place, None if of_host else 0, name, (target, "F" if in_fahrenheit else unit)))
+    return (0, others) if any(target.startswith("gpu_") for *_, (target, _) in others) else None
+
+
+def _find_devices(header: Sequence[str]) -> _Columns | None:
+    """Return the columns of GPUs among those of a training, None for another line."""
+    found = [(place, match) for place, heading in enumerate(header) if (match := _LIGHTNING_HEADING.fullmatch(heading))]
+    others: list[_Column] = [
+        (place, int(match[1]), match[2], tools.LIGHTNING.get(match[2], ("", ""))) for place, match in found
+    ]
+    time = next((place for place, heading in enumerate(header) if is_time_heading(heading)), None)
+    return (time, others) if any(target for *_, (target, _) in others) else None
+
+
+@tools.form
+def read_columns(
+    lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], _Columns | None]
+) -> Iterator[tools.Record]:
+    """Yield the rows of each device; those that say nothing of one, as where training was logged alone, are noise."""
+    for number, (time, others), row in tools.table_rows(lines, first, account, find):
+        devices: Devices = {}
+        for place, gpu, name, meaning in others:
+            if row[place]:
+                tools.take_cells(devices.setdefault(gpu, {}), account, [(name, row[place])], {name: meaning})
+        account.noise += not devices
+        yield from tools.split_devices(number, tools.parse_stamp("" if time is None else row[time]), devices)
+
+
+MONITORS = tools.ToolLog(
     kind="monitors",
     title="nvtop, all-smi, tegrastats, GPU-Z, Lightning",
     recognised_by=(
@@ -153,14 +361,14 @@ MONITORS = ToolLog(
     ),
     sample="",
     forms=(
-        NVTOP,
-        ALL_SMI,
+        ("nvtop -s", _opens("device_name", "gpu_util"), partial(read_snapshots, gpus="", time="")),
         (
-            "tegrastats",
-            _is_tegrastats,
-            read_tegrastats,
+            "all-smi record",
+            _opens("power_consumption", "used_memory"),
+            partial(read_snapshots, gpus="gpus", time="timestamp"),
         ),
-        ("GPU-Z sensor log", partial(has_header, _find_sensors), read_gpuz),
-        ("Lightning metrics.csv", partial(has_header, _find_devices), read_device_stats),
+        ("tegrastats", lambda text: any(map(_TEGRA.match, tools.first_lines(text))), read_tegrastats),
+        ("GPU-Z sensor log", partial(tools.has_header, _find_sensors), partial(read_columns, find=_find_sensors)),
+        ("Lightning metrics.csv", partial(tools.has_header, _find_devices), partial(read_columns, find=_find_devices)),
     ),
 )

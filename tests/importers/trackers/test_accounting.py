@@ -40,11 +40,17 @@ def test_energy_alone_and_one_mean_are_said_in_words_that_agree(gpureport: Progr
     assert ("computed 50% of the time in the mean" in mean, "too short" in mean) == (True, False)
 
 
-def test_a_table_is_no_log(gpureport: Program, tmp_path: Path) -> None:
+def test_a_table_is_no_log(gpureport: Program) -> None:
     refused = gpureport("analyze", str(SAMPLES))
     assert (refused.code, refused.out, f"give {SAMPLES / 'emissions.csv'}" in refused.err) == (3, "", True)
-    (tmp_path / "jobs.gz").write_bytes(gzip.compress((SAMPLES / "sacct.txt").read_bytes()))
-    assert "unpack it into a text file" in gpureport("fleet", "jobs.gz").err
+
+
+def test_packed_and_in_utf_16(tmp_path: Path) -> None:
+    text = (SAMPLES / "sacct.txt").read_bytes()
+    (tmp_path / "jobs.gz").write_bytes(gzip.compress(text))
+    (tmp_path / "jobs.txt").write_bytes(text.decode().encode("utf-16"))
+    for name in ("jobs.gz", "jobs.txt"):
+        assert len(gpureport.read(tmp_path / name)) == len(gpureport.read(SAMPLES / "sacct.txt"))
 
 
 def test_a_job_that_is_not_read_says_why(gpureport: Program, tmp_path: Path) -> None:
