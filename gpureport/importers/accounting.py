@@ -15,13 +15,12 @@ import numpy as np
 from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
 from gpureport.importers import source_text
-from gpureport.importers.clock import load_zone, to_utc
-from gpureport.importers.columns import parse_time
+from gpureport.importers.clock import load_zone, parse_time, to_utc
 from gpureport.importers.mlflow.selection import Mlflow, split_locator
 from gpureport.importers.mlflow.stores import LocalStore, RunInfo
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import Selection, Tracked
-from gpureport.importers.source_file import RawFile
+from gpureport.importers.source_text import RawFile
 from gpureport.importers.tracker_series import build_device_table, build_tracked
 from gpureport.label_tags import BY_COLUMN
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND, MOST_GPUS, MOST_RECORD_BYTES

@@ -14,12 +14,13 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from gpureport.errors import SourceError
-from gpureport.importers import columns, extraction, quantities, source_text
-from gpureport.importers.account import Account
-from gpureport.importers.columns import TIME, parse_time
+from gpureport.importers import columns, extraction, headings, source_text
+from gpureport.importers.account import Account, damage
+from gpureport.importers.clock import parse_time
+from gpureport.importers.columns import TIME
 from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
-from gpureport.importers.source_file import RawFile
+from gpureport.importers.source_text import RawFile
 from gpureport.json_text import replace_half_characters
 from gpureport.limits import LONGEST_LINE
 from gpureport.metrics import BY_NAME
@@ -119,7 +120,7 @@ def text_lines(lines: Iterable[str], first: int, account: Account) -> Iterator[t
     """Yield the lines that are not empty: number, text, and whether the log ends inside; damaged ones are rejected."""
     for number, line in enumerate(lines, first):
         if line and not line.isspace():
-            if fault := source_text.damage(line):
+            if fault := damage(line):
                 account.reject(fault, number, line)
             else:
                 yield number, line.rstrip("\r\n"), not line.endswith("\n")
@@ -190,15 +191,15 @@ def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
     """Return what a cell says of a metric in its base unit, None when it is not a value of it; its own unit wins."""
     match = _QUANTITY.fullmatch(cell.strip()) if isinstance(cell, str) else None
     if match is None:
-        return None if isinstance(cell, str) else quantities.parse_quantity(cell, unit, metric)
-    number, written = quantities.parse_finite(match[1].replace(",", "")), match[2] or unit
+        return None if isinstance(cell, str) else headings.parse_quantity(cell, unit, metric)
+    number, written = headings.parse_finite(match[1].replace(",", "")), match[2] or unit
     written = _SPELLINGS.get(written.lower(), written) if match[2] else unit
     if number is None or metric == columns.MASK:
         return int(number) if number is not None and number.is_integer() and 0 <= number < 2**64 else None
     if written == "F":
         number, written = (number - 32) / 1.8, "C"
     fits = written in UNITS and UNITS[written].base == BY_NAME[metric].unit
-    return quantities.convert_to_base(number, written, metric) if fits else None
+    return headings.convert_to_base(number, written, metric) if fits else None
 
 
 def take_cells(
@@ -215,7 +216,7 @@ def take_cells(
         elif target:
             value = parse_cell(cell, unit, target)
             if value is None:
-                account.absent[name, quantities.describe_absence(cell)] += 1
+                account.absent[name, headings.describe_absence(cell)] += 1
             else:
                 record[target] = value
         elif isinstance(cell, str | int | float) and cell != "" and name:

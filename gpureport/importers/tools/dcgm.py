@@ -16,11 +16,11 @@ from typing import Any
 
 from gpureport.errors import SourceError
 from gpureport.importers import tools
-from gpureport.importers.account import Account
-from gpureport.importers.columns import TIME, parse_time
+from gpureport.importers.account import Account, damage
+from gpureport.importers.clock import parse_time
+from gpureport.importers.columns import TIME
 from gpureport.importers.headings import INDEX_COLUMNS, is_time_heading, recognise_column
 from gpureport.importers.protocol import reject_reasons as reasons
-from gpureport.importers.source_text import damage
 from gpureport.importers.tools.dcgm_fields import FIELDS, Reading, build_rows, field_form
 from gpureport.label_tags import LABEL_TAGS
 from gpureport.redaction import redact_start

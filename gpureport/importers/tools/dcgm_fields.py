@@ -19,7 +19,7 @@ from gpureport.errors import SourceError
 from gpureport.importers import extraction, tools
 from gpureport.importers.account import Account
 from gpureport.importers.columns import MASK, TIME
-from gpureport.importers.quantities import absence_word, convert_to_base, describe_absence, parse_number
+from gpureport.importers.headings import absence_word, convert_to_base, describe_absence, parse_number
 from gpureport.units import MOST
 
 _TABLE = {

@@ -13,13 +13,13 @@ from typing import ClassVar
 from gpureport.errors import SourceError
 from gpureport.importers import headings, source_text, tools
 from gpureport.importers.account import Account
-from gpureport.importers.columns import parse_time
+from gpureport.importers.clock import parse_time
 from gpureport.importers.extraction import Extraction
+from gpureport.importers.headings import parse_number
 from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.protocol.column_map import CLEAR, EPOCHS, ISO, Mapping
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
-from gpureport.importers.quantities import parse_number
-from gpureport.importers.source_file import RawFile
+from gpureport.importers.source_text import RawFile
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.redaction import redact_start
 from gpureport.units import UNITS

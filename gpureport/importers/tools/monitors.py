@@ -18,10 +18,10 @@ from typing import Any
 
 from gpureport.importers import tools
 from gpureport.importers.account import Account
-from gpureport.importers.columns import TIME, extra_name, parse_time
-from gpureport.importers.headings import is_time_heading
+from gpureport.importers.clock import parse_time
+from gpureport.importers.columns import TIME, extra_name
+from gpureport.importers.headings import is_time_heading, parse_number, parse_quantity
 from gpureport.importers.protocol import reject_reasons as reasons
-from gpureport.importers.quantities import parse_number, parse_quantity
 
 _MOST = 2**24
 """Characters of a document; one of 16 GPUs with a thousand processes has a tenth."""
