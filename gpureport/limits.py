@@ -29,8 +29,6 @@ MOST_GPUS = 10_000
 """GPUs of a run."""
 DEEPEST_FOLDER = 40
 """Folders below one that is searched for logs or runs."""
-MOST_FILES = 200_000
-"""Files and folders that are looked at in a folder."""
 MOST_SECRET_PATTERNS, LONGEST_SECRET_PATTERN = 100, 100
 """Names, and patterns, of `[secrets]`, and letters of each."""
 MOST_LABELS = 10_000

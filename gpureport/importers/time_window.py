@@ -1,24 +1,23 @@
 """A part of a run in time: its rows between two moments, everything else of it as it was."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import sha256
 from math import isfinite
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.columns import BoolArray
-from gpureport.data_quality import LogGap, Quality, Rejected
+from gpureport.data_quality import Rejected
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol.reject_reasons import OTHER_JOB, OUTSIDE
-from gpureport.recording import Recording, Run, Source
+from gpureport.recording import Recording, Run
 from gpureport.series_table import arrange_series
 from gpureport.training_names import choose_throughput
 from gpureport.units import parse_duration
@@ -34,12 +33,10 @@ _HINT = "give a time since the start, such as 90s, 1h30m or 0:10:00, or a moment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The part of a run that a person asks for; a bound is None where the part is open.
+    """The part of a run that a person asks for, from `start` until before `end`; None where it is open.
 
-    Attributes:
-        start: time since the start of the run, or a moment; rows at it are kept.
-        end: as `start`; rows at it are left out.
-        job: number of the job in the log, which becomes part of the name; None for any other part.
+    Each is a time since the start of the run, or a moment. `job` is the number of the job in the log, which becomes
+    part of the name; None for any other part.
     """
 
     start: str | None = None
@@ -47,11 +44,7 @@ class Window:
     job: int | None = None
 
     def bounds(self, run: Run) -> tuple[int, int]:
-        """Return the first microsecond that is wanted, and the first after it that is not.
-
-        Raises:
-            SettingsError: when a bound is no time, or the end is not after the start.
-        """
+        """Return the first microsecond that is wanted, and the first after it that is not."""
         start = run.started if self.start is None else _parse_moment("--from", self.start.strip(), run)
         end = run.ended + 1 if self.end is None else _parse_moment("--to", self.end.strip(), run)
         if self.start and self.end and end <= start:
@@ -83,64 +76,53 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
 
 
 def cut_recording(recording: Recording, window: Window) -> Recording:
-    """Return a part of a run; rows left out are counted.
+    """Return a part of a run; rows left out are counted, gaps and events outside are dropped.
 
-    Where training metrics count work, that of the whole run is dropped: they count that of the part as well.
-
-    Raises:
-        SettingsError: when a bound is no time.
-        SourceError: when no row of a GPU is in it.
+    Where training metrics count work, that of the whole run is dropped: they count that of the part as well. A part
+    without a row of a GPU is refused.
     """
-    run, training = recording.run, recording.training
+    run, training, quality = recording.run, recording.training, recording.run.quality
     start, end = window.bounds(run)
-    inside = _is_inside(recording.series, start, end)
-    series = recording.series.filter(columns.to_arrow(inside, pa.bool_()))
+
+    def keep(table: "pa.Table") -> "pa.Table":
+        times = columns.integers(table.column("timestamp"), null=start - 1)
+        return table.filter(columns.to_arrow((times >= start) & (times < end), pa.bool_()))
+
+    series = keep(recording.series)
     times = columns.integers(series.column("timestamp"))
     if not len(times):
         what = "nothing was recorded between --from and --to"
-        hint = "choose another part of the run"
-        raise SourceError(run.name, what, hint, code="nothing_in_window")
+        raise SourceError(run.name, what, "choose another part of the run", code="nothing_in_window")
+    gaps = [replace(gap, start=max(gap.start, start), end=min(gap.end, end)) for gap in quality.gaps]
+    gaps = [gap for gap in gaps if gap.end > gap.start]
+    whole = (min(end, run.ended) - max(start, run.started)) * max(len(run.devices), 1)
+    covered = 1 - sum(gap.end - gap.start for gap in gaps) / whole if whole > 0 else None
+    outside = len(recording.series) - len(series)
+    reason = OUTSIDE if window.job is None else OTHER_JOB
+    account = replace(
+        quality,
+        rows_kept=quality.rows_kept - outside,
+        rejected=(*quality.rejected, *([Rejected(reason=reason, rows=outside, first_line=None)] if outside else ())),
+        gaps=tuple(gaps),
+        clock_steps=tuple(step for step in quality.clock_steps if start <= step.at < end),
+        log_events=tuple(event for event in quality.log_events if event.at is None or start <= event.at < end),
+        coverage_ratio=None if quality.coverage_ratio is None else covered,
+    )
     counts_work = choose_throughput(map(str, training.column("name").unique().to_pylist()), None) is not None
-    stages = (stage for stage in run.stages if stage.start < end and stage.end >= start)
     part = replace(
         run,
         name=run.name if window.job is None else f"{run.name} #{window.job}",
         work=None if counts_work else run.work,
         started=int(times.min()),
         ended=int(times.max()),
-        stages=tuple(replace(stage, start=max(stage.start, start), end=min(stage.end, end)) for stage in stages),
-        quality=_cut_account(run, start, end, int((~inside).sum()), OUTSIDE if window.job is None else OTHER_JOB),
+        stages=tuple(
+            replace(stage, start=max(stage.start, start), end=min(stage.end, end))
+            for stage in run.stages
+            if stage.start < end and stage.end >= start
+        ),
+        quality=account,
     )
-    kept = training.filter(columns.to_arrow(_is_inside(training, start, end), pa.bool_()))
-    return Recording(run=part, series=arrange_series([series]), training=kept)
-
-
-def _is_inside(table: "pa.Table", start: int, end: int) -> BoolArray:
-    times = columns.integers(table.column("timestamp"), null=start - 1)
-    inside: BoolArray = (times >= start) & (times < end)
-    return inside
-
-
-def _cut_account(run: Run, start: int, end: int, outside: int, reason: str) -> Quality:
-    """Return the account of a part: rows outside are counted, gaps and events outside are dropped."""
-    quality = run.quality
-    gaps = tuple(
-        LogGap(device=gap.device, start=max(gap.start, start), end=min(gap.end, end))
-        for gap in quality.gaps
-        if gap.start < end and gap.end > start
-    )
-    whole = (min(end, run.ended) - max(start, run.started)) * max(len(run.devices), 1)
-    missing = sum(gap.end - gap.start for gap in gaps)
-    rejected = (Rejected(reason=reason, rows=outside, first_line=None),) if outside else ()
-    return replace(
-        quality,
-        rows_kept=quality.rows_kept - outside,
-        rejected=(*quality.rejected, *rejected),
-        gaps=gaps,
-        clock_steps=tuple(step for step in quality.clock_steps if start <= step.at < end),
-        log_events=tuple(event for event in quality.log_events if event.at is None or start <= event.at < end),
-        coverage_ratio=1 - missing / whole if quality.coverage_ratio is not None and whole > 0 else None,
-    )
+    return Recording(run=part, series=arrange_series([series]), training=keep(training))
 
 
 class CutReading:
@@ -150,10 +132,10 @@ class CutReading:
         """Prepare to read a part of what `reading` reads, or of the `whole` where it was read already."""
         self._reading, self._window, self._whole = reading, window, whole
         self.labels: Labels = reading.labels
-        self.file_labels: Labels = reading.file_labels
-        self.locator: str = reading.locator
-        self.watch: Callable[[Callable[[int], None]], None] = reading.watch
-        self.columns: Callable[[], tuple[tuple[str, str], ...]] = reading.columns
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what is known of the whole: where it comes from, its columns."""
+        return getattr(self._reading, name)
 
     @cached_property
     def _part(self) -> Recording:
@@ -161,16 +143,6 @@ class CutReading:
         cut = cut_recording(replace(whole, run=replace(whole.run, id=self.run_id)), self._window)
         run = replace(cut.run, work=self.labels.find_work(cut.run.quality) or cut.run.work)
         return replace(cut, run=self.labels.look_up(run))
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Bytes of each source."""
-        return self._reading.sizes
-
-    @property
-    def sources(self) -> tuple[Source, ...]:
-        """Where the run comes from."""
-        return self._reading.sources
 
     @property
     def run_id(self) -> str:

@@ -54,22 +54,21 @@ def build_device_table(
         "imputed": columns.to_arrow(np.zeros(len(rows)) if imputed is None else imputed[rows], pa.bool_()),
     }
     if stages:
-        codes = np.full(len(times), -1, dtype=np.int64)
+        codes = np.full(len(times), -1)
         for code, (_, belongs) in enumerate(stages):
             codes[belongs] = code
-        taken = codes[rows]
-        arrays["stage"] = columns.categories(np.maximum(taken, 0), [name for name, _ in stages], taken >= 0)
-    arrays |= {name: _metric_column(name, one[rows]) for name, one in values.items() if not np.isnan(one[rows]).all()}
+        codes = codes[rows]
+        arrays["stage"] = columns.categories(np.maximum(codes, 0), [name for name, _ in stages], codes >= 0)
+    for name, every in values.items():
+        own = every[rows]
+        if not (missing := np.isnan(own)).all() and name in METRIC_TYPES:
+            kind = METRIC_TYPES[name]
+            arrays[name] = columns.nan_to_null(np.rint(own) if pa.types.is_integer(kind) else own, kind)
+        elif not missing.all():
+            texts, codes = np.unique(own, return_inverse=True)
+            arrays[name] = columns.categories(codes, [f"{text:g}" for text in texts], ~missing)
     order = [name for name in SCHEMA.names if name in arrays]
     return pa.table(arrays).select([*order, *sorted(set(arrays) - set(order))])
-
-
-def _metric_column(name: str, values: FloatArray) -> "pa.Array[Any]":
-    if name not in METRIC_TYPES:
-        texts, codes = np.unique(values, return_inverse=True)
-        return columns.categories(codes, [f"{text:g}" for text in texts], ~np.isnan(values))
-    kind = METRIC_TYPES[name]
-    return columns.nan_to_null(np.rint(values) if pa.types.is_integer(kind) else values, kind)
 
 
 def measure_times(
@@ -86,14 +85,10 @@ def measure_times(
     gaps = tuple(gap for clock in clocks for gap in clock.gaps())
     gpus = [clock for clock in clocks if not clock.device.endswith(HOST)]
     rates = sorted(rate for clock in gpus or clocks if (rate := clock.interval) is not None)
-    timed = replace(
-        quality,
-        gaps=gaps,
-        duplicates=sum(clock.duplicates for clock in clocks),
-        coverage_ratio=coverage_ratio(clocks, gaps),
-    )
+    copies = sum(clock.duplicates for clock in clocks)
+    quality = replace(quality, gaps=gaps, duplicates=copies, coverage_ratio=coverage_ratio(clocks, gaps))
     span = (min(clock.first or 0 for clock in clocks), max(clock.last or 0 for clock in clocks)) if clocks else None
-    return timed, rates[len(rates) // 2] if rates else None, span
+    return quality, rates[len(rates) // 2] if rates else None, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +110,7 @@ def build_training_table(metrics: Sequence[TrainingMetric], span: tuple[int, int
     times, steps, values = (
         np.concatenate([getattr(metric, part) for metric in logged]) for part in ("times", "steps", "values")
     )
-    stepped = np.concatenate(
-        [columns.repeat_value(np.True_, len(each.times)) if each.stepped is None else each.stepped for each in logged]
-    )
+    stepped = [np.full(len(each.times), True) if each.stepped is None else each.stepped for each in logged]
     names = list(dict.fromkeys(metric.name for metric in logged))
     codes = np.repeat([names.index(metric.name) for metric in logged], [len(metric.times) for metric in logged])
     order = np.lexsort((steps, times))
@@ -125,7 +118,7 @@ def build_training_table(metrics: Sequence[TrainingMetric], span: tuple[int, int
         order = order[(times[order] >= span[0]) & (times[order] <= span[1])]
     arrays = [
         columns.to_arrow(times[order], pa.timestamp("us")),
-        columns.to_arrow(steps[order], pa.int64(), stepped[order]),
+        columns.to_arrow(steps[order], pa.int64(), np.concatenate(stepped)[order]),
         columns.categories(codes[order], names),
         columns.nan_to_null(values[order], pa.float64()),
     ]
@@ -142,12 +135,10 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
     throughput: str | None,
     **about: Any,
 ) -> Tracked:
-    """Return a run of these devices and training metrics; `about` are the other fields of `Tracked`.
+    """Return a run of these devices and training metrics, or refuse one without a sample.
 
-    The account has no gaps and no notes on the training yet; a person may name the metric that counts work.
-
-    Raises:
-        SourceError: when none of them has a sample.
+    The account has no gaps and no notes on the training yet. `throughput` names the metric that counts work; `about`
+    are the other fields of `Tracked`.
     """
     quality, interval, span = measure_times((series[device.id] for device in devices), quality)
     if span is None:
@@ -158,47 +149,44 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
             hint = "name another one; --list shows the runs"
             raise SourceError(locator, "the run has no metrics", hint, code="no_metrics")
         span = min(int(each.min()) for each in times), max(int(each.max()) for each in times)
-    work, notes = _count_work(metrics, throughput, span)
-    return Tracked(
-        span=span,
-        devices=tuple(devices),
-        series=dict(series),
-        training=build_training_table(metrics),
-        work=work,
-        quality=replace(quality, notes=(*quality.notes, *notes)),
-        interval=interval,
-        **about,
-    )
-
-
-def _count_work(
-    metrics: Sequence[TrainingMetric], wanted: str | None, span: tuple[int, int]
-) -> tuple[Work | None, list[str]]:
-    """Return the work that a run did while it was recorded, None if no metric counts it, and notes on its metrics."""
-    names = list(dict.fromkeys(metric.name for metric in metrics))
-    work, notes = None, []
-    if named := choose_throughput(names, wanted):
-        found = next(metric for metric in metrics if metric.name == named.name)
-        known = np.isfinite(found.values) & (found.values >= 0)
-        steps = found.steps.astype(np.float64)
-        if found.stepped is not None:
-            steps[~found.stepped] = np.nan
-        times, rows = np.unique(found.times[known], return_index=True)
-        counted = count_by_rates(times, found.values[known][rows], steps[known][rows], span[0])
-        if counted and (amount := counted.within(*span)) > 0:
-            work = Work(amount=amount, unit=named.unit or named.name)
-            notes.append(f"Work done, by {named.name}: {amount:.0f} {work.unit}.")
-    if work is None and wanted is not None:
+    names, roles = list(dict.fromkeys(metric.name for metric in metrics)), dict[str, list[str]]()
+    work, notes = _count_work(metrics, choose_throughput(names, throughput), span), []
+    if work is not None:
+        notes.append(f"Work done, by {work[0]}: {work[1].amount:.0f} {work[1].unit}.")
+    elif throughput is not None:
         available = list_first(names, _MOST_NAMED) or "none"
-        notes.append(f"No training metric {wanted!r} counts work in this run; it has {available}.")
-    roles: dict[str, list[str]] = {}
+        notes.append(f"No training metric {throughput!r} counts work in this run; it has {available}.")
     for name in names:
         if recognition := recognise_metric(name):
             roles.setdefault(recognition.role, []).append(name)
     if roles:
         told = "; ".join(f"{role}: {list_first(found, _MOST_NAMED)}" for role, found in roles.items())
         notes.append(f"Training metrics by their names: {told}.")
-    return work, notes
+    return Tracked(
+        span=span,
+        devices=tuple(devices),
+        series=dict(series),
+        training=build_training_table(metrics),
+        work=work[1] if work else None,
+        quality=replace(quality, notes=(*quality.notes, *notes)),
+        interval=interval,
+        **about,
+    )
+
+
+def _count_work(metrics: Sequence[TrainingMetric], named: Any, span: tuple[int, int]) -> tuple[str, Work] | None:
+    """Return the work done within a span and the metric that counts it; None where no metric does."""
+    if named is None:
+        return None
+    found = next(metric for metric in metrics if metric.name == named.name)
+    steps = found.steps.astype(np.float64)
+    if found.stepped is not None:
+        steps[~found.stepped] = np.nan
+    known = np.isfinite(found.values) & (found.values >= 0)
+    times, rows = np.unique(found.times[known], return_index=True)
+    counted = count_by_rates(times, found.values[known][rows], steps[known][rows], span[0])
+    amount = counted.within(*span) if counted else 0.0
+    return (named.name, Work(amount=amount, unit=named.unit or named.name)) if amount > 0 else None
 
 
 Run = TypeVar("Run")
@@ -207,10 +195,8 @@ Run = TypeVar("Run")
 def sort_by_start(runs: Iterable[Run], start: Callable[[Run], int | None], name: Callable[[Run], str]) -> list[Run]:
     """Return runs by start; those that started at once by name, numbers as numbers; last those without a start."""
     starts = [(start(run), run) for run in runs]
-    dated = sorted(((begin, run) for begin, run in starts if begin is not None), key=itemgetter(0))
     keyed: list[tuple[int, Any, Run]] = []
-    for begin, run in dated:
+    for begin, run in sorted(((begin, run) for begin, run in starts if begin is not None), key=itemgetter(0)):
         first = keyed[-1][0] if keyed and begin - keyed[-1][0] <= _AT_ONCE else begin
         keyed.append((first, split_numbers(name(run)), run))
-    keyed.sort(key=itemgetter(0, 1))
-    return [*(run for *_, run in keyed), *(run for begin, run in starts if begin is None)]
+    return [*(run for *_, run in sorted(keyed, key=itemgetter(0, 1))), *(run for begin, run in starts if begin is None)]

@@ -5,6 +5,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -87,10 +88,9 @@ class TrackioStore(LocalStore):
         """Return all runs, the newest first."""
         self.refuse_filter(wanted)
         find_experiments(self.where, {self.path.stem: self.path.stem}, experiment)
-        hardware = dict(self.query("select RUN, metrics from system_metrics group by 1"))
         rows = self.query(
-            "select RUN, run_name, min(timestamp) from (select RUN, run_name, timestamp from metrics union all "
-            "select RUN, run_name, timestamp from system_metrics) group by 1 order by 3 desc"
+            "select RUN, run_name, min(timestamp), max(system) from (select RUN, run_name, timestamp, null system from "
+            "metrics union all select RUN, run_name, timestamp, metrics from system_metrics) group by 1 order by 3 desc"
         )
         return [
             RunInfo(
@@ -102,11 +102,11 @@ class TrackioStore(LocalStore):
                 # by the names of MLflow, which say what it is of
                 hardware=tuple(
                     f"system/{one.replace('/', '_')}"
-                    for one in _read_numbers(hardware.get(key)) or ()
+                    for one in _read_numbers(system) or ()
                     if _GPU.match(one) or not one.startswith("gpu/")
                 ),
             )
-            for key, name, began in rows
+            for key, name, began, system in rows
         ]
 
     def rows(self, table: str, run_id: str, counts: Counter[str]) -> list[tuple[int, int, dict[str, float]]]:
@@ -140,27 +140,25 @@ def _build_devices(
         for key, value in content.items():
             match = _GPU.fullmatch(key)
             gpu = int(match[1]) if match else None
-            # sums and means over the GPUs say nothing new
-            left_out = NOT_SELECTED if gpus is not None and gpu not in {None, *gpus} else "noise"
-            if left_out == NOT_SELECTED or (gpu is None and key.startswith("gpu/")):
-                counts.update({"kept": -1, left_out: 1})
+            if gpus is not None and gpu not in {None, *gpus}:
+                counts.update({"kept": -1, NOT_SELECTED: 1})
+            elif gpu is None and key.startswith("gpu/"):
+                # sums and means over the GPUs say nothing new
+                counts.update({"kept": -1, "noise": 1})
             elif abs(value) < MOST:
                 what = match[2] if match else _CORE.sub("busiest/", key)
                 column, factor = _COLUMNS.get(what, (extra_name(what), 1.0))
                 values[gpu][column][place] = np.fmax(values[gpu][column][place], value * factor)
     devices, series = [], {}
     times = np.array([time for time, _, _ in rows], dtype=np.int64)
-    for gpu in sorted(values, key=lambda each: (each is None, each or 0)):
-        known = {name: each[~np.isnan(each)] for name, each in values[gpu].items()}
-        memory, limit = (known.get(name, ()) for name in ("gpu_memory_total_bytes", "gpu_power_limit_requested_watts"))
-        device = Device(
-            id=HOST if gpu is None else f"gpu:{gpu}",
-            index=gpu,
-            memory_total_bytes=round(max(memory)) if len(memory) else None,
-            power_limit_watts=float(min(limit)) if len(limit) else None,
-        )
+    for gpu, own in sorted(values.items(), key=lambda item: (item[0] is None, item[0] or 0)):
+        device = Device(id=HOST if gpu is None else f"gpu:{gpu}", index=gpu)
+        if "gpu_memory_total_bytes" in own:
+            device = replace(device, memory_total_bytes=round(np.nanmax(own["gpu_memory_total_bytes"])))
+        if "gpu_power_limit_requested_watts" in own:
+            device = replace(device, power_limit_watts=float(np.nanmin(own["gpu_power_limit_requested_watts"])))
         devices.append(device)
-        series[device.id] = build_device_table(device.id, times, values[gpu])
+        series[device.id] = build_device_table(device.id, times, own)
     return devices, series
 
 

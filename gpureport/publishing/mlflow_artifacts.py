@@ -6,11 +6,10 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote, urlsplit
 
 from gpureport.errors import SourceError
-from gpureport.importers.mlflow.client import SignedServer, call_client
 from gpureport.importers.mlflow.folder import Folder
-from gpureport.importers.mlflow.runs import ARTIFACT_FOLDER, PUBLISHED_PREFIX
+from gpureport.importers.mlflow.recording import ARTIFACT_FOLDER, PUBLISHED_PREFIX
 from gpureport.importers.mlflow.selection import Store
-from gpureport.importers.mlflow.server import Server
+from gpureport.importers.mlflow.server import Server, SignedServer, call_client
 from gpureport.importers.mlflow.stores import Database, RunInfo, folder_of_uri
 from gpureport.publishing import folder_copy
 

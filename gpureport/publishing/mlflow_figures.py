@@ -7,11 +7,10 @@ from functools import partial
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.importers.mlflow.client import call_client, load_mlflow
 from gpureport.importers.mlflow.folder import Folder
-from gpureport.importers.mlflow.runs import PUBLISHED_PREFIX
+from gpureport.importers.mlflow.recording import PUBLISHED_PREFIX
 from gpureport.importers.mlflow.selection import Store
-from gpureport.importers.mlflow.server import Server
+from gpureport.importers.mlflow.server import Server, call_client, load_mlflow
 from gpureport.importers.mlflow.stores import Database, RunInfo
 from gpureport.publishing.published_figures import TAG_NAMES, RunFigures, read_run_figures
 from gpureport.store import atomic_writes
@@ -148,8 +147,8 @@ def _find_runs(store: Store, known: Sequence[RunFigures]) -> tuple[list[tuple[Ru
 def _write(store: Store, writer: Writer, run: RunInfo, figures: RunFigures, now: int) -> bool:
     """Write what the run does not have yet; return whether there was anything."""
     # what is published stands at step 0, so the latest value counts
-    published, _, present = store.read(run, PUBLISHED_PREFIX)
-    latest = {key: float(points.values[-1]) for key, points in published.items() if len(points.values)}
+    published, _, present, _ = store.read(run, PUBLISHED_PREFIX)
+    latest = {key: float(points["value"][-1]) for key, points in published.items() if len(points)}
     metrics = {f"{PUBLISHED_PREFIX}{name}": value for name, value in figures.metrics.items()}
     tags = {f"{PUBLISHED_PREFIX}{name}": text for name, text in figures.tags.items()}
     metrics = {key: value for key, value in metrics.items() if latest.get(key) != value}

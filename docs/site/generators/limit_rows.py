@@ -5,7 +5,6 @@ from gpureport.limits import (
     LONGEST_LINE,
     LONGEST_SECRET_PATTERN,
     MOST_ANSWER_BYTES,
-    MOST_FILES,
     MOST_GPUS,
     MOST_LABELS,
     MOST_PAGES,
@@ -47,7 +46,7 @@ LIMITS = (
     ("A value in a database", _bytes(MOST_VALUE_BYTES), _LEFT_OUT),
     (
         "Files and folders of a tracker, and folders of logs",
-        f"{MOST_FILES:,} in a folder, {DEEPEST_FOLDER} folders deep",
+        f"{DEEPEST_FOLDER} folders deep",
         "refused; give the folder that holds the runs",
     ),
     (

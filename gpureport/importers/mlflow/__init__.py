@@ -1,8 +1,8 @@
 """Runs of MLflow.
 
 `selection` finds the store and the runs that are meant; `stores` and `folder` read what lies on this machine, `server`
-what a server says, `client` what needs MLflow's own client. `series` makes devices of MLflow's system metrics, `runs`
-a `Tracked` of all that a store holds of a run.
+what a server says, through MLflow's own client where need be. `recording` makes a `Tracked` of all that a store holds
+of a run.
 """
 
 from gpureport.importers.mlflow.selection import Mlflow as Mlflow

@@ -3,22 +3,19 @@
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from urllib.parse import unquote
 
 from gpureport.errors import SourceError
 from gpureport.importers.account import list_first
 from gpureport.importers.mlflow.folder import Folder, is_file_store, keeps_artifacts, refuse_artifacts
-from gpureport.importers.mlflow.runs import record_run
-from gpureport.importers.mlflow.series import parse_names
+from gpureport.importers.mlflow.recording import parse_names, record_run
 from gpureport.importers.mlflow.stores import Database, LocalStore, RunInfo, holds_tables
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection, SkippedRun, Tracked
-from gpureport.importers.read_only_sqlite import is_database
 from gpureport.importers.tracker_series import sort_by_start
 from gpureport.regular_files import path_exists
 
@@ -36,14 +33,12 @@ _SHORTEST, _SHOWN = 6, 5
 
 def is_mlflow_source(source: str) -> bool:
     """Return whether a source is a locator of MLflow, or a file or folder that is an MLflow store."""
+    path = Path(source)
     try:
-        return source.startswith(PREFIX) or _is_store(Path(source))
+        of_path = is_file_store(path) if path.is_dir() else path.is_file() and holds_tables(path)
     except OSError:
-        return False
-
-
-def _is_store(path: Path) -> bool:
-    return is_file_store(path) if path.is_dir() else path.is_file() and holds_tables(path)
+        of_path = False
+    return source.startswith(PREFIX) or of_path
 
 
 def split_locator(source: str) -> tuple[str, str | None]:
@@ -73,63 +68,46 @@ def open_store(source: str) -> tuple[Store, str | None]:
     store, run = split_locator(source)
     usual = (name for name in ("mlflow.db", "mlruns") if Path(name).exists())
     store = store or os.environ.get("MLFLOW_TRACKING_URI") or next(usual, "mlflow.db")
-    match = _SCHEME.match(store)
-    if match is None or path_exists(store):
-        return _open_path(Path(store).expanduser(), store), run
-    scheme = (match[1] or match[2]).lower()
+    match = None if path_exists(store) else _SCHEME.match(store)
+    scheme = (match[1] or match[2]).lower() if match else ""
     refuse_database_server(scheme, store)
     if scheme in _SERVERS:
-        from gpureport.importers.mlflow.client import SignedServer  # noqa: PLC0415 - loads http and ssl
-        from gpureport.importers.mlflow.server import Server  # noqa: PLC0415 - as above
+        from gpureport.importers.mlflow.server import Server, SignedServer  # noqa: PLC0415 - loads http and ssl
 
         signed = (
             os.environ.get("MLFLOW_TRACKING_AUTH") or os.environ.get("MLFLOW_TRACKING_AWS_SIGV4", "").lower() == "true"
         )
         return SignedServer(store) if signed or not scheme.startswith("http") else Server(store), run
-    if scheme == "sqlite":
-        # three slashes before a relative path, four before one from the root
-        return _open_path(Path(unquote(store.partition(":")[2].removeprefix("///"))), store), run
-    if scheme == "file":
-        return _open_path(Path(unquote(urlsplit(store).path)), store), run
-    raise SourceError(store, f"no store of MLflow begins with {scheme}:", _GIVE, code="unknown_scheme")
-
-
-def _open_path(path: Path, where: str) -> Database | Folder:
+    # three slashes before a relative path of sqlite, four before one from the root
+    paths = {
+        "": store,
+        "sqlite": unquote(store.partition(":")[2].removeprefix("///")),
+        "file": unquote(re.sub("^file:(//[^/]*)?", "", store, flags=re.IGNORECASE)),
+    }
+    if scheme not in paths:
+        raise SourceError(store, f"no store of MLflow begins with {scheme}:", _GIVE, code="unknown_scheme")
+    path = Path(paths[scheme]).expanduser()
     if not path.exists():
         raise SourceError(str(path), "no MLflow database or mlruns folder here", _GIVE, code="no_mlflow_store")
-    if not path.is_dir():
-        if is_database(path):
-            return Database(path, where)
-        raise SourceError(str(path), "not an MLflow database", _GIVE, code="not_an_mlflow_database")
-    if not is_file_store(path):
-        hint = next((f"give {each}" for each in sorted(path.iterdir()) if _is_store(each)), _GIVE)
+    if path.is_dir() and not is_file_store(path):
+        hint = next((f"give {each}" for each in sorted(path.iterdir()) if is_mlflow_source(str(each))), _GIVE)
         raise SourceError(str(path), "the folder holds no runs of MLflow", hint, code="no_runs")
-    return Folder(path, where)
+    return Folder(path, store) if path.is_dir() else Database(path, store), run
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SelectedRun:
-    """A run of a store that is not read yet; `record` reads it."""
+class SelectedRun(NamedTuple):
+    """A run of a store that is not read yet."""
 
+    key: str
     locator: str
-    info: RunInfo
-    record: Callable[[RunInfo, ReadOptions], Tracked]
-
-    @property
-    def key(self) -> str:
-        """What identifies it."""
-        return self.info.key or self.info.id
-
-    @property
-    def fault(self) -> SourceError | None:
-        """Why it cannot be read."""
-        return self.info.fault
+    fault: SourceError | None
+    record: Callable[[ReadOptions], Tracked]
 
     def read(self, options: ReadOptions) -> Tracked:
         """Read the run."""
-        if self.info.fault is not None:
-            raise self.info.fault
-        return self.record(self.info, options)
+        if self.fault is not None:
+            raise self.fault
+        return self.record(options)
 
 
 class Mlflow:
@@ -162,10 +140,9 @@ class Mlflow:
         """Return the runs of a store that are meant, and those left out."""
         store, named = self._open(source)
         found, skipped = select_runs(store, named, selection)
-        record = partial(self._record, store, selection)
-        begin = f"{self.kind}:{store.where}#"
-        runs = tuple(SelectedRun(locator=begin + info.id, info=info, record=record) for info in found)
-        return SelectedRuns(runs=runs, skipped=tuple(skipped))
+        begin, record = f"{self.kind}:{store.where}#", partial(self._record, store, selection)
+        runs = [SelectedRun(info.key or info.id, begin + info.id, info.fault, partial(record, info)) for info in found]
+        return SelectedRuns(runs=tuple(runs), skipped=tuple(skipped))
 
     def listed(self, source: str, selection: Selection) -> list[ListedRun]:
         """Return what a store holds, the newest first, then what is deleted where all are wanted."""
@@ -177,22 +154,19 @@ class Mlflow:
 def _describe(run: RunInfo) -> ListedRun:
     names = parse_names(run.hardware)
     gpus = len({(name.node, name.gpu) for name in names if name.gpu is not None})
-    nodes = len({name.node for name in names if name.node is not None})
     parts = {
         f"{gpus} GPU{'' if gpus == 1 else 's'}": gpus,
-        f"{nodes} nodes": nodes,
         "host": any(name.gpu is None for name in names),
         f"{len(run.hardware)} hardware series": run.hardware and not names,
         f"nested in {run.parent}": run.parent,
     }
+    holds = ", ".join(part for part, held in parts.items() if held) or run.lacks or "no hardware series"
     return ListedRun(
         id=run.id,
         name=run.id if run.fault else run.name,
         status=run.status,
         started=None if run.started is None else run.started * 1000,
-        holds=""
-        if run.fault
-        else ", ".join(part for part, holds in parts.items() if holds) or run.lacks or "no hardware series",
+        holds="" if run.fault else holds,
         fault=run.fault,
         timezone=None if run.is_local else "UTC",
         is_deleted=run.deleted and run.fault is None,
@@ -223,13 +197,11 @@ def select_runs(
     found: dict[str, RunInfo] = {}
     while waiting:
         run = waiting.pop(0)
-        if run.id not in found:
-            found[run.id] = run
-            if selection.children:
-                waiting = [each for each in runs if each.parent == run.id and not each.deleted] + waiting
-    left = [run for run in runs if not wanted and run.id not in found and not run.deleted]
+        if run.id not in found and selection.children:
+            waiting = [each for each in runs if each.parent == run.id and not each.deleted] + waiting
+        found.setdefault(run.id, run)
     skipped = []
-    for run in left:
+    for run in (each for each in runs if not (wanted or each.id in found or each.deleted)):
         reason = "nested in another" if run.parent in found else run.lacks or "without hardware series"
         reason = reason if run.finished else f"still {run.status}"
         skipped.append(SkippedRun(name=run.name or run.id, reason=reason, is_readable=not run.lacks))
@@ -272,10 +244,9 @@ def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) ->
     ended = [run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or ""))]
     found = [run for run in ended if run.hardware or run.fault is not None]
     if not found:
-        what = f"none of {len(runs)} runs has ended and holds hardware series" if runs else "no run"
-        hint = "--list shows the runs; --run reads one whatever it holds"
-        if lacking := list(dict.fromkeys(run.lacks for run in runs if run.lacks)):
-            what, hint = f"none of {len(runs)} runs can be read: {'; '.join(lacking)}", "--list shows why of each"
+        lacking = "; ".join(dict.fromkeys(run.lacks for run in runs if run.lacks))
+        what = f"none of {len(runs)} runs has ended and holds hardware series{lacking and f': {lacking}'}"
+        hint = f"--list shows the runs{'' if lacking else '; --run reads one whatever it holds'}"
         raise SourceError(where, what, hint, code="no_finished_run")
     ids = {run.id for run in found}
     return [run for run in found if run.parent not in ids]

@@ -1,13 +1,16 @@
 """MLflow's server, read through its documented REST API: page by page, eight requests at a time.
 
-Requests have a time limit of their own: MLflow's client waits minutes for an unreachable server.
+Requests have a time limit of their own: MLflow's client waits minutes for an unreachable server. Databricks, and
+servers whose requests must be signed, are reached through that client.
 """
 
 import base64
 import configparser
 import http.client
+import importlib
 import json
 import os
+import re
 import ssl
 import time
 import weakref
@@ -17,21 +20,25 @@ from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import quote, unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+import numpy as np
 
 from gpureport.errors import SettingsError, SourceError
 from gpureport.fetched_copies import make_temporary_folder
-from gpureport.importers.mlflow.stores import Contents, Points, RunInfo, find_experiments, make_points, read_info
+from gpureport.importers.mlflow import stores
+from gpureport.importers.mlflow.stores import POINT, Contents, Points, RunInfo
 from gpureport.json_text import parse_json
 from gpureport.limits import MOST_ANSWER_BYTES, MOST_PAGES
 from gpureport.redaction import redact_start
 
-_FIRST, _LATER, _LONGEST_PAUSE = 10.0, 30.0, 30.0
-"""Seconds until the first answer, until each later one, and that an overloaded server can ask for."""
-_OVERLOADED = {429, 502, 503, 504}
+_FIRST, _LATER, _PAUSE = 10.0, 30.0, 1.0
+"""Seconds until the first answer, until each later one, and for which an overloaded server is left alone."""
+_OVERLOADED, _REFUSED = {429, 502, 503, 504}, {401, 403}
 API = "/api/2.0/mlflow"
 _PAGE, _RUNS, _TOGETHER, _THREADS = 25_000, 1_000, 100, 8
 """Points a page (the most that every server allows), runs a page, experiments asked at once, requests at a time."""
+Connection: TypeAlias = http.client.HTTPConnection
 Answer: TypeAlias = tuple[int, Any, bytes]
 """Status, headers and body."""
 
@@ -47,19 +54,21 @@ class Server:
 
     def __init__(self, url: str) -> None:
         """Take `http://host:port/prefix`, with name and password where they are nowhere else; nothing is sent yet."""
-        parts = urlsplit(url)
-        self.where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
-        self._prefix, self._secure = parts.path.rstrip("/"), parts.scheme == "https"
-        with suppress(ValueError):
+        self.where = re.sub(r"(?<=://)[^/]*@", "", re.split("[?#]", url)[0]).rstrip("/")
+        try:
+            parts = urlsplit(url)
             self._address = parts.hostname or "", parts.port
-        if not getattr(self, "_address", ("",))[0]:
+        except ValueError:
+            self._address = "", None
+        if not self._address[0]:
             raise SourceError(self.where, "not a URL", "such as http://localhost:5000", code="not_a_url")
+        self._prefix, self._secure = parts.path.rstrip("/"), parts.scheme == "https"
         limit = _read_number("MLFLOW_HTTP_REQUEST_TIMEOUT", 0.0)
         self._limit, self._later = limit or _FIRST, limit or _LATER
         self._retries = int(_read_number("MLFLOW_HTTP_REQUEST_MAX_RETRIES", 1.0))
         own = None if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
         self._headers = _build_headers(own)
-        self._idle: list[http.client.HTTPConnection] = []
+        self._idle: list[Connection] = []
         weakref.finalize(self, _close, self._idle)
 
     def request(self, method: str, path: str, content: bytes | None = None) -> bytes:
@@ -68,20 +77,23 @@ class Server:
             status, headers, body = self._send(method, path, content)
             if status not in _OVERLOADED or not left:
                 break
-            pause = 1.0
-            with suppress(ValueError):
-                pause = min(max(0.0, float(headers.get("Retry-After", pause))), _LONGEST_PAUSE)
-            time.sleep(pause)
-        if status != http.client.OK:
-            raise self._refusal(status, headers, body, path.partition("?")[0])
-        return body
+            time.sleep(_PAUSE)
+        if status == http.client.OK:
+            return body
+        if status in _REFUSED:
+            hint = "set MLFLOW_TRACKING_USERNAME and _PASSWORD, or _TOKEN"
+            raise SourceError(self.where, f"access refused ({status})", hint, code="access_denied")
+        with suppress(ValueError, RecursionError, KeyError, TypeError):
+            found = json.loads(body)
+            said = redact_start(" ".join(f"{found['error_code']}: {found.get('message', '')}".split()))
+            code = {404: "unknown_run", 400: "bad_request"}.get(status, "server_failed")
+            raise SourceError(self.where, said, "--list shows the runs", code=code)
+        raise self._not_mlflow(f"{status} on {path.partition('?')[0]} {headers.get('Location') or ''}")
 
     def ask(self, path: str, content: Mapping[str, Any], *, post: bool = False) -> dict[str, Any]:
         """Return the JSON of a path of the API, asked for with a query, or with JSON."""
-        if post:
-            body = self.request("POST", f"{API}/{path}", json.dumps(content).encode())
-        else:
-            body = self.request("GET", f"{API}/{path}?{urlencode(content)}")
+        sent = json.dumps(content).encode() if post else None
+        body = self.request("POST" if post else "GET", f"{API}/{path}{'' if post else f'?{urlencode(content)}'}", sent)
         with suppress(ValueError, RecursionError):
             if isinstance(found := parse_json(body), dict):
                 self._limit = self._later
@@ -95,9 +107,13 @@ class Server:
                 return self._exchange(self._idle.pop(), method, path, content)
             return self._exchange(self._connect(), method, path, content)
         except (OSError, http.client.HTTPException) as error:
-            raise self._explain(error) from error
+            why = f"no answer in {self._limit:g} s" if isinstance(error, TimeoutError) else " ".join(str(error).split())
+            hint = "check the address, https or http, the certificate, and that the server runs"
+            raise SourceError(
+                self.where, f"cannot be reached: {redact_start(why)}", hint, code="no_connection"
+            ) from error
 
-    def _connect(self) -> http.client.HTTPConnection:
+    def _connect(self) -> Connection:
         if not self._secure:
             return http.client.HTTPConnection(*self._address, timeout=self._limit)
         context = ssl.create_default_context(cafile=os.environ.get("MLFLOW_TRACKING_SERVER_CERT_PATH") or None)
@@ -108,66 +124,25 @@ class Server:
             context.load_cert_chain(certificate)
         return http.client.HTTPSConnection(*self._address, timeout=self._limit, context=context)
 
-    def _exchange(
-        self, connection: http.client.HTTPConnection, method: str, path: str, content: bytes | None
-    ) -> Answer:
+    def _exchange(self, connection: Connection, method: str, path: str, content: bytes | None) -> Answer:
         try:
             connection.request(method, self._prefix + path, content, self._headers)
             connection.sock.settimeout(self._limit)
             answer = connection.getresponse()
             body = answer.read(MOST_ANSWER_BYTES + 1)
+            if len(body) > MOST_ANSWER_BYTES:
+                raise OSError(f"its answer is larger than {MOST_ANSWER_BYTES:,} bytes")
         except (OSError, http.client.HTTPException):
             connection.close()
             raise
-        if len(body) > MOST_ANSWER_BYTES:
-            connection.close()
-            what = f"its answer is larger than {MOST_ANSWER_BYTES:,} bytes"
-            raise SourceError(self.where, what, "read fewer runs, by --run or --filter", code="answer_too_large")
         # one that the server closed opens itself again
         self._idle.append(connection)
         return answer.status, answer.headers, body
-
-    def _explain(self, error: Exception) -> SourceError:
-        """Return an error of a connection in words that a person can act on."""
-        if isinstance(error, ssl.SSLCertVerificationError):
-            what = f"its certificate is not trusted ({error.verify_message})"
-            hint = "name a file of certificates with MLFLOW_TRACKING_SERVER_CERT_PATH"
-            return SourceError(self.where, what, hint, code="untrusted_certificate")
-        if isinstance(error, ssl.SSLError):
-            what = f"it does not speak TLS ({error.reason or error})"
-            plain = self.where.replace("https:", "http:", 1)
-            return SourceError(self.where, what, f"try {plain}", code="no_tls")
-        if not isinstance(error, OSError):
-            return self._not_mlflow(f"no HTTP: {error}")
-        why = f"no answer in {self._limit:g} s" if isinstance(error, TimeoutError) else error.strerror or str(error)
-        hint = "check the address, and that the server runs"
-        return SourceError(self.where, f"cannot be reached: {why}", hint, code="no_connection")
 
     def _not_mlflow(self, why: str) -> SourceError:
         what = f"it answers but is not an MLflow server ({redact_start(' '.join(why.split()))})"
         hint = "check the address, and the prefix it is served under"
         return SourceError(self.where, what, hint, code="not_an_mlflow_server")
-
-    def _refusal(self, status: int, headers: Mapping[str, str], body: bytes, path: str) -> SourceError:
-        """Return an error that says what an answer means that is not a success."""
-        said = ""
-        with suppress(ValueError, RecursionError, KeyError, TypeError):
-            found = json.loads(body)
-            said = redact_start(" ".join(f"{found['error_code']}: {found.get('message', '')}".split()))
-        if status in {401, 403}:
-            hint = "set MLFLOW_TRACKING_USERNAME and _PASSWORD, or _TOKEN"
-            return SourceError(self.where, f"access refused ({status})", hint, code="access_denied")
-        # that there is no such method is no failure
-        if status >= 500 and status != 501:  # noqa: PLR2004 - HTTP's own
-            what = f"the server fails ({status}{said and f', {said}'})"
-            return SourceError(self.where, what, "try again later", code="server_failed")
-        if said:
-            code = "unknown_run" if status == 404 else "bad_request"  # noqa: PLR2004 - as above
-            return SourceError(self.where, said, "--list shows the runs", code=code)
-        if target := headers.get("Location"):
-            what = f"it sends to another address ({status})"
-            return SourceError(self.where, what, f"give {target.partition('/api/')[0]}", code="redirected")
-        return self._not_mlflow(f"{status} on {path}")
 
     @contextmanager
     def _expect_fields(self) -> Iterator[None]:
@@ -185,8 +160,7 @@ class Server:
             if not page.get("next_page_token"):
                 return
             asked = asked | {"page_token": page["next_page_token"]}
-        what = f"its list of {part} does not end after {MOST_PAGES:,} pages"
-        raise SourceError(self.where, what, "check the server", code="endless_list")
+        raise self._not_mlflow(f"its list of {part} does not end after {MOST_PAGES:,} pages")
 
     @cached_property
     def _experiments(self) -> dict[str, dict[str, Any]]:
@@ -198,7 +172,7 @@ class Server:
         found: list[RunInfo] = []
         with self._expect_fields():
             names = {key: str(each.get("name")) for key, each in self._experiments.items()}
-            ids = find_experiments(self.where, names, experiment)
+            ids = stores.find_experiments(self.where, names, experiment)
             asked = {"filter": wanted or "", "run_view_type": "ACTIVE_ONLY" if wanted else "ALL", "max_results": _RUNS}
             try:
                 for start in range(0, len(ids), _TOGETHER):
@@ -213,19 +187,19 @@ class Server:
 
     def _info(self, run: dict[str, Any]) -> RunInfo:
         info, data = run["info"], run.get("data", {})
-        experiment = self._experiments.get(str(info["experiment_id"]), {})
-        deleted = experiment.get("lifecycle_stage") == "deleted"
-        return read_info(info, _pairs(data, "tags"), _pairs(data, "metrics"), deleted=deleted)
-
-    def _get(self, run_id: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.ask("runs/get", {"run_id": run_id})["run"]
-        return found
+        tags, experiment = _pairs(data, "tags"), self._experiments.get(str(info["experiment_id"]), {})
+        said = info | {
+            "parent": tags.get("mlflow.parentRunId"),
+            "deleted": experiment.get("lifecycle_stage") == "deleted",
+        }
+        said["run_name"] = info.get("run_name") or tags.get("mlflow.runName")
+        return stores.read_info(said, _pairs(data, "metrics"))
 
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id, deleted or not; None if there is none."""
         try:
             with self._expect_fields():
-                return self._info(self._get(run_id))
+                return self._info(self.ask("runs/get", {"run_id": run_id})["run"])
         except SourceError as error:
             if error.code != "unknown_run":
                 raise
@@ -234,18 +208,17 @@ class Server:
     def read(self, run: RunInfo, beginning: str = "") -> Contents:
         """Return params and tags of a run, and the metrics whose names begin so."""
         with self._expect_fields(), ThreadPoolExecutor(_THREADS, thread_name_prefix="mlflow") as pool:
-            data = self._get(run.id).get("data", {})
+            data = self.ask("runs/get", {"run_id": run.id})["run"].get("data", {})
             keys = [key for key in _pairs(data, "metrics") if key.startswith(beginning)]
             points = dict(zip(keys, pool.map(partial(self._history, run.id), keys), strict=True))
-            return Contents(points, _pairs(data, "params"), _pairs(data, "tags"))
+            return stores.order_points(points, _pairs(data, "params"), _pairs(data, "tags"))
 
     def _history(self, run_id: str, key: str) -> Points:
         asked = {"run_id": run_id, "metric_key": key, "max_results": _PAGE}
+        found = self._list("metrics", "metrics/get-history", asked, post=False)
         # NaN and infinities come as text
-        return make_points(
-            (int(each["timestamp"]), float(each.get("value", 0)), int(each.get("step", 0)))
-            for each in self._list("metrics", "metrics/get-history", asked, post=False)
-        )
+        rows = ((int(each["timestamp"]), float(each.get("value", 0)), int(each.get("step", 0))) for each in found)
+        return np.fromiter(rows, dtype=POINT)
 
     def artifacts(self, run: RunInfo, folder: str, endings: tuple[str, ...]) -> dict[str, Path]:
         """Return copies of the files in a folder of a run's artifacts whose names end so, by their paths there."""
@@ -269,6 +242,11 @@ class Server:
     def remove_tag(self, run: RunInfo, key: str) -> None:
         """Remove a tag of a run."""
         self.ask("runs/delete-tag", {"run_id": run.id, "key": key}, post=True)
+
+
+def _close(connections: list[Connection]) -> None:
+    for each in connections:
+        each.close()
 
 
 def _read_number(name: str, otherwise: float) -> float:
@@ -298,10 +276,53 @@ def _build_headers(own: tuple[str, str] | None) -> dict[str, str]:
 
 
 def _pairs(data: Mapping[str, Any], part: str) -> dict[str, str]:
-    found = sorted(data.get(part, ()), key=lambda each: each["key"])
-    return {each["key"]: str(each.get("value", "")) for each in found}
+    return dict(sorted((each["key"], str(each.get("value", ""))) for each in data.get(part, ())))
 
 
-def _close(connections: list[http.client.HTTPConnection]) -> None:
-    while connections:
-        connections.pop().close()
+def load_mlflow(where: str, module: str = "") -> Any:
+    """Return a module of MLflow, which is an extra and takes seconds to load, told to send nothing about its use."""
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
+    try:
+        importlib.import_module("mlflow")
+        return importlib.import_module(f"mlflow{module}")
+    except ImportError as error:
+        hint = "pip install 'gpureport[mlflow]'"
+        raise SourceError(where, "it needs MLflow's own client", hint, code="not_installed") from error
+
+
+@contextmanager
+def _explain(where: str) -> Iterator[None]:
+    exceptions = load_mlflow(where, ".exceptions")
+    try:
+        yield
+    except exceptions.MlflowException as error:
+        hint = "check the address and the credentials"
+        raise SourceError(where, " ".join(str(error).split()), hint, code="request_failed") from error
+
+
+def call_client(uri: str, where: str, method: str, *arguments: object, **options: object) -> Any:
+    """Return what a method of MLflow's client returns for a store."""
+    with _explain(where):
+        return getattr(load_mlflow(where).MlflowClient(uri), method)(*arguments, **options)
+
+
+class SignedServer(Server):
+    """A server to which requests go as MLflow's client sends them."""
+
+    def __init__(self, uri: str) -> None:
+        """Take the URI of a store."""
+        super().__init__(uri if uri.startswith("http") else "https://databricks")
+        self.uri, self.where = uri, self.where if uri.startswith("http") else uri
+
+    def _send(self, method: str, path: str, content: bytes | None) -> Answer:
+        send = load_mlflow(self.where, ".utils.rest_utils").http_request
+        service = load_mlflow(self.where, ".tracking._tracking_service.utils")
+        path, _, query = path.partition("?")
+        said = {"json": json.loads(content)} if content else {"params": dict(parse_qsl(query))}
+        with _explain(self.where):
+            answer = send(service._get_store(self.uri).get_host_creds(), path, method, **said)
+        return answer.status_code, answer.headers, answer.content
+
+    def _copy(self, run: RunInfo, name: str, folder: Path) -> Path:
+        return Path(call_client(self.uri, self.where, "download_artifacts", run.id, name, str(folder)))

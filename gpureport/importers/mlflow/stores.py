@@ -3,26 +3,29 @@
 Times are milliseconds of UTC, as in MLflow.
 """
 
+import re
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
+import numpy.typing as npt
 
-from gpureport.columns import FloatArray, IntArray
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.read_only_sqlite import is_database, open_read_only
-from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND, MOST_VALUE_BYTES
+from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
 from gpureport.regular_files import UnsafeFileError, lies_within
 
 HARDWARE_PREFIXES = ("system/", "monitoring/", "runtime/")
 """What hardware series begin with: MLflow's own, and those of runs that came from Neptune."""
+POINT = np.dtype([("time", "i8"), ("value", "f8"), ("step", "i8")])
+Points: TypeAlias = npt.NDArray[Any]
+"""Points of a metric, of the type `POINT` at least."""
 _STATUSES = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
-_POINT = np.dtype([("time", "i8"), ("value", "f8"), ("step", "i8")])
 _STORED_INFINITY = 1.7976931348623157e308
 
 
@@ -55,67 +58,54 @@ class RunInfo:
         return self.status not in {"RUNNING", "SCHEDULED"}
 
 
-@dataclass(frozen=True, slots=True)
-class Points:
-    """All points of a metric in the order of time, step and value; `torn` counts those that could not be read."""
-
-    times: IntArray
-    values: FloatArray
-    steps: IntArray
-    torn: int = 0
-
-
 class Contents(NamedTuple):
-    """What a store holds of a run, by name."""
+    """What a store holds of a run, by name, and how many points could not be read."""
 
     points: dict[str, Points]
     params: dict[str, str]
     tags: dict[str, str]
+    torn: int = 0
 
 
-def order_points(times: IntArray, values: FloatArray, steps: IntArray, torn: int = 0) -> Points:
-    """Return points in order; those whose time has no date are torn, the largest number stands for infinity."""
-    dated = (times >= FIRST_MICROSECOND // 1000) & (times < LAST_MICROSECOND // 1000)
-    if not dated.all():
-        torn += int((~dated).sum())
-        times, values, steps = times[dated], values[dated], steps[dated]
-    if (np.diff(times) <= 0).any():
-        order = np.lexsort((values, steps, times))
-        times, values, steps = times[order], values[order], steps[order]
-    huge = np.abs(values) >= _STORED_INFINITY
-    return Points(times, np.where(huge, np.copysign(np.inf, values), values), steps, torn)
+def order_points(series: Mapping[str, Points], params: dict[str, str], tags: dict[str, str], torn: int = 0) -> Contents:
+    """Return series by name, in the order of time, step and value; points whose time has no date are torn.
 
-
-def make_points(points: Iterable[tuple[Any, float, Any]], torn: int = 0) -> Points:
-    """Return points of time, value and step in order."""
-    found = np.fromiter(points, dtype=_POINT)
-    return order_points(found["time"].copy(), found["value"].copy(), found["step"].copy(), torn)
-
-
-def _read_time(said: object) -> int | None:
-    """Return a time that has a date, None for any other; MLflow's server writes 0 for none."""
-    with suppress(ValueError):
-        time = int(str(said))
-        return time if time > 0 and FIRST_MICROSECOND <= time * 1000 < LAST_MICROSECOND else None
-    return None
-
-
-def read_info(said: Mapping[str, Any], tags: Mapping[str, str], metrics: Iterable[str], *, deleted: bool) -> RunInfo:
-    """Return a run by what its store says of it under the names that MLflow has in its files and answers.
-
-    `metrics` holds the names of its metrics, `deleted` whether its experiment was deleted.
+    The largest number stands for infinity.
     """
-    status = str(said.get("status") or "")
+    ordered = {}
+    for name, points in sorted(series.items()):
+        dated = (points["time"] >= FIRST_MICROSECOND // 1000) & (points["time"] < LAST_MICROSECOND // 1000)
+        torn += len(points) - int(dated.sum())
+        own = points[dated]
+        if (np.diff(own["time"]) <= 0).any():
+            own = own[np.lexsort((own["value"], own["step"], own["time"]))]
+        huge = np.abs(own["value"]) >= _STORED_INFINITY
+        own["value"][huge] = np.copysign(np.inf, own["value"][huge])
+        ordered[name] = own
+    return Contents(ordered, params, tags, torn)
+
+
+def read_info(said: Mapping[str, Any], metrics: Iterable[str]) -> RunInfo:
+    """Return a run by what its store says of it under the names of MLflow's files and answers.
+
+    Beside them stand its `parent` and whether its experiment was `deleted`; `metrics` holds the names of its metrics.
+    """
+    status, times = str(said.get("status") or ""), []
+    for name in ("start_time", "end_time"):
+        # one that has no date is none; MLflow's server writes 0
+        text = str(said.get(name))
+        time = int(text) if re.fullmatch(r"[0-9]{1,15}", text) else 0
+        times.append(time if time > 0 and FIRST_MICROSECOND <= time * 1000 < LAST_MICROSECOND else None)
     return RunInfo(
         id=str(said["run_id"]),
-        name=str(said.get("run_name") or tags.get("mlflow.runName", "")),
+        name=str(said.get("run_name") or ""),
         status=_STATUSES.get(status, status),
-        started=_read_time(said.get("start_time")),
-        ended=_read_time(said.get("end_time")),
+        started=times[0],
+        ended=times[1],
         experiment_id=str(said["experiment_id"]),
         artifact_uri=str(said.get("artifact_uri") or ""),
-        deleted=deleted or said.get("lifecycle_stage") == "deleted",
-        parent=tags.get("mlflow.parentRunId"),
+        deleted=bool(said.get("deleted")) or said.get("lifecycle_stage") == "deleted",
+        parent=said.get("parent"),
         hardware=tuple(sorted(key for key in metrics if key.startswith(HARDWARE_PREFIXES))),
     )
 
@@ -194,32 +184,52 @@ class LocalStore:
     def artifacts(self, run: RunInfo, folder: str, endings: tuple[str, ...]) -> dict[str, Path]:
         """Return the files in a folder of a run's artifacts whose names end so, by their paths among the artifacts."""
         root = self.artifact_folder(run)
-        if root is None or not (root / folder).is_dir():
-            return {}
-        files = (each for each in sorted((root / folder).iterdir()) if each.name.lower().endswith(endings))
-        return {f"{folder}/{each.name}": each for each in files if each.is_file() and lies_within(each, root)}
+        files = sorted((root / folder).iterdir()) if root and (root / folder).is_dir() else []
+        files = [each for each in files if each.is_file() and root and lies_within(each, root)]
+        return {f"{folder}/{each.name}": each for each in files if each.name.lower().endswith(endings)}
 
 
 _TABLES = {"experiments", "runs", "metrics", "latest_metrics", "params", "tags"}
-_ROW = np.dtype([("key", "i4"), ("nan", "i1"), *_POINT.descr])
 _RUNS = """
-    select r.run_uuid run_id, coalesce(nullif(r.name, ''), n.value) run_name, r.status, r.start_time, r.end_time,
+    select r.run_uuid run_id, coalesce(nullif(r.name, ''), n.value) run_name, r.status, r.start_time, r.end_time, names,
            r.experiment_id, r.artifact_uri, r.lifecycle_stage, e.lifecycle_stage = 'deleted' deleted, t.value parent
     from runs r join experiments e using (experiment_id)
     left join tags t on t.run_uuid = r.run_uuid and t.key = 'mlflow.parentRunId'
     left join tags n on n.run_uuid = r.run_uuid and n.key = 'mlflow.runName'
+    left join (
+        select run_uuid, group_concat(key, char(10)) names from latest_metrics
+        where (key glob 'system/*' or key glob 'monitoring/*' or key glob 'runtime/*')
+          and (:run is null or run_uuid = :run)
+        group by run_uuid
+    ) m on m.run_uuid = r.run_uuid
     where :run is null or r.run_uuid = :run
     order by r.start_time desc, r.run_uuid
-"""
-_HARDWARE = """
-    select run_uuid, key from latest_metrics
-    where (key glob 'system/*' or key glob 'monitoring/*' or key glob 'runtime/*')
-      and (:run is null or run_uuid = :run)
 """
 _POINTS = """
     select key, is_nan, timestamp, value, step from metrics
     where run_uuid = :run and (:beginning = '' or key glob :beginning || '*')
 """
+
+
+@contextmanager
+def open_database(path: Path, tables: Collection[str] = _TABLES, title: str = "MLflow") -> Iterator[sqlite3.Connection]:
+    """Give a connection that can only read to a database that holds the tables of a tracker.
+
+    A column of SQLite holds values of any type, and a damaged schema any bytes: what cannot be read is refused here.
+    """
+    hint = f"give one that {title} wrote; copy it again while nobody writes to it"
+    try:
+        with open_read_only(path) as connection:
+            held = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
+            if lacking := {*tables} - held:
+                what = f"not a database of {title} (no table {min(lacking)})"
+                raise SourceError(str(path), what, hint, code="not_an_mlflow_database")
+            yield connection
+    except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
+        what = f"locked, damaged, or not a database of {title} ({error})"
+        raise SourceError(str(path), what, hint, code="not_an_mlflow_database") from error
+    except OSError as error:
+        raise unreadable(error, path) from error
 
 
 def holds_tables(path: Path, tables: Collection[str] = _TABLES) -> bool:
@@ -229,43 +239,6 @@ def holds_tables(path: Path, tables: Collection[str] = _TABLES) -> bool:
             with open_database(path, tables):
                 return True
     return False
-
-
-@contextmanager
-def open_database(path: Path, tables: Collection[str] = _TABLES, title: str = "MLflow") -> Iterator[sqlite3.Connection]:
-    """Give a connection that can only read to a database that holds the tables of a tracker.
-
-    A column of SQLite holds values of any type, and a damaged schema any bytes: what cannot be read is refused here.
-    """
-    try:
-        with open_read_only(path) as connection:
-            held = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
-            if lacking := {*tables} - held:
-                said = f"not a database of {title} (no table {min(lacking)})"
-                raise SourceError(str(path), said, f"give one that {title} wrote", code="other_schema")
-            yield connection
-    except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
-        raise _explain(str(path), error, title) from error
-    except OSError as error:
-        raise unreadable(error, path) from error
-
-
-def _explain(where: str, error: Exception, title: str) -> SourceError:
-    match getattr(error, "sqlite_errorname", "").split("_")[1:]:
-        case ["BUSY", *_] | ["LOCKED"]:
-            return SourceError(where, "the database is locked by a writer", "try again", code="database_locked")
-        case ["READONLY", "ROLLBACK"]:
-            hint = "copy it again with its -journal after the writer ends, or copy it with the .backup of sqlite3"
-            return SourceError(where, "it was copied while being written", hint, code="copied_while_written")
-        case ["INTERRUPT"]:
-            what = "its queries take far longer than its size explains"
-            return SourceError(where, what, "leave it out", code="queries_too_slow")
-        case ["TOOBIG"]:
-            large = f"a value is larger than {MOST_VALUE_BYTES:,} bytes"
-            return SourceError(where, large, "leave the run out", code="value_too_large")
-        case _:
-            what = f"damaged, or not a database of {title} ({error})"
-            return SourceError(where, what, f"give one that {title} wrote", code="not_an_mlflow_database")
 
 
 class Database(LocalStore):
@@ -291,44 +264,31 @@ class Database(LocalStore):
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id, deleted or not; None if there is none."""
         with open_database(self.path) as connection:
-            return next(iter(_query_runs(connection, run_id)), None)
+            return next(_query_runs(connection, run_id), None)
 
     def read(self, run: RunInfo, beginning: str = "") -> Contents:
         """Return params and tags of a run, and the metrics whose names begin so.
 
         They are read in one pass, since older schemas have no index on both run and key.
         """
-        keys: dict[str, int] = {}
-        labels: dict[str, dict[str, str]] = {}
+        keys: dict[Any, int] = {}
+        labels: list[dict[str, str]] = []
         with open_database(self.path) as connection:
             for part in ("params", "tags"):
                 query = f"select key, value from {part} where run_uuid = ? order by key"  # noqa: S608 - a constant
-                labels[part] = {str(key): str(value or "") for key, value in connection.execute(query, (run.id,))}
+                labels.append({str(key): str(value or "") for key, value in connection.execute(query, (run.id,))})
             found = (
-                (keys.setdefault(key, len(keys)), nan, time, value, step)
+                (keys.setdefault(key, len(keys)), time, np.nan if nan else value, step)
                 for key, nan, time, value, step in connection.execute(_POINTS, {"run": run.id, "beginning": beginning})
             )
-            points = np.fromiter(found, dtype=_ROW)
-        points["value"][points["nan"] != 0] = np.nan
-        points = points[np.argsort(points["key"], kind="stable")]
-        bounds = np.searchsorted(points["key"], np.arange(len(keys) + 1))
-        parts = {str(key): points[bounds[code] : bounds[code + 1]] for key, code in keys.items()}
-        series = {
-            key: order_points(own["time"].copy(), own["value"].copy(), own["step"].copy())
-            for key, own in sorted(parts.items())
-        }
-        return Contents(series, **labels)
+            points = np.fromiter(found, dtype=[("key", "i4"), *POINT.descr])
+        ends = np.cumsum(np.bincount(points["key"]))
+        parts = np.split(points[np.argsort(points["key"], kind="stable")], ends)
+        return order_points(dict(zip(map(str, keys), parts, strict=False)), labels[0], labels[1])
 
 
-def _query_runs(connection: sqlite3.Connection, run_id: str | None = None) -> list[RunInfo]:
-    hardware: dict[str, list[str]] = {}
-    for holder, key in connection.execute(_HARDWARE, {"run": run_id}):
-        hardware.setdefault(str(holder), []).append(str(key))
-    rows, found = connection.execute(_RUNS, {"run": run_id}), []
-    names = [name for name, *_ in rows.description]
+def _query_runs(connection: sqlite3.Connection, run_id: str | None = None) -> Iterator[RunInfo]:
+    rows = connection.execute(_RUNS, {"run": run_id})
     for row in rows:
-        said = dict(zip(names, row, strict=True))
-        tags = {} if said["parent"] is None else {"mlflow.parentRunId": str(said["parent"])}
-        metrics = hardware.get(str(said["run_id"]), ())
-        found.append(read_info(said, tags, metrics, deleted=bool(said["deleted"])))
-    return found
+        said = {name: cell for (name, *_), cell in zip(rows.description, row, strict=True)}
+        yield read_info(said, str(said["names"] or "").split("\n"))

@@ -19,18 +19,10 @@ if TYPE_CHECKING:
 class Selection:
     """Which runs of a tracker are meant, and what a person knows that it did not record; None and empty for any.
 
-    Attributes:
-        runs: ids, beginnings of ids, or names, with `*` for any part; every finished run with hardware series when
-            empty.
-        filter: filter in the tracker's own words.
-        latest: how many runs at most, the newest first.
-        children: whether runs nested in a run are read as well.
-        stage: name of the stage to keep.
-        group: name under which several local recordings are one run.
-        gpu_memory_total: bytes of memory of each GPU.
-        throughput: name of the training metric that counts work.
-        require_hardware: whether a run without hardware series is an error.
-        map: file that says what series with names of a person's own mean.
+    `runs` are ids, beginnings of ids, or names, with `*` for any part; where none is given, every finished run with
+    hardware series is meant. `filter` is in the tracker's own words, `stage` the one to keep, `group` the name under
+    which several local recordings are one run, `throughput` the training metric that counts work, `map` a file that
+    says what series with names of a person's own mean.
     """
 
     runs: tuple[str, ...] = ()
@@ -85,29 +77,13 @@ class SelectedRuns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attachment:
-    """A file that was kept with a run: what a person calls it, and where it can be read."""
-
-    name: str
-    path: Path
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Tracked:
-    """What a tracker holds of one run.
+    """What a tracker holds of one run; fields without a word here are as those of `Run`.
 
-    Attributes:
-        span: when it started and ended.
-        series: rows of each device, by id, in the order of time; columns as in `series_table.SCHEMA`.
-        training: training metrics, in `series_table.TRAINING_SCHEMA`.
-        quality: what became of every point read: `lines` counts points.
-        interval: median seconds between samples of one GPU.
-        work: what it accomplished, None where nothing it holds says so.
-        state: what changes whenever the tracker holds more of the run.
-        size: bytes read, None where that says nothing.
-        attachments: files kept with the run that may be logs of its hardware; `sources` are those that were used.
-        timezone: zone of its times; None where the tracker does not say.
-        lasted: when the tracker says it started and ended, where that is not its span.
+    `series` holds the rows of each device in the order of time, with columns as in `series_table.SCHEMA`; the `lines`
+    of `quality` count points. `state` is another whenever the tracker holds more of the run. `attachments` are files
+    kept with the run that may be logs of its hardware, by name; `sources` are those that were used. `lasted` is when
+    the tracker says it started and ended, where that is not its span.
     """
 
     name: str
@@ -123,15 +99,10 @@ class Tracked:
     tags: tuple[tuple[str, str], ...] = ()
     work: Work | None = None
     size: int | None = None
-    attachments: tuple[Attachment, ...] = ()
+    attachments: tuple[tuple[str, Path], ...] = ()
     sources: tuple[Source, ...] = ()
     lasted: tuple[int, int] | None = None
     timezone: str | None = "UTC"
-
-    @property
-    def window(self) -> tuple[int, int]:
-        """From its start to its end."""
-        return self.lasted or self.span
 
 
 class TrackerRun(Protocol):
@@ -173,11 +144,7 @@ class Tracker(DescribedSource, Protocol):
 
 
 def split_readable(runs: Sequence[TrackerRun]) -> tuple[list[TrackerRun], list[SourceError]]:
-    """Part the runs that can be read from the reasons why others cannot.
-
-    Raises:
-        SourceError: the first of the reasons, when no run is left.
-    """
+    """Part the runs that can be read from the reasons why others cannot, the first of which is raised if none can."""
     faults = [run.fault for run in runs if run.fault is not None]
     kept = [run for run in runs if run.fault is None]
     if faults and not kept:

@@ -102,6 +102,16 @@ def test_what_is_no_json_of_trackio_is_counted(tmp_path: Path) -> None:
     assert (rejected(found), len(found.rows_of("gpu:0"))) == ([("torn_line", 4)], 27)
 
 
+@pytest.mark.parametrize("config", ["'[1]'", "'{'", "x'ff'", "null", "5"])
+def test_a_config_that_is_no_object_or_cannot_be_read_is_none(tmp_path: Path, config: str) -> None:
+    source = database(tmp_path / "p.db", names=("base",))
+    with sqlite3.connect(source) as connection:
+        connection.execute(f"update configs set config = {config}")  # noqa: S608 - a constant
+    connection.close()
+    found = recording(source)
+    assert (found.run.params, found.run.tags, len(found.rows_of("gpu:0"))) == ((), (), 30)
+
+
 def test_a_database_is_no_target(gpureport: Program, tmp_path: Path) -> None:
     source = database(tmp_path / "p.db")
     before = source.read_bytes()

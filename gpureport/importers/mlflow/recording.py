@@ -1,0 +1,359 @@
+"""One run of an MLflow store as `Tracked`: devices, training, labels, the account of its points, and notes.
+
+MLflow's monitor reads a value, waits for its interval, and logs the value with the time of logging: every system metric
+is late by an interval that is stored nowhere. A value was read when the one before it was logged, the first one when
+the run started.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.data_quality import AbsentCells, Quality, Rejected
+from gpureport.errors import SourceError
+from gpureport.importers.columns import extra_name
+from gpureport.importers.mlflow.stores import HARDWARE_PREFIXES, Points, RunInfo
+from gpureport.importers.neptune import hardware
+from gpureport.importers.neptune.names import NameMap, find_namespaces
+from gpureport.importers.note_text import list_first
+from gpureport.importers.protocol.importer import ReadOptions
+from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TORN, TWICE_AT_ONCE
+from gpureport.importers.protocol.tracker import Selection, Tracked
+from gpureport.importers.tracker_series import TrainingMetric, build_device_table, build_tracked
+from gpureport.limits import MOST_LABELS
+from gpureport.record_folder import COMPRESSED_SUFFIXES
+from gpureport.recording import HOST, Device, Stage
+from gpureport.units import MOST
+
+if TYPE_CHECKING:
+    from gpureport.importers.mlflow.selection import Store
+
+ARTIFACT_FOLDER = "gpureport"
+"""Folder of a run's artifacts in which logs are looked for and reports are put."""
+PUBLISHED_PREFIX = "gpureport."
+"""What the tags and metrics begin with that publishing sets."""
+_LOG_SUFFIXES = (".csv", ".log", ".txt", ".out", *COMPRESSED_SUFFIXES)
+_KEPT_TAGS = {"mlflow.source.git.commit", "mlflow.note.content", "mlflow.autologging"}
+"""Tags of MLflow's own that describe the run; the last one names the framework it logs for."""
+_HOW_TO_RECORD = (
+    "record with mlflow.enable_system_metrics_logging() after pip install psutil nvidia-ml-py; a run shorter than the "
+    "sampling interval of 10 s has none"
+)
+_FIRST_VALUE = "first value of a monitor"
+"""Why a value that covers the time before a monitor began is left out."""
+_METRICS = {
+    "gpu utilization_percentage": ("gpu_utilization_ratio", 0.01),
+    "gpu memory_usage_megabytes": ("gpu_memory_used_bytes", 1e6),
+    "gpu memory_usage_gigabytes": ("gpu_memory_used_bytes", 1e9),
+    "gpu memory_usage_percentage": ("gpu_memory_used_ratio", 0.01),
+    "gpu memory_busy_time_percent": ("gpu_memory_controller_ratio", 0.01),
+    "gpu power_usage_watts": ("gpu_power_watts", 1.0),
+    "gpu power_usage_percentage": ("gpu_power_ratio", 0.01),
+    "cpu_utilization_percentage": ("cpu_utilization_ratio", 0.01),
+    "system_memory_usage_megabytes": ("host_memory_used_bytes", 1e6),
+    "system_memory_usage_percentage": ("host_memory_used_ratio", 0.01),
+    "disk_usage_megabytes": ("host_disk_used_bytes", 1e6),
+    "disk_usage_percentage": ("host_disk_used_ratio", 0.01),
+    "disk_available_megabytes": ("host_disk_free_bytes", 1e6),
+    "network_receive_megabytes": ("host_network_receive_bytes_per_second", 1e6),
+    "network_transmit_megabytes": ("host_network_transmit_bytes_per_second", 1e6),
+}
+"""What is measured: the column it becomes, and what its values are multiplied by."""
+_NEPTUNE_PREFIXES = ("sys/", "source_code/", "monitoring/")
+_COUNTS = {"network_receive_megabytes", "network_transmit_megabytes"}
+"""They count since the monitor began, and become rates."""
+_NAME = re.compile(r"system/(?:(?P<node>.+)/)?(?:gpu_(?P<gpu>[0-9]{1,9})_)?(?P<what>[^/]+)")
+_LATE, _NAMED = 1.5, 3
+"""Between ticks more than this many medians apart, no monitor ran (pragmatic); names that a note lists at most."""
+
+
+class Name(NamedTuple):
+    """A name of a system metric: its node (None for the only one), GPU (None for the machine), and what is measured."""
+
+    key: str
+    node: str | None
+    gpu: int | None
+    what: str
+
+    @property
+    def target(self) -> tuple[str, float] | None:
+        """The column it becomes and the factor; None for one without a place of its own."""
+        return _METRICS.get(self.what if self.gpu is None else f"gpu {self.what}")
+
+
+def parse_names(keys: Iterable[str]) -> list[Name]:
+    """Return the parsed names of system metrics; other names are left out.
+
+    In an unknown name, the part before the last slash is a node only if a known name has that node.
+    """
+    matches = filter(None, map(_NAME.fullmatch, keys))
+    found = [Name(each[0], each["node"], int(each["gpu"]) if each["gpu"] else None, each["what"]) for each in matches]
+    nodes = {None, *(name.node for name in found if name.target)}
+    return [name if name.node in nodes else Name(name.key, None, None, name.key[len("system/") :]) for name in found]
+
+
+class _Found(NamedTuple):
+    """What a run is made of, and what became of its points: counted by reason, `absent` by name and reason.
+
+    `late` holds by how much values were logged after they were read, in milliseconds; `shared` names the nodes on which
+    several processes logged under the same names at the same time.
+    """
+
+    devices: list[Device]
+    tables: dict[str, pa.Table]
+    rejected: Counter[str]
+    absent: Counter[tuple[str, str]]
+    late: list[IntArray]
+    shared: list[str]
+
+
+def _add_node(
+    found: _Found, names: Sequence[Name], points: Mapping[str, Points], started: int | None, options: ReadOptions
+) -> None:
+    """Add the devices of a node: a value for each tick and name, NaN if there is none."""
+    times, steps = (np.concatenate([points[name.key][part] for name in names]) for part in ("time", "step"))
+    ticks, first = np.unique(times, return_index=True)
+    writers = _assign_writers(steps[first])
+    order = np.argsort(writers, kind="stable")
+    # where a process began to record; only the first one began with the run
+    logged, begins = ticks[order], np.diff(writers[order], prepend=-1) != 0
+    monitors = np.split(logged, np.flatnonzero(begins)[1:])
+    read = np.concatenate([_find_read_times(each, None if place else started) for place, each in enumerate(monitors)])
+    found.late.append(logged - read)
+    spans = sorted((int(each[0]), int(each[-1])) for each in monitors)
+    if any(later[0] < earlier[1] for earlier, later in pairwise(spans)):
+        found.shared.append(names[0].node or "the machine")
+    places, values = np.argsort(order), dict[Name, FloatArray]()
+    for name in names:
+        rows = places[np.searchsorted(ticks, points[name.key]["time"])]
+        values[name] = np.full(len(ticks), np.nan)
+        values[name][rows] = points[name.key]["value"]
+        found.rejected[TWICE_AT_ONCE] += len(rows) - len(np.unique(rows))
+        if name.target and name.what in _COUNTS:
+            # a count that falls is that of another process
+            begins |= np.diff(values[name], prepend=np.nan) < 0
+    for gpu in sorted({name.gpu for name in names}, key=lambda each: (each is None, each or 0)):
+        own = {name: each for name, each in values.items() if name.gpu == gpu}
+        if gpu is not None and options.gpus is not None and gpu not in options.gpus:
+            found.rejected[NOT_SELECTED] += int((~np.isnan([*own.values()])).sum())
+            continue
+        columns = _convert(found, own, read, begins)
+        if not all(np.isnan(each).all() for each in columns.values()):
+            device = _describe_device(names[0].node, gpu, columns)
+            found.devices.append(device)
+            at = (logged if options.as_logged else read) * 1000
+            found.tables[device.id] = build_device_table(device.id, at, columns)
+
+
+def _assign_writers(steps: IntArray) -> IntArray:
+    """Return the number of the monitor that logged each tick, from 0, by the steps of the ticks.
+
+    Every monitor counts its ticks as steps. If several log the same names, steps repeat. A tick belongs to the monitor
+    whose last step is the one before, else to one with a lower step; of several, to the one that waited longest.
+    """
+    found = np.zeros(len(steps), dtype=np.int64)
+    if len(np.unique(steps)) == len(steps):
+        return found
+    last: list[int] = []
+    latest: list[int] = []
+    for place, step in enumerate(steps.tolist()):
+        waiting = [writer for writer, known in enumerate(last) if known == step - 1]
+        waiting = waiting or [writer for writer, known in enumerate(last) if known < step]
+        writer = min(waiting, key=latest.__getitem__, default=len(last))
+        last[writer : writer + 1], latest[writer : writer + 1] = [step], [place]
+        found[place] = writer
+    return found
+
+
+def _find_read_times(logged: IntArray, started: int | None) -> IntArray:
+    usual = int(np.median(np.diff(logged))) if len(logged) > 1 else 0
+    before = np.append(logged[0] - usual if started is None else min(started, logged[0]), logged[:-1])
+    return np.where(logged - before > _LATE * usual, logged - usual, before) if usual else before
+
+
+def _convert(
+    found: _Found, values: Mapping[Name, FloatArray], read: IntArray, begins: BoolArray
+) -> dict[str, FloatArray]:
+    """Return the values of a device by column, in base units; a count becomes its rise a second."""
+    # gigabytes are AMD's; their monitor takes 500 W for the limit of every GPU
+    amd = any(name.gpu is not None and name.what == "memory_usage_gigabytes" for name in values)
+    columns: dict[str, FloatArray] = {}
+    for name, logged in values.items():
+        if name.target is None or (amd and name.what == "power_usage_percentage"):
+            columns[extra_name(name.what)] = logged
+            continue
+        own = logged
+        if name.what in _COUNTS:
+            seconds = np.diff(read, prepend=read[0]) / 1e3
+            own = np.diff(logged, prepend=np.nan) / np.where(seconds > 0, seconds, np.nan)
+        if name.what in {*_COUNTS, "cpu_utilization_percentage"}:
+            # it speaks of the time before the monitor began
+            found.absent[name.key, _FIRST_VALUE] += int((~np.isnan(logged[begins])).sum())
+            own = np.where(begins, np.nan, own)
+        columns[name.target[0]] = own * name.target[1]
+    return columns
+
+
+def _describe_device(node: str | None, gpu: int | None, columns: Mapping[str, FloatArray]) -> Device:
+    own, scope = (HOST, "host") if gpu is None else (f"gpu:{gpu}", "gpu")
+    memory = _derive_total(columns.get(f"{scope}_memory_used_bytes"), columns.get(f"{scope}_memory_used_ratio"))
+    return Device(
+        id=own if node is None else f"{node}/{own}",
+        index=gpu,
+        node=node,
+        memory_total_bytes=None if memory is None else round(memory),
+        power_limit_watts=_derive_total(columns.get("gpu_power_watts"), columns.get("gpu_power_ratio")),
+    )
+
+
+def _derive_total(values: FloatArray | None, shares: FloatArray | None) -> float | None:
+    """Return the total that values are shares of, by the largest shares; None where rounding leaves it open.
+
+    MLflow rounds per cent to one decimal; a total that may be wrong by more than 2 % is not derived (pragmatic).
+    """
+    if values is None or shares is None:
+        return None
+    known = ~np.isnan(values) & (np.nan_to_num(shares) > 0)
+    if not known.any() or (largest := float(shares[known].max())) * 0.02 < 0.0005:  # noqa: PLR2004 - as above
+        return None
+    surest = known & (np.nan_to_num(shares) >= 0.9 * largest)
+    return float(np.median(values[surest] / shares[surest]))
+
+
+def _add_neptune(
+    found: _Found, points: Mapping[str, Points], params: Mapping[str, str], gpus: tuple[int, ...] | None
+) -> tuple[set[str], tuple[Stage, ...], int]:
+    """Add what Neptune's client recorded, which its exporter loads into MLflow under the names it had.
+
+    That client drops zeros, which are put back, and stamps a value when it reads it. Each process becomes a stage. The
+    names of its series, the stages and the number of zeros are returned; they are none for any other run.
+    """
+    spaces = [space for space in find_namespaces(points, params, NameMap()) if space.client]
+    paths = {path for space in spaces for path in space.leaves}
+    if not paths:
+        return paths, (), 0
+    series = {
+        key: hardware.Series(points[key]["time"] * 1000, points[key]["value"], points[key]["step"]) for key in paths
+    }
+    samples = [hardware.sample_process(space, series, params.get(f"{space.path}/hostname", "")) for space in spaces]
+    every = hardware.arrange_by_device(rows for sample in samples for rows in sample.blocks)
+    kept, left_out = hardware.select_gpus(every, gpus)
+    for key in kept.blocks:
+        if (device := kept.id(key)) not in found.tables:
+            node = key[0] if kept.several and key[0] else None
+            found.devices.append(Device(id=device, index=key[1], node=node))
+    found.tables.update(hardware.build_tables(kept) | found.tables)
+    found.rejected[NOT_SELECTED] += left_out
+    found.rejected[TWICE_AT_ONCE] += sum(sample.repeated for sample in samples)
+    found.rejected[OTHER_PROCESS] += every.copies
+    found.rejected[FORKED] += sum(sample.crowded for sample in samples)
+    zeros = sum(int(rows.imputed.sum()) for blocks in kept.blocks.values() for rows in blocks)
+    return paths, hardware.list_stages(kept), zeros
+
+
+def record_run(store: "Store", info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
+    """Return what a store holds of a run, with the logs among its artifacts."""
+    locator = f"mlflow:{store.where}#{info.id}"
+    held, params, tags, torn = store.read(info)
+    if max(len(params), len(tags)) > MOST_LABELS:
+        what = f"it has more than {MOST_LABELS:,} params or tags"
+        raise SourceError(locator, what, "leave the run out", code="too_many_labels")
+    # figures that were published on the run are no measurements of it
+    points = {key: one for key, one in held.items() if len(one) and not key.startswith(PUBLISHED_PREFIX)}
+    for key, one in points.items():
+        if key.startswith(HARDWARE_PREFIXES):
+            # no measurement reaches MOST
+            one["value"][~(np.abs(one["value"]) < MOST)] = np.nan
+    found = _Found([], {}, Counter({TORN: torn}), Counter(), [], [])
+    names = parse_names(points)
+    for node in dict.fromkeys(name.node for name in names):
+        _add_node(found, [name for name in names if name.node == node], points, info.started, options)
+    # GPUs by number before the machines, each by node
+    found.devices.sort(key=lambda device: device.index is None)
+    moved, stages, zeros = _add_neptune(found, points, params, options.gpus)
+    if selection.require_hardware and not found.tables:
+        raise SourceError(locator, "no hardware series in this run", _HOW_TO_RECORD, code="no_hardware_series")
+    notes = [f"Read from a {store.kind} of MLflow{store.version and f' ({store.version})'}, status {info.status}."]
+    notes += [*_describe_run(info, found, options, zeros if moved else None)]
+    attachments: dict[str, Path] = {}
+    try:
+        attachments = store.artifacts(info, ARTIFACT_FOLDER, _LOG_SUFFIXES)
+    except SourceError as error:
+        notes.append(f"Artifacts of the run could not be looked through: {error.what}.")
+    for key, one in points.items():
+        found.absent[key, "not a number"] += int(np.isnan(one["value"]).sum())
+    lines = sum(map(len, points.values())) + torn
+    first = sum(count for (_, reason), count in found.absent.items() if reason == _FIRST_VALUE)
+    quality = Quality(
+        lines=lines,
+        rows_kept=lines - first - found.rejected.total(),
+        noise=first,
+        rejected=tuple(Rejected(reason=why, rows=rows, first_line=None) for why, rows in (+found.rejected).items()),
+        absent_cells=tuple(
+            AbsentCells(column=key, reason=why, cells=n) for (key, why), n in sorted((+found.absent).items())
+        ),
+        imputed_points=zeros,
+        notes=tuple(notes),
+    )
+    user = tags.get("mlflow.user", "root")
+    last = {key: int(one["time"][-1]) for key, one in points.items()}
+    left_out = ("mlflow.", PUBLISHED_PREFIX)
+    own = {key: text for key, text in tags.items() if key in _KEPT_TAGS or not key.startswith(left_out)}
+    ended = info.ended or max(last.values(), default=0)
+    return build_tracked(
+        locator,
+        found.devices,
+        found.tables,
+        [
+            TrainingMetric(key, one["time"] * 1000, one["step"], one["value"])
+            for key, one in points.items()
+            if not key.startswith("system/") and key not in moved
+        ],
+        quality=quality,
+        throughput=selection.throughput,
+        name=info.name or info.id,
+        state=repr((info.status, info.ended, info.name, {key: len(points[key]) for key in points}, last, params, own)),
+        stages=stages,
+        params=tuple(pair for pair in params.items() if not (moved and pair[0].startswith(_NEPTUNE_PREFIXES))),
+        # root is nobody in particular
+        tags=tuple((({} if user == "root" else {"user": user}) | own).items()),
+        # for MLflow, a run that came from Neptune starts when it was loaded
+        lasted=None if info.started is None or moved else (info.started * 1000, ended * 1000),
+        attachments=tuple(attachments.items()),
+    )
+
+
+def _describe_run(info: RunInfo, found: _Found, options: ReadOptions, zeros: int | None) -> Iterator[str]:
+    if info.deleted:
+        yield "The run was deleted in MLflow; it is read because it was named by its id."
+    if not info.finished:
+        killed = "it was still running, or its process was killed"
+        yield f"The run has no end in MLflow: {killed}; it ends with its last sample."
+    if not found.devices:
+        yield f"No system metrics in this run: {_HOW_TO_RECORD}."
+    if derived := [each.id for each in found.devices if each.memory_total_bytes or each.power_limit_watts]:
+        yield f"Derived from a value and its share, not recorded: memory and limits of {list_first(derived, _NAMED)}."
+    if zeros is not None:
+        yield (
+            "The run came from Neptune: its hardware series are those of Neptune's client, stamped when read, perhaps "
+            f"in local time of the machine that exported it. {zeros} values of 0 that the client drops were put back."
+        )
+    if found.late:
+        moved = (
+            f"all of them were moved back, by {float(np.median(np.concatenate(found.late))) / 1e3:.2f} s at the median"
+        )
+        moved = "as --mlflow-raw-times says, they stay there" if options.as_logged else moved
+        yield f"MLflow stamps a system metric when it logs it, one interval after it was read: {moved}."
+    if found.shared:
+        yield (
+            f"Several processes recorded the same names at the same time on {list_first(found.shared, _NAMED)}: their "
+            "samples were told apart by their steps and are all kept. If they ran on several machines, GPU 0 mixes "
+            "those of all; give each a node id."
+        )
