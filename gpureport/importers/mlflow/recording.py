@@ -18,11 +18,11 @@ import pyarrow as pa
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import AbsentCells, Quality, Rejected
 from gpureport.errors import SourceError
+from gpureport.importers.account import list_first
 from gpureport.importers.columns import extra_name
 from gpureport.importers.mlflow.stores import HARDWARE_PREFIXES, Points, RunInfo
 from gpureport.importers.neptune import hardware
 from gpureport.importers.neptune.names import NameMap, find_namespaces
-from gpureport.importers.note_text import list_first
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TORN, TWICE_AT_ONCE
 from gpureport.importers.protocol.tracker import Selection, Tracked
