@@ -84,14 +84,14 @@ def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
     for run in found.values():
         run.load = partial(_load, run, root)
         if len(folders := sorted({str(path.parent) for path in run.files})) > 1:
-            what, hint = f"it holds runs that are in {', '.join(folders[:-1])} as well", "give one of the folders"
-            run.fault = SourceError(folders[-1], what, hint, code="run_in_two_folders")
+            twice = f"it holds runs that are in {', '.join(folders[:-1])} as well"
+            run.fault = SourceError(folders[-1], twice, "give one of the folders", code="run_in_two_folders")
     return [*(run for _, run in sorted(found.items())), *broken]
 
 
 @contextmanager
-def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator["pa.Table"]:
-    """Give some columns of a file, texts that repeat as codes; what is damaged in it is a `SourceError`.
+def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa.Table"]]:
+    """Give some columns of the parts of a file, texts that repeat as codes; what is damaged is a `SourceError`.
 
     The statistics of columns are left alone: where they contradict the schema, asking for them ends the process.
     """
@@ -102,38 +102,46 @@ def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator["pa.Table"]:
             what, hint = f"it lacks the column {missing[0]}", "export the run again, or leave the file out"
             raise SourceError(str(path), what, hint, code="no_such_column")
         file = parquet.ParquetFile(path, read_dictionary=_KEYS)
-        table = file.read(columns=[name for name in held if name in names], use_threads=False).unify_dictionaries()
-        table.validate(full=True)
-        yield table
+
+        def read_groups() -> Iterator["pa.Table"]:
+            for number in range(file.num_row_groups):
+                table = file.read_row_group(number, columns=[name for name in held if name in names])
+                table.validate(full=True)
+                yield table.unify_dictionaries()
+
+        yield read_groups()
     except _DAMAGE as error:
-        reason = redact_start(str(error).partition("\n")[0], _SHOWN) or type(error).__name__
-        what, hint, code = f"the Parquet file is damaged ({reason})", "copy or export it again", "damaged_export"
         if isinstance(error, OSError) and error.strerror:
-            what, hint = error.strerror, getattr(error, "hint", "change its permissions or copy it")
-            code = code_system_error(error, code)
-        raise SourceError(str(path), what, hint, code=code) from error
+            hint = getattr(error, "hint", "change its permissions or copy it")
+            raise SourceError(str(path), error.strerror, hint, code=code_system_error(error, "cannot_read")) from error
+        reason = redact_start(str(error).partition("\n")[0], _SHOWN) or type(error).__name__
+        what = f"the Parquet file is damaged ({reason})"
+        raise SourceError(str(path), what, "copy or export it again", code="damaged_export") from error
 
 
 def _survey(path: Path, root: Path, found: Found) -> set[tuple[str, str]]:
     """Add what a file holds of each run, but for its points, to what is known of it; return the runs."""
     keys: Found = {}
-    with _open(path, root, [*_KEYS, *_SINGLE.values()]) as held:
-        for row in held.group_by(_KEYS, use_threads=False).aggregate([([], "count_all")]).to_pylist():
-            project, run_id, name, kind = (str(row[key] or "") for key in _KEYS)
-            new = Stored(key=f"{project} {run_id}", id=run_id, project=project)
-            keys[project, run_id] = run = found.setdefault((project, run_id), new)
-            if kind == _SERIES and run.points is not None:
-                run.points[name] = run.points.get(name, 0) + row["count_all"]
-        is_single = pc.is_in(held.column("attribute_type").cast(pa.string()), pa.array([*_SINGLE]))
-        for row in held.filter(is_single).to_pylist():
-            run = keys[row["project_id"] or "", row["run_id"] or ""]
-            name, value = row["attribute_path"] or "", row.get(_SINGLE[row["attribute_type"]])
-            if name == "sys/tags" and isinstance(value, list):
-                run.tags = sorted(filter(None, value))
-            elif isinstance(value, str | int | float):
-                run.scalars[name] = value
-            elif name == "sys/creation_time" and isinstance(value, datetime):
-                run.started = round(value.timestamp() * 1e6)
+    with _open(path, root, [*_KEYS, *_SINGLE.values()]) as groups:
+        for table in groups:
+            for row in (
+                table.select(_KEYS).group_by(_KEYS, use_threads=False).aggregate([([], "count_all")]).to_pylist()
+            ):
+                project, run_id, name, kind = (str(row[key] or "") for key in _KEYS)
+                new = Stored(key=f"{project} {run_id}", id=run_id, project=project)
+                keys[project, run_id] = run = found.setdefault((project, run_id), new)
+                if kind == _SERIES and run.points is not None:
+                    run.points[name] = run.points.get(name, 0) + row["count_all"]
+            is_single = pc.is_in(table.column("attribute_type").cast(pa.string()), pa.array([*_SINGLE]))
+            for row in table.filter(is_single).to_pylist():
+                run = keys[row["project_id"] or "", row["run_id"] or ""]
+                name, value = row["attribute_path"] or "", row.get(_SINGLE[row["attribute_type"]])
+                if name == "sys/tags" and isinstance(value, list):
+                    run.tags = sorted(filter(None, value))
+                elif isinstance(value, str | int | float):
+                    run.scalars[name] = value
+                elif name == "sys/creation_time" and isinstance(value, datetime):
+                    run.started = round(value.timestamp() * 1e6)
     for run in keys.values():
         run.files.append(path)
         run.size += path.stat().st_size
@@ -144,26 +152,25 @@ def _load(run: Stored, root: Path) -> Stored:
     """Return a run with its series; points without a time are rejected."""
     parts = []
     for path in run.files:
-        with _open(path, root, [*_KEYS, *_POINTS]) as held:
-            texts = [pc.fill_null(held.column(name).cast(pa.string()), pa.scalar("")) for name in _KEYS]
-            times, values, steps = (held.column(name) for name in _POINTS)
-            arrays: Any = {
-                "path": texts[2],
-                "times": times.cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.int64()),
-                "values": values.cast(pa.float64()),
-                "steps": steps.cast(pa.float64()),
-            }
-            own = zip((run.project, run.id, _SERIES), (texts[0], texts[1], texts[3]), strict=True)
-            wanted: Any = [pc.equal(text, pa.scalar(each)) for each, text in own]
-            parts.append(pa.table(arrays).filter(reduce(pc.and_, wanted)))
-    grouped: Any = pa.concat_tables(parts).group_by("path", use_threads=False)
-    grouped = grouped.aggregate([(name, "list") for name in Series._fields])
-    series, timeless = {}, 0
-    for row, path in enumerate(grouped.column("path").to_pylist()):
-        times, values, steps = (grouped.column(f"{name}_list")[row].values for name in Series._fields)
-        points = Series(columns.integers(times, null=-1), columns.floats(values), columns.floats(steps))
-        dated = (points.times >= FIRST_MICROSECOND) & (points.times < LAST_MICROSECOND)
-        series[path] = points.taken(dated)
-        timeless += int((~dated).sum())
+        with _open(path, root, [*_KEYS, *_POINTS]) as groups:
+            for table in groups:
+                texts: list[Any] = [pc.fill_null(table.column(name).cast(pa.string()), pa.scalar("")) for name in _KEYS]
+                times, values, steps = (table.column(name) for name in _POINTS)
+                arrays: Any = {
+                    "path": texts[2].dictionary_encode(),
+                    "times": times.cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.int64()),
+                    "values": values.cast(pa.float64()),
+                    "steps": steps.cast(pa.float64()),
+                }
+                own = zip((run.project, run.id, _SERIES), (texts[0], texts[1], texts[3]), strict=True)
+                wanted: Any = [pc.equal(text, pa.scalar(each)) for each, text in own]
+                parts.append(pa.table(arrays).filter(reduce(pc.and_, wanted)))
+    table = pa.concat_tables(parts).unify_dictionaries()
+    names: Any = table.column("path").combine_chunks()
+    times, values, steps = (table.column(name) for name in Series._fields)
+    points = Series(columns.integers(times, null=-1), columns.floats(values), columns.floats(steps))
+    dated = (points.times >= FIRST_MICROSECOND) & (points.times < LAST_MICROSECOND)
+    codes, timeless = columns.integers(names.indices), int((~dated).sum())
+    series = {path: points.taken(dated & (codes == code)) for code, path in enumerate(names.dictionary.to_pylist())}
     rejected = [Rejected(reason=NO_TIME, rows=timeless, first_line=None)] if timeless else []
     return replace(run, load=None, series=series, rejected=rejected)

@@ -192,11 +192,12 @@ def _record_run(run_id: str, store: _Store, options: ReadOptions) -> Tracked:
                 processes.append((run, hardware.sample_process(space, run.series, node)))
         metrics += _list_training(run, spaces)
         params |= _collect_params(run, spaces)
+    if not stages:
+        what = "the run holds no hardware series"
+        raise SourceError(locator, what, "the client records none in notebooks", code="no_hardware_series")
     if not processes:
-        what, hint = "the run holds no hardware series", "the client records none in notebooks"
-        if stages:
-            what, hint = f"it has no stage {asked.stage!r}", f"it has {', '.join(sorted(stages))}"
-        raise SourceError(locator, what, hint, code="no_such_stage" if stages else "no_hardware_series")
+        hint = f"it has {', '.join(sorted(stages))}"
+        raise SourceError(locator, f"it has no stage {asked.stage!r}", hint, code="no_such_stage")
     whole = hardware.arrange_by_device(block for _, samples in processes for block in samples.blocks)
     rows, unselected = hardware.select_gpus(whole, options.gpus)
     if not whole.blocks:
