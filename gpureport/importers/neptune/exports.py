@@ -1,11 +1,14 @@
 """Runs in Parquet files of neptune-exporter: rows of project, run, path, type, and a value in a column of its type.
 
 Files are known by their columns, and which run a row is of by its cells: before November 2025 a file held many runs.
+
+The exporter takes times of runs of Neptune 2 from a client that gives them in the zone of the machine it runs on, and
+writes them unchanged, labelled as UTC. The time at which a run was made is not shifted, which is how it can be told.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -20,8 +23,8 @@ from pyarrow import parquet
 from gpureport import columns
 from gpureport.data_quality import Rejected
 from gpureport.errors import SourceError
-from gpureport.importers.neptune.hardware import Series
-from gpureport.importers.neptune.stored import Stored
+from gpureport.importers.clock import fold_sizes, load_zone, to_utc
+from gpureport.importers.neptune.hardware import Series, Stored
 from gpureport.importers.protocol.reject_reasons import NO_TIME
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
 from gpureport.redaction import redact_start
@@ -36,6 +39,9 @@ _DAMAGE = (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError, ValueE
 """What reading a damaged file raises: names of columns need not be text, nor times have a date."""
 _SHOWN = 120
 """Letters of why a file cannot be read that a message shows at most."""
+_HOUR = 3_600_000_000
+_QUARTER, _NEAR = _HOUR // 4, 120_000_000
+"""How far a first sample may lie from a whole offset: monitoring begins with the run, give or take (pragmatic)."""
 
 Found = dict[tuple[str, str], Stored]
 
@@ -174,3 +180,28 @@ def _load(run: Stored, root: Path) -> Stored:
     series = {path: points.taken(dated & (codes == code)) for code, path in enumerate(names.dictionary.to_pylist())}
     rejected = [Rejected(reason=NO_TIME, rows=timeless, first_line=None)] if timeless else []
     return replace(run, load=None, series=series, rejected=rejected)
+
+
+def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) -> Stored:
+    """Return a run whose times are local with times of UTC where a zone is given, and notes on them.
+
+    What was recorded in the hour that the zone has twice is left out: nobody can say in which of the two it was.
+    """
+    series, notes, left = dict(run.series), list(run.notes), 0
+    for path, each in run.series.items() if tz else ():
+        zone = load_zone(str(tz))
+        once = fold_sizes(each.times, zone) == 0
+        left += int((~once).sum())
+        series[path] = each.taken(once)._replace(times=to_utc(each.times[once], zone))
+    if left:
+        notes.append(f"{left} points are left out, of an hour that {tz} has twice in autumn")
+    firsts = [int(series[path].times.min()) for path in hardware if len(series[path].times)]
+    off = min(firsts) - run.started if firsts and run.started is not None else 0
+    if (whole := round(off / _QUARTER) * _QUARTER) and abs(off - whole) < _NEAR and abs(whole) <= 14 * _HOUR:
+        hours = f"{abs(whole) / _HOUR:g} h {'before' if whole < 0 else 'after'}"
+        why = "so times are local time of the machine that exported, taken for UTC: give its zone with --tz"
+        if tz:
+            why = f"with --tz {tz} as well: the export was made in another zone, or monitoring began that late"
+        notes.append(f"the first sample lies {hours} the time at which the run was made, {why}")
+    rejected = [*run.rejected, *([Rejected(reason=NO_TIME, rows=left, first_line=None)] if left else [])]
+    return replace(run, series=series, notes=notes, rejected=rejected)

@@ -3,18 +3,19 @@
 The client reports a value only when it is not 0, so an idle GPU is a missing point. All values of one tick share one
 time, and the memory of host and GPU is never 0: where a tick has the memory of a GPU and not its utilization, the
 utilization was 0. Anything else that is missing stays unknown. Runs that neptune-exporter loaded into MLflow keep
-these names there.
+these names there. `Stored` is what a store holds of a run, whatever its form; all times are in microseconds.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.data_quality import gap_seconds
+from gpureport.data_quality import Rejected, gap_seconds
 from gpureport.errors import SourceError
 from gpureport.importers.neptune.names import MEMORY, UTILIZATION, Namespace
 from gpureport.importers.tracker_series import build_device_table
@@ -24,6 +25,7 @@ from gpureport.units import MOST
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Scalar = str | int | float | bool
 _FORKED = 1_000_000
 """Ticks closer together than this, in microseconds, are not of one monitor, which waits 10 s: a process that is forked
 starts it again, which records a tick at once, so a loader with 14 workers makes 14 within a second (measured)."""
@@ -41,6 +43,55 @@ class Series(NamedTuple):
     def taken(self, rows: "IntArray | BoolArray") -> "Series":
         """Return some of the points."""
         return Series(self.times[rows], self.values[rows], self.steps[rows])
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Stored:
+    """A run in a store: its series and single values by their paths; `load` returns it with its series.
+
+    `points` counts those of each series, None where nobody has looked. Only a log of the client has `highest`, the
+    stated maximum of a series, and `last`, the time of the last operation. Only a run of an export has `files`.
+    """
+
+    key: str
+    id: str
+    load: "Callable[[], Stored] | None" = None
+    series: dict[str, Series] = field(default_factory=dict)
+    points: dict[str, int] | None = field(default_factory=dict)
+    scalars: dict[str, Scalar] = field(default_factory=dict)
+    tags: Sequence[str] = ()
+    highest: dict[str, float] = field(default_factory=dict)
+    project: str = ""
+    started: int | None = None
+    last: int | None = None
+    rejected: list[Rejected] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    size: int = 0
+    files: list[Path] = field(default_factory=list)
+    fault: SourceError | None = None
+
+    @property
+    def name(self) -> str:
+        """What a person calls it."""
+        name = str(self.scalars.get("sys/name", ""))
+        return name if name not in {"", "Untitled"} else self.id
+
+    def hold(self, points: Mapping[str, Sequence[tuple[int, float, float]]]) -> "Stored":
+        """Return the run with series of points of time, value and step, those without points left out."""
+        for path, found in points.items():
+            if found:
+                times, values, steps = zip(*found, strict=True)
+                self.series[path] = Series(np.array(times, np.int64), np.array(values, float), np.array(steps, float))
+        self.points = {path: len(each.times) for path, each in self.series.items()}
+        return self
+
+
+def make_broken_run(run_id: str, path: Path, error: Exception, hint: str, code: str) -> Stored:
+    """Return a run that cannot be read, with the reason."""
+    what = str(getattr(error, "strerror", None) or error)
+    hint, code = getattr(error, "hint", hint), getattr(error, "code", code)
+    fault = error if isinstance(error, SourceError) else SourceError(str(path), what, hint, code=code)
+    return Stored(key=f"broken {run_id}", id=run_id, fault=fault)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.mlflow.selection import Mlflow, split_locator
 from gpureport.importers.mlflow.stores import RunInfo
 from gpureport.importers.neptune import exports, hardware, local, names
-from gpureport.importers.neptune.stored import Stored, correct_local_times
+from gpureport.importers.neptune.hardware import Stored
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TWICE_AT_ONCE
 from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection, Tracked
@@ -182,7 +182,7 @@ def _record_run(run_id: str, store: _Store, options: ReadOptions) -> Tracked:
         # exports of Neptune 3 are in UTC, but what the client of Neptune 2 recorded came there with local times
         if run.files and (any(space.client for space in spaces) or run.scalars.get("sys/id") == run.id):
             paths = [path for space in spaces for path in space.leaves]
-            run = correct_local_times(run, paths, options.tz)  # noqa: PLW2901
+            run = exports.correct_local_times(run, paths, options.tz)  # noqa: PLW2901
         runs.append(run)
         for space in spaces:
             stages.add(space.stage or space.path)
