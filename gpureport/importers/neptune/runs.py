@@ -122,7 +122,8 @@ class Neptune(Mlflow):
 
     def listed(self, source: str, selection: Selection) -> list[ListedRun]:
         """Return what a store holds, with the reason of what cannot be read."""
-        return Mlflow.listed(Neptune(selection), source, selection)
+        found = Mlflow.listed(Neptune(selection), source, selection)
+        return [replace(each, holds="not looked into") for each in found] if source.startswith(_SERVER) else found
 
     def _open(self, source: str) -> tuple[_Store, str | None]:
         asked, named = self._selection, None
