@@ -29,6 +29,7 @@ Scalar = str | int | float | bool
 _FORKED = 1_000_000
 """Ticks closer together than this, in microseconds, are not of one monitor, which waits 10 s: a process that is forked
 starts it again, which records a tick at once, so a loader with 14 workers makes 14 within a second (measured)."""
+_UNNUMBERED = ("/gpu", "/gpu_memory", "/gpu_power")
 _EDGE = 1.5
 """Rows of another process are copies up to so many intervals around those of a process (pragmatic)."""
 
@@ -233,7 +234,8 @@ def arrange_by_device(blocks: Iterable[DeviceRows]) -> RowsByDevice:
     time: it is numbered as they began. If they ran one after the other they may share it, and share number 0.
     """
     held = sorted((each for each in blocks if len(each.times)), key=lambda each: (int(each.times[0]), each.space.path))
-    bare = [block for block in held if block.space.bare and block.gpu is not None]
+    own = [block for block in held if block.space.client and block.gpu is not None]
+    bare = [block for block in own if any(path.endswith(_UNNUMBERED) for path in block.space.leaves)]
     for place, block in enumerate(bare):
         block.gpu = sum(each.node == block.node and each.times[-1] >= block.times[0] for each in bare[:place])
     by_key: dict[DeviceKey, list[DeviceRows]] = {}

@@ -165,7 +165,9 @@ def find_scale_runs(files: Sequence[Path], root: Path) -> list[Stored]:
                 found.append(_read_database(connection, path))
         except (*_NO_DATABASE, SourceError) as error:
             hint = "copy the folder again while nothing writes to it, with the file that ends in -wal"
-            found.append(make_broken_run(path.parent.name, path, error, hint, "not_a_scale_database"))
+            unknown = ValueError("it is no database of neptune-scale, or damaged")
+            fault = error if isinstance(error, OSError | SourceError) else unknown
+            found.append(make_broken_run(path.parent.name, path, fault, hint, "not_a_scale_database"))
     return found
 
 

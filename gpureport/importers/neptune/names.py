@@ -17,10 +17,7 @@ MEMORY_TOTAL = "gpu_memory_total_bytes"
 
 
 class Meaning(NamedTuple):
-    """What a series measures; the GPU is None for the host.
-
-    `counts` says that a value counts since the one before and becomes a rate, `primes` that the first is meaningless.
-    """
+    """What a series measures; `counts` says that it becomes a rate, `primes` that its first value is meaningless."""
 
     metric: str
     factor: float
@@ -62,22 +59,13 @@ _UNNAMED = re.compile(r"^(?:monitoring|(?:runtime|system)(?:/\d+)?)(?:/|$)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace:
-    """Hardware series of one process: the meaning of each known one by its path, and the paths of others.
-
-    A namespace without a name of its own has no stage. `client` says that the client's own monitor wrote it, which
-    drops zeros.
-    """
+    """Hardware series of one process: known ones by their paths, and others; the client's own monitor drops zeros."""
 
     path: str
     stage: str | None = None
     client: bool = False
     leaves: dict[str, Meaning] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
-
-    @property
-    def bare(self) -> bool:
-        """Whether its process saw a single GPU, which then has no number."""
-        return self.client and any(path.endswith(("/gpu", "/gpu_memory", "/gpu_power")) for path in self.leaves)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OT
 from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection, Tracked
 from gpureport.importers.tracker_series import TrainingMetric, build_tracked, build_training_table
 from gpureport.recording import Device
-from gpureport.regular_files import code_system_error, walk_folder
+from gpureport.regular_files import code_system_error, path_exists, walk_folder
 
 _PREFIX, _SERVER = "neptune:", "neptune://"
 _WANTED = "give an export of neptune-exporter, or a .neptune folder"
@@ -156,8 +156,9 @@ class Neptune(Mlflow):
 
 def _find_runs(store: str) -> list[Stored]:
     path = Path(store)
+    if not path_exists(path):
+        raise SourceError(store, "no such file or folder", _WANTED, code="no_such_file")
     try:
-        path.stat()
         files = list(_list_files(path, hidden=True))
         return [each for find in _FINDERS for each in find(files, path if path.is_dir() else path.parent)]
     except OSError as error:
@@ -302,7 +303,6 @@ def _find_highest(processes: Processes, node: str, metric: str) -> float:
 
 
 def _describe_rows(processes: Processes, rows: hardware.RowsByDevice, given: int | None) -> list[str]:
-    """Return what a reader must know of the devices and their series."""
     samples = [each for _, each in processes]
     zeros = sum(int(block.imputed.sum()) for blocks in rows.blocks.values() for block in blocks)
     never, unrestored = (
