@@ -10,23 +10,22 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice, product
-from math import prod
+from math import inf, prod
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from gpureport import label_tags
 from gpureport.errors import SettingsError
-from gpureport.importers.clock import load_zone, local_span, parse_time
-from gpureport.label_tags import find_label
+from gpureport.importers.clock import load_zone, local_span
+from gpureport.importers.columns import parse_time
+from gpureport.label_tags import BY_COLUMN, BY_NAME, find_label
 from gpureport.recording import TRACKER_KINDS, Run
 from gpureport.redaction import redact_text
-from gpureport.regular_files import UnsafeFileError, read_regular_file, read_small_text
+from gpureport.regular_files import code_system_error, read_regular_file, read_small_text
 
 Pairs = tuple[tuple[str, str], ...]
 SACCT = "sacct -aXP -S now-30days --format=JobID,JobName,User,Account,Partition,NodeList,Start,End,State"
 """The command that prints such a table; `-S` and `-E` choose the days."""
-_MOST_BYTES = 2**28
-_MOST_NODES, _MOST_MACHINES = 100_000, 2_000_000
+_MOST_BYTES, _MOST_NODES, _MOST_MACHINES = 2**28, 100_000, 2_000_000
 """Machines of one list, and of all rows together: a month of the largest clusters has a tenth of either."""
 _RUN = ("run", "run_id", "run_name", "file", "log")
 _START, _END = ("start", "started", "start_time"), ("end", "ended", "end_time")
@@ -37,22 +36,12 @@ _WORD = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NUMBER = re.compile(r"(?<![0-9])(?<![0-9]\.)\d+(?:_\d+)?(?![0-9A-Za-z])")
 _STEP = re.compile(r"[\d_+]+\.\w+")
 _ENDINGS = re.compile(r"(?:\.(?:csv|tsv|txt|log|out|jsonl?|xml|gz|zst|bz2|xz))+$", re.IGNORECASE)
-_SHOWN_FOLDERS = 3
-"""Parts at the end of a log's path that may hold the number of a job."""
-_UTC = {"UTC", "Etc/UTC", "GMT", "Z"}
-"""Zones that logs are kept in whatever the clock of their machine shows."""
-
-NO_ROW = "no row fits"
-SEVERAL = "several rows fit equally well"
+NO_ROW, SEVERAL = "no row fits", "several rows fit equally well"
 TIMES = "its times cannot be compared with those of the table"
-"""Why a run has no row."""
 
 
 class LabelRow(NamedTuple):
-    """What a line of a table says of one job or run; empty or None is what it does not say.
-
-    The keys are what the row is found by: `run`, `job` or `node`, and the name, the number, or the machine.
-    """
+    """What a line of a table says of one job or run; its keys are `run`, `job` or `node` with a name or number."""
 
     line: int
     keys: tuple[tuple[str, str], ...]
@@ -74,12 +63,7 @@ class LabelTable:
     """A table, and which of its rows belong to the runs that were looked up in it, by the runs' ids."""
 
     def __init__(self, path: Path) -> None:
-        """Read the table.
-
-        Raises:
-            SettingsError: when the file cannot be read, names too many machines, or no column names a run, a job, or a
-                machine and a time.
-        """
+        """Read the table, or raise a `SettingsError`."""
         self.path = path
         self.rows, self.unread = _read_rows(path)
         self.matches: dict[str, LabelMatch] = {}
@@ -93,17 +77,15 @@ class LabelTable:
         # a param may name the host of a database
         named = [*(device.node for device in run.devices), *(find_label(run.tags, "node") or "").split(", ")]
         nodes = [shorten_node(node) for node in named if node]
-        rows, doubt = self._find_rows(run, nodes)
-        rows = sorted({row.line: row for row in rows}.values())
+        rows = sorted({row.line: row for row in self._find_rows(run, nodes)}.values())
         # time and machine have their say where there are several
-        if len(rows) > 1:
-            rows = [row for row in rows if _fits_time(run, row)] or rows
-        if len(rows) > 1:
-            rows = [row for row in rows if _fits_node(nodes, row)] or rows
-        if any(row.tags != rows[0].tags for row in rows):
-            doubt = SEVERAL
-        elif rows:
-            rows, doubt = rows[:1], ""
+        rows = [row for row in rows if _fits_time(run, row)] or rows
+        rows = [row for row in rows if _fits_node(nodes, row)] or rows
+        rows = rows[:1] if len({row.tags for row in rows}) == 1 else rows
+        doubt = SEVERAL if len(rows) > 1 else ""
+        if not rows:
+            fits = [_fits_time(run, row) for row in self._look_up("node", nodes) if row.start is not None]
+            doubt = TIMES if fits and fits == [None] * len(fits) else NO_ROW
         self.matches[run.id] = LabelMatch(run.name, rows, doubt)
         if doubt:
             return ()
@@ -111,56 +93,41 @@ class LabelTable:
         own = ", ".join(node for node in rows[0].nodes if shorten_node(node) in nodes)
         return tuple((name, own if name == "node" and own else value) for name, value in rows[0].tags)
 
-    def _find_rows(self, run: Run, nodes: list[str]) -> tuple[list[LabelRow], str]:
-        """Return the rows that may be a run's, and why it has none where there is none."""
+    def _find_rows(self, run: Run, nodes: list[str]) -> list[LabelRow]:
+        """Return the rows that may be a run's: by what names it, its job, a number in its name, machine and time."""
         paths = [PurePath(source.locator) for source in run.sources if source.kind not in TRACKER_KINDS]
         names = {run.id, run.name, *(source.locator.rpartition("#")[2] for source in run.sources if run.tracked)}
         for tail in (PurePath(*path.parts[place:]) for path in paths for place in range(len(path.parts))):
             names |= {str(tail), _ENDINGS.sub("", str(tail)), *([str(tail.parent)] if len(tail.parts) > 1 else [])}
-        if rows := self._look_up("run", names):
-            return rows, ""
         jobs = (find_label(run.params_and_tags, "job"), dict(run.params_and_tags).get("SLURM_JOB_ID"))
         stated = [job for job in jobs if job]
-        for job in stated:
-            if rows := self._look_up("job", [job]):
-                return rows, ""
-        if any(job.replace("_", "").isdigit() for job in stated):
+        rows = self._look_up("run", names) or self._look_up("job", stated[:1]) or self._look_up("job", stated)
+        if rows or any(job.replace("_", "").isdigit() for job in stated):
             # another job on the same machine is not this one
-            return [], NO_ROW
-        shown = dict.fromkeys((run.name, *(part for path in paths for part in path.parts[-_SHOWN_FOLDERS:])))
-        numbers = [number for text in shown for number in _NUMBER.findall(text)]
-        tasks = [[each] if ("job", each) in self._rows_by else each.split("_") for each in numbers]
+            return rows
+        shown = dict.fromkeys((run.name, *(part for path in paths for part in path.parts[-3:])))
+        for number in (number for text in shown for number in _NUMBER.findall(text)):
+            rows += self._look_up("job", [number]) or self._look_up("job", number.split("_"))
         # a number in a name is that of a job where the time says so, and the machine nothing else
-        numbered = [row for parts in tasks for row in self._look_up("job", parts) if _fits_time(run, row)]
-        if numbered := [row for row in numbered if _fits_node(nodes, row) or not (nodes and row.nodes)]:
-            return numbered, ""
-        dated = [row for row in self._look_up("node", nodes) if row.start is not None]
-        is_apart = bool(dated) and all(_find_middle(run, row) is None for row in dated)
-        return [row for row in dated if _fits_time(run, row)], TIMES if is_apart else NO_ROW
+        rows = [row for row in rows if _fits_node(nodes, row) or not (nodes and row.nodes)]
+        rows = [row for row in rows if _fits_time(run, row)]
+        return rows or [row for row in self._look_up("node", nodes) if _fits_time(run, row)]
 
     def _look_up(self, kind: str, keys: Iterable[str]) -> list[LabelRow]:
         return [row for key in keys for row in self._rows_by.get((kind, key), ())]
 
 
-def _find_middle(run: Run, row: LabelRow) -> int | None:
-    """Return the middle of a run in the time base of a row; None where the two cannot be compared."""
+def _fits_time(run: Run, row: LabelRow) -> bool | None:
+    """Return whether the middle of a run lies within a job; None where their times cannot be compared."""
     span, zone = (run.started, run.ended), run.timezone
     if row.start is None or run.quality.synthetic_time:
         return None
     if row.start[1] != (zone is not None):
         # trackers and Prometheus keep times in UTC, which says nothing of the machine
-        if zone is None or zone in _UTC:
+        if zone in {None, "UTC", "Etc/UTC", "GMT", "Z"}:
             return None
-        span = local_span(span, load_zone(zone))
-    return sum(span) // 2
-
-
-def _fits_time(run: Run, row: LabelRow) -> bool:
-    """Return whether the middle of a run lies within a job; False where their times cannot be compared."""
-    middle = _find_middle(run, row)
-    if middle is None or row.start is None:
-        return False
-    return row.start[0] <= middle and (row.end is None or middle <= row.end[0])
+        span = local_span(span, load_zone(str(zone)))
+    return row.start[0] <= sum(span) // 2 <= (row.end or (inf,))[0]
 
 
 def _fits_node(nodes: list[str], row: LabelRow) -> bool:
@@ -168,17 +135,11 @@ def _fits_node(nodes: list[str], row: LabelRow) -> bool:
 
 
 def _read_rows(path: Path) -> tuple[list[LabelRow], list[int]]:
-    """Return the rows of a table, and the lines that have another number of cells than its heading.
-
-    Columns whose meaning is known become the tags of `label_tags`, every other one a tag of its own name.
-    """
+    """Return the rows of a table, and the lines that have another number of cells than its heading."""
     table = _split_cells(path)
     names = ["_".join(_WORD.findall(redact_text(name))).lower() for name in next(table, (1, []))[1]]
-    nodes, jobs = (label_tags.BY_NAME[name].columns for name in ("node", "job"))
-    has_place = not {*names}.isdisjoint(nodes) and not {*names}.isdisjoint(_START)
-    if not has_place and {*names}.isdisjoint((*_RUN, *jobs, _RAW_JOB)):
-        shown = ", ".join(filter(None, names[:8])) or "none"
-        what = f"no column names a run, a job, or a node and a start (columns: {shown})"
+    if {*names}.isdisjoint((*_RUN, _RAW_JOB, *(each for tag in ("job", "node") for each in BY_NAME[tag].columns))):
+        what = f"no column names a run, a job or a node (columns: {', '.join(filter(None, names[:8]))})"
         hint = f"add one named run or job_id, or give what this prints: {SACCT}"
         raise SettingsError(str(path), what, hint, code="no_key_column")
     rows, unread, machines = [], [], 0
@@ -187,38 +148,30 @@ def _read_rows(path: Path) -> tuple[list[LabelRow], list[int]]:
             unread += [line] if any(cell.strip() for cell in cells) else []
             continue
         texts = [(name, cell.strip()) for name, cell in zip(names, cells, strict=True)]
-        # of several columns of one name the first counts
         row = _make_row(line, {name: text for name, text in reversed(texts) if text.lower() not in _EMPTY})
-        if row is not None:
-            rows.append(row)
-            machines += len(row.nodes)
+        rows += [row] if row is not None else []
+        machines += len(row.nodes) if row is not None else 0
         if machines > _MOST_MACHINES:
             what = f"the jobs up to line {line} ran on more than {_MOST_MACHINES:,} machines together"
-            raise SettingsError(
-                str(path), what, "give a table of fewer days (sacct -S and -E)", code="too_many_machines"
-            )
+            hint = "give a table of fewer days (sacct -S and -E)"
+            raise SettingsError(str(path), what, hint, code="too_many_machines")
     return rows, unread
 
 
 def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the cells of each line."""
-    again = f"give what this prints: {SACCT}"
+    hint = f"give what this prints: {SACCT}"
     try:
         content = read_regular_file(path, most=_MOST_BYTES) if path.is_file() else read_small_text(path).encode()
-    except UnsafeFileError as error:
-        raise SettingsError(str(path), str(error.strerror), error.hint, code="not_a_regular_file") from error
-    except OSError as error:
-        code = "no_such_file" if isinstance(error, FileNotFoundError) else "cannot_read"
-        raise SettingsError(str(path), error.strerror or "cannot be read", again, code=code) from error
-    lines = content.decode("utf-8-sig", errors="replace").split("\n")
-    delimiter = max("|\t;,", key=lines[0].count)
-    # sacct quotes nothing, and a name of a job may hold a quote
-    table = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE if delimiter == "|" else csv.QUOTE_MINIMAL)
-    try:
+        lines = content.decode("utf-8-sig", errors="replace").split("\n")
+        delimiter = max("|\t;,", key=lines[0].count)
+        # sacct quotes nothing, and a name of a job may hold a quote
+        table = csv.reader(lines, delimiter=delimiter, quotechar=None if delimiter == "|" else '"')
         yield from ((table.line_num, cells) for cells in table)
-    except csv.Error as error:
-        what = f"line {table.line_num + 1} cannot be read: {error}"
-        raise SettingsError(str(path), what, again, code="damaged_table") from error
+    except (OSError, csv.Error) as error:
+        what, hint = getattr(error, "strerror", "") or str(error), getattr(error, "hint", hint)
+        code = code_system_error(error, "cannot_read") if isinstance(error, OSError) else "damaged_table"
+        raise SettingsError(str(path), what, hint, code=code) from error
 
 
 def _make_row(line: int, values: dict[str, str]) -> LabelRow | None:
@@ -227,20 +180,17 @@ def _make_row(line: int, values: dict[str, str]) -> LabelRow | None:
     tags: dict[str, str] = {}
     for name, text in values.items():
         if name and name not in {*_RUN, *_START, *_END, _RAW_JOB}:
-            known = label_tags.BY_COLUMN.get(name)
-            tags.setdefault(known.name if known else name, text)
-    if "job_state" in tags:
-        # Slurm adds who cancelled a job
-        tags["job_state"] = tags["job_state"].partition(" by ")[0]
+            tags.setdefault(BY_COLUMN[name].name if name in BY_COLUMN else name, text)
+    # Slurm adds who cancelled a job
+    tags |= {name: text.partition(" by ")[0] for name, text in tags.items() if name == "job_state"}
     job, nodes = tags.get("job", ""), expand_node_list(tags.get("node", ""))
-    # a part of a heterogeneous job may be called by the number of the whole
-    jobs = (job, job.partition("+")[0], values.get(_RAW_JOB, ""))
-    keys = [("run", str(PurePath(run))) if run else ("", ""), *(("job", each) for each in jobs)]
-    keys += [("node", shorten_node(node)) for node in nodes]
     if _STEP.fullmatch(job):
         return None
-    kept = tuple(key for key in keys if key[1])
-    return LabelRow(line, kept, nodes, parse_time(start), parse_time(end), tuple(tags.items()))
+    # a part of a heterogeneous job may be called by the number of the whole
+    jobs = (job, job.partition("+")[0], values.get(_RAW_JOB, ""))
+    keys = [*(("job", each) for each in jobs if each), *(("node", shorten_node(node)) for node in nodes)]
+    keys += [("run", str(PurePath(run)))] if run else []
+    return LabelRow(line, tuple(keys), nodes, parse_time(start), parse_time(end), tuple(tags.items()))
 
 
 @lru_cache(1024)

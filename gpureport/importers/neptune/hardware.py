@@ -3,20 +3,21 @@
 The client reports a value only when it is not 0, so an idle GPU is a missing point. All values of one tick share one
 time, and the memory of host and GPU is never 0: where a tick has the memory of a GPU and not its utilization, the
 utilization was 0. Anything else that is missing stays unknown. Runs that neptune-exporter loaded into MLflow keep
-these names there.
+these names there. `Stored` is what a store holds of a run, whatever its form; all times are in microseconds.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.data_quality import gap_seconds
+from gpureport.data_quality import Rejected, gap_seconds
 from gpureport.errors import SourceError
-from gpureport.importers.neptune.names import MEMORY, UTILIZATION, Meaning, Namespace
+from gpureport.importers.neptune.names import MEMORY, UTILIZATION, Namespace
 from gpureport.importers.tracker_series import build_device_table
 from gpureport.recording import HOST, Stage
 from gpureport.units import MOST
@@ -24,14 +25,16 @@ from gpureport.units import MOST
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Scalar = str | int | float | bool
 _FORKED = 1_000_000
-"""Ticks closer together than this, in microseconds, are not of one monitor, which waits 10 s (pragmatic)."""
+"""Ticks closer together than this, in microseconds, are not of one monitor, which waits 10 s: a process that is forked
+starts it again, which records a tick at once, so a loader with 14 workers makes 14 within a second (measured)."""
+_UNNUMBERED = ("/gpu", "/gpu_memory", "/gpu_power")
 _EDGE = 1.5
 """Rows of another process are copies up to so many intervals around those of a process (pragmatic)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(NamedTuple):
     """Points of one series in the order they were logged: microseconds, values, and steps, NaN where not recorded."""
 
     times: IntArray
@@ -43,10 +46,53 @@ class Series:
         return Series(self.times[rows], self.values[rows], self.steps[rows])
 
 
-def make_series(points: Sequence[tuple[int, float, float]]) -> Series:
-    """Return points of time, value and step as a series."""
-    times, values, steps = zip(*points, strict=True)
-    return Series(np.array(times, np.int64), np.array(values, np.float64), np.array(steps, np.float64))
+@dataclass(slots=True, kw_only=True, eq=False)
+class Stored:
+    """A run in a store: its series and single values by their paths; `load` returns it with its series.
+
+    `points` counts those of each series, None where nobody has looked. Only a log of the client has `highest`, the
+    stated maximum of a series, and `last`, the time of the last operation. Only a run of an export has `files`.
+    """
+
+    key: str
+    id: str
+    load: "Callable[[], Stored] | None" = None
+    series: dict[str, Series] = field(default_factory=dict)
+    points: dict[str, int] | None = field(default_factory=dict)
+    scalars: dict[str, Scalar] = field(default_factory=dict)
+    tags: Sequence[str] = ()
+    highest: dict[str, float] = field(default_factory=dict)
+    project: str = ""
+    started: int | None = None
+    last: int | None = None
+    rejected: list[Rejected] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    size: int = 0
+    files: list[Path] = field(default_factory=list)
+    fault: SourceError | None = None
+
+    @property
+    def name(self) -> str:
+        """What a person calls it."""
+        name = str(self.scalars.get("sys/name", ""))
+        return name if name not in {"", "Untitled"} else self.id
+
+    def hold(self, points: Mapping[str, Sequence[tuple[int, float, float]]]) -> "Stored":
+        """Return the run with series of points of time, value and step, those without points left out."""
+        for path, found in points.items():
+            if found:
+                times, values, steps = zip(*found, strict=True)
+                self.series[path] = Series(np.array(times, np.int64), np.array(values, float), np.array(steps, float))
+        self.points = {path: len(each.times) for path, each in self.series.items()}
+        return self
+
+
+def make_broken_run(run_id: str, path: Path, error: Exception, hint: str, code: str) -> Stored:
+    """Return a run that cannot be read, with the reason."""
+    what = str(getattr(error, "strerror", None) or error)
+    hint, code = getattr(error, "hint", hint), getattr(error, "code", code)
+    fault = error if isinstance(error, SourceError) else SourceError(str(path), what, hint, code=code)
+    return Stored(key=f"broken {run_id}", id=run_id, fault=fault)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,8 +113,8 @@ class DeviceRows:
     def taken(self, rows: BoolArray) -> "DeviceRows":
         """Return some of the rows."""
         values = {name: each[rows] for name, each in self.values.items()}
-        own = {name: getattr(self, name)[rows] for name in ("times", "imputed", "points")}
-        return replace(self, values=values, **own)
+        times, imputed, points = self.times[rows], self.imputed[rows], self.points[rows]
+        return replace(self, values=values, times=times, imputed=imputed, points=points)
 
 
 class ProcessSamples(NamedTuple):
@@ -93,27 +139,31 @@ def sample_process(space: Namespace, series: Mapping[str, Series], node: str) ->
     """Return what one process recorded: the series of its namespace, among those of the run, on common ticks."""
     meanings = {path: meaning for path, meaning in space.leaves.items() if path in series and len(series[path].times)}
     ticks = np.unique(np.concatenate([np.zeros(0, np.int64), *(series[path].times for path in meanings)]))
-    values, logged, nan = np.full((len(meanings), len(ticks)), np.nan), 0, Counter[str]()
-    for row, (path, meaning) in zip(values, meanings.items(), strict=True):
+    values, nan = np.full((len(meanings), len(ticks)), np.nan), Counter[str]()
+    for cells, (path, meaning) in zip(values, meanings.items(), strict=True):
         # no measurement reaches MOST; of two points at one tick the last counts
         read = np.where(np.abs(series[path].values) < MOST, series[path].values, np.nan)
-        row[np.searchsorted(ticks, series[path].times)] = read
+        cells[np.searchsorted(ticks, series[path].times)] = read
         nan[meaning.metric] += int(np.isnan(read).sum())
-        logged += len(read)
     known = ~np.isnan(values)
-    repeated = logged - nan.total() - int(known.sum())
+    repeated = sum(len(series[path].times) for path in meanings) - nan.total() - int(known.sum())
     dropped, kept = np.zeros_like(known), np.ones(len(ticks), dtype=np.bool_)
     if space.client:
-        dropped, kept = _find_dropped_zeros([*meanings], known, ticks), _mark_monitored(ticks)
+        kept = np.diff(ticks, prepend=-_FORKED) >= _FORKED
+        for row, path in enumerate(meanings):
+            dropped[row] = _find_dropped_zeros(path, dict(zip(meanings, known, strict=True)), ticks)
     values[dropped] = 0.0
     crowded = int(known[:, ~kept].sum())
     ticks, values, known, dropped = ticks[kept], values[:, kept], known[:, kept], dropped[:, kept]
-    devices: dict[int | None, dict[int, Meaning]] = {}
-    for number, meaning in enumerate(meanings.values()):
-        devices.setdefault(meaning.gpu, {})[number] = meaning
+    seconds, starts = np.diff(ticks, prepend=ticks[:1] + 1) / 1e6, _mark_starts(ticks)
     blocks = []
-    for gpu, own in devices.items():
-        rows, base = [*own], {each.metric: _to_base(each, ticks, values[number]) for number, each in own.items()}
+    for gpu in dict.fromkeys(each.gpu for each in meanings.values()):
+        rows, base = [], {}
+        for row, meaning in enumerate(meanings.values()):
+            if meaning.gpu == gpu:
+                rows.append(row)
+                one = values[row] * meaning.factor / (seconds if meaning.counts else 1.0)
+                base[meaning.metric] = np.where(starts, np.nan, one) if meaning.counts or meaning.primes else one
         points, imputed = known[rows].sum(axis=0), dropped[rows].any(axis=0)
         block = DeviceRows(space=space, node=node, gpu=gpu, times=ticks, values=base, imputed=imputed, points=points)
         blocks.append(block.taken((points > 0) | imputed))
@@ -124,8 +174,20 @@ def sample_process(space: Namespace, series: Mapping[str, Series], node: str) ->
     return ProcessSamples(space, node, blocks, repeated, crowded, +nan, never, unrestored)
 
 
+def _find_dropped_zeros(path: str, known: Mapping[str, BoolArray], ticks: IntArray) -> BoolArray:
+    """Return where a value was 0 and not reported for it, from the ticks at which each series of a process has one."""
+    space, _, leaf = path.rpartition("/")
+    memory = f"{space}/{'memory' if leaf == 'cpu' else leaf.replace('gpu', 'gpu_memory', 1)}"
+    if memory not in known or memory == path:
+        return np.zeros(len(ticks), dtype=np.bool_)
+    if known[path].any() and known[memory].any() and not (known[path] & known[memory]).any():
+        what = f"{path} and {memory} share no time, so zeros cannot be told"
+        raise SourceError(space, what, "leave the run out", code="times_not_shared")
+    # the first reading of the CPU in a process covers no time and is not reported
+    return ~known[path] & known[memory] & ~(_mark_starts(ticks) & (leaf == "cpu"))
+
+
 def _pace(times: IntArray) -> float:
-    """Return the microseconds from one sample to the next; 0 for a single one."""
     return float(np.median(np.diff(times))) if len(times) > 1 else 0.0
 
 
@@ -134,44 +196,6 @@ def _mark_starts(times: IntArray) -> BoolArray:
     starts: BoolArray = np.diff(times, prepend=times[:1]) > gap_seconds(_pace(times) / 1e6) * 1e6
     starts[:1] = True
     return starts
-
-
-def _find_dropped_zeros(paths: Sequence[str], known: BoolArray, ticks: IntArray) -> BoolArray:
-    """Return the values, a row for each series and a column for each tick, that were 0 and not reported for it."""
-    dropped = np.zeros_like(known)
-    for row, path in enumerate(paths):
-        namespace, _, leaf = path.rpartition("/")
-        memory = f"{namespace}/{'memory' if leaf == 'cpu' else leaf.replace('gpu', 'gpu_memory', 1)}"
-        if memory in paths and memory != path:
-            held = known[paths.index(memory)]
-            if known[row].any() and held.any() and not (known[row] & held).any():
-                what = f"{path} and {memory} share no time, so zeros cannot be told"
-                raise SourceError(namespace, what, "leave the run out", code="times_not_shared")
-            # the first reading of the CPU in a process covers no time and is not reported
-            dropped[row] = ~known[row] & held & ~(_mark_starts(ticks) & (leaf == "cpu"))
-    return dropped
-
-
-def _mark_monitored(ticks: IntArray) -> BoolArray:
-    """Return the ticks without the extra ones after a fork.
-
-    In a forked process, the client starts its monitor again, which records a tick at once: a loader with 14 workers
-    makes 14 of them within a second. Other ticks are 10 s apart (client 1.14.0, measured).
-    """
-    kept, last = np.ones(len(ticks), dtype=np.bool_), -_FORKED
-    for place, time in enumerate(ticks.tolist()):
-        kept[place] = time - last >= _FORKED
-        last = time if kept[place] else last
-    return kept
-
-
-def _to_base(meaning: Meaning, times: IntArray, values: FloatArray) -> FloatArray:
-    """Return values in the base unit; counts since the tick before become rates."""
-    converted = values * meaning.factor
-    if meaning.counts:
-        seconds = np.diff(times, prepend=times[:1]) / 1e6
-        converted = np.divide(converted, seconds, out=np.full(len(times), np.nan), where=seconds > 0)
-    return np.where(_mark_starts(times), np.nan, converted) if meaning.counts or meaning.primes else converted
 
 
 DeviceKey = tuple[str, int | None]
@@ -209,18 +233,16 @@ def arrange_by_device(blocks: Iterable[DeviceRows]) -> RowsByDevice:
     Processes that each saw a single GPU, which then has no number, have a GPU of their own if they ran at the same
     time: it is numbered as they began. If they ran one after the other they may share it, and share number 0.
     """
-    held = sorted(
-        (block for block in blocks if len(block.times)), key=lambda each: (int(each.times[0]), each.space.path)
-    )
-    bare = [block for block in held if block.space.bare and block.gpu is not None]
+    held = sorted((each for each in blocks if len(each.times)), key=lambda each: (int(each.times[0]), each.space.path))
+    own = [block for block in held if block.space.client and block.gpu is not None]
+    bare = [block for block in own if any(path.endswith(_UNNUMBERED) for path in block.space.leaves)]
     for place, block in enumerate(bare):
         block.gpu = sum(each.node == block.node and each.times[-1] >= block.times[0] for each in bare[:place])
     by_key: dict[DeviceKey, list[DeviceRows]] = {}
     for block in sorted(held, key=lambda each: (each.gpu is None, each.node, each.gpu or 0)):
         by_key.setdefault((block.node, block.gpu), []).append(block)
     kept = {key: _drop_copies(found) for key, found in by_key.items()}
-    copies = count_points(held) - sum(map(count_points, kept.values()))
-    return RowsByDevice(blocks=kept, copies=copies)
+    return RowsByDevice(blocks=kept, copies=count_points(held) - sum(map(count_points, kept.values())))
 
 
 def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
@@ -252,14 +274,14 @@ def build_tables(rows: RowsByDevice) -> dict[str, "pa.Table"]:
     """Return the rows of each device as a series table, by device id."""
     tables = {}
     for key, blocks in rows.blocks.items():
-        lengths = [len(block.times) for block in blocks]
         values = {
             name: np.concatenate([block.values.get(name, np.full(len(block.times), np.nan)) for block in blocks])
             for name in dict.fromkeys(name for block in blocks for name in block.values)
         }
+        own = np.repeat([block.space.stage or "" for block in blocks], [len(block.times) for block in blocks])
         named = dict.fromkeys(block.space.stage for block in blocks if block.space.stage is not None)
-        stages = [(name, np.repeat([block.space.stage == name for block in blocks], lengths)) for name in named]
         times, imputed = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("times", "imputed"))
+        stages = [(name, own == name) for name in named]
         tables[rows.id(key)] = build_device_table(rows.id(key), times, values, imputed, stages)
     return tables
 
@@ -268,9 +290,8 @@ def list_stages(rows: RowsByDevice) -> tuple[Stage, ...]:
     """Return the named processes of a run, in the order they began; one that resumed has one stage."""
     found: dict[tuple[str, str | None], list[int]] = {}
     for (node, _), blocks in rows.blocks.items():
-        for block in blocks:
-            if block.space.stage is not None:
-                key = block.space.stage, node if rows.several else None
-                found.setdefault(key, []).extend(block.times[[0, -1]].tolist())
+        for block in (block for block in blocks if block.space.stage is not None):
+            key = str(block.space.stage), node if rows.several else None
+            found.setdefault(key, []).extend(block.times[[0, -1]].tolist())
     stages = [Stage(name=name, start=min(at), end=max(at), node=node) for (name, node), at in found.items()]
     return tuple(sorted(stages, key=lambda each: (each.start, each.end, each.name, each.node or "")))

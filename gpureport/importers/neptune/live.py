@@ -15,8 +15,7 @@ from functools import partial
 from typing import Any
 
 from gpureport.errors import CodedProblem, SourceError
-from gpureport.importers.neptune.hardware import make_series
-from gpureport.importers.neptune.stored import Stored
+from gpureport.importers.neptune.hardware import Stored
 from gpureport.json_text import parse_json
 
 _SILENT = 60.0
@@ -25,12 +24,7 @@ _SERVICE = "Neptune's hosted service was closed on 2026-03-05: read an export or
 _PROBLEMS: dict[str, CodedProblem] = {
     "ModuleNotFound": ("the package neptune is not installed", "pip install 'gpureport[neptune]'", "not_installed"),
     "ApiToken": ("no valid API token", "set NEPTUNE_API_TOKEN to that of your server", "not_logged_in"),
-    "CannotResolve": ("the server's name cannot be resolved", _SERVICE, "no_connection"),
     "Connection": ("the server does not answer", "check that it runs, and its address", "no_answer"),
-    "RunNotFound": ("no such run", "--list shows what the project holds", "unknown_run"),
-    "ProjectNotFound": ("no such project", "give neptune://workspace/project", "no_such_project"),
-    "Unauthorized": ("the server refuses the API token", "copy it again from your server", "access_denied"),
-    "Forbidden": ("the API token has no access to the project", "ask for it, or use another token", "access_denied"),
 }
 
 
@@ -45,17 +39,17 @@ def find_live_runs(locator: str, query: str | None) -> list[Stored]:
     if run := run or "".join(parts[2:]):
         return [_read_run(store, project, run)]
     found = []
-    for values in _ask(store, project=project, query=query)["runs"]:
-        run = values["scalars"]["sys/id"]
-        read = partial(_read_run, store, project, run)
-        found.append(Stored(key=f"{project} {run}", id=run, looked=False, project=project, load=read, **values))
+    for said in _ask(store, project=project, query=query)["runs"]:
+        run = said["scalars"]["sys/id"]
+        load = partial(_read_run, store, project, run)
+        found.append(Stored(key=f"{project} {run}", id=run, points=None, project=project, load=load, **said))
     return found
 
 
 def _read_run(store: str, project: str, run: str) -> Stored:
     said = _ask(store, project=project, run=run)
-    series = {path: make_series(points) for path, points in said.pop("series").items() if points}
-    return Stored(key=f"{project} {run}", id=run, project=project, **said).hold(series)
+    points = said.pop("points")
+    return Stored(key=f"{project} {run}", id=run, project=project, **said).hold(points)
 
 
 def _ask(store: str, **asked: str | None) -> dict[str, Any]:
@@ -65,11 +59,9 @@ def _ask(store: str, **asked: str | None) -> dict[str, Any]:
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603
     said: dict[str, Any] = parse_json(done.stdout or b'{"error": "Connection", "what": ""}')
     if error := said.get("error"):
-        for word, (what, hint, code) in _PROBLEMS.items():
-            if word in error:
-                raise SourceError(store, what, hint, code=code)
-        problem = f"the server could not be read ({error}: {said['what']})"
-        raise SourceError(store, problem, _SERVICE, code="request_failed")
+        problem = (f"the server could not be read ({error}: {said['what']})", _SERVICE, "request_failed")
+        what, hint, code = next((each for word, each in _PROBLEMS.items() if word in error), problem)
+        raise SourceError(store, what, hint, code=code)
     return said
 
 
@@ -84,13 +76,13 @@ def _answer(project: str, silent: float, run: str | None = None, query: str | No
             table = container.fetch_runs_table(query=query, columns=names, progress_bar=False).to_pandas()
         return {"runs": [_part(values) for values in table.to_dict("records")]}
     with neptune.init_run(project=project, with_id=run, mode="read-only") as held:
-        values, series = dict(_flatten(held.fetch())), {}
+        values, points = dict(_flatten(held.fetch())), {}
         for path, attribute in _flatten(held.get_structure()):
             dump_traceback_later(silent, exit=True)
             if type(attribute).__name__ == "FloatSeries":
-                points = attribute.fetch_values(progress_bar=False).to_dict("records")
-                series[path] = [(_time(at["timestamp"]), at["value"], at["step"]) for at in points]
-    return {"series": series, "tags": sorted(values.get("sys/tags", ())), **_part(values)}
+                rows = attribute.fetch_values(progress_bar=False).to_dict("records")
+                points[path] = [(_time(row["timestamp"]), row["value"], row["step"]) for row in rows]
+    return {"points": points, "tags": sorted(values.get("sys/tags", ())), **_part(values)}
 
 
 def _flatten(structure: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
@@ -98,11 +90,11 @@ def _flatten(structure: Mapping[str, Any], above: str = "") -> Iterator[tuple[st
         yield from _flatten(value, f"{above}{name}/") if isinstance(value, Mapping) else [(f"{above}{name}", value)]
 
 
-def _part(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Part single values from times; pandas has NaN, which differs from itself, where a listing has nothing."""
-    known = {path: each for path, each in values.items() if each == each}  # noqa: PLR0124
-    scalars = {path: each for path, each in known.items() if isinstance(each, str | int | float)}
-    return {"scalars": scalars, "moments": {p: _time(m) for p, m in known.items() if isinstance(m, datetime)}}
+def _part(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return single values, and when a run was made; pandas has NaN where a listing has nothing."""
+    scalars = {path: each for path, each in values.items() if isinstance(each, str | int | float) and each == each}  # noqa: PLR0124
+    made = values.get("sys/creation_time")
+    return {"scalars": scalars, "started": _time(made) if isinstance(made, datetime) else None}
 
 
 def _time(moment: datetime) -> int:

@@ -155,7 +155,6 @@ OPERATIONS = [
     _operation("AssignInt", '"value": 1', version="9" * 30),
     _operation("AssignInt", '"value": 1', path="[5]"),
     _operation("AssignString", '"value": {}'),
-    _operation("AssignDatetime", '"value": "x"'),
     _operation("LogFloats", '"values": [{"ts": Infinity, "value": 1}]'),
     _operation("LogFloats", '"values": [{"ts": 1, "value": 1, "step": "x"}]'),
     _operation("LogFloats", '"values": [{"ts": 1, "value": 1, "step": []}]'),
@@ -196,7 +195,7 @@ def test_a_broken_run_of_neptune(tmp_path: Path, how: str) -> None:
         log.unlink()
         os.mkfifo(log) if how == "named pipe" else log.symlink_to("/etc/passwd")
     assert len(readable(source, runs=other)[0]) == 1
-    assert refused(source, runs=folders.RUN).code in {"damaged_run", "not_a_regular_file"}
+    assert refused(source, runs=folders.RUN).code in {"damaged_run", "not_a_regular_file", "link_out_of_folder"}
 
 
 @pytest.mark.parametrize("word", [b"attribute_path", b"OPT-1", b"float_series", b"schema"])

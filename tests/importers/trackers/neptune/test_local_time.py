@@ -9,7 +9,7 @@ import pytest
 from tests.importers.trackers.neptune import dumps
 from tests.importers.trackers.neptune.dumps import Row
 from tests.importers.trackers.neptune.schedule import START, TICK, Schedule, loss, square
-from tests.importers.trackers.tracked import codes, column, recording, refused, times, trained
+from tests.importers.trackers.tracked import codes, column, recording, refused, rejected, times, trained
 
 HOUR = 3_600_000_000
 LOAD = square(busy=3, idle=2, ticks=20)
@@ -81,29 +81,12 @@ def autumn(start: int = AUTUMN, ticks: int = 500) -> Schedule:
 
 
 def test_the_hour_that_comes_twice(tmp_path: Path) -> None:
-    schedule = autumn()
-    rows = dumps.run(schedule, series={"loss": loss(AUTUMN, 120, every=40_000_000)})
-    found = recording(dumps.write(tmp_path, local(rows, "Europe/Berlin")), tz="Europe/Berlin")
-    assert times(found, "gpu:0") == schedule.ticks
-    assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in schedule.utilization[0]]
-    assert column(found, "host", "cpu_utilization_ratio") == [None, *[0.5] * 499]
-    assert trained(found) == [at for at, _ in loss(AUTUMN, 120, 40_000_000)]
-    (step,) = found.run.quality.clock_steps
-    assert (step.cause, step.step_seconds, step.at) == ("daylight saving", -3600.0, moment("2025-10-26T01:00:00"))
-
-
-def test_without_a_zone_the_hour_is_put_back(tmp_path: Path) -> None:
-    schedule = autumn()
-    found = recording(dumps.write(tmp_path, local(dumps.run(schedule), "Europe/Berlin")))
-    assert times(found, "gpu:0") == [at + 2 * HOUR for at in schedule.ticks]
-    assert "clock_set_back" in codes(found)
-    assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in schedule.utilization[0]]
-
-
-def test_a_run_that_begins_in_the_second_of_the_two_hours(tmp_path: Path) -> None:
-    schedule = autumn(start=moment("2025-10-26T01:10:00"), ticks=30)
-    dumps.write(tmp_path, local(dumps.run(schedule), "Europe/Berlin"))
-    assert times(recording(tmp_path, tz="Europe/Berlin"), "gpu:0") == schedule.ticks
+    schedule = autumn(ticks=900)
+    found = recording(dumps.write(tmp_path, local(dumps.run(schedule), "Europe/Berlin")), tz="Europe/Berlin")
+    after = moment("2025-10-26T02:00:00")
+    assert times(found, "gpu:0") == [at for at in schedule.ticks if at >= after]
+    assert "ambiguous_hour" in codes(found)
+    assert rejected(found)[0][0] == "no_time_stamp"
 
 
 def test_the_hour_that_is_skipped(tmp_path: Path) -> None:

@@ -28,9 +28,9 @@ def test_which_runs_are_meant(tmp_path: Path) -> None:
     assert ids(tmp_path, experiment="run 1") == ["OPT-10"]
     assert ids(f"neptune:{tmp_path}#OPT-2") == ["OPT-2"]
     for options, code in (
-        ({"runs": "OPT"}, "several_runs"),
+        ({"runs": "OPT"}, "unknown_run"),
         ({"runs": "X-1"}, "unknown_run"),
-        ({"experiment": "none"}, "unknown_run"),
+        ({"experiment": "none"}, "no_finished_run"),
         ({"filter": "x"}, "filter_needs_server"),
     ):
         assert refused(tmp_path, **options).code == code, options
@@ -94,7 +94,7 @@ def test_names_of_one_s_own(gpureport: Program, tmp_path: Path) -> None:
         tmp_path / "data", [row for row in rows if not row["attribute_path"].endswith(("hostname", "pid", "tid"))]
     )
     (tmp_path / "map.toml").write_text(MAP)
-    assert refused(tmp_path / "data").code == "no_hardware_series"
+    assert refused(tmp_path / "data").code == "no_finished_run"
     assert gpureport("ingest", "data", "--map", "map.toml").code == 0
     assert gpureport("runs", "export", "baseline", "-o", "run.parquet").code == 0
     table = parquet.read_table(tmp_path / "run.parquet")
@@ -144,7 +144,7 @@ def test_errors_are_one_line(gpureport: Program, tmp_path: Path) -> None:
         "neptune://acme": "neptune://acme",
         "damaged": f"damaged/{part.relative_to(tmp_path / 'damaged')}",
         "torn": f"torn/{place.relative_to(tmp_path / 'torn')}/data-1.log",
-        "neptune:bare": "neptune:bare#OPT-1",
+        "neptune:bare": "bare",
     }.items():
         for command in ("ingest", "analyze"):
             done = gpureport(command, source)
@@ -177,8 +177,8 @@ def test_the_list_is_printed(gpureport: Program, tmp_path: Path) -> None:
     several(tmp_path / "data")
     done = gpureport("ingest", "--list", "data")
     lines = done.out.splitlines()
-    assert (done.code, len(lines)) == (0, 3)
-    assert lines[0].startswith("OPT-1  run 0  inactive  2026-03-14T09:26:53")
+    assert (done.code, len(lines)) == (0, 2)
+    assert lines[1].startswith("OPT-1  run 0  inactive  2026-03-14T09:26:53")
     assert not (tmp_path / ".gpureport").exists()
     assert gpureport("analyze", "neptune:data#OPT-1").code == 0
 

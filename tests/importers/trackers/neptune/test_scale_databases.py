@@ -36,7 +36,6 @@ def test_the_recipe_is_read(tmp_path: Path) -> None:
     assert dict(found.run.params) == {"params/amp": "true", "params/layers": "12", "params/lr": "0.1"}
     assert found.training.column("step").to_pylist() == [None] * 6
     assert found.run.quality.noise == 6
-    assert "series_without_metric" in codes(found)
 
 
 def test_a_namespace_of_one_s_own_is_a_stage(tmp_path: Path) -> None:
@@ -85,7 +84,7 @@ def test_a_database_of_something_else(tmp_path: Path) -> None:
 def test_listing(gpureport: Program, tmp_path: Path) -> None:
     databases.write(tmp_path, databases.recipe(VALUES))
     line = gpureport("ingest", "--list", str(tmp_path)).out
-    assert all(word in line for word in ("scale-1", "exp-a", "local", "ws/proj  runtime: 6 ticks, 1 GPU")), line
+    assert all(word in line for word in ("scale-1", "exp-a", "local", "1 GPU, host")), line
 
 
 ONCE = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
