@@ -15,8 +15,7 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from gpureport.errors import SettingsError
-from gpureport.importers.clock import load_zone, local_span
-from gpureport.importers.columns import parse_time
+from gpureport.importers.clock import load_zone, local_span, parse_time
 from gpureport.label_tags import BY_COLUMN, BY_NAME, find_label
 from gpureport.recording import TRACKER_KINDS, Run
 from gpureport.redaction import redact_text

@@ -270,7 +270,9 @@ HOST_IMPORTERS: "Registry[Importer]" = Registry("host:HostLog")
 """Importers of files that lie beside a log and are joined to it by time."""
 TRAINING_IMPORTERS: "Registry[DescribedSource]" = Registry("training:TrainingLog")
 """Importers of what a training loop wrote of its metrics."""
-TRACKERS: "Registry[Tracker]" = Registry("mlflow:Mlflow", "neptune:Neptune", "trackio:Trackio", "accounting:Accounting")
+TRACKERS: "Registry[Tracker]" = Registry(
+    "mlflow:Mlflow", "neptune=neptune.runs:Neptune", "trackio:Trackio", "accounting:Accounting"
+)
 """Readers of experiment trackers; one of them is asked before a source is taken for a log."""
 LOCATORS = tuple(f"{kind}:" for kind in TRACKERS.kinds)
 """What the locator of a tracker's store begins with."""
