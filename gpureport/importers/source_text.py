@@ -1,7 +1,6 @@
 """A log as text: its bytes, hashed as they are read, unpacked as far as they are whole, in UTF-8 and cut at line ends.
 
-A file is read up to the size that it had at first. Runs of NUL bytes become one, lone carriage returns end lines,
-quotes around cells are taken away, and lines in Latin-1 are decoded. Memory holds a few blocks.
+A file is read up to the size that it had at first; memory holds a few blocks.
 """
 
 import bz2
@@ -243,11 +242,15 @@ def _unpack_zstd(chunks: Iterator[bytes], account: ByteAccount) -> Iterator[byte
         account.damage = "cut" if source.ended else f"damaged ({error})"
 
 
+def is_plain_text(block: bytes) -> bool:
+    """Return whether bytes are text that nothing is packed in."""
+    return block.isascii() and b"\0" not in block and not block.startswith(b"BZh")
+
+
 def archive_kind(file: RawFile) -> str | None:
     """Return what kind of archive of several files, compressed or not, a file is, None when it is none."""
     head = file.first_bytes()
-    plain = head.isascii() and b"\0" not in head and not head.startswith(b"BZh")
-    if not plain and next(decompressed_blocks(file, _HEADER), b"")[_TAR_AT:].startswith(_TAR):
+    if not is_plain_text(head) and next(decompressed_blocks(file, _HEADER), b"")[_TAR_AT:].startswith(_TAR):
         return "a tar archive"
     return next((name for magic, name in _ARCHIVES.items() if head.startswith(magic)), None)
 
@@ -404,11 +407,7 @@ class Piece(NamedTuple):
 
 
 class Text:
-    """The text of a log, from its first line; each iteration reads it anew.
-
-    It is iterated as an open file is: line by line, each with its line end, which the last one lacks where the log ends
-    inside it.
-    """
+    """The text of a log, iterated as an open file is; each iteration reads it anew."""
 
     def __init__(self, file: RawFile, *, longest: int = LONGEST_LINE, blocks: int | None = None) -> None:
         """Take a log, of which so many blocks are read, all when None; a line of more than `longest` is shortened."""
