@@ -64,7 +64,7 @@ def reasons(recording: Recording) -> dict[str, int]:
         (lambda text: f"No devices were found\n{text}", 0, {}, (1, 0, 5)),
         (lambda text: f"2026-03-14 09:00:00\n{text}", 0, {}, (1, 5, 0)),
         (lambda text: "\0" * 900 + text, 0, {}, (1, 0, 0)),
-        (lambda text: text[:30] + "\0" * 900 + text[30:], 1, {"NUL bytes": 2}, (1, 0, 0)),
+        (lambda text: text[:30] + "\0" * 900 + text[30:], 1, {"NUL bytes": 1}, (1, 0, 0)),
         (lambda text: text.replace(", 0, ", ", zero, "), 1, {"malformed index": 1}, (1, 0, 0)),
         (lambda text: text.replace("250.00 W\n", "[N/A]\n"), 0, {}, (1, 0, 0)),
         (lambda text: text.replace("\n", "\r\n"), 0, {}, (1, 0, 0)),

@@ -1,9 +1,8 @@
-"""What nvidia-smi writes: a form a module, and the fields that all forms share.
+"""What nvidia-smi writes, each form a function over lines.
 
-`importer` recognises a log. `query`, with `headers`, `query_lines` and `ticks`, reads CSV of `--query-gpu`, the usual
-log; `drawn_tables`, `documents` (`-q` as text and XML, with `query_paths`), `monitors`
-(`dmon`) and `process_lists` read the other forms, and `blocks` a log with several of them. `fields` says what each
-query field fills.
+`importer` recognises a log and reads it block by block, `fields` says what each query field fills and which lines are
+headers. `query` reads CSV of `--query-gpu`, the usual log, with `ticks` where no column names a GPU; `documents` reads
+`-q` as text and XML and drawn tables, `monitors` reads dmon, pmon and lists of processes.
 """
 
 from gpureport.importers.nvidia_smi.importer import NvidiaSmi

@@ -1,145 +1,168 @@
-"""`nvidia-smi -q` as text and as XML: documents of sections, one a GPU, each of which is a row."""
+"""`nvidia-smi -q` as text and as XML, and the tables that plain `nvidia-smi` draws: one row for each GPU in them.
+
+ One table of paths says where it writes what a query
+field holds: the labels of the text, or the elements of the XML, from a GPU's section down, in lower case with `_` for
+whatever is no letter or digit. Both often give the same path.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 from xml.etree import ElementTree as ET
 
 from gpureport.importers.account import LOST_WORDS, Account
-from gpureport.importers.columns import LOST, TIME, Rows, absence, rows_from_records
-from gpureport.importers.nvidia_smi.fields import PREFERRED, find_target
-from gpureport.importers.nvidia_smi.query_paths import PART_KINDS, PARTS, find_column
+from gpureport.importers.columns import LOST, TIME, Column, Rows, make_column, rows_from_records
+from gpureport.importers.nvidia_smi.fields import PREFERRED, find_target, parse_query_field, read_cell
 from gpureport.importers.printed import parse_printed_time
-from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, ENTITIES, MALFORMED, NO_READING, TORN
+from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.metrics import BY_NAME
 
-TEXT, XML = "nvidia-smi -q", "nvidia-smi -q -x"
-_NUMBERED = (
-    "GPUs are numbered by their minor numbers, as the log shows only some of those that are attached; nvidia-smi may "
-    "number them otherwise."
-)
-_KEPT = (
-    "Of each section of nvidia-smi -q what is measured is kept; modes, versions, thresholds and lists of processes are "
-    "not."
-)
-_INSTANT = (
-    "The log holds no average power: gpu_power_watts is the instant reading, which is what nvidia-smi calls power.draw "
-    "on GPUs older than Ampere."
-)
-_MOST, _EXTRAS, _LONGEST, _DEEPEST = 1024, 32, 200, 8
-"""Sections of a document that are held, values without a metric that are kept, characters of a value, and levels of
-elements, at most."""
-_ERROR = re.compile(r"[A-Za-z][A-Za-z/' .-]{1,79}")
-"""An error of the driver in the place of a value: words without a number."""
-_MINOR = "minor_number"
+_NUMBERED = "GPUs are numbered by their minor numbers: the log shows only some of those that are attached."
+_KEPT = "Of each section of nvidia-smi -q what is measured is kept; modes, versions, thresholds and processes are not."
+_INSTANT = "The log holds no average power: gpu_power_watts is the instant reading, as on GPUs older than Ampere."
+_LINK = "pci/(?:pci_)?gpu_link_info"
+_REASONS = "clocks_(?:throttle|event)_reason"
+_POWER = "(?:gpu_)?power_readings"
+_PATHS = {
+    r"product_name": "name",
+    r"serial(?:_number)?": "serial",
+    r"(?:gpu_)?uuid": "uuid",
+    r"mig_mode/current(?:_mig)?": "mig.mode.current",
+    rf"{_LINK}/pcie_gen(?:eration)?/(max|current)(?:_link_gen)?": r"pcie.link.gen.\1",
+    rf"{_LINK}/pcie_gen(?:eration)?/device_current(?:_link_gen)?": "pcie.link.gen.gpucurrent",
+    rf"{_LINK}/link_widths?/(max|current)(?:_link_width)?": r"pcie.link.width.\1",
+    r"fan_speed": "fan.speed",
+    r"performance_state": "pstate",
+    r"fb_memory_usage/(total|reserved|used|free)": r"memory.\1",
+    r"(?:cc|conf_compute)_protected_memory_usage/used": "protected_memory.used",
+    r"utilization/(gpu|memory|encoder|decoder|jpeg|ofa)(?:_util)?": r"utilization.\1",
+    r"encoder_stats/(?:session_count|active_sessions)": "encoder.stats.sessionCount",
+    r"encoder_stats/average_fps": "encoder.stats.averageFps",
+    r"encoder_stats/average_latency": "encoder.stats.averageLatency",
+    r"temperature/(gpu|memory)(?:_current)?_temp": r"temperature.\1",
+    r"temperature/gpu_(?:temp_tlimit|t_limit_temp)": "temperature.gpu.tlimit",
+    rf"{_POWER}/power_draw": "power.draw",
+    rf"{_POWER}/average_power_draw": "power.draw.average",
+    rf"{_POWER}/instant(?:aneous)?_power_draw": "power.draw.instant",
+    rf"{_POWER}/(?:requested_)?power_limit": "power.limit",
+    rf"{_POWER}/(?:enforced|current)_power_limit": "enforced.power.limit",
+    rf"{_POWER}/(default|min|max)_power_limit": r"power.\1_limit",
+    r"clocks/(graphics|sm|video)(?:_clock)?": r"clocks.current.\1",
+    r"clocks/mem(?:ory)?(?:_clock)?": "clocks.current.memory",
+    r"max_clocks/(graphics|sm)(?:_clock)?": r"clocks.max.\1",
+    r"max_clocks/mem(?:ory)?(?:_clock)?": "clocks.max.memory",
+    r"voltage/graphics(?:_volt)?": "voltage.graphics",
+    r"ecc_errors/volatile/single_bit/total|ecc_errors/volatile/[sd]ram_correctable": (
+        "ecc.errors.corrected.volatile.total"
+    ),
+    r"ecc_errors/volatile/double_bit/total|ecc_errors/volatile/[sd]ram_uncorrectable(?:_parity|_sec_?ded)?": (
+        "ecc.errors.uncorrected.volatile.total"
+    ),
+    r"remapped_rows/(?:remapped_row_corr|correctable_error)": "remapped_rows.correctable",
+    r"remapped_rows/(?:remapped_row_unc|uncorrectable_error)": "remapped_rows.uncorrectable",
+    r"remapped_rows/(?:remapped_row_)?pending": "remapped_rows.pending",
+    r"remapped_rows/(?:remapped_row_failure|remapping_failure_occurred)": "remapped_rows.failure",
+    rf"{_REASONS}s_counters/(?:{_REASONS}s_counters_)?(\w+)": r"clocks_event_reasons_counters.\1",
+    rf"{_REASONS}s/(?:\w+/)?(?:{_REASONS}_)?(\w+)": r"clocks_event_reasons.\1",
+}
+_PART = re.compile(r"ecc_errors/volatile/([sd]ram)_\w+")
+"""Paths whose numbers add up to a field, one of each kind at least."""
+_LEAVES = {
+    "idle": "gpu_idle",
+    "display_clocks_setting": "display_clock_setting",
+    "sw_power_capping": "sw_power_cap",
+    "sw_therm_slowdown": "sw_thermal_slowdown",
+    "hw_therm_slowdown": "hw_thermal_slowdown",
+    "hw_power_brake": "hw_power_brake_slowdown",
+    "hw_power_braking": "hw_power_brake_slowdown",
+}
+"""Clock event reasons under other names."""
+_OWN = {
+    "pci/tx_(?:util|throughput)": ("pci.tx", "pcie_transmit_bytes_per_second", "KB/s"),
+    "pci/rx_(?:util|throughput)": ("pci.rx", "pcie_receive_bytes_per_second", "KB/s"),
+    "bar1_memory_usage/used": ("bar1.used", "gpu_bar1_used_bytes", "MiB"),
+}
+"""Paths of what no query field holds: a name for it, its metric, and the unit of a cell that states none."""
 
 
-@dataclass(slots=True)
-class _Section:
-    """What a log says of one GPU at one time: the line it begins in, what that says, its GPU, and texts by path."""
-
-    number: int
-    text: str
-    bus_id: str = ""
-    cells: dict[str, str] = field(default_factory=dict)
-    flaw: str = ""
-    lost: str = ""
-
-    def take(self, cells: Iterable[tuple[str, str]]) -> None:
-        """Take texts; one that differs from what its path said before is of another GPU."""
-        for path, text in cells:
-            if self.cells.setdefault(path, text) != text:
-                self.flaw = TORN
+@lru_cache(8192)
+def _find_column(path: str) -> Column | None:
+    """Return how the value at a path is read, None where it is not kept."""
+    for form, (source, target, unit) in _OWN.items():
+        if re.fullmatch(form, path):
+            return make_column(target, source, unit)
+    found = next((match.expand(name) for form, name in _PATHS.items() if (match := re.fullmatch(form, path))), "")
+    section, _, leaf = found.rpartition(".")
+    column = parse_query_field(f"{section}.{_LEAVES[leaf]}" if leaf in _LEAVES else found)
+    known = column is not None and (find_target(column.source) or column.source == "voltage.graphics")
+    return column if known else None
 
 
-@dataclass(slots=True)
-class _Document:
-    """What `nvidia-smi -q` writes at one time: its head, how many lines that has, and its GPUs."""
+_Section = dict[str, Any]
+"""What a log says of one GPU at one time: `line` and `text` that it begins with, `bus_id`, `cells`, `flaw`, `lost`."""
+_Document = tuple[dict[str, str], list[_Section]]
+"""What `nvidia-smi -q` writes at one time: its head, and its GPUs."""
 
-    head: dict[str, str] = field(default_factory=dict)
-    lines: int = 0
-    sections: list[_Section] = field(default_factory=list)
+
+def _section(line: int, text: str, cells: Iterable[tuple[str, str]], flaw: str = "", **known: str) -> _Section:
+    """Return a section; a text that differs from what its path said before is of another GPU, so that it is torn."""
+    found: dict[str, str] = {}
+    for path, said in cells:
+        if found.setdefault(path, said) != said:
+            flaw = reasons.TORN
+    return {"line": line, "text": text, "cells": found, "flaw": flaw, "bus_id": "", "lost": ""} | known
 
 
 def _records(documents: Iterable[_Document], account: Account) -> Iterator[dict[str, Any]]:
-    """Yield the rows of documents, and count the lines of their heads and the sections that are none."""
     account.snapshot = True
     indices: dict[str, str] = {}
-    extras: set[str] = set()
-    for document in documents:
-        time = parse_printed_time(document.head.get("timestamp", ""))
-        driver = document.head.get("driver_version") or document.head.get("kmd_version") or None
-        _number(document, indices, account)
-        found = 0
-        for section in document.sections:
-            if (record := _record(section, extras, account)) is not None:
-                names = {"bus_id": section.bus_id, "index": indices.get(section.bus_id), "driver": driver}
-                yield record | names | {TIME: time and time[0]}
-                found += 1
-        account.continued += document.lines if found else 0
-        account.noise += 0 if found else document.lines
+    for head, sections in documents:
+        time = parse_printed_time(head.get("timestamp", ""))
+        driver = head.get("driver_version") or head.get("kmd_version") or None
+        # a GPU that is new has its place for its index, where all are listed, else its minor number
+        whole = str(len({section["bus_id"] for section in sections})) == str(len(sections)) == head.get("attached_gpus")
+        for place, section in enumerate(sections):
+            index = str(place) if whole else section["cells"].get("minor_number", "")
+            bus_id = section["bus_id"]
+            if bus_id not in indices and index.isdecimal() and index not in indices.values():
+                indices[bus_id] = index
+                account.note(*[] if whole else [_NUMBERED])
+            if (record := _record(section, account)) is not None:
+                named = {"bus_id": bus_id, "index": indices.get(bus_id), "driver": driver}
+                yield record | named | {TIME: time and time[0]}
 
 
-def _number(document: _Document, indices: dict[str, str], account: Account) -> None:
-    """Give GPUs that are new their index: their place, where all are listed, else the minor number."""
-    buses = [section.bus_id for section in document.sections]
-    whole = str(len(set(buses))) == str(len(buses)) == document.head.get("attached_gpus")
-    for place, section in enumerate(document.sections):
-        index = str(place) if whole else section.cells.get(_MINOR, "")
-        if section.bus_id not in indices and index.isdecimal() and index not in indices.values():
-            indices[section.bus_id] = index
-            account.note(*[] if whole else [_NUMBERED])
-
-
-@lru_cache(100_000)
-def _read(path: str, text: str) -> tuple[Any, str | None]:
-    """Return the value of a cell, or why it has none; neither where it is damaged."""
-    column = find_column(path)
-    why = absence(text) or (text if text in LOST_WORDS else None)
-    if column is None or why is not None or len(text) > _LONGEST:
-        return None, why
-    value = column.read(text.removesuffix("x") if column.target.startswith("pcie_link_width") else text)
-    return value, text if value is None and _ERROR.fullmatch(text) else None
-
-
-def _record(section: _Section, extras: set[str], account: Account) -> dict[str, Any] | None:
-    """Return the values of a section; None where it has a flaw, which is counted then."""
-    record: dict[str, Any] = {"line": section.number}
+def _record(section: _Section, account: Account) -> dict[str, Any] | None:
+    record: dict[str, Any] = {"line": section["line"]}
     absent: dict[tuple[str, str], None] = {}
     parts: dict[str, dict[str, int | None]] = {}
-    measured, averaged = False, False
-    for path, text in section.cells.items():
-        column = find_column(path)
-        if column is None:
+    measured, averaged, flaw, lost = False, False, section["flaw"], section["lost"]
+    for path, text in section["cells"].items():
+        if (column := _find_column(path)) is None:
             continue
-        value, why = _read(path, text)
-        if value is None and why is None:
-            section.flaw = section.flaw or f"{MALFORMED} {column.source}"
+        value, why = read_cell(_find_column, path, text)
         if why is not None:
             absent[column.source, why] = None
+            lost = lost or (why if why in LOST_WORDS else "")
+        elif value is None:
+            flaw = flaw or f"{reasons.MALFORMED} {column.source}"
         measured |= column.target in BY_NAME
-        if column.target.startswith("extra_") and len(extras | {column.target}) <= _EXTRAS:
-            extras.add(column.target)
-        if path in PARTS:
-            parts.setdefault(column.source, {})[path] = value
-        elif column.target.startswith("extra_") and column.target not in extras:
-            continue
+        if _PART.fullmatch(path):
+            parts.setdefault(column.target, {})[path] = value
         elif record.get(column.target) is None or (value is not None and column.source in PREFERRED):
             record[column.target] = value
             averaged |= column.source == "power.draw.average" and value is not None
-    for source, counts in parts.items():
+    for target, counts in parts.items():
         # there is no sum where a part has no value, or a kind is missing
         kinds = {path.rpartition("/")[2].partition("_")[0] for path in counts}
-        whole = None not in counts.values() and kinds == PART_KINDS
-        record[find_target(source)] = sum(count or 0 for count in counts.values()) if whole else None
-    lost = section.lost or next((reason for _, reason in absent if reason in LOST_WORDS), "")
-    if flaw := section.flaw or ("" if measured or lost else NO_READING):
-        account.reject(flaw, section.number, section.text)
+        whole = None not in counts.values() and kinds == {"sram", "dram"}
+        record[target] = sum(count or 0 for count in counts.values()) if whole else None
+    if flaw := flaw or ("" if measured or lost else reasons.NO_READING):
+        account.reject(flaw, section["line"], section["text"])
         return None
-    if lost:
-        record[LOST] = lost
+    record |= {LOST: lost} if lost else {}
     account.absent.update(absent.keys())
     account.averaged |= averaged
     instant = record.get("gpu_power_instant_watts")
@@ -151,17 +174,11 @@ def _record(section: _Section, extras: set[str], account: Account) -> dict[str, 
     return record
 
 
-_HEADER = re.compile(r"=+ ?NVSMI LOG ?=+\s*")
+TEXT = re.compile(r"=+ ?NVSMI LOG ?=+\s*")
 _GPU = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*", re.ASCII)
 _HEAD = {"timestamp", "driver_version", "kmd_version", "cuda_version", "cuda_umd_version", "attached_gpus"}
 _PASSAGE = re.compile(r"\n(?= {4}\S)")
 """Four blanks stand before what a section says of its GPU, more before what belongs to that."""
-_NO_WORD = re.compile(r"[^a-z0-9]+")
-
-
-def opens_text(line: str) -> bool:
-    """Return whether a line is the heading of a document in text."""
-    return line.startswith("=") and _HEADER.fullmatch(line) is not None
 
 
 def read_query_text(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
@@ -171,8 +188,7 @@ def read_query_text(lines: Iterable[str], first: int, account: Account) -> Itera
 
 @lru_cache(4096)
 def _step(label: str) -> str:
-    """Return a label of the text as a step of a path."""
-    return _NO_WORD.sub("_", label.strip().lower()).strip("_") if len(label) <= _LONGEST else ""
+    return re.sub(r"[^a-z0-9]+", "_", label.strip().lower()).strip("_")
 
 
 @lru_cache(4096)
@@ -183,180 +199,231 @@ def _text_cells(text: str) -> list[tuple[str, str]]:
     for line in text.split("\n"):
         written = line.lstrip(" ")
         label, colon, value = written.partition(":")
-        name = _step(label)
         while above[-1][0] >= len(line) - len(written):
             above.pop()
-        path = f"{above[-1][1]}/{name}".removeprefix("/")
+        path = f"{above[-1][1]}/{_step(label)}".removeprefix("/")
         above.append((len(line) - len(written), path))
-        if not name:
+        if not _step(label):
             # the same path with two texts is a flaw
             cells += [("", ""), ("", written)]
-        elif colon and (path == _MINOR or find_column(path) is not None):
+        elif colon and (path == "minor_number" or _find_column(path) is not None):
             cells.append((path, value.strip()))
     return cells
 
 
 def _text_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
-    document: _Document | None = None
+    head, sections = dict[str, str](), list[_Section]()
     inside: list[str] | None = None
-    """Lines of the section of a GPU; None outside of any."""
+    """Lines of the section of a GPU, the first of them that names it; None outside of any."""
+    begun = 0
 
     def close() -> None:
-        if document and document.sections:
-            for passage in _PASSAGE.split("\n".join(inside or [])):
-                document.sections[-1].take(_text_cells(passage) if passage else ())
+        if inside is not None and (gpu := _GPU.fullmatch(inside[0])):
+            cells = chain.from_iterable(map(_text_cells, _PASSAGE.split("\n".join(inside))[1:]))
+            sections.append(_section(begun, inside[0], cells, bus_id=gpu[1].upper()))
 
     for number, line in enumerate(lines, first):
         text = line.rstrip()
         if not text:
             continue
         if not line.endswith("\n"):
-            account.reject(CUT_LAST_LINE, number, text)
+            account.reject(reasons.CUT_LAST_LINE, number, text)
         elif inside is not None and line[0] == " ":
             account.continued += 1
             inside.append(text)
         else:
             close()
-            inside = None
-            gpu = _GPU.fullmatch(text)
-            begins = opens_text(text) or (gpu is not None and (document is None or len(document.sections) >= _MOST))
-            if begins and document is not None:
-                yield document
-            document = _Document() if begins else document
-            if gpu is not None and document is not None:
-                document.sections.append(_Section(number, text, gpu[1].upper()))
-                inside = []
-            else:
-                _take_line(document, number, text, account)
+            inside, begun = [text] if _GPU.fullmatch(text) else None, number
+            if TEXT.fullmatch(text):
+                yield head, sections
+                head, sections = {}, []
+            label, colon, value = text.partition(":")
+            if TEXT.fullmatch(text):
+                account.headers += 1
+            elif inside is None and colon and _step(label) in _HEAD:
+                account.continued += 1
+                head[_step(label)] = value.strip()
+            elif inside is None:
+                account.stray(number, text.strip())
     close()
-    if document is not None:
-        yield document
+    yield head, sections
 
 
-def _take_line(document: _Document | None, number: int, text: str, account: Account) -> None:
-    """Take a line outside of any section: the heading of a document, its head, or something else."""
-    label, colon, value = text.partition(":")
-    if opens_text(text):
-        account.headers += 1
-    elif document is not None and colon and _step(label) in _HEAD:
-        document.lines += 1
-        document.head[_step(label)] = value.strip()
-    else:
-        account.stray(number, text.strip())
-
-
-_OPENING = re.compile(r"\s*<(?:\?xml\s|!DOCTYPE nvidia_smi_log\b|nvidia_smi_log>)")
+XML = re.compile(r"\s*<(?:\?xml\s|!DOCTYPE nvidia_smi_log\b|nvidia_smi_log>)")
 _BOUNDS = re.compile(r"(?=<gpu[\s>])|(?<=</gpu>)|(?=<\?xml)")
-_CHILD = re.compile(r"\n\t\t(?=<\w)")
-"""Where an element within that of a GPU begins, as nvidia-smi writes it."""
 _HEAD_ELEMENT = re.compile(r"<(timestamp|driver_version|kmd_version|attached_gpus)>([^<]*)</\1>")
-_HELD = 8 * 2**20
-"""Characters of one GPU's element that are held at most; those of genuine logs have 30,000."""
-
-
-def opens_xml(line: str) -> bool:
-    """Return whether a line begins a document in XML."""
-    return _OPENING.match(line) is not None
 
 
 def read_query_xml(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Yield the rows of `nvidia-smi -q -x`.
-
-    Each element of a GPU is parsed alone, so that one that is damaged costs no other, and no declaration of a document
-    ever reaches the parser.
-    """
+    """Yield the rows of `nvidia-smi -q -x`: each element of a GPU is parsed alone, so that damage costs no other."""
     yield from rows_from_records(_records(_xml_documents(lines, first, account), account))
 
 
 def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
-    document, hostile = _Document(), False
+    head, sections = dict[str, str](), list[_Section]()
     element: list[str] = []
-    begun, size = 0, 0
+    begun = 0
 
     def close(flaw: str) -> None:
         if element:
-            flaw = ENTITIES if hostile else flaw
-            document.sections.append(_xml_section("".join(element), begun, flaw))
+            sections.append(_xml_section("".join(element), begun, flaw))
             element.clear()
 
     for number, line in enumerate(lines, first):
-        if element and not ("gpu>" in line or "<gpu" in line or "<?xml" in line or size > _HELD):
-            account.continued += not line.isspace()
-            element.append(line)
-            size += len(line)
-            continue
-        for part in _BOUNDS.split(line):
+        for part in _BOUNDS.split(line) if "gpu" in line or "<?xml" in line else [line]:
             text = part.strip()
             if not text:
                 continue
-            opens_gpu = text.startswith(("<gpu ", "<gpu>"))
-            if opens_gpu or text.startswith("<?xml") or size > _HELD:
-                close(TORN)
-            if text.startswith("<?xml") or len(document.sections) >= _MOST:
-                yield document
-                head = {} if text.startswith("<?xml") else document.head
-                document, hostile = _Document(head), hostile and bool(head)
+            opens_gpu, begins = text.startswith(("<gpu ", "<gpu>")), text.startswith("<?xml")
+            if opens_gpu or begins:
+                close(reasons.TORN)
+            if begins:
+                yield head, sections
+                head, sections = {}, []
             if opens_gpu:
                 # a row each, in lines that rise
-                begun, size = max(number, begun + 1), 0
+                begun = max(number, begun + 1)
             if element or opens_gpu:
                 account.continued += bool(element)
                 element.append(part)
                 close("") if text.endswith("</gpu>") else None
-            else:
-                hostile |= "<!ENTITY" in text
-                _take_head(document, number, text, account)
-    close(CUT_LAST_LINE)
-    yield document
-
-
-def _take_head(document: _Document, number: int, text: str, account: Account) -> None:
-    """Take a line that is of no GPU: the head and end of a document, and what is no document."""
-    document.head |= {label: said.strip() for label, said in _HEAD_ELEMENT.findall(text)}
-    if text.startswith("<?xml"):
-        account.headers += 1
-    elif "<!ENTITY" in text:
-        account.reject(ENTITIES, number, text)
-    elif text[0] == "<":
-        document.lines += 1
-    else:
-        account.stray(number, text)
+                continue
+            head |= {label: said.strip() for label, said in _HEAD_ELEMENT.findall(text)}
+            account.headers += begins
+            account.continued += text[0] == "<" and not begins
+            if text[0] != "<":
+                account.stray(number, text)
+    close(reasons.CUT_LAST_LINE)
+    yield head, sections
 
 
 def _xml_section(text: str, number: int, flaw: str) -> _Section:
-    section = _Section(number, text[:_LONGEST].partition("\n")[0].strip(), flaw=flaw)
-    opening, *children = _CHILD.split("" if flaw else text.strip().removesuffix("</gpu>").rstrip())
+    begins = text[:200].partition("\n")[0].strip()
     try:
-        gpu = _parse(f"{opening}</gpu>")
-        section.take(_leaves(gpu, ""))
-        for child in children:
-            section.take(_xml_cells(child))
+        # an element without a document type declares no entities
+        gpu = ET.XML("<gpu/>" if flaw else text, ET.XMLParser(encoding="utf-8"))  # noqa: S314
     except ET.ParseError:
-        section.flaw = flaw or TORN
-        return section
-    section.bus_id = gpu.get("id", "").strip().upper()
+        return _section(number, begins, (), reasons.TORN)
     body = (gpu.text or "").strip()
-    section.lost = body if body in LOST_WORDS else ""
-    return section
-
-
-def _parse(text: str) -> ET.Element:
-    # an element without a document type declares no entities
-    return ET.XML(text, ET.XMLParser(encoding="utf-8"))  # noqa: S314
-
-
-@lru_cache(2048)
-def _xml_cells(text: str) -> list[tuple[str, str]]:
-    """Return what an element of a GPU says by its paths; most say what they said the time before."""
-    child = _parse(text)
-    return [*_leaves(child, f"{child.tag}/")]
+    lost = body if body in LOST_WORDS else ""
+    return _section(number, begins, _leaves(gpu, ""), flaw, bus_id=gpu.get("id", "").strip().upper(), lost=lost)
 
 
 def _leaves(element: ET.Element, above: str) -> Iterator[tuple[str, str]]:
     if not len(element):
         path = above.removesuffix("/")
-        if path == _MINOR or find_column(path) is not None:
+        if path == "minor_number" or _find_column(path) is not None:
             yield path, (element.text or "").strip()
-    elif above.count("/") <= _DEEPEST:
+    elif above.count("/") < 8:  # noqa: PLR2004 - levels of elements
         for child in element:
             yield from _leaves(child, f"{above}{child.tag}/")
+
+
+TABLE = re.compile(
+    r"\s*(?:\| NVIDIA-SMI \d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d \d{4}\s*$)", re.ASCII
+)
+"""The banner of a table, or nvidia-smi's own line above it, which C's asctime writes."""
+_BANNER = re.compile(r"\| NVIDIA-SMI .*?(?:Driver|KMD) Version: *(\d[\w.]*)|\| NVIDIA-SMI \d")
+_BEGINS = re.compile(r"\| {,3}\d+ [^|]*(?:\|[^|]*){2}\|", re.ASCII)
+_GOES_ON = re.compile(r"\|(?![-=])(?:[^|]*\|){3}")
+"""The first line of a GPU, by its index, and any further one."""
+_MOST_LINES, _ABOVE, _LONGEST = 3, 4, 1_000
+"""Lines of a GPU at most, lines above a table that may hold its time, and characters of one that are looked at."""
+_SOUND = re.compile(r"[+|][-=].*|\|(?:[^|]*\|){1}|\|(?:[^|]*\|){4}|\D*")
+"""Borders, lines of the tables of processes and of instances, and headings."""
+_LACKS = "Tables hold no clock event reasons, and power in whole watts: throttling does not show; --query-gpu shows it."
+_ZONES = "Times above the tables name a zone: they are taken as written."
+_BUS = r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]"
+_WORDS = r"N/A|ERR!|On|Off"
+_GPU_LINES = re.compile(
+    rf"\| *(\d+) +(\S.*?) +(?:{_WORDS}|WDDM|TCC|MCDM) *"
+    # without a GPU to ask, a cell is wider than its column
+    rf"\| *({_BUS}|N/A|ERR!)(?: +|(?=ERR!))(?:{_WORDS}) *\| *(\S+) *\|\n"
+    r"\| *(\S+) +(\S+) +(\S+) +(N/A|[^\s/]+) */ *(\S+) *"
+    # MIG and integrated GPUs show one text in place of both
+    rf"\| *(?:(N/A|Not Supported|{'|'.join(sorted(LOST_WORDS))})|(N/A|[^\s/]+) */ *(\S+)) *"
+    r"\| *(\S+) +\S[^|]*\|(?:\n\| +\| +\| *(\S*) *\|)?",
+    re.ASCII,
+)
+_FIELDS = (
+    *("index", "name", "pci.bus_id", "ecc.errors.uncorrected.volatile.total", "fan.speed", "temperature.gpu", "pstate"),
+    *("power.draw", "enforced.power.limit", "", "memory.used", "memory.total", "utilization.gpu", "mig.mode.current"),
+)
+"""Query fields of the cells; one says why both of the memory are missing."""
+
+
+def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
+    """Yield the rows of tables: two or three lines for each GPU."""
+    account.snapshot = True
+    yield from rows_from_records(_table_records(lines, first, account))
+
+
+def _parts(lines: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are not blank, with their numbers; those of one GPU together."""
+    begun, gpu = 0, list[str]()
+    for number, line in enumerate(lines, first):
+        # damage joins no lines
+        for text in map(str.strip, line.split("\0")):
+            begins = _BEGINS.fullmatch(text) is not None
+            if gpu and not begins and len(gpu) < _MOST_LINES and _GOES_ON.fullmatch(text):
+                gpu.append(text)
+                continue
+            if gpu:
+                yield begun, "\n".join(gpu)
+            begun, gpu = number, [text] if begins else []
+            if text and not begins:
+                yield number, text
+    if gpu:
+        yield begun, "\n".join(gpu)
+
+
+def _table_records(lines: Iterable[str], first: int, account: Account) -> Iterator[dict[str, Any]]:
+    above = time = driver = None
+    told, last = 0, -1
+    for number, text in _parts(lines, first):
+        account.continued += text.count("\n")
+        if (match := _GPU_LINES.fullmatch(text)) is not None:
+            if (record := _table_record(match, number, account)) is not None:
+                # GPUs are listed by index: where that falls with nothing above, what stood above was lost
+                time = None if int(record["index"]) <= last else time
+                last = int(record["index"])
+                account.note(*[_ZONES] if time and time[1] else [])
+                yield record | {TIME: time and time[0], "driver": driver}
+        elif (banner := _BANNER.match(text)) is not None:
+            time, above, driver, last = above, None, banner[1], -1
+            account.headers += 1
+        elif text[0] not in "|+":
+            # a row of a CSV has a time of its own
+            stated = parse_printed_time(text[:_LONGEST]) if text.count(",") <= 1 else None
+            told = 0 if stated else told + 1
+            above = stated or (above if told < _ABOVE else None)
+            account.continued += stated is not None
+            if stated is None:
+                account.stray(number, text[:_LONGEST])
+        elif _SOUND.fullmatch(text):
+            account.continued += 1
+        else:
+            account.reject(reasons.TORN, number, text)
+
+
+def _table_record(match: re.Match[str], number: int, account: Account) -> dict[str, Any] | None:
+    record: dict[str, Any] = {"line": number}
+    absent: dict[str, str] = {}
+    *cells, mig = zip(_FIELDS, match.groups(), strict=True)
+    for name, text in [*cells, mig] if mig[1] is not None else cells:
+        if not name:
+            continue
+        value, why = (None, match[10]) if text is None else read_cell(parse_query_field, name, text)
+        if value is None and why is None:
+            account.reject(f"{reasons.MALFORMED} {name}", number, match[0])
+            return None
+        why = "shortened" if name == "name" and str(value).endswith("...") else why
+        record[find_target(name)] = None if why else value
+        absent |= {name: why} if why else {}
+    lost = next((why for why in absent.values() if why in LOST_WORDS), None)
+    # what every board measures: a GPU that errs in all of them answers no more
+    if lost or all(absent.get(name) == "ERR!" for name in ("utilization.gpu", "temperature.gpu", "power.draw")):
+        record[LOST] = lost or "ERR!"
+    account.absent.update(absent.items())
+    account.note(_LACKS)
+    return record

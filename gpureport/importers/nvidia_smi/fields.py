@@ -1,4 +1,4 @@
-"""nvidia-smi's query fields, what each fills, and the headings that people write instead.
+"""nvidia-smi's query fields, what each fills, and the lines that are headers of them.
 
 The names are nvidia-smi's own (`nvidia-smi --help-query-gpu`, drivers 535 to 610); the table of metrics says which
 field records a metric. A field that fills nothing is kept as text in `extra_<name>`. Of headings that people write only
@@ -6,11 +6,15 @@ what cannot mean anything else is taken: `gpu_util%`, `mem_used_MB`, `temp_C`.
 """
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
-from gpureport.importers.columns import ATTRIBUTES, MASK, TIME, Column, make_column
-from gpureport.importers.headings import GPU_COLUMNS, INDEX, MODEL, heading_words, recognise_column
+from gpureport.importers.account import LOST_WORDS, NOISE, is_driver_message
+from gpureport.importers.columns import ATTRIBUTES, MASK, TIME, Column, absence, make_column
+from gpureport.importers.headings import GPU_COLUMNS, INDEX, MODEL, heading_words, is_time_heading, recognise_column
+from gpureport.importers.tables import Layout, make_layout
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 
 ALIASES = {
@@ -30,14 +34,14 @@ ALIASES = {
     "module.power.current_limit": "module.enforced.power.limit",
 }
 """Older spellings of fields, and the present ones."""
-_RENAMED = (
-    (r"^clocks_throttle_reasons\.", "clocks_event_reasons."),
-    (r"^gpu_operation_mode\.", "gom."),
-    (r"^gpu\.power\.", "power."),
-    (r"^clocks\.(sm|mem|video|gr)$", r"clocks.current.\1"),
-    (r"^(clocks\..*)\.gr$", r"\1.graphics"),
-    (r"^(clocks\..*)\.mem$", r"\1.memory"),
-)
+_RENAMED = {
+    r"^clocks_throttle_reasons\.": "clocks_event_reasons.",
+    r"^gpu_operation_mode\.": "gom.",
+    r"^gpu\.power\.": "power.",
+    r"^clocks\.(sm|mem|video|gr)$": r"clocks.current.\1",
+    r"^(clocks\..*)\.gr$": r"\1.graphics",
+    r"^(clocks\..*)\.mem$": r"\1.memory",
+}
 ATTRIBUTE_FIELDS = {"uuid": "uuid", "pci.bus_id": "bus_id", "serial": "serial", "index": "index", "name": "model"} | {
     "driver_version": "driver",
     "mig.mode.current": "mig",
@@ -59,13 +63,29 @@ _TARGETS = (
 )
 PREFERRED = frozenset(metric.recorded_by for metric in BY_NAME.values())
 """Fields that fill a metric's column where a log holds two that could (`power.draw`, `power.draw.average`)."""
-_HEADING = re.compile(r"([A-Za-z_][\w.]*)(?: \[([^\]]+)\])?")
+_FIELD = re.compile(r"([A-Za-z_][\w.]*)(?: \[([^\]]+)\])?")
+_MOST = 500
+"""Columns of a header at most: nvidia-smi knows 241 fields, and a script may add its own."""
+_HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%°]*+[\])]?)"
+"""What every heading looks like: a word, and perhaps a unit."""
+_TITLE = re.compile(rf"^[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADING})?)*+[^\S\n]*+$", re.MULTILINE)
+"""What every header looks like; it rules out most other lines at a tenth of the cost."""
+_NAME = re.compile(r"[\w*.:/()+?-]+(?: [\w*.:/()+?-]+)*", re.ASCII)
+"""How the driver names a GPU, digits that people black out included; what a job prints looks like a row sooner."""
+_ERROR = re.compile(r"[A-Za-z][A-Za-z/' .-]{1,79}")
+"""An error of the driver in the place of a value: words without a number."""
+_ROW = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?, ")
+_OWN = re.compile(
+    r"(?:^|,) *(?:\d+(?:\.\d+)? (?:%|MiB|W|MHz)|\[[A-Z][^],]+\]|0x[0-9A-F]{16}|(?:GPU|MIG)-[0-9a-f]{8}-[0-9a-f-]{27}"
+    r"|(?:[0-9A-F]{4})?[0-9A-F]{4}:[0-9A-F]{2}:[0-9A-F]{2}\.[0-9A-F]|(?:NVIDIA|Tesla|GeForce|Quadro) [^,]+) *(?=,|$)"
+)
+"""Cells that hardly anything but nvidia-smi writes."""
 
 
 @lru_cache(4096)
 def canonicalize(field: str) -> str:
     """Return nvidia-smi's present name of a query field."""
-    for pattern, new in _RENAMED:
+    for pattern, new in _RENAMED.items():
         field = re.sub(pattern, new, field)
     return ALIASES.get(field, field)
 
@@ -78,18 +98,35 @@ def find_target(field: str) -> str:
 @lru_cache(2048)
 def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
     """Return how the column under a query field, with its unit in brackets or without, is read; None for no heading."""
-    match = _HEADING.fullmatch(heading.strip())
+    match = _FIELD.fullmatch(heading.strip())
     if match is None:
         return None
     field = canonicalize(match[1])
-    return make_column(find_target(field), field, match[2] or "", decimal, heading=heading.strip())
+    column = make_column(find_target(field), field, match[2] or "", decimal, heading=heading.strip())
+    return replace(column, read=_read_name) if column.target in {"uuid", "bus_id", "model"} else column
+
+
+def _read_name(text: str) -> str | None:
+    return text if _NAME.fullmatch(text) else None
+
+
+@lru_cache(100_000)
+def read_cell(find: Callable[[str], Column | None], name: str, text: str) -> tuple[Any, str | None]:
+    """Return the value of a cell of `-q` or a table, or why it has none; neither where it is damaged."""
+    column, why = find(name), absence(text) or (text if text in LOST_WORDS else None)
+    if column is None or why is not None:
+        return None, why
+    value = column.read(text.removesuffix("x") if column.target.startswith("pcie_link_width") else text)
+    return value, text if value is None and _ERROR.fullmatch(text) else None
 
 
 @lru_cache(2048)
 def read_heading(heading: str, decimal: str = ".") -> Column | None:
     """Return how the column under a heading is read, hand-written or not; None when the text is no heading."""
     own, name = parse_query_field(heading, decimal), find_query_field(heading)
-    written = None if name is None or is_known(own) else parse_query_field(name, decimal)
+    written = (
+        None if name is None or (own and not own.target.startswith("extra_")) else parse_query_field(name, decimal)
+    )
     return own if written is None else replace(written, heading=heading.strip(), translated=True)
 
 
@@ -103,22 +140,86 @@ def find_query_field(heading: str) -> str | None:
     return f"{field} [{found.unit}]" if found.unit else field
 
 
-def is_gpu_heading(heading: str) -> bool:
+def is_metric(target: str) -> bool:
+    """Return whether a target is a series of a GPU."""
+    return target in BY_NAME or target == MASK
+
+
+def _names_gpu(heading: str) -> bool:
     """Return whether a hand-written heading names a GPU or its load, not just any power or temperature."""
-    named = find_query_field(heading) is not None
-    return named and not {"gpu", "utilization", "sm"}.isdisjoint(heading_words(heading))
+    return find_query_field(heading) is not None and not {"gpu", "utilization", "sm"}.isdisjoint(heading_words(heading))
 
 
-def is_known(column: Column | None) -> bool:
-    """Return whether a column is a known one, the time among them."""
-    return column is not None and not column.target.startswith("extra_")
+@lru_cache(1024)
+def declare(line: str) -> Layout | None:
+    """Return the columns a header declares: all cells are field names, at least one of them a known one.
+
+    Headings of people count in a table that is plainly about GPUs. The first that is called a time may be the time.
+    """
+    if not line[:1].isalpha() or not _TITLE.fullmatch(line):
+        return None
+    delimiter = next((each for each in (",", ";", "\t") if each in line), ",")
+    headings = [cell.strip() for cell in line.split(delimiter)]
+    if not headings[-1]:
+        headings[-1] = f"column_{len(headings)}"
+    if len(headings) > _MOST or 2 * len(set(headings)) < len(headings):
+        return None
+    decimal = "," if delimiter == ";" else "."
+    own = [each for heading in headings if (each := parse_query_field(heading, decimal)) is not None]
+    columns = [each for heading in headings if (each := read_heading(heading, decimal)) is not None]
+    ours = any(map(_names_gpu, headings)) or any(map(_is_of_gpu, own))
+    if len(headings) == 1 or not (ours and any(is_metric(each.target) for each in columns)):
+        # any single word is a heading
+        known = {each.target for each in own if not each.target.startswith("extra_")}
+        columns = own if known - {TIME} or (known and len(headings) == 1) else []
+    if len(columns) < len(headings):
+        return None
+    time = next((place for place, each in enumerate(headings) if is_time_heading(each)), None)
+    if (
+        time is not None
+        and all(column.target != TIME for column in columns)
+        and any(is_metric(each.target) for each in columns)
+    ):
+        columns[time] = make_column(TIME, TIME, heading=headings[time], translated=True)
+    return make_layout(columns, PREFERRED, delimiter, line)
 
 
-def is_metric(column: Column) -> bool:
-    """Return whether a column is a series of a GPU."""
-    return column.target in BY_NAME or column.target == MASK
+def _is_of_gpu(column: Column) -> bool:
+    return is_metric(column.target) or (column.target in ATTRIBUTES and column.source not in _COMMON)
 
 
-def is_of_gpu(column: Column) -> bool:
-    """Return whether only a log of GPUs has such a column."""
-    return is_metric(column) or (column.target in ATTRIBUTES and column.source not in _COMMON)
+def is_of_gpus(layout: Layout) -> bool:
+    """Return whether a header names a GPU metric, or a time and a column that only GPU logs have."""
+    metric = any(is_metric(each.target) for each in layout.columns)
+    return metric or (layout.stamp is not None and any(map(_is_of_gpu, layout.columns)))
+
+
+def opens_query(line: str) -> bool:
+    """Return whether a line is such a header; the name of a field alone may as well be an item of a list."""
+    layout = declare(line.strip())
+    return layout is not None and (len(layout.columns) > 1 or layout.columns[0].stated != "") and is_of_gpus(layout)
+
+
+def find_headers(text: str) -> Iterator[tuple[int, Layout]]:
+    """Yield where the headers of a text of whole lines begin, and what they declare."""
+    for match in _TITLE.finditer(text):
+        header = declare(match[0].strip())
+        if header is not None:
+            yield match.start(), header
+
+
+def is_plain(text: str) -> bool:
+    """Return whether a text is a header whose first field is `timestamp`, and rows below: it holds no other form."""
+    header, _, rows = text.partition("\n")
+    if not header.startswith("timestamp, ") or _ROW.match(rows) is None or re.search(r"\n[^0-9]", rows):
+        return False
+    columns = declare(header.strip())
+    return columns is not None and "pid" not in header and is_of_gpus(columns)
+
+
+def is_headerless(lines: Sequence[str]) -> bool:
+    """Return whether the first line with several cells, and half of all lines, are rows of nvidia-smi."""
+    rows = [line for each in lines if (line := each.strip()) and not (is_driver_message(line) or NOISE.fullmatch(line))]
+    own = [(_ROW.match(line) is not None and "." in line[:21]) or len(_OWN.findall(line)) > 1 for line in rows]
+    first = next((place for place, line in enumerate(rows) if "," in line), None)
+    return first is not None and own[first] and 2 * sum(own) >= len(rows)

@@ -1,61 +1,53 @@
-"""CSV of `nvidia-smi --query-gpu`, the usual log: which columns its rows have, and the rows that can be believed."""
+"""CSV of `nvidia-smi --query-gpu`, the usual log: a clean block of lines to rows at once, others line by line.
+
+What damage left is looked at closely: rows behind a torn part or NUL bytes, a header at the end of a row, and a last
+line that is cut.
+"""
 
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from gpureport.errors import CodedProblem, SettingsError, SourceError
-from gpureport.importers.account import Account
-from gpureport.importers.columns import TIME, Rows, Texts
-from gpureport.importers.note_text import format_columns_option, format_count
-from gpureport.importers.nvidia_smi.fields import read_heading
-from gpureport.importers.nvidia_smi.headers import (
-    arrange,
-    declare,
-    find_headers,
-    holds_metric,
-    is_headerless,
-    split_header,
-)
-from gpureport.importers.nvidia_smi.query_lines import QueryLines, Scan, is_text, names_gpus
-from gpureport.importers.protocol.reject_reasons import (
-    GPU_NOT_NAMED,
-    MALFORMED,
-    NO_TIME,
-    NOT_SELECTED,
-    UNUSABLE_HEADER,
-    WRONG_CELLS,
-)
+from gpureport.columns import BoolArray, IntArray, read_codes
+from gpureport.errors import SourceError
+from gpureport.importers.account import NOISE, Account, is_driver_message
+from gpureport.importers.columns import CUT, NAMES, TIME, Column, Rows, Texts, decode
+from gpureport.importers.nvidia_smi.fields import declare, is_metric
+from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.source_text import Piece, Text
-from gpureport.importers.tables import Layout, scan
-from gpureport.metrics import BY_NAME
-from gpureport.recording_advice import RECORDS_ONE
+from gpureport.importers.tables import Layout, scan, without_faults
 
 NAME = "nvidia-smi --query-gpu"
-_LINES = 2_000
-"""Lines whose content is looked at."""
-_SLASHED = re.compile(r"(\d{1,2})/\d{1,2}/\d{4} ")
-_LAST_MONTH = 12
+_STAMP = re.compile(r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8}[ T])\d\d:\d\d:\d\d(?:[.,]\d{1,6})?\s*$")
+_COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}")
+"""Cells that cannot be the beginning of a longer one."""
+_CUT_NOTE = "The log has no newline at its end, so its last line may be cut."
+_ODD = ("\0", "\ufffd", TIME)
+"""What no sound row holds: NUL bytes, what is no UTF-8, and what a header begins with."""
+_LONGEST = 4096
+"""A line longer than this does not end in a header."""
+_SHARE = 0.1
+"""Share of the rows that may lack the unit of the others by damage (pragmatic)."""
 _HOST = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNORECASE)
-"""Columns that name the machine."""
-_UNIT = "say in its header whether utilization.gpu [1] or utilization.gpu [%] is meant"
-_INTERVAL = "say with --interval how many seconds apart it was recorded, as given to -l"
-_SHOWN, _TOGETHER, _AHEAD = 80, 50_000, 2
-"""Characters of a line that a message quotes, lines of a block, and blocks that are parsed ahead."""
 _SEVERAL = 3
 """Rows from which on a name is that of a machine, and not a damaged one."""
+_TOGETHER, _AHEAD = 50_000, 2
+"""Lines of a block, and blocks that are parsed ahead."""
+Scan = tuple[list["pa.Array[Any]"], list[int]]
 
 
 class Opening(NamedTuple):
-    """How the lines of a log are read: what recognises a header, and the columns of the rows before any.
+    """How a log is read: what recognises a header, the columns of rows before any, whether rows have stamps.
 
-    `stamped` says whether its rows have time stamps, `by_option` whether `--columns` names their columns, `where` which
-    log it is, for an error, and `dated` whether dates between rows are the times of those that have none.
+    `by_option` says whether `--columns` names columns, `dated` whether dates between rows are their times.
     """
 
     header: Callable[[str], Layout | None] = declare
@@ -67,93 +59,10 @@ class Opening(NamedTuple):
     dated: bool = True
 
 
-def read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening:
-    """Return how the lines of a log are read, by its beginning and the query fields that a person named, if any.
-
-    Raises:
-        SettingsError: when a name is no query field.
-        SourceError: when there is no header, and nobody named the columns.
-    """
-    place, header = next(find_headers(text), (len(text), None))
-    before, after = split_lines(text[:place])[-_LINES:], split_lines(text[place:])[1:_LINES]
-    unclear = frozenset() if header is None else _find_fractions(header, after)
-    notes = [
-        f"{heading} has no unit and no value above 1, so it could be fractions or per cent. It is kept as text. "
-        f"{heading} [1] or {heading} [%] in its place is read."
-        for heading in sorted(unclear)
-    ]
-    dates = [match for line in before + after if ";" in line for match in _SLASHED.finditer(line)]
-    if dates and all(int(match[1]) <= _LAST_MONTH for match in dates):
-        notes += [f"Dates such as {dates[0][0].strip()} are read as day/month/year; the log does not tell."]
-    named, by_option, replaced, stamped = None, False, False, header is not None and header.stamp is not None
-    if names is not None:
-        above = [line for line in before if header is None or line.count(header.delimiter) + 1 == len(names)]
-        delimiter = header.delimiter if header is not None else split_header(above[0] if above else "")[0]
-        named = _name_columns(names, delimiter)
-        width = Counter(line.count(delimiter) + 1 for line in after or [""]).most_common(1)[0][0]
-        replaced = header is not None and len(header.columns) != width == len(names)
-        by_option = header is None or replaced or bool(above)
-        stamped = named.stamp is not None if header is None or replaced else stamped
-        if header is not None and replaced:
-            which = f"{format_count(len(header.columns), 'column')} and its rows hold {format_count(width, 'cell')}"
-            notes += [f"The header names {which}: --columns was used instead."]
-        elif not by_option:
-            notes += ["The log has a header: --columns was not used."]
-    elif is_headerless(before):
-        widths = Counter(len(cells) for _, cells in map(split_header, before) if len(cells) > 1)
-        hint = format_columns_option([f"column_{place + 1}" for place in range(widths.most_common(1)[0][0])])
-        if header is None:
-            raise SourceError(where, "rows of nvidia-smi --query-gpu without their header", hint, code="no_header")
-        notes += [f"Rows before the first header are not its own and not read; {hint}."]
-
-    def declared(line: str) -> Layout | None:
-        found = declare(line, unclear)
-        other = replaced and found is not None and named is not None and len(found.columns) != len(named.columns)
-        return named if other else found
-
-    return Opening(declared, named, tuple(notes), stamped, by_option, where)
-
-
-def _name_columns(names: Sequence[str], delimiter: str) -> Layout:
-    columns = [read_heading(name, "," if delimiter == ";" else ".") for name in names]
-    if None in columns:
-        hint = "name them as in --query-gpu, one for each cell"
-        raise SettingsError("--columns", f"no query field {names[columns.index(None)]!r}", hint, code="unknown_column")
-    return arrange([column for column in columns if column is not None], delimiter)
-
-
-def split_lines(text: str) -> list[str]:
-    """Return the lines of a text that are not blank."""
-    return [line for each in text.split("\n") if (line := each.strip())]
-
-
-def _find_fractions(header: Layout, lines: Sequence[str]) -> frozenset[str]:
-    """Return the headings of shares that name no unit and hold decimals, none of them above 1."""
-    rows = [cells for line in lines if len(cells := line.split(header.delimiter)) == len(header.columns)]
-    found = set[str]()
-    for place, column in enumerate(header.columns):
-        metric = BY_NAME.get(column.target)
-        if metric is not None and metric.unit == "1" and not metric.may_exceed_one and not column.stated:
-            cells = [row[place].strip().replace(",", ".") for row in rows]
-            numbers = [cell for cell in cells if re.fullmatch(r"\d+(?:\.\d+)?", cell)]
-            if any("." in cell for cell in numbers) and all(float(cell) <= 1 for cell in numbers):
-                found.add(column.heading)
-    return frozenset(found)
-
-
 def read_query(
-    lines: Iterable[str],
-    first: int,
-    account: Account,
-    *,
-    opening: Opening | None = None,
-    per_tick: int | None = None,
+    lines: Iterable[str], first: int, account: Account, *, opening: Opening | None = None, per_tick: int | None = None
 ) -> Iterator[Rows]:
-    """Yield the rows of a log that can be believed; `per_tick` is how many a tick has, where a person said so.
-
-    Raises:
-        SourceError: when rows are of several machines, and nothing distinguishes their GPUs.
-    """
+    """Yield the rows of a log that can be believed; `per_tick` is how many a tick has, where a person said so."""
     opening = opening or Opening()
     log = QueryLines(opening.header, account, opening.layout)
     parts = _usable(log, opening, _parse(lines.blocks() if isinstance(lines, Text) else _pieces(lines, first), log))
@@ -164,81 +73,48 @@ def read_query(
         from gpureport.importers.nvidia_smi.ticks import number_gpus  # noqa: PLC0415 - most logs name their GPUs
 
         yield from number_gpus(chain([rows], parts), per_tick, log, account)
-    log.note_torn()
+    account.note(*[f"{log.torn} torn lines end in a whole row: the row is kept."] if log.torn else [])
     account.note(*opening.notes)
 
 
-def _usable(log: QueryLines, opening: Opening, parts: Iterable[tuple[Layout, Rows]]) -> Iterator[Rows]:
+def _usable(log: "QueryLines", opening: Opening, parts: Iterable[tuple[Layout, Rows]]) -> Iterator[Rows]:
     """Yield the rows that have a column of a GPU, and count the others."""
     translated: dict[str, None] = {}
     machines: Counter[str] = Counter()
     account = log.account
     for layout, rows in parts:
-        if not holds_metric(layout):
-            names = ", ".join(column.source for column in layout.columns)
-            account.reject_rows(f"{UNUSABLE_HEADER} no GPU metric among the columns {names}", rows.lines)
-            continue
         for each in layout.columns:
             account.averaged |= (each.source, each.target) == ("power.draw.average", "gpu_power_watts")
             account.columns[each.heading or each.source, each.target] = None
             if each.translated:
-                unit = f" [{each.stated}]" if each.stated else ""
-                translated[f"{each.heading} is taken for {each.source}{unit}"] = None
-        _refuse_several_machines(opening.where, rows, machines)
+                translated[f"{each.heading} is taken for {each.source} {each.stated}".strip()] = None
+        machine = next((rows.data[name] for name in rows.data if _HOST.fullmatch(name)), None)
+        if isinstance(machine, Texts) and not {"uuid", "serial"} & rows.data.keys():
+            # machines of a kind share indices and addresses
+            machines.update(machine.texts[code] for code in machine.codes.tolist() if code >= 0)
+            known = [name for name, count in machines.items() if count >= _SEVERAL and re.search(r"[^\W\d_]", name)]
+            if len(known) > 1:
+                what = f"GPUs of several machines ({', '.join(sorted(known)[:5])}) in one log without uuid"
+                hint = "write one file a machine, and read them with --as-one-run; or log uuid"
+                raise SourceError(opening.where, what, hint, code="several_machines")
         if rows.times is None and log.dates and opening.dated:
             from gpureport.importers.nvidia_smi.ticks import date_rows  # noqa: PLC0415 - as above
 
             rows = date_rows(rows, log)  # noqa: PLW2901
-        if len(rows):
+        for each in [each for each in layout.columns if each.unit == "%" and not each.stated]:
+            shares = 100 * np.nan_to_num(np.asarray(rows.data[each.target]))
+            if shares.max(initial=0) <= 1 and (shares % 1).any():
+                account.note(f"{each.heading} has no unit and no value above 1, so it could be fractions or per cent.")
+                del rows.data[each.target]
+        if not any(map(is_metric, rows.data)):
+            account.reject_rows(reasons.NO_READING, rows.lines)
+        elif len(rows):
             yield rows
     if translated:
         account.note(f"Headings that nvidia-smi does not write: {', '.join(translated)}.")
 
 
-def _refuse_several_machines(where: str, rows: Rows, seen: Counter[str]) -> None:
-    """Refuse rows of several machines without uuid and serial number: machines of a kind share addresses."""
-    machine = next((rows.data[name] for name in rows.data if _HOST.fullmatch(name)), None)
-    if isinstance(machine, Texts) and not {"uuid", "serial"} & rows.data.keys():
-        counts = np.bincount(machine.codes + 1, minlength=len(machine.texts) + 1)[1:].tolist()
-        seen.update(dict(zip(machine.texts, counts, strict=True)))
-        names = [name for name, count in seen.items() if count >= _SEVERAL and re.search(r"[^\W\d_]", name)]
-        if len(names) > 1:
-            what = f"GPUs of several machines ({', '.join(sorted(names)[:5])}) in one log without uuid"
-            hint = "write one file a machine, and read them with --as-one-run; or log uuid"
-            raise SourceError(where, what, hint, code="several_machines")
-
-
-def explain_no_rows(account: Account) -> CodedProblem | None:
-    """Return why no row of a log is left; None where that is the same for any log."""
-    rejected = sum(rows for rows, _ in account.rejected.values())
-    most = max(account.rejected, key=lambda reason: account.rejected[reason][0], default="")
-    useless = next((reason for reason in account.rejected if reason.startswith(UNUSABLE_HEADER)), None)
-    if useless is not None:
-        hint = _UNIT if any("could be fractions" in note for note in account.notes) else RECORDS_ONE
-        return useless.removeprefix(f"{UNUSABLE_HEADER} "), hint, "no_gpu_metric"
-    if NO_TIME in account.rejected:
-        names = ", ".join(heading for heading, _ in account.columns)
-        return f"no timestamp column among {names}", _INTERVAL, "no_timestamps"
-    if set(account.rejected) in ({NOT_SELECTED}, {GPU_NOT_NAMED}):
-        return None
-    if account.lines == account.headers:
-        return "it holds a header and no row", RECORDS_ONE, "no_row"
-    reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in account.rejected.items())
-    shown = next((each[0] for each in account.examples.values() if each), None)
-    reasons += f"; line {shown.line} says {shown.text[:_SHOWN]!r}" if shown else ""
-    what = f"none of its {account.lines} lines is a row that can be used ({reasons})"
-    mostly = most if 2 * account.rejected.get(most, [0])[0] > rejected else ""
-    if mostly == f"{MALFORMED} {TIME}":
-        hint, code = "--source-kind mapped prints a map in which their format can be said", "unread_time_stamps"
-    elif mostly == WRONG_CELLS:
-        hint, code = "name the columns of its rows with --columns", "wrong_number_of_cells"
-    else:
-        hint, code = RECORDS_ONE, "no_usable_row"
-    return what, hint, code
-
-
 def _pieces(lines: Iterable[str], first: int) -> Iterator[Piece]:
-    """Yield lines in blocks."""
     remaining = iter(lines)
     part = list(islice(remaining, _TOGETHER))
     while part:
@@ -247,7 +123,7 @@ def _pieces(lines: Iterable[str], first: int) -> Iterator[Piece]:
         part, first = following, first + len(part)
 
 
-def _parse(pieces: Iterable[Piece], log: QueryLines) -> Iterator[tuple[Layout, Rows]]:
+def _parse(pieces: Iterable[Piece], log: "QueryLines") -> Iterator[tuple[Layout, Rows]]:
     """Yield the rows of blocks, while two threads are at the next ones."""
     pending: deque[tuple[Piece, Layout, Future[Scan] | None]] = deque()
     with ThreadPoolExecutor(_AHEAD) as pool:
@@ -256,8 +132,174 @@ def _parse(pieces: Iterable[Piece], log: QueryLines) -> Iterator[tuple[Layout, R
                 yield from log.read(piece)
                 continue
             if piece is not None and log.layout is not None:
-                ahead = pool.submit(scan, piece.data, log.layout) if is_text(piece.data) else None
+                ahead = pool.submit(scan, piece.data, log.layout) if piece.data.isascii() else None
                 pending.append((piece, log.layout, ahead))
             if pending and (piece is None or len(pending) > _AHEAD):
                 block, layout, scanned = pending.popleft()
                 yield from log.read(block, None if scanned is None else (layout, scanned.result()))
+
+
+def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool = True) -> tuple[str, str] | None:
+    """Return the row that a line ends in, and what stands before it; None where it ends in no row.
+
+    Where damage took the beginning, the row needs a stamp; where it took the end, the last cell counts as cut.
+    """
+    cells, width = line.split(layout.delimiter), len(layout.columns)
+    if len(cells) == width + 1 and not cells[-1].strip():
+        # a delimiter behind the last cell
+        cells.pop()
+    if len(cells) < width:
+        return None
+    torn, cells = "".join(each + layout.delimiter for each in cells[:-width]), cells[-width:]
+    stamp = _STAMP.search(cells[0]) if layout.stamp == 0 else None
+    if stamp is not None:
+        torn, cells[0] = torn + cells[0][: stamp.start()], stamp[0]
+    elif torn or not begun:
+        return None
+    if not ended and not _COMPLETE.fullmatch(cells[-1].strip()):
+        if layout.columns[-1].target in NAMES:
+            return None
+        cells[-1] = f"[{CUT}]"
+    return layout.delimiter.join(cells), torn.strip()
+
+
+@dataclass(slots=True)
+class QueryLines:
+    """The lines of one log: `layout` is in force, rows of `damaged` lines were left out, `dates` stand among rows."""
+
+    header: Callable[[str], Layout | None]
+    account: Account
+    layout: Layout | None = None
+    damaged: list[int] = field(default_factory=list)
+    torn: int = 0
+    dates: dict[int, str] = field(default_factory=dict)
+    ended: bool = False
+
+    def read(self, piece: Piece, scanned: "tuple[Layout, Scan] | None" = None) -> Iterator[tuple[Layout, Rows]]:
+        """Yield the rows of a block, each stretch with its layout; `scanned`: its cells, parsed ahead for a layout."""
+        self.ended, layout = piece.last, self.layout
+        if scanned is not None and layout is scanned[0]:
+            (cells, odd), columns = scanned[1], layout.columns
+            blank = len(columns) == 1 and b"\n\n" in piece.data
+            if not (odd or blank or b"\0" in piece.data) and piece.data.endswith(b"\n"):
+                first = piece.first_line
+                rows, faults = _decode(columns, cells, np.arange(first, first + len(cells[0]), dtype=np.int64))
+                if not faults:
+                    yield layout, rows
+                    return
+        text = piece.data.decode(errors="replace")
+        whole, odd_text = text.count("\n"), any(each in text for each in _ODD)
+        lines, numbers = list[str](), list[int]()
+        for place, line in enumerate(text.split("\n")):
+            same = layout is not None and line.count(layout.delimiter) == len(layout.columns) - 1
+            sound = line[:1].isdigit() and place < whole and not (odd_text and any(each in line for each in _ODD))
+            number = piece.first_line + place
+            row: str | None = line
+            if not (same and sound):
+                row = self._sort(number, line, cut=place == whole) if line else None
+                if self.layout is not layout:
+                    yield from self._rows_of(layout, lines, numbers)
+                    layout, lines, numbers = self.layout, [], []
+            if row is not None:
+                lines.append(row)
+                numbers.append(number)
+        yield from self._rows_of(layout, lines, numbers)
+
+    def _sort(self, number: int, line: str, *, cut: bool) -> str | None:
+        """Return the row that a line ends in, None for a header and for what is no row."""
+        self.account.note(*[_CUT_NOTE] if cut else [])
+        # of a line that lost a part to NUL bytes the end is looked at
+        torn, nul, text = line.rpartition("\0")
+        text = text.strip("\r\ufeff")
+        if not text.strip():
+            if torn.strip("\0\r\ufeff \t"):
+                self._reject(number, torn, reasons.NUL_BYTES)
+            return None
+        header = self._header(text)
+        # a log that was killed inside a line and appended to has its next header behind that
+        heading = self.layout.header.partition(self.layout.delimiter)[0] if self.layout else ""
+        if header is None and heading and len(text) <= _LONGEST and (at := text.rfind(heading)) > 0:
+            header = self._header(text[at:])
+        if header is not None:
+            self.account.headers += 1
+            self.layout = self.layout if header == self.layout else header
+            return None
+        unreadable = "\ufffd" in text
+        found = None
+        if self.layout is not None and not unreadable:
+            found = complete_row(text, self.layout, begun=not nul, ended=not cut)
+        if found is None:
+            missing = reasons.CUT_LAST_LINE if cut else reasons.WRONG_CELLS
+            missing = reasons.BEFORE_HEADER if self.layout is None else missing
+            self._reject(number, text, reasons.NOT_TEXT if unreadable else reasons.NUL_BYTES if nul else missing)
+            return None
+        self._tear_off(number, torn.replace("\0", "") + found[1])
+        return found[0]
+
+    def _header(self, text: str) -> Layout | None:
+        """Return the layout a line declares; what is left of a torn header lacks columns, or has one twice."""
+        found, layout = self.header(text.strip()) if "\ufffd" not in text else None, self.layout
+        if found is None or layout is None or found == layout:
+            return found
+        names = [column.source for column in found.columns]
+        alone = len(names) == 1 < len(layout.columns)
+        timeless = found.stamp is None and layout.stamp is not None
+        return None if alone or timeless or len(set(names)) < len(names) else found
+
+    def _reject(self, number: int, text: str, reason: str) -> None:
+        text = text.strip("\0 \t\r")
+        if reason in {reasons.NOT_TEXT, reasons.NUL_BYTES} and not is_driver_message(text):
+            self.account.reject(reason, number, text.replace("\0", ""))
+        else:
+            self.account.sort_out(number, text, reason)
+        if NOISE.fullmatch(text) and (self.layout is None or self.layout.stamp is None):
+            self.dates[number] = text
+        elif text[:1].isdigit() and "," in text:
+            # it has a place in its tick
+            self.damaged.append(number)
+
+    def _tear_off(self, number: int, text: str) -> None:
+        """Take the part of another line that stands before a row; a message of the driver counts as a line."""
+        if is_driver_message(text):
+            self.account.message(number, text)
+        elif text:
+            self.torn += 1
+            self.damaged.append(number)
+
+    def _rows_of(self, layout: Layout | None, lines: list[str], numbers: list[int]) -> Iterator[tuple[Layout, Rows]]:
+        """Yield lines as rows; those with a cell that is not what its column holds are rejected."""
+        if layout is None or not lines:
+            return
+        rows, faults = _decode(layout.columns, scan("\n".join([*lines, ""]).encode(), layout)[0], np.array(numbers))
+        mended = False
+        for place in np.flatnonzero(faults.get(f"{reasons.MALFORMED} {TIME}", [])).tolist():
+            found = complete_row(lines[place], layout)
+            if found is not None and found[1]:
+                lines[place], mended = found[0], True
+                self._tear_off(numbers[place], found[1])
+        if mended:
+            yield from self._rows_of(layout, lines, numbers)
+            return
+        rows, wrong = without_faults(rows, faults)
+        for place, reason in sorted(wrong):
+            self._reject(numbers[place], lines[place], reason)
+        yield layout, rows
+
+
+def _decode(columns: Sequence[Column], cells: Sequence[Any], lines: IntArray) -> tuple[Rows, dict[str, BoolArray]]:
+    """Return rows and their faults; a last number without the unit that most others have is cut, which is one."""
+    rows, faults = decode(columns, cells, lines)
+    if columns[-1].unit:
+        bare: Any = np.asarray(pc.match_substring_regex(cells[-1].dictionary, r"[0-9]\s*$"))
+        if bare.any() and not bare.all():
+            codes, alike = read_codes(cells[-1].indices), pc.match_substring_regex(cells[-1].dictionary, "[%A-Za-z]$")
+            torn = bare[codes]
+            if torn.sum() <= _SHARE * np.asarray(alike)[codes].sum():
+                faults[reasons.TORN] = torn
+    return rows, faults
+
+
+def names_gpus(rows: Rows) -> bool:
+    """Return whether a column names the GPU of any row; a model names none."""
+    columns = (rows.data.get(name) for name in NAMES if name != "model")
+    return any(isinstance(column, Texts) and bool((column.codes >= 0).any()) for column in columns)

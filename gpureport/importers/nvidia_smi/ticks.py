@@ -5,7 +5,7 @@ size, told by the gaps between their stamps; where a tick takes so long that gap
 the memory in use repeats itself after as many rows as there are GPUs.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,65 +15,52 @@ import numpy.typing as npt
 from gpureport.columns import IntArray
 from gpureport.importers.account import Account
 from gpureport.importers.columns import Rows, Texts
-from gpureport.importers.note_text import format_count
-from gpureport.importers.nvidia_smi.drawn_tables import parse_printed_time
-from gpureport.importers.nvidia_smi.query_lines import QueryLines, names_gpus
+from gpureport.importers.nvidia_smi.query import QueryLines, names_gpus
+from gpureport.importers.printed import parse_printed_time
 from gpureport.importers.protocol.reject_reasons import NO_TIME, WRONG_TICK
 
 _MOST = 32
 """Rows a tick can hold: twice the GPUs of the largest machine nvidia-smi lists as one (16)."""
-_FEWEST_TICKS = 3
-"""Two ticks of one size are a coincidence (pragmatic)."""
-_HALF, _LARGER = 0.5, 0.05
-"""Share of the ticks that must hold the same number of rows, and of those that may hold more: some may lack rows, but
-one GPU sampled in bursts has bursts of any length (pragmatic)."""
-_SILENCE = 4
-"""The gap between ticks is at least this many times the largest gap inside one, else a stalled tick reads as two."""
-_TOGETHER = 60_000
-"""Half of the gaps inside a tick are at most this long, in microseconds: 1 to 6 ms in genuine logs, 50 under load."""
+_FEWEST_TICKS, _HALF, _LARGER = 3, 0.5, 0.05
+"""Ticks of one size at least, their share of all, and share of those that may hold more: some may lack rows, but one
+GPU sampled in bursts has bursts of any length (pragmatic)."""
+_SILENCE, _TOGETHER = 4, 60_000
+"""The gap between ticks is so many times the largest gap inside one at least, else a stalled tick reads as two; half of
+the gaps inside are at most so many microseconds: 1 to 6 ms in genuine logs, 50 under load."""
 _REPEATED, _CLEARLY = 0.9, 0.2
 """Share of rows a slow column repeats at the right lag, and how much less at any lag that is no multiple of it."""
-_SWAPPED = 0.01
-"""Share of the rows that may be before the one above them and count as swapped (pragmatic)."""
-_HEAD = 50_000
-"""Rows that are looked at for ticks."""
-MIXED_NOTE = (
+_SWAPPED, _HEAD = 0.01, 50_000
+"""Share of the rows that may be swapped with the one above them, and rows that are looked at for ticks (pragmatic)."""
+_MIXED = (
     "Several rows come at a time, so several GPUs were logged, and neither a column nor their order tells them apart: "
     "they are kept as one device of which nothing is judged. --gpus-per-tick says how many there are."
 )
-_ONE_GPU_NOTE = (
+_ONE_GPU = (
     "No column names a GPU and there are no time stamps to tell by: one GPU is assumed; --gpus-per-tick says otherwise."
 )
+_PLACES = "No column tells the GPUs apart: each is a place in the tick ({})."
 
 
-class Ticks(NamedTuple):
-    """How the rows of several GPUs follow each other: rows a tick, and what shows it.
-
-    `gap` is the time between two rows beyond which they are of different ticks, None where gaps do not tell.
-    """
+class _Ticks(NamedTuple):
+    """How many rows a tick has, what shows it, and the gap beyond which rows are of two ticks, None if none tells."""
 
     size: int
     evidence: str
     gap: int | None = None
 
 
-def _infer_ticks(times: IntArray, columns: Sequence[npt.NDArray[Any]], *, whole: bool) -> Ticks | None:
-    """Return how many rows a tick holds, by times and columns of the head of a log, or of the `whole` log."""
+def _infer(rows: Rows, times: IntArray, *, whole: bool) -> _Ticks | None:
+    """Return how many rows a tick holds, by the first rows of a log; a `whole` log fills its ticks."""
+    times = times[:_HEAD]
     if len(times) < 2 * _FEWEST_TICKS:
         return None
-    gaps = np.abs(np.diff(times))
-    columns = [column for column in columns if (column != column[0]).any()]
-    found = _infer_from_gaps(gaps, int(np.gcd.reduce(np.abs(times - times[0]))))
-    if found is None or found.gap is None:
-        return _infer_from_repetition(gaps, columns, whole=whole)
-    # rows of a tick that never differ while those of different ticks do are of one GPU, written twice
-    copies = columns and not any((column[1:] != column[:-1])[gaps <= found.gap].any() for column in columns)
-    return None if copies else found
-
-
-def _infer_from_gaps(gaps: IntArray, resolution: int) -> Ticks | None:
-    """Return the ticks that gaps above some limit show, under the one of many limits that makes most of them alike."""
-    best, most = None, _HALF
+    shown = [
+        values.codes[:_HEAD] if isinstance(values, Texts) else np.nan_to_num(values[:_HEAD])
+        for values in rows.data.values()
+    ]
+    columns = [column for column in shown if (column != column[0]).any()]
+    gaps, best, most = np.abs(np.diff(times)), None, _HALF
+    resolution = int(np.gcd.reduce(np.abs(times - times[0])))
     for limit in np.rint(1000 * 2 ** np.arange(0, max(1, int(gaps.max()) // 1000).bit_length(), 0.5)).tolist():
         apart = gaps > limit
         inside, between = gaps[~apart], gaps[apart]
@@ -87,13 +74,16 @@ def _infer_from_gaps(gaps: IntArray, resolution: int) -> Ticks | None:
         alike = float((sizes == size).mean())
         # of limits that part the rows equally well the largest bears the longest stall within a tick
         if 1 < size <= _MOST and alike >= most and (sizes > size).mean() <= _LARGER:
-            evidence = f"{int((sizes == size).sum()):,} of {format_count(len(sizes), 'tick')} hold {size} rows"
-            best, most = Ticks(size, evidence, int(limit)), alike
-    return best
+            best, most = _Ticks(size, f"{alike:.1%} of the ticks hold {size} rows", int(limit)), alike
+    if best is None:
+        return _infer_from_repetition(gaps, columns, whole=whole and len(rows) <= _HEAD)
+    # rows of a tick that never differ while those of different ticks do are of one GPU, written twice
+    copies = columns and not any((column[1:] != column[:-1])[gaps <= best.gap].any() for column in columns)
+    return None if copies else best
 
 
-def _infer_from_repetition(gaps: IntArray, columns: Sequence[npt.NDArray[Any]], *, whole: bool) -> Ticks | None:
-    """Return the ticks after which a column repeats itself, if the longest gap lies there; a whole log fills them."""
+def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], *, whole: bool) -> _Ticks | None:
+    """Return the ticks after which a column repeats itself, if the longest gap lies there."""
     most, rows = min(2 * _MOST, (len(gaps) + 1) // _FEWEST_TICKS), len(gaps) + 1
     share, size = _REPEATED, 0
     for column in columns:
@@ -105,33 +95,37 @@ def _infer_from_repetition(gaps: IntArray, columns: Sequence[npt.NDArray[Any]], 
     medians = [float(np.median(gaps[place::size])) for place in range(size)]
     if not size or (whole and rows % size) or not medians[-1] or medians[-1] < _SILENCE * max(medians[:-1]):
         return None
-    return Ticks(size, f"a column repeats itself after {size} rows, in {share:.1%} of them")
+    return _Ticks(size, f"a column repeats itself after {size} rows, in {share:.1%} of them")
 
 
 def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, account: Account) -> Iterator[Rows]:
     """Yield rows, with their place in their tick as the index of the GPU where no column names one.
 
-    Rows up to the next ones in which a column names GPUs have ticks of one size; a tick that goes on in the next block
-    is judged by what is known of it, so that no row is held back. `per_tick` is how many a tick has, where given.
+    A tick that goes on in the next block is judged by what is known of it. `per_tick` is the size of one, where given.
     """
-    account.mixed_note = "" if per_tick == 1 else MIXED_NOTE
-    ticks: Ticks | None = None
+    account.mixed_note = "" if per_tick == 1 else _MIXED
+    ticks: _Ticks | None = None
     begun, counted, last, before = False, 0, 0, 0
     for rows in parts:
         if names_gpus(rows) or per_tick == 1:
             begun = False
             yield rows
             continue
-        first = not begun
+        first, times = not begun, rows.times
         if first:
-            begun, counted, ticks = True, 0, _find_ticks(rows, per_tick, account, whole=log.ended)
+            begun, counted = True, 0
+            ticks = None if times is None else _infer(rows, times, whole=log.ended)
+            if per_tick is not None:
+                gap = ticks.gap if ticks is not None and ticks.size == per_tick else None
+                ticks = _Ticks(per_tick, f"--gpus-per-tick {per_tick}", gap)
+            note = _ONE_GPU if times is None else ""
+            account.note(*filter(None, [note if ticks is None else _PLACES.format(ticks.evidence)]))
         if ticks is None:
             yield rows
             continue
-        order = np.arange(len(rows)) if rows.times is None else _swap_back(rows.times)
-        if ticks.gap is not None and rows.times is not None:
-            times = rows.times[order]
-            starts = np.abs(np.diff(times, prepend=times[0] if first else last)) > ticks.gap
+        order = np.arange(len(rows)) if times is None else _swap_back(times)
+        if ticks.gap is not None and times is not None:
+            starts = np.abs(np.diff(times[order], prepend=times[order[0]] if first else last)) > ticks.gap
             starts[0] |= first
             tick = np.cumsum(starts) - starts[0]
             before = 0 if starts[0] else before
@@ -142,39 +136,35 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, ac
             # what went before, and what is to come, is not known again
             fits[0] |= bool(before) and sizes[0] <= ticks.size
             fits[-1] |= not log.ended and sizes[-1] <= ticks.size
-            last, before = int(times[-1]), int(sizes[-1])
-            whole, places = fits[tick][order], places[order]
-            account.reject_rows(WRONG_TICK, rows.lines[~whole])
-            rows, places = rows.select(whole), places[whole]  # noqa: PLW2901
+            last, before = int(times[order[-1]]), int(sizes[-1])
+            kept, places = fits[tick][order], places[order]
+            account.reject_rows(WRONG_TICK, rows.lines[~kept])
+            rows, places = rows.select(kept), places[kept]  # noqa: PLW2901
         else:
             # what was torn off stands before the row that was kept of its line
             lost = np.searchsorted(np.unique(np.array(log.damaged, dtype=np.int64)), rows.lines, side="right")
             places = (counted + np.arange(len(rows)) + lost)[order] % ticks.size
             counted += len(rows)
-        rows.data["index"] = Texts(places.astype(np.int32), [str(place) for place in range(ticks.size)])
-        yield rows
+        yield _numbered(rows, places, ticks.size)
+
+
+def _numbered(rows: Rows, places: IntArray, size: int) -> Rows:
+    rows.data["index"] = Texts(places.astype(np.int32), [str(place) for place in range(size)])
+    return rows
 
 
 def _swap_back(times: IntArray) -> IntArray:
-    """Return the order of rows in which two neighbouring lines that were swapped have their places again.
-
-    Where more than a few rows are before the one above them, the clock is no measure of the order.
-    """
+    """Return the order of rows in which two neighbouring lines that were swapped have their places again."""
+    order, padded = np.arange(len(times)), np.concatenate([[times.min()], times, [times.max()]])
     back = np.flatnonzero(np.diff(times) < 0)
     back = back if len(back) <= _SWAPPED * len(times) else back[:0]
-    before, after = times[np.maximum(back - 1, 0)], times[np.minimum(back + 2, len(times) - 1)]
-    first, last = back == 0, back + 2 >= len(times)
-    back = back[(first | (before <= times[back + 1])) & (last | (times[back] <= after))]
-    order = np.arange(len(times))
+    back = back[(padded[back] <= times[back + 1]) & (times[back] <= padded[back + 3])]
     order[back], order[back + 1] = back + 1, back
     return order
 
 
 def date_rows(rows: Rows, log: QueryLines) -> Rows:
-    """Return rows without stamps with the time of the date that a script printed above them.
-
-    Where no column names GPUs, each is a place below its date.
-    """
+    """Return rows without stamps with the time of the date above them; where none names GPUs, each is a place below."""
     dates = [(line, time[0]) for line, text in log.dates.items() if (time := parse_printed_time(text)) is not None]
     if not dates:
         return rows
@@ -186,27 +176,6 @@ def date_rows(rows: Rows, log: QueryLines) -> Rows:
     usual = int(np.bincount(sizes[sizes > 0], minlength=2).argmax())
     if usual > 1 and not names_gpus(rows):
         places = np.arange(len(rows)) - np.searchsorted(ticks, ticks)
-        codes = np.where(sizes[ticks] == usual, places, -1).astype(np.int32)
-        rows.data["index"] = Texts(codes, [str(place) for place in range(usual)])
-        said = f"a date stands above each {usual} rows"
-        log.account.note(f"No column tells the GPUs apart: each is a place in the tick ({said}).")
+        log.account.note(_PLACES.format(f"a date stands above each {usual} rows"))
+        return _numbered(rows, np.where(sizes[ticks] == usual, places, -1), usual)
     return rows
-
-
-def _find_ticks(rows: Rows, per_tick: int | None, account: Account, *, whole: bool) -> Ticks | None:
-    """Return the ticks of a log by its first rows, and note what shows them."""
-    found = None
-    if rows.times is not None:
-        shown = [
-            values.codes[:_HEAD] if isinstance(values, Texts) else np.nan_to_num(values[:_HEAD])
-            for values in rows.data.values()
-        ]
-        found = _infer_ticks(rows.times[:_HEAD], shown, whole=whole and len(rows) <= _HEAD)
-    elif per_tick is None:
-        account.note(_ONE_GPU_NOTE)
-    if per_tick is not None:
-        gap = found.gap if found is not None and found.size == per_tick else None
-        found = Ticks(per_tick, f"--gpus-per-tick {per_tick}", gap)
-    if found is not None:
-        account.note(f"No column tells the GPUs apart: each is a place in the tick ({found.evidence}).")
-    return found
