@@ -12,9 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 from gpureport.importers.account import LOST_WORDS, NOISE, is_driver_message
-from gpureport.importers.columns import ATTRIBUTES, MASK, TIME, Column, absence, make_column
+from gpureport.importers.columns import ATTRIBUTES, MASK, TIME, Column, Layout, absence, make_column, make_layout
 from gpureport.importers.headings import GPU_COLUMNS, INDEX, MODEL, heading_words, is_time_heading, recognise_column
-from gpureport.importers.tables import Layout, make_layout
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 
 ALIASES = {

@@ -10,10 +10,9 @@ from operator import itemgetter
 from typing import ClassVar
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.account import Account
-from gpureport.importers.columns import Rows
+from gpureport.importers.account import Account, format_columns_option
+from gpureport.importers.columns import Layout, Rows, make_layout
 from gpureport.importers.extraction import Extraction, Form
-from gpureport.importers.note_text import format_columns_option
 from gpureport.importers.nvidia_smi import documents, monitors
 from gpureport.importers.nvidia_smi.fields import (
     PREFERRED,
@@ -27,9 +26,7 @@ from gpureport.importers.nvidia_smi.fields import (
 )
 from gpureport.importers.nvidia_smi.query import NAME, Opening, read_query
 from gpureport.importers.protocol.importer import SEARCHED_BYTES, ReadOptions
-from gpureport.importers.source_file import RawFile
-from gpureport.importers.source_text import head, head_text
-from gpureport.importers.tables import Layout, make_layout
+from gpureport.importers.source_text import RawFile, head, head_text
 
 _LOOKED_AT = 2**20
 """How much of a log is looked at; more of it where what a job printed stands above."""

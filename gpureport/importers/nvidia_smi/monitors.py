@@ -13,12 +13,22 @@ from typing import Any
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.account import Account
-from gpureport.importers.columns import TIME, Column, Rows, Texts, decode, make_column, parse_time, rows_from_records
-from gpureport.importers.printed import count_days, parse_time_of_day, whole_lines
+from gpureport.importers.account import Account, damage, whole_lines
+from gpureport.importers.clock import count_days, parse_time, parse_time_of_day
+from gpureport.importers.columns import (
+    TIME,
+    Column,
+    Layout,
+    Rows,
+    Texts,
+    decode,
+    make_column,
+    make_layout,
+    rows_from_records,
+    scan,
+    without_faults,
+)
 from gpureport.importers.protocol import reject_reasons as reasons
-from gpureport.importers.source_text import damage
-from gpureport.importers.tables import Layout, make_layout, scan, without_faults
 from gpureport.units import parse_quantity
 
 _CLOCK, _DATE = "time of day", "day"

@@ -19,11 +19,10 @@ import pyarrow.compute as pc
 from gpureport.columns import BoolArray, IntArray, read_codes
 from gpureport.errors import SourceError
 from gpureport.importers.account import NOISE, Account, is_driver_message
-from gpureport.importers.columns import CUT, NAMES, TIME, Column, Rows, Texts, decode
+from gpureport.importers.columns import CUT, NAMES, TIME, Column, Layout, Rows, Texts, decode, scan, without_faults
 from gpureport.importers.nvidia_smi.fields import declare, is_metric
 from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.source_text import Piece, Text
-from gpureport.importers.tables import Layout, scan, without_faults
 
 NAME = "nvidia-smi --query-gpu"
 _STAMP = re.compile(r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8}[ T])\d\d:\d\d:\d\d(?:[.,]\d{1,6})?\s*$")

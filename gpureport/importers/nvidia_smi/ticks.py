@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from gpureport.columns import IntArray
 from gpureport.importers.account import Account
+from gpureport.importers.clock import parse_printed_time
 from gpureport.importers.columns import Rows, Texts
 from gpureport.importers.nvidia_smi.query import QueryLines, names_gpus
-from gpureport.importers.printed import parse_printed_time
 from gpureport.importers.protocol.reject_reasons import NO_TIME, WRONG_TICK
 
 _MOST = 32
