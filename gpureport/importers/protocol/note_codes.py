@@ -72,7 +72,6 @@ NOTE_CODES: dict[str, str] = {
     "time_of_day": "times of day and no date",
     "dates_placed": "it writes no date: its times were placed",
     "zone_above_tables": "times above the tables name a zone",
-    "zone_of_machine": "the official name of that zone is",
     "zones_of_sources": "zones of the time stamps:",
     "different_zones": "made in different zones",
     "unknown_zone": "which is not known here; give --tz",
@@ -86,9 +85,7 @@ NOTE_CODES: dict[str, str] = {
     "times_from_zero": "counts its times from 0",
     # several sources of one run
     "rows_joined": "rows joined by time",
-    "readings_joined": "readings joined by time",
     "several_machines": "taken for logs of several machines",
-    "one_machine": "taken for logs of one machine",
     "log_not_used": "lies beside the log, but is not used",
     "log_attached": "is attached to the run and is read for",
     "attachment_not_used": "is attached to the run and not",
