@@ -8,7 +8,7 @@ from dataclasses import replace
 from hashlib import sha256
 from os.path import commonpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -26,12 +26,11 @@ from gpureport.importers.protocol.importer import (
 )
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.source_file import FileState, RawFile
-from gpureport.importers.sources import count_named, derive_name, identify, strip_suffixes
-from gpureport.json_text import parse_json
+from gpureport.importers.sources import count_named, derive_name, identify, read_label_files, strip_suffixes
 from gpureport.label_tags import merge_pairs, override_pairs, read_environment_labels
 from gpureport.limits import MOST_GPUS
 from gpureport.metrics import Scope
-from gpureport.record_folder import LABEL_FILE, RUN_FILE, RecordedRun, name_log, read_run_file
+from gpureport.record_folder import RUN_FILE, RecordedRun, name_log, read_run_file
 from gpureport.recording import Recording, Run, Source
 from gpureport.regular_files import is_folder
 from gpureport.series_table import collect_series, empty_training
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 
 IMPORTER_VERSION = "14"
 """Raised whenever the same source would be read differently."""
-_MOST_LABEL_BYTES = 2**20
 surveyed: "dict[tuple[Path, FileState, str, str], Log | None]" = {}
 """Logs that were read to find which run they are of, until they are read as that run."""
 
@@ -130,22 +128,10 @@ class Reading:
     @property
     def run_id(self) -> str:
         """The run's id, from the bytes of its logs and the options that select or place rows."""
-        pairs = list(zip(self._inputs, self._files, strict=True))
+        pairs = zip(self._inputs, self._files, strict=True)
         # the order in which logs of one run are named says nothing
         lines = sorted((each.beside, file.sha256(), each.importer.kind) for each, file in pairs)
-        options = self._options
-        if options.columns is not None or options.interval is not None:
-            # without those that no log uses, as far as an importer can tell by its beginning
-            every = [
-                drop(file, options) if (drop := getattr(each.importer, "drop_unused_options", None)) else options
-                for each, file in pairs
-                if not each.beside
-            ]
-            columns, interval = (any(getattr(own, name) for own in every) for name in ("columns", "interval"))
-            options = replace(
-                options, columns=options.columns if columns else None, interval=options.interval if interval else None
-            )
-        return compute_run_id((f"{kind} {digest}" for _, digest, kind in lines), options)
+        return compute_run_id((f"{kind} {digest}" for _, digest, kind in lines), self._options)
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one device each.
@@ -377,7 +363,7 @@ def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadO
             options = replace(options, tz=zone)
     # what came through a pipe lies in a folder of nobody
     logs = [each.path for each in inputs if not each.beside and Path(each.locator) == each.path]
-    labels = [_read_label_files(log, notes) for log in logs]
+    labels = [read_label_files(log, notes) for log in logs]
     # what every log is called; nothing where two are called differently
     names, steps = ({getattr(each, key) for each in labels} or {None} for key in ("name", "step"))
     stated = Labels(
@@ -387,52 +373,6 @@ def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadO
         tags=override_pairs(merge_pairs(map(_list_tags, runs)), merge_pairs(each.tags for each in labels)),
     )
     return options, stated, list(dict.fromkeys(notes)), any(run.ended is None for run in runs)
-
-
-def list_label_files(log: Path) -> list[Path]:
-    """Return where the labels of a log may stand beside it, each place before the one that wins over it."""
-    places = (log.parent / LABEL_FILE, log.with_suffix(".json"), log.with_name(f"{log.name}.json"))
-    return [path for path in dict.fromkeys(places) if path != log]
-
-
-def _read_label_files(log: Path, notes: list[str]) -> Labels:
-    """Return what files of labels beside a log say; note those that are none although their name says so."""
-    labels = Labels()
-    for path in filter(Path.is_file, list_label_files(log)):
-        content = None
-        try:
-            if path.stat().st_size <= _MOST_LABEL_BYTES:
-                content = parse_json(path.read_text(encoding="utf-8-sig"), parse_number=str)
-        except (OSError, ValueError, RecursionError):
-            content = None
-        if (found := _parse_labels(content)) is not None:
-            labels = Labels(
-                name=found.name or labels.name,
-                step=found.step or labels.step,
-                params=override_pairs(labels.params, found.params),
-                tags=override_pairs(labels.tags, found.tags),
-            )
-        elif path.name in {LABEL_FILE, f"{log.name}.json"}:
-            what = "an object with name, step, params and tags, and nothing else"
-            notes.append(f"{path.name} is not read as labels: it is damaged, too large, or not {what}.")
-    return labels
-
-
-def _parse_labels(content: Any) -> Labels | None:
-    """Return labels; None where a key is unknown, or a value is neither a text, a number nor a truth value."""
-    if not content or not isinstance(content, dict):
-        return None
-    parts = [content.pop("params", {}), content.pop("tags", {}), content]
-    if set(content) - {"name", "step"} or not all(isinstance(part, dict) for part in parts):
-        return None
-    if not all(isinstance(value, str | bool | None) for part in parts for value in part.values()):
-        return None
-    params, tags, own = (
-        {name: str(value).lower() if isinstance(value, bool) else value for name, value in part.items() if name}
-        for part in parts
-    )
-    pairs = [tuple((name, value) for name, value in part.items() if value) for part in (params, tags)]
-    return Labels(name=own.get("name") or None, step=own.get("step") or None, params=pairs[0], tags=pairs[1])
 
 
 def _choose_zone(named: Sequence[str]) -> tuple[str | None, str]:

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
-from gpureport.importers.reading import list_label_files
 from gpureport.importers.sources import (
     derive_name,
     identify,
     identify_companion,
     list_gpu_logs,
     list_in_folder,
+    list_label_files,
     list_training_logs,
     split_path,
 )

@@ -10,19 +10,20 @@ import re
 import sys
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import lru_cache
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpureport import record_folder
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, TrainingFile
+from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, Labels, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
 from gpureport.importers.source_file import FileState, RawFile, archive_kind
 from gpureport.importers.source_text import head as read_head
 from gpureport.importers.source_text import is_plain_text
+from gpureport.json_text import parse_json
 from gpureport.limits import MOST_PIPE_BYTES
 from gpureport.places import is_bucket_url
 from gpureport.recording_advice import RECORDS_ONE
@@ -46,6 +47,7 @@ _USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu", "host"}
 """Common names of logs; the name of the folder says more."""
 _COMPRESSED = "|".join(suffix.removeprefix(".") for suffix in record_folder.COMPRESSED_SUFFIXES)
 _SUFFIX = re.compile(rf"\.(?:{_COMPRESSED}|csv|log|txt|out|\d+)$|[-_.]\d{{8}}(?:[-_T]?\d{{4,6}})?$", re.IGNORECASE)
+_MOST_LABEL_BYTES = 2**20
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
 
 
@@ -316,3 +318,42 @@ def derive_name(locator: str) -> str:
     """Return the name of a log, or of its folder where the log is called what logs of nvidia-smi are called."""
     parts, count = split_path(locator)
     return "/".join(parts[-count:])
+
+
+def list_label_files(log: Path) -> list[Path]:
+    """Return where the labels of a log may stand beside it, each place before the one that wins over it."""
+    places = (log.parent / record_folder.LABEL_FILE, log.with_suffix(".json"), log.with_name(f"{log.name}.json"))
+    return [path for path in dict.fromkeys(places) if path != log]
+
+
+def read_label_files(log: Path, notes: list[str]) -> Labels:
+    """Return what files of labels beside a log say; note those that are none although their name says so."""
+    own, params, tags = dict[str, str](), dict[str, str](), dict[str, str]()
+    for path in filter(Path.is_file, list_label_files(log)):
+        content = None
+        with suppress(OSError, ValueError, RecursionError):
+            if path.stat().st_size <= _MOST_LABEL_BYTES:
+                content = parse_json(path.read_text(encoding="utf-8-sig"), parse_number=str)
+        if (found := _parse_labels(content)) is not None:
+            own, params, tags = own | found[0], params | found[1], tags | found[2]
+        elif path.name in {record_folder.LABEL_FILE, f"{log.name}.json"}:
+            what = "an object with name, step, params and tags, and nothing else"
+            notes.append(f"{path.name} is not read as labels: it is damaged, too large, or not {what}.")
+    pairs = tuple(params.items()), tuple(tags.items())
+    return Labels(name=own.get("name"), step=own.get("step"), params=pairs[0], tags=pairs[1])
+
+
+def _parse_labels(content: Any) -> list[dict[str, str]] | None:
+    """Return labels; None where a key is unknown, or a value is neither a text, a number nor a truth value."""
+    if not content or not isinstance(content, dict):
+        return None
+    parts = [content, content.pop("params", {}), content.pop("tags", {})]
+    if set(content) - {"name", "step"} or not all(isinstance(part, dict) for part in parts):
+        return None
+    if not all(isinstance(value, str | bool | None) for part in parts for value in part.values()):
+        return None
+    texts = {True: "true", False: "false"}
+    return [
+        {name: texts.get(value, value) for name, value in part.items() if name and value not in {None, ""}}
+        for part in parts
+    ]

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import gpureport
-from gpureport.errors import SettingsError, SourceError
+from gpureport.errors import SourceError
 from gpureport.testing import AbsentCells, LogGap, Recording, Rejected
 from tests.cli.program import Program
 from tests.importers.accounts import START, kept, seconds
@@ -120,21 +119,3 @@ def test_logs_that_cannot_be_one_run_are_refused_by_name(tmp_path: Path, gpurepo
     with pytest.raises(SourceError) as refused:
         read(a, host=late)
     assert refused.value.where == str(late)
-
-
-def test_options_that_are_not_used_are_no_part_of_the_identity(tmp_path: Path) -> None:
-    """What a log tells itself is the same run with the option and without; what it does not is another."""
-    header, _, bare = log(9).partition("\n")
-    headed, plain, timeless = write(
-        tmp_path, headed=log(9), bare=bare, timeless="index, utilization.gpu [%]\n" + "0, 90 %\n" * 9
-    )
-    names = tuple(heading.partition(" ")[0] for heading in header.split(", "))
-
-    def identity(path: Path, **options: object) -> str:
-        return gpureport.read(path, **options)[0].run.id  # type: ignore[arg-type] # any option
-
-    assert identity(headed, columns=names, interval=2.0) == identity(headed)
-    assert identity(plain, columns=names) == identity(plain, columns=names, interval=2.0) != identity(headed)
-    assert len({identity(timeless, interval=seconds) for seconds in (1.0, 2.0)}) == 2
-    with pytest.raises(SettingsError):
-        identity(headed, columns=("a b",))
