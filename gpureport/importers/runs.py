@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -167,10 +168,9 @@ def _group_logs(
     are no part of a run of `steps` to compare. With `only_adding` all are one run anyway, to which some add metrics.
     """
     # logs of two folders that were searched are never one run
-    beside = Counter(log.folder for log in given)
-    for each in given:
-        if len({log.path for log in given}) > 1 and (None in beside or beside[each.folder] > 1):
-            each.log = survey_log(each.given, options)
+    folders, paths = Counter(log.folder for log in given), {log.path for log in given}
+    for each in given if len(paths) > 1 else ():
+        each.log = survey_log(each.given, options) if None in folders or folders[each.folder] > 1 else None
     groups: list[_Group] = []
     for each in sorted((each for each in given if each.log is not None), key=lambda each: each.log.rank):
         able = [group for group in groups if _may_join(next(iter(group)), each, options, only_adding=only_adding)]
@@ -203,12 +203,13 @@ def _have_one_clock(one: Outcome, other: Outcome, options: ReadOptions) -> bool:
 
 
 def _may_join(main: _Given, each: _Given, options: ReadOptions, *, only_adding: bool) -> bool:
-    is_apart = main.path == each.path or (main.folder != each.folder and None not in {main.folder, each.folder})
-    if is_apart or shared_time(main.log.span, each.log.span) < 0:
-        return False
-    if not _have_one_clock(main.log.outcome, each.log.outcome, options):
-        return False
-    return not only_adding or (not each.log.is_complete and bool(each.log.metrics - main.log.metrics))
+    return (
+        main.path != each.path
+        and (main.folder == each.folder or None in {main.folder, each.folder})
+        and shared_time(main.log.span, each.log.span) >= 0
+        and _have_one_clock(main.log.outcome, each.log.outcome, options)
+        and (not only_adding or each.log.adds_to(main.log))
+    )
 
 
 def _find_homes(groups: Sequence[_Group], each: _Given) -> dict[_Given, _Group] | None:
@@ -226,8 +227,7 @@ def _find_homes(groups: Sequence[_Group], each: _Given) -> dict[_Given, _Group] 
             if shared_time(span, log.span) >= max(enough, 0):
                 # rows of machines that do nothing may be equal by chance
                 told = relate_logs(other.log, log, copies=False)
-                adds = not log.is_complete and bool(log.metrics - other.log.metrics)
-                found.setdefault("" if told == "untold" and not adds else told, {})[main] = group
+                found.setdefault("" if told == "untold" and not log.adds_to(other.log) else told, {})[main] = group
     best = next((found[told] for told in ("same", "untold") if told in found), None)
     return {} if best and any_overlap([main.log.span for main in best]) else best
 
@@ -308,8 +308,7 @@ def assign_training_logs(
 ) -> list[list[TrainingFile]]:
     """Return for each run the training logs whose time it shares; a single run has all.
 
-    Raises:
-        SourceError: when a log belongs to none, or may belong to any of several.
+    One that belongs to none, or may belong to any of several, is a SourceError.
     """
     if len(runs) == 1:
         return [list(files)]
@@ -320,11 +319,10 @@ def assign_training_logs(
     times = _read_times(runs, options) if files else {}
     started = min((outcome.span[0] for outcome in times.values()), default=0)
     for file in files:
-        try:
+        outcome = None
+        with suppress(SourceError):
             read = TrainingLog().read(RawFile(file.path), options, started, file.locator)
             outcome = read.outcome if read.dated else None
-        except SourceError:
-            outcome = None
         chosen = _choose_runs(times, dict.fromkeys(times, outcome), options)
         if isinstance(chosen, str):
             hint = "give it with --training, or leave it out"
@@ -337,9 +335,10 @@ def assign_training_logs(
 def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[Input]]) -> list[list[TrainingFile]]:
     """Return for each run the training logs in its folder, where that holds no other run; each has its source."""
     found: list[list[TrainingFile]] = []
+    held = Counter(inputs[0].path.parent for inputs in runs)
     for source, inputs in zip(sources, runs, strict=True):
         folder, used = inputs[0].path.parent, {each.path for each in inputs}
-        is_alone = is_folder(source) and all(each.path.parent == folder for each in inputs)
+        is_alone = held[folder] == 1 and is_folder(source) and all(each.path.parent == folder for each in inputs)
         is_alone = is_alone and not any(list_in_folder(folder, "gpu", used))
         found.append(list_training_logs(folder, used) if is_alone else [])
     return found
@@ -358,25 +357,21 @@ def longer_names(locators: Sequence[str]) -> list[str]:
 def lengthen_equal_names(named: Sequence[tuple[str, str | None]]) -> list[str]:
     """Return names of runs, those that several logs share with the part of their paths that differs.
 
-    Args:
-        named: each name with the path of the log that gave it, None for a name that stays.
+    Each name stands with the path of the log that gave it, None for a name that stays.
     """
-    alike: dict[str, list[int]] = {}
-    for place, (name, locator) in enumerate(named):
-        if locator is not None:
-            alike.setdefault(name, []).append(place)
     names = [name for name, _ in named]
-    for places in (places for places in alike.values() if len(places) > 1):
-        for place, name in zip(places, longer_names([named[each][1] or "" for each in places]), strict=True):
-            names[place] = name
+    for name in {*names}:
+        places = [place for place, (own, log) in enumerate(named) if own == name and log is not None]
+        if len(places) > 1:
+            for place, longer in zip(places, longer_names([named[each][1] or "" for each in places]), strict=True):
+                names[place] = longer
     return names
 
 
 def make_names_distinct(runs: Sequence[Run]) -> list[Run]:
     """Return runs with distinct names; a name that a person or a tracker gave stays."""
-    locators = [run.sources[0].locator if run.sources and not run.tracked else "-" for run in runs]
-    named = [
-        (run.name, None if each == "-" or run.name != derive_name(each) else each)
-        for run, each in zip(runs, locators, strict=True)
-    ]
+    named: list[tuple[str, str | None]] = []
+    for run in runs:
+        log = run.sources[0].locator if run.sources and not run.tracked else "-"
+        named.append((run.name, log if log != "-" and run.name == derive_name(log) else None))
     return [replace(run, name=name) for run, name in zip(runs, lengthen_equal_names(named), strict=True)]

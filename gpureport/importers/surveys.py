@@ -96,6 +96,10 @@ class Log:
         self.node: str | None = None
         self._keys: dict[str, tuple[IntArray, Hashes]] = {}
 
+    def adds_to(self, other: "Log") -> bool:
+        """Return whether it holds metrics that another log lacks, and not all that most checks need."""
+        return not self.is_complete and bool(self.metrics - other.metrics)
+
     @property
     def tables(self) -> Tables:
         """Its rows by device, in the order of time; whoever asks for them holds them from then on."""
@@ -171,11 +175,7 @@ def format_span(span: Span) -> str:
 
 
 def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[Outcome], tz: str | None) -> None:
-    """Make sure that times of several sources are all UTC, or all local times; `tz` is the zone of stamps without one.
-
-    Raises:
-        SourceError: when some are UTC and others name no zone.
-    """
+    """Raise an error where some sources are UTC and others name no zone; `tz` is that of stamps without one."""
     first, base = inputs[0].locator, outcomes[0]
     for each, outcome in zip(inputs[1:], outcomes[1:], strict=True):
         if (
