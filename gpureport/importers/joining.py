@@ -54,11 +54,8 @@ def join_logs(logs: Sequence[Log], tz: str | None) -> tuple[Tables, list[Outcome
 
     Main logs go on from one to the next, with one account: rows that stand in two are taken once. Their companions, as
     dmon or pmon beside a query, and then logs of the machine add metrics to rows of the same time, or devices. Where
-    there are several nodes every device is called by its own.
-
-    Raises:
-        SourceError: when times cannot be compared, a log shares no time with the main ones, or two logs of the machine
-            hold the same column.
+    there are several nodes every device is called by its own. Logs of times that cannot be compared or do not meet, and
+    two of the machine that hold the same column, are a SourceError.
     """
     mains = [log for log in logs if log.given.companion_of is None and not log.given.beside]
     companions = [log for log in logs if log.given.companion_of is not None]

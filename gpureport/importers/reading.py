@@ -143,6 +143,7 @@ class Reading:
             SourceError: when a source holds nothing usable, changes meanwhile, or has rejected lines and reading is
                 strict; when host logs hold the same metric, or their times cannot be compared with those of the log.
         """
+        self._outcomes, self._training = [], {}
         held = surveyed.get(survey_key(self._inputs[0], self._options)) if surveyed else None
         if self._several or (held is not None and held.held):
             yield from self._read_logs(range(len(self._inputs) if self._several else 1))
@@ -257,7 +258,8 @@ class Reading:
         rates = sorted(rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus)
         labels, stated = self.labels, self.file_labels
         quality = merge_quality([each.quality for each in (*outcomes, *(read.outcome for read in training))])
-        quality = replace(quality, notes=(*quality.notes, *self._notes), unfinished=self._unfinished)
+        notes = (*quality.notes, *dict.fromkeys(self._notes))
+        quality = replace(quality, notes=notes, unfinished=self._unfinished)
         run = Run(
             id=self.run_id,
             name=self.name,

@@ -268,7 +268,7 @@ def list_gpu_logs(source: Path) -> list[Input]:
             tracker.refuse_folder(source)
         store = find_store(source)
         hint = RECORDS_ONE if store is None else f"give {store[1]}, a store of {store[0]}"
-        raise SourceError(str(source), "the folder holds no log of GPUs", hint, code="no_gpu_log")
+        raise SourceError(str(source), "the folder holds no log of GPUs", hint, code="no_log")
     return logs
 
 
