@@ -27,7 +27,6 @@ from gpureport.json_text import parse_json
 from gpureport.limits import MOST_PIPE_BYTES
 from gpureport.places import is_bucket_url
 from gpureport.recording_advice import RECORDS_ONE
-from gpureport.redaction import redact_start
 from gpureport.regular_files import UnsafeFileError, is_folder, open_pipe, path_exists, walk_folder
 
 if TYPE_CHECKING:
@@ -248,11 +247,9 @@ def list_gpu_logs(source: Path) -> list[Input]:
     logs: list[Input] = []
     try:
         for folder, below, _ in walk_folder(source):
-            kept = _RUN_ID.fullmatch(folder.name) is not None
-            below[:] = sorted(name for name in below if not name.startswith("."))
-            below[:] = [
-                name for name in below if not kept or not any(each.keeps_files(folder / name) for each in TRACKERS)
-            ]
+            trackers = TRACKERS if _RUN_ID.fullmatch(folder.name) else ()
+            kept = {name for name in below for each in trackers if each.keeps_files(folder / name)}
+            below[:] = sorted(name for name in below if not name.startswith(".") and name not in kept)
             found = list(list_in_folder(folder, "gpu"))
             if not found and record_folder.read_run_file(folder) is not None:
                 # the host log of a recording without GPUs is a run of its own
@@ -261,8 +258,7 @@ def list_gpu_logs(source: Path) -> list[Input]:
                 found = [Input(each.path, each.importer, each.locator) for each in recorded]
             logs += found
     except UnsafeFileError as error:
-        where = redact_start(str(source))
-        raise SourceError(where, str(error.strerror), error.hint, code=error.code) from error
+        raise SourceError(str(source), str(error.strerror), error.hint, code=error.code) from error
     if not logs:
         for tracker in TRACKERS:
             tracker.refuse_folder(source)
