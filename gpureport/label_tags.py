@@ -5,88 +5,72 @@ recorded job. A run of a tracker may hold them under other names, which are read
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class LabelTag:
-    """One such tag.
-
-    Attributes:
-        name: name of the tag.
-        title: what a page calls it.
-        other_names: names of tags and params that mean the same, beside those of the variables; the first that a run
-            has counts.
-        columns: headings of tables that mean it, in snake_case: those of `sacct`, and usual ones.
-        variables: environment variables that hold it; the first that is set counts.
-        series_labels: labels of series in Prometheus that hold it. `exported_` precedes a label of dcgm-exporter's own
-            where the scrape sets one of the same name, which then names the exporter.
-        is_personal: whether its value identifies a person, a team or a machine.
-    """
+class LabelTag(NamedTuple):
+    """One such tag, with what it is read from; a page calls it by its name in words."""
 
     name: str
     title: str
-    other_names: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    variables: tuple[str, ...] = ()
-    series_labels: tuple[str, ...] = ()
-    is_personal: bool = False
+    is_personal: bool
+    columns: list[str]
+    variables: list[str]
+    other_names: list[str]
+    series_labels: list[str]
 
 
-LABEL_TAGS = (
+_PERSONAL = {"user", "account", "project", "node", "pod", "namespace"}
+"""Tags whose values identify a person, a team or a machine."""
+_COLUMNS = {
+    "user": "user username user_name owner",
+    "account": "account",
+    "project": "project project_name",
+    "partition": "partition queue",
+    "job": "job_id job jobid",
+    "job_name": "job_name jobname",
+    "job_state": "state job_state status",
+    "node": "node_list nodelist nodes node host hosts hostname",
+    "pod": "pod pod_name",
+    "namespace": "namespace",
+    "container": "container",
+}
+"""Headings of tables that mean a tag, in snake_case: those of `sacct`, and usual ones."""
+_VARIABLES = {
+    "user": "SLURM_JOB_USER",
+    "account": "SLURM_JOB_ACCOUNT",
+    "partition": "SLURM_JOB_PARTITION",
+    "job": "SLURM_JOB_ID",
+    "job_name": "SLURM_JOB_NAME",
+    "node": "SLURMD_NODENAME NODE_NAME",
+    "pod": "POD_NAME",
+    "namespace": "POD_NAMESPACE",
+}
+"""Environment variables that hold it; the first that is set counts."""
+_OTHER_NAMES = {
+    "user": "username owner mlflow.user sys/owner",
+    "partition": "queue",
+    "job": "job_id",
+    "node": "host hostname",
+}
+"""Tags and params that mean the same, beside the variables; the first that a run has counts."""
+_SERIES_LABELS = {
+    "job": "hpc_job",
+    "node": "Hostname hostname node kubernetes_node",
+    "pod": "exported_pod pod",
+    "namespace": "exported_namespace namespace",
+    "container": "exported_container container",
+}
+"""Labels of series in Prometheus that hold it. `exported_` precedes a label of dcgm-exporter's own where the scrape
+sets one of the same name, which then names the exporter."""
+LABEL_TAGS = tuple(
     LabelTag(
-        "user",
-        "User",
-        other_names=("username", "owner", "mlflow.user", "sys/owner"),
-        columns=("user", "username", "user_name", "owner"),
-        variables=("SLURM_JOB_USER",),
-        is_personal=True,
-    ),
-    LabelTag("account", "Account", columns=("account",), variables=("SLURM_JOB_ACCOUNT",), is_personal=True),
-    LabelTag("project", "Project", columns=("project", "project_name"), is_personal=True),
-    LabelTag(
-        "partition",
-        "Partition",
-        other_names=("queue",),
-        columns=("partition", "queue"),
-        variables=("SLURM_JOB_PARTITION",),
-    ),
-    LabelTag(
-        "job",
-        "Job",
-        other_names=("job_id",),
-        columns=("job_id", "job", "jobid"),
-        variables=("SLURM_JOB_ID",),
-        series_labels=("hpc_job",),
-    ),
-    LabelTag("job_name", "Job name", columns=("job_name", "jobname"), variables=("SLURM_JOB_NAME",)),
-    LabelTag("job_state", "Job state", columns=("state", "job_state", "status")),
-    LabelTag(
-        "node",
-        "Node",
-        other_names=("host", "hostname"),
-        columns=("node_list", "nodelist", "nodes", "node", "host", "hosts", "hostname"),
-        variables=("SLURMD_NODENAME", "NODE_NAME"),
-        series_labels=("Hostname", "hostname", "node", "kubernetes_node"),
-        is_personal=True,
-    ),
-    LabelTag(
-        "pod",
-        "Pod",
-        columns=("pod", "pod_name"),
-        variables=("POD_NAME",),
-        series_labels=("exported_pod", "pod"),
-        is_personal=True,
-    ),
-    LabelTag(
-        "namespace",
-        "Namespace",
-        columns=("namespace",),
-        variables=("POD_NAMESPACE",),
-        series_labels=("exported_namespace", "namespace"),
-        is_personal=True,
-    ),
-    LabelTag("container", "Container", columns=("container",), series_labels=("exported_container", "container")),
+        name,
+        name.replace("_", " ").capitalize(),
+        name in _PERSONAL,
+        *(words.get(name, "").split() for words in (_COLUMNS, _VARIABLES, _OTHER_NAMES, _SERIES_LABELS)),
+    )
+    for name in _COLUMNS
 )
 """What a run can be labelled with, in the order in which a page lists it."""
 BY_NAME = {tag.name: tag for tag in LABEL_TAGS}
@@ -98,9 +82,8 @@ def find_label(params_and_tags: Iterable[tuple[str, str]], name: str) -> str | N
 
     Any other name than those of LABEL_TAGS is looked up as it is. None where the run has no such label.
     """
-    pairs = dict(params_and_tags)
-    tag = BY_NAME.get(name)
-    names = (name, *((*tag.other_names, *tag.variables) if tag else ()))
+    pairs, tag = dict(params_and_tags), BY_NAME.get(name)
+    names = [name, *tag.other_names, *tag.variables] if tag else [name]
     return next((pairs[each] for each in names if pairs.get(each)), None)
 
 
@@ -117,9 +100,8 @@ def override_pairs(*layers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str],
 def merge_pairs(stated: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:
     """Return what several parts of a run state of it by name, values that differ listed."""
     values: dict[str, dict[str, None]] = {}
-    for pairs in stated:
-        for name, value in pairs:
-            values.setdefault(name, {})[value] = None
+    for name, value in (pair for pairs in stated for pair in pairs):
+        values.setdefault(name, {})[value] = None
     return tuple((name, ", ".join(each)) for name, each in values.items())
 
 
@@ -128,10 +110,8 @@ def read_environment_labels(variables: Mapping[str, str]) -> tuple[tuple[str, st
 
     A task of an array is called as `sacct` calls it: the number of the array, `_`, that of the task.
     """
-    labels = {
-        tag.name: next((variables[each] for each in tag.variables if variables.get(each)), "") for tag in LABEL_TAGS
-    }
+    found = {tag.name: next(filter(None, map(variables.get, tag.variables)), "") for tag in LABEL_TAGS}
     array, task = (variables.get(f"SLURM_ARRAY_{part}", "") for part in ("JOB_ID", "TASK_ID"))
     if array and task:
-        labels["job"] = f"{array}_{task}"
-    return tuple((name, value) for name, value in labels.items() if value)
+        found["job"] = f"{array}_{task}"
+    return tuple((name, value) for name, value in found.items() if value)

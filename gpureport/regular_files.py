@@ -14,35 +14,6 @@ from pathlib import Path
 
 from gpureport.limits import DEEPEST_FOLDER, MOST_SETTINGS_BYTES, PIPE_PATIENCE
 
-_KINDS = {
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFDIR: "a folder",
-}
-
-
-class UnsafeFileError(OSError):
-    """A file is not opened because of what it is; its text completes "x is ...".
-
-    Args:
-        path: the file.
-        what: why not.
-        hint: what to do about it.
-        code: why not, in one word of snake_case.
-    """
-
-    def __init__(self, path: Path, what: str, hint: str, code: str) -> None:
-        super().__init__(errno.EPERM, what, str(path))
-        self.hint = hint
-        self.code = code
-
-
-class TooLargeFileError(UnsafeFileError):
-    """A file is not read because of its size."""
-
-
 _CODES = {
     errno.ENOENT: "no_such_file",
     errno.EACCES: "no_permission",
@@ -52,6 +23,22 @@ _CODES = {
     errno.EDQUOT: "disk_full",
     errno.EFBIG: "disk_full",
 }
+
+
+class UnsafeFileError(OSError):
+    """A file is not opened because of what it is: its text completes "x is ...", with a hint and a code."""
+
+    def __init__(self, path: Path, what: str, hint: str, code: str) -> None:
+        super().__init__(errno.EPERM, what, str(path))
+        self.hint, self.code = hint, code
+
+
+class TooLargeFileError(UnsafeFileError):
+    """A file is not read because of its size."""
+
+    def __init__(self, path: Path, most: int) -> None:
+        what = f"too large: at most {most:,} bytes are read"
+        super().__init__(path, what, "shorten it, or remove it", "file_too_large")
 
 
 def code_system_error(error: OSError, otherwise: str) -> str:
@@ -84,19 +71,14 @@ def check_regular_file(path: Path, *, root: Path | None = None, most: int | None
         UnsafeFileError: when it is no regular file or lies outside; `TooLargeFileError` when it is too large.
         OSError: when it is missing, or cannot be looked at.
     """
-    state = path.stat()
+    state, copy = path.stat(), "put a copy in its place, or remove it"
     if root is not None and not lies_within(path, root):
-        raise UnsafeFileError(
-            path, f"a link out of {root}", "put a copy in its place, or remove it", "link_out_of_folder"
-        )
+        raise UnsafeFileError(path, f"a link out of {root}", copy, "link_out_of_folder")
     if not stat.S_ISREG(state.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(state.st_mode), "no file")
-        raise UnsafeFileError(
-            path, f"{kind}, not a regular file", "put a copy in its place, or remove it", "not_a_regular_file"
-        )
+        what = "a named pipe, a socket, a device or a folder, not a regular file"
+        raise UnsafeFileError(path, what, copy, "not_a_regular_file")
     if most is not None and state.st_size > most:
-        what = f"too large: {state.st_size:,} bytes, at most {most:,} are read"
-        raise TooLargeFileError(path, what, "shorten it, or remove it", "file_too_large")
+        raise TooLargeFileError(path, most)
 
 
 def lies_within(path: Path, root: Path) -> bool:
@@ -111,13 +93,8 @@ def read_regular_file(path: Path, *, root: Path | None = None, most: int = MOST_
     # should it have become a named pipe meanwhile, opening it does not block
     with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         content = file.read(most + 1)
-    return _bound(path, content, most)
-
-
-def _bound(path: Path, content: bytes, most: int) -> bytes:
     if len(content) > most:
-        what = f"too large: at most {most:,} bytes are read"
-        raise TooLargeFileError(path, what, "shorten it, or remove it", "file_too_large")
+        raise TooLargeFileError(path, most)
     return content
 
 
@@ -129,10 +106,9 @@ def walk_folder(root: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
     Raises:
         UnsafeFileError: when folders are nested too deeply.
     """
-    top = len(root.parts)
     for place, folders, names in os.walk(root):
         here = Path(place)
-        if len(here.parts) - top > DEEPEST_FOLDER:
+        if len(here.parts) - len(root.parts) > DEEPEST_FOLDER:
             what = f"it holds folders nested more than {DEEPEST_FOLDER} deep"
             raise UnsafeFileError(root, what, "give the folder in it that holds the runs", "nested_too_deeply")
         yield here, folders, names
@@ -169,4 +145,6 @@ def read_small_text(path: Path) -> str:
         content = b""
         while len(content) <= MOST_SETTINGS_BYTES and (block := pipe.read(MOST_SETTINGS_BYTES)):
             content += block
-    return _bound(path, content, MOST_SETTINGS_BYTES).decode("utf-8")
+    if len(content) > MOST_SETTINGS_BYTES:
+        raise TooLargeFileError(path, MOST_SETTINGS_BYTES)
+    return content.decode("utf-8")

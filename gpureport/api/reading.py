@@ -89,7 +89,7 @@ def read(  # noqa: PLR0913 - each option is given by name
         from gpureport.importers.runs import find_run_logs  # noqa: PLC0415 - most runs have one log
 
         inputs = find_run_logs([source], hosts, kind, options)
-        return [Reading(inputs, options, named, as_one_run=True, training=training_logs).recording()]
+        return [Reading(inputs, options, named, training=training_logs).recording()]
     runs = find_runs(source, hosts, kind, options)
     named = named.of_several() if len(runs) > 1 else named
     if Path(source).is_dir() and not training_logs:

@@ -1,8 +1,11 @@
 """The rows of several logs as those of one run: rotated logs and nodes, logs that add metrics, logs of the machine."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,228 +15,288 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.data_quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds, merge_quality
 from gpureport.errors import SourceError
-from gpureport.importers.nodes import find_nodes, match_devices, merge_devices, name_device
 from gpureport.importers.protocol.importer import Outcome
 from gpureport.importers.protocol.reject_reasons import NO_MAIN_ROW, SECOND_HOST, TWICE
-from gpureport.importers.surveys import KEYS, Log, Span, Tables, check_time_bases, find_nearest, hash_rows, shared_time
+from gpureport.importers.sources import strip_suffixes
+from gpureport.importers.surveys import (
+    KEYS,
+    Log,
+    Span,
+    Tables,
+    check_shared_time,
+    check_time_bases,
+    find_nearest,
+    find_same_device,
+    hash_rows,
+    relate_logs,
+    shared_time,
+    spans_overlap,
+)
 from gpureport.label_tags import merge_pairs
 from gpureport.metrics import BY_NAME, MetricKind, Scope
-from gpureport.recording import HOST, Device
+from gpureport.record_folder import name_log, read_run_file
+from gpureport.recording import Device
 from gpureport.series_table import sort_by_time
 
 _FINEST = 1e-3
 _COVERS = 1.25
 """Intervals before its time stamp that a reading of the machine covers at most."""
+_LISTED = 3
+"""At most so many machines are named in a note."""
+_COMMON = re.compile(r"(?:^|[-_.])(?:nvidia[-_]?smi|smi|gpus?|hosts?|cpu|metrics|log)(?=$|[-_.])", re.IGNORECASE)
+"""Parts of names of logs that say nothing of a node."""
 _JOINED, _HELD = "joined", "held"
 """Rows of a companion that were joined to those of the main log, and values that the main log holds as well."""
 
 
-class JoinedLogs:
-    """Several main logs that are one run, read one after the other; rows that stand in two are taken once.
+def join_logs(logs: Sequence[Log], tz: str | None) -> tuple[Tables, list[Outcome]]:
+    """Return the rows of each device of several logs that are one run, and what is known of the run and of the others.
 
-    A device that goes on in a later log is one device. Logs of different nodes, as `find_nodes` tells them apart, name
-    every device by its node.
-
-    Attributes:
-        names: for each log the ids in the run by those in the log.
+    Main logs go on from one to the next, with one account: rows that stand in two are taken once. Their companions, as
+    dmon or pmon beside a query, and then logs of the machine add metrics to rows of the same time, or devices. Where
+    there are several nodes every device is called by its own. Logs of times that cannot be compared or do not meet, and
+    two of the machine that hold the same column, are a SourceError.
     """
-
-    def __init__(self, logs: Sequence[Log], tz: str | None) -> None:
-        """Name the devices.
-
-        Raises:
-            SourceError: when times cannot be compared, or a log of the machine shares no time with the others.
-        """
-        check_time_bases([log.given for log in logs], [log.outcome for log in logs], tz)
-        mains = [log for log in logs if not log.given.beside]
-        self._span = min(log.span[0] for log in mains), max(log.span[1] for log in mains)
-        for log in logs:
-            if shared_time(log.span, self._span) < 0:
-                what = "it covers another time than the GPU logs"
-                hint = "check its clock, give --tz, or leave it out"
-                raise SourceError(log.given.locator, what, hint, code="no_shared_time")
-        self._logs, (nodes, self._notes) = logs, find_nodes(logs)
-        self._known: dict[str, Device] = {}
-        self._held: dict[str, dict[int, Span]] = {}
-        self._intervals: dict[str, float] = {}
-        self._twice = 0
-        self.names: list[dict[str, str]] = [{} for _ in logs]
-        self._order = sorted(range(len(logs)), key=lambda place: min(start for start, _ in logs[place].spans.values()))
-        for place in self._order:
-            log, names = logs[place], self.names[place]
-            for device in (device for device in log.outcome.devices if device.id in log.spans):
-                named = name_device(device, nodes[place], self._known, taken=names.values())
-                names[device.id] = name = named.id
-                self._known[name] = merge_devices(self._known.get(name, named), named)
-                self._held.setdefault(name, {})[place] = log.spans[device.id]
-                if device.id in log.outcome.intervals:
-                    self._intervals.setdefault(name, log.outcome.intervals[device.id])
-
-    def batches(self) -> Iterator[pa.Table]:
-        """Yield the rows of each device of one log after the other."""
-        kept: dict[str, npt.NDArray[np.uint64]] = {}
-        for place in self._order:
-            for device, table in self._logs[place].take().items():
-                name, rows = self.names[place][device], table
-                spans, turn = [*self._held[name].values()], [*self._held[name]].index(place)
-                is_asked = any(spans[turn][0] <= end for _, end in spans[:turn])
-                is_kept = any(start <= spans[turn][1] for start, _ in spans[turn + 1 :])
-                known = kept.get(name, np.zeros(0, dtype=np.uint64))
-                keys = hash_rows(table) if is_asked or is_kept else known
-                if is_kept:
-                    kept[name] = np.concatenate([known, keys])
-                if is_asked and (repeated := np.isin(keys, known)).any():
-                    self._twice += int(repeated.sum())
-                    rows = table.filter(columns.to_arrow(~repeated, pa.bool_()))
-                if len(rows):
-                    yield sort_by_time(rows, name)
-
-    def outcome(self) -> Outcome:
-        """Return what is known of the run, after the last batch."""
-        mains = [log.outcome for log in self._logs if not log.given.beside]
-        return Outcome(
-            devices=tuple(self._known.values()),
-            quality=self._merge_accounts(),
-            span=self._span,
-            intervals=self._intervals,
-            columns=tuple(dict.fromkeys(column for log in self._logs for column in log.outcome.columns)),
-            timezone=mains[0].timezone if len({each.timezone for each in mains}) == 1 else None,
-            tags=merge_pairs(each.tags for each in mains),
-        )
-
-    def _merge_accounts(self) -> Quality:
-        """Return the account of all logs: what one missed and another holds is no gap, and no row counts twice."""
-        accounts = [_rename_account(log, names) for log, names in zip(self._logs, self.names, strict=True)]
-        whole = merge_quality([accounts[place] for place in self._order])
-        gaps = [gap for name in sorted(self._held) for gap in self._find_gaps(name, accounts)]
-        starts = [min(start for start, _ in held.values()) for held in self._held.values()]
-        ends = [max(end for _, end in held.values()) for held in self._held.values()]
-        length = (max(ends) - min(starts)) * len(ends)
-        sampled = sum(ends) - sum(starts) - sum(gap.end - gap.start for gap in gaps)
-        rejected: dict[str, Rejected] = {}
-        for entry in (*whole.rejected, Rejected(reason=TWICE, rows=self._twice, first_line=None)):
-            first = rejected.get(entry.reason, replace(entry, rows=0))
-            rejected[entry.reason] = replace(first, rows=first.rows + entry.rows)
-        absent = Counter[tuple[str, str]]()
-        for cells in whole.absent_cells:
-            absent[cells.column, cells.reason] += cells.cells
-        return replace(
-            whole,
-            rows_kept=whole.rows_kept - self._twice,
-            rejected=tuple(entry for entry in rejected.values() if entry.rows),
-            absent_cells=tuple(AbsentCells(column=c, reason=r, cells=n) for (c, r), n in sorted(absent.items())),
-            gaps=tuple(gaps),
-            coverage_ratio=sampled / length if length else None,
-            notes=(*self._notes, *whole.notes),
-        )
-
-    def _find_gaps(self, device: str, accounts: Sequence[Quality]) -> Iterator[LogGap]:
-        """Yield the stretches in which no log of a device has a sample: gaps of one, or between two."""
-        pieces: list[Span] = []
-        stated: set[Span] = set()
-        for place, (start, end) in self._held[device].items():
-            own = sorted((gap.start, gap.end) for gap in accounts[place].gaps if gap.device == device)
-            stated.update(own)
-            bounds = [start, *(moment for gap in own for moment in gap), end]
-            pieces += zip(bounds[::2], bounds[1::2], strict=True)
-        limit = gap_seconds(self._intervals.get(device, _FINEST)) * 1e6
-        ended = min(pieces)[0]
-        for start, end in sorted(pieces):
-            if start - ended > limit or (ended, start) in stated:
-                yield LogGap(device=device, start=ended, end=start)
-            ended = max(ended, end)
+    mains = [log for log in logs if log.given.companion_of is None and not log.given.beside]
+    companions = [log for log in logs if log.given.companion_of is not None]
+    # what a single reading covers is a second; the finest log of the machine gets what the others add
+    pace = {log: (log.interval, -len(next(iter(log.tables.values())))) for log in logs if log.given.beside}
+    hosts = sorted(pace, key=pace.__getitem__)
+    check_time_bases([log.given for log in logs], [log.outcome for log in logs], tz)
+    _find_nodes(mains, hosts)
+    known: dict[str, Device] = {}
+    tables: Tables = {}
+    outcomes = [_join_mains(sorted(mains, key=lambda log: min(log.spans.values())), known, tables)] if mains else []
+    own, rates = list(known), dict(outcomes[0].intervals) if mains else {}
+    for log in (*hosts, *companions):
+        if mains:
+            check_shared_time(log.given.locator, log.span, outcomes[0].span)
+        main = mains[log.given.companion_of or 0] if mains else hosts[0]
+        log.node = main.node if log in companions else log.node
+        outcomes.append(_add_log(log, main.given.locator, known, tables, rates))
+    if mains:
+        outcomes[0] = replace(outcomes[0], devices=tuple(known[device] for device in own))
+    return tables, outcomes
 
 
-def _rename_account(log: Log, names: dict[str, str]) -> Quality:
+def _find_nodes(mains: Sequence[Log], hosts: Sequence[Log]) -> None:
+    """Name the node of each log by its recording, its file or its folder; none where all are of one machine.
+
+    A host log that bears the name of no GPU log, and is the only one, is one of no particular node.
+    """
+    logs = [*mains, *hosts]
+    leaders = list(range(len(mains)))
+    apart = []
+    for one, other in combinations(leaders, 2):
+        told = relate_logs(mains[one], mains[other])
+        if told == "same":
+            low, high = sorted((leaders[one], leaders[other]))
+            leaders = [low if leader == high else leader for leader in leaders]
+        elif told:
+            apart.append((one, other))
+    apart = [(leaders[one], leaders[other]) for one, other in apart if leaders[one] != leaders[other]]
+    if not apart:
+        return
+    paths = [Path(log.given.locator) for log in logs]
+    recorded = [read_run_file(path.parent) if name_log(path) else None for path in paths]
+    names: list[str] = []
+    for level in (
+        [run.host if run else "" for run in recorded],
+        [_COMMON.sub("", strip_suffixes(path.name)) for path in paths],
+        [path.resolve().parent.name for path in paths],
+        [f"node{number}" for number in range(1, len(paths) + 1)],
+    ):
+        names = [re.sub(r"[^\w.-]+", "_", name).strip("-_.")[:40] for name in level]
+        if all(names[: len(mains)]) and all(names[one] != names[other] for one, other in apart):
+            break
+    for leader, log in zip(leaders, mains, strict=True):
+        log.node = names[leader]
+    for name, log in zip(names[len(mains) :], hosts, strict=True):
+        log.node = name if len(hosts) > 1 or name in {main.node for main in mains} else None
+
+
+def _join_mains(logs: Sequence[Log], known: dict[str, Device], tables: Tables) -> Outcome:
+    """Add the rows and devices of main logs to those of the run; return what is known of all of them."""
+    if len(logs) == 1:
+        known |= {device.id: device for device in logs[0].outcome.devices}
+        tables |= logs[0].tables
+        return logs[0].outcome.noted(logs[0].file.account.notes())
+    held: dict[str, dict[Log, Span]] = {}
+    intervals: dict[str, float] = {}
+    names: dict[Log, dict[str, str]] = {log: {} for log in logs}
+    for log in logs:
+        for device in (device for device in log.outcome.devices if device.id in log.spans):
+            names[log][device.id] = name = _name_device(device, log.node, known, names[log].values())
+            held.setdefault(name, {})[log] = log.spans[device.id]
+            if device.id in log.outcome.intervals:
+                intervals.setdefault(name, log.outcome.intervals[device.id])
+    kept: dict[str, list[pa.Table]] = {}
+    hashed: dict[str, npt.NDArray[np.uint64]] = {}
+    twice = 0
+    for log in logs:
+        for own, table in log.take().items():
+            rows, name = table, names[log][own]
+            if any(each is not log and shared_time(log.spans[own], span) >= 0 for each, span in held[name].items()):
+                keys, before = hash_rows(table), hashed.get(name, np.zeros(0, dtype=np.uint64))
+                hashed[name] = np.concatenate([before, keys])
+                repeated = np.isin(keys, before)
+                twice += int(repeated.sum())
+                rows = table.filter(columns.to_arrow(~repeated, pa.bool_()))
+            kept.setdefault(name, []).append(sort_by_time(rows, name))
+    for name, parts in kept.items():
+        tables[name] = sort_by_time(pa.concat_tables(parts, promote_options="default"), name)
+    accounts = {log: _rename_account(log, names[log], f"{log.given.locator}: ") for log in logs}
+    gaps = [gap for name in sorted(held) for gap in _find_gaps(name, held[name], intervals.get(name), accounts)]
+    zones = {log.outcome.timezone for log in logs}
+    outcome = Outcome(
+        devices=tuple(known.values()),
+        quality=_merge_accounts(list(accounts.values()), held, gaps, twice),
+        span=(min(log.span[0] for log in logs), max(log.span[1] for log in logs)),
+        intervals=intervals,
+        columns=tuple(dict.fromkeys(column for log in logs for column in log.outcome.columns)),
+        timezone=zones.pop() if len(zones) == 1 else None,
+        tags=merge_pairs(log.outcome.tags for log in logs),
+    )
+    machines = sorted({log.node for log in logs if log.node is not None})
+    if not machines or all(device.uuid or device.serial for device in known.values()):
+        return outcome
+    more = f" and {len(machines) - _LISTED} more" if len(machines) > _LISTED else ""
+    note = (
+        "Logs of the same time hold the same numbers of GPUs, so they are taken for logs of several machines: "
+        f"{', '.join(machines[:_LISTED])}{more}. A uuid among their columns would tell."
+    )
+    return outcome.noted((note,))
+
+
+def _name_device(device: Device, node: str | None, known: dict[str, Device], taken: Collection[str]) -> str:
+    """Return the id that a device has in the run, with all that is known of it; `taken` are others of its log."""
+    before = "" if node is None else f"{node}/"
+    here = [each for each in known.values() if each.node == node]
+    same = find_same_device(replace(device, id=before + device.id), [each for each in here if each.id not in taken])
+    if same is None:
+        index, own = device.index, device.id
+        if index is not None:
+            if before + own in known:
+                indices = {each.index for each in here}
+                index = next(free for free in range(len(indices) + 1) if free not in indices)
+            own = f"gpu:{index}"
+        known[before + own] = replace(device, id=before + own, index=index, node=node)
+        return before + own
+    # what the first says, the lowest limit, the largest memory
+    filled = {name: getattr(same, name) for name in Device.__dataclass_fields__}
+    filled |= {name: getattr(device, name) for name, value in filled.items() if value in {None, "unknown"}}
+    for name, pick in (("power_limit_watts", min), ("memory_total_bytes", max), ("memory_reserved_bytes", max)):
+        held = [value for value in (getattr(same, name), getattr(device, name)) if value is not None]
+        filled[name] = pick(held) if held else None
+    known[same.id] = Device(**(filled | {"node": node}))
+    return same.id
+
+
+def _merge_accounts(
+    accounts: Sequence[Quality], held: dict[str, dict[Log, Span]], gaps: Sequence[LogGap], twice: int
+) -> Quality:
+    """Return the account of all main logs: what one missed and another holds is no gap, and no row counts twice."""
+    whole = merge_quality(accounts)
+    spans = [list(own.values()) for own in held.values()]
+    bounds = [(min(start for start, _ in own), max(end for _, end in own)) for own in spans]
+    length = (max(end for _, end in bounds) - min(start for start, _ in bounds)) * len(bounds)
+    sampled = sum(end - start for start, end in bounds) - sum(gap.end - gap.start for gap in gaps)
+    rejected: dict[str, Rejected] = {}
+    for entry in (*whole.rejected, Rejected(reason=TWICE, rows=twice, first_line=None)):
+        first = rejected.get(entry.reason, replace(entry, rows=0))
+        rejected[entry.reason] = replace(first, rows=first.rows + entry.rows)
+    absent = Counter[tuple[str, str]]()
+    for cells in whole.absent_cells:
+        absent[cells.column, cells.reason] += cells.cells
+    return replace(
+        whole,
+        rows_kept=whole.rows_kept - twice,
+        rejected=tuple(entry for entry in rejected.values() if entry.rows),
+        absent_cells=tuple(AbsentCells(column=c, reason=r, cells=n) for (c, r), n in sorted(absent.items())),
+        gaps=tuple(gaps),
+        coverage_ratio=sampled / length if length else None,
+    )
+
+
+def _find_gaps(
+    device: str, held: dict[Log, Span], interval: float | None, accounts: dict[Log, Quality]
+) -> Iterator[LogGap]:
+    """Yield the stretches in which no log of a device has a sample: gaps of one, or between two."""
+    pieces: list[Span] = []
+    stated: set[Span] = set()
+    for log, (start, end) in held.items():
+        own = sorted((gap.start, gap.end) for gap in accounts[log].gaps if gap.device == device)
+        stated.update(own)
+        bounds = [start, *(moment for gap in own for moment in gap), end]
+        pieces += zip(bounds[::2], bounds[1::2], strict=True)
+    limit, ended = gap_seconds(interval or _FINEST) * 1e6, min(pieces)[0]
+    for start, end in sorted(pieces):
+        if start - ended > limit or (ended, start) in stated:
+            yield LogGap(device=device, start=ended, end=start)
+        ended = max(ended, end)
+
+
+def _rename_account(log: Log, names: dict[str, str], before: str = "") -> Quality:
     """Return the account of a log with the names of its devices in the run, without those that are not among them."""
     account = log.outcome.quality
-    return replace(
-        account,
-        gaps=tuple(replace(each, device=names[each.device]) for each in account.gaps if each.device in names),
-        clock_steps=tuple(
-            replace(each, device=names[each.device]) for each in account.clock_steps if each.device in names
-        ),
-        log_events=tuple(
-            replace(each, device=names.get(each.device or "", each.device)) for each in account.log_events
-        ),
-        notes=tuple(f"{log.given.locator}: {note}" for note in (*account.notes, *log.file.account.notes())),
-    )
+    gaps = (replace(gap, device=names[gap.device]) for gap in account.gaps if gap.device in names)
+    steps = (replace(step, device=names[step.device]) for step in account.clock_steps if step.device in names)
+    events = (replace(event, device=names.get(event.device or "", event.device)) for event in account.log_events)
+    notes = (f"{before}{note}" for note in (*account.notes, *log.file.account.notes()))
+    return replace(account, gaps=tuple(gaps), clock_steps=tuple(steps), log_events=tuple(events), notes=tuple(notes))
 
 
-def join_companions(
-    tables: Tables, outcome: Outcome, companions: Sequence[tuple[Log, str, Collection[str]]], *, has_host: bool
-) -> tuple[Outcome, list[Outcome]]:
-    """Join logs that add metrics to the rows of a run, as dmon or pmon beside a query, or further GPUs.
-
-    The rows of the main logs in `tables` are completed. A companion stands with what a person calls its main log, and
-    the ids in the run of the devices of that. Returned is what is known of the main logs, with what the others say of
-    their devices, and of each log that was joined.
-    """
-    known, rates, joined = {device.id: device for device in outcome.devices}, dict(outcome.intervals), []
-    for log, main, own in companions:
-        node = next((each.node for each in known.values() if each.id in own and each.scope is Scope.GPU), None)
-        # it calls GPUs by their numbers alone, whatever node they belong to
-        here = {f"gpu:{each.index}": each for each in known.values() if each.node == node and each.scope is Scope.GPU}
-        bare = [replace(device, id=name) for name, device in here.items()]
-        pairs = {other.id: here[one.id].id for one, other in match_devices(bare, log.gpus)}
-        added: dict[str, Device] = {}
-        account: Counter[str] = Counter()
-        metrics: set[str] = set()
-        for device in (device for device in log.outcome.devices if device.id in log.spans):
-            rows, rate = log.tables[device.id], log.outcome.intervals.get(device.id, 1.0)
-            if (name := pairs.get(device.id)) is not None:
-                known[name] = merge_devices(known[name], replace(device, id=name, node=node))
-                tables[name] = _join_columns(tables[name], rows, (rates.get(name, 1.0), rate), account, metrics)
-            elif device.scope is Scope.HOST and (has_host or HOST in tables):
-                account[SECOND_HOST] += len(rows)
-            else:
-                named = name_device(device, node, known, taken=list(known))
-                added[device.id] = known[named.id] = named
-                tables[named.id], rates[named.id] = sort_by_time(rows, named.id), rate
-        joined.append(_describe_companion(log, added, account, main, len(metrics)))
-    return replace(outcome, devices=tuple(known[device.id] for device in outcome.devices)), joined
-
-
-def _describe_companion(log: Log, added: dict[str, Device], account: Counter[str], main: str, metrics: int) -> Outcome:
-    """Return what is known of a log that was joined: the devices it added, and what became of its rows."""
-    names = {own: device.id for own, device in added.items()}
-    notes = [*log.outcome.quality.notes, *log.file.account.notes()]
-    rows, held = account.pop(_JOINED, 0), account.pop(_HELD, 0)
-    if rows:
-        said = f"{rows:,} readings joined by time to rows of {main}"
-        if not log.given.beside:
-            counted = f"{metrics} metric{'' if metrics == 1 else 's'}"
-            also = f"; {held:,} values not used, because {main} holds those metrics" if held else ""
-            said = f"{rows:,} rows joined by time to those of {main}, adding {counted}{also}"
-        notes.append(f"{log.given.locator}: {said}.")
-    quality = _rename_account(log, names)
-    left = (Rejected(reason=reason, rows=n, first_line=None) for reason, n in account.items() if n)
+def _add_log(log: Log, main: str, known: dict[str, Device], tables: Tables, rates: dict[str, float]) -> Outcome:
+    """Add what a companion or a log of the machine holds to the run; return what is known of it."""
+    names: dict[str, str] = {}
+    taken: list[str] = []
+    account: Counter[str] = Counter()
+    for device in (device for device in log.outcome.devices if device.id in log.spans):
+        rows, rate = log.tables[device.id], log.outcome.intervals.get(device.id) or 1.0
+        is_host = device.scope is Scope.HOST
+        if is_host and not log.given.beside and f"{log.node}/{device.id}".removeprefix("None/") in tables:
+            account[SECOND_HOST] += len(rows)
+            continue
+        taken.append(name := _name_device(device, log.node, known, taken))
+        if name not in tables:
+            names[device.id], rates[name] = name, rate
+            tables[name] = sort_by_time(rows, name)
+            continue
+        times = columns.integers(tables[name].column("timestamp"))
+        if is_host and not spans_overlap(log.spans[device.id], (int(times[0]), int(times[-1]))):
+            names[device.id] = name
+            both = [tables[name], sort_by_time(rows, name)]
+            tables[name] = sort_by_time(pa.concat_tables(both, promote_options="default"), name)
+            continue
+        if is_host and (twice := sorted({*tables[name].column_names} & {*rows.column_names} - KEYS)):
+            what = f"several host logs for one run hold {twice[0]}"
+            raise SourceError(log.given.locator, what, "give one, or join them before", code="metric_in_two_logs")
+        tables[name] = _join_columns(tables[name], rows, (rates[name], rate), account, covering=is_host)
+    quality, joined, held = _rename_account(log, names), account.pop(_JOINED, 0), account.pop(_HELD, 0)
+    also = f"; {held:,} values not used, because {main} holds those metrics" if held else ""
+    said = f"{log.given.locator}: {joined:,} rows joined by time to those of {main}{also}."
+    left = (Rejected(reason=reason, rows=rows, first_line=None) for reason, rows in account.items() if rows)
     quality = replace(
         quality,
-        rows_kept=quality.rows_kept - rows - account.total(),
-        continued=quality.continued + rows,
+        rows_kept=quality.rows_kept - joined - account.total(),
+        continued=quality.continued + joined,
         rejected=(*quality.rejected, *left),
-        duplicates=quality.duplicates if added else 0,
-        notes=tuple(notes),
+        duplicates=quality.duplicates if names else 0,
+        notes=(*quality.notes, said) if joined else quality.notes,
     )
     intervals = {names[own]: rate for own, rate in log.outcome.intervals.items() if own in names}
-    return replace(log.outcome, devices=tuple(added.values()), intervals=intervals, quality=quality)
+    devices = tuple(known[name] for name in names.values())
+    return replace(log.outcome, devices=devices, intervals=intervals, quality=quality)
 
 
-def _join_columns(  # noqa: PLR0913 - two tables, how they are joined, and what is counted
-    whole: pa.Table,
-    rows: pa.Table,
-    rates: tuple[float, float],
-    account: Counter[str],
-    metrics: set[str],
-    *,
-    covering: bool = False,
+def _join_columns(
+    whole: pa.Table, rows: pa.Table, rates: tuple[float, float], account: Counter[str], *, covering: bool
 ) -> pa.Table:
-    """Return rows of a device with the metrics of a companion that they lack.
+    """Return rows of a device with the metrics of another log that they lack.
 
-    A row gets the reading that lies nearest in time, at most an interval of the companion away. Where several readings
-    lie nearest to one row, shares and rates are their mean. Of a coarser log of means, `covering`, it gets the reading
-    that covers the middle of the time that the row covers.
+    A row gets the reading that lies nearest in time, at most an interval of the other log away. Where several readings
+    lie nearest to one row, shares and rates are their mean. Of logs of means, `covering`, a row gets the reading that
+    covers the middle of the time that it covers itself.
     """
     every = [max(round(rate * 1e6), 1) for rate in rates]
     times, others = (columns.integers(table.column("timestamp")) for table in (whole, rows))
@@ -257,7 +320,6 @@ def _join_columns(  # noqa: PLR0913 - two tables, how they are joined, and what 
                 account[_HELD] += len(rows) - column.null_count
                 continue
             whole = whole.drop_columns([name])
-        metrics.add(name)
         values: Any = column.take(picks)
         metric = BY_NAME.get(name)
         if not covering and pa.types.is_floating(values.type) and metric and metric.kind is MetricKind.GAUGE:
@@ -269,31 +331,3 @@ def _join_columns(  # noqa: PLR0913 - two tables, how they are joined, and what 
             values = columns.nan_to_null(np.where(counts > 1, means, columns.floats(values)), values.type)
         whole = whole.append_column(pa.field(name, values.type), values)
     return whole
-
-
-def join_hosts(logs: Sequence[Log]) -> tuple[pa.Table, list[Outcome]]:
-    """Return several logs of one machine as one series, and what is known of each.
-
-    A row of the finest log gets the reading of another one that covers the middle of the time it covers itself. Where a
-    log is coarser its readings so stand in several rows. Readings that cover no row are counted and left out.
-
-    Raises:
-        SourceError: when two hold the same column.
-    """
-    tables = [log.tables[HOST] for log in logs]
-    held: dict[str, Log] = {}
-    for log, table in zip(logs, tables, strict=True):
-        if twice := [name for name in table.column_names if name in held]:
-            names = f"{held[twice[0]].given.locator}, {log.given.locator}"
-            what = f"several host logs for one run hold {twice[0]}"
-            raise SourceError(names, what, "give one, or join them before", code="metric_in_two_logs")
-        held |= dict.fromkeys(set(table.column_names) - KEYS, log)
-    # what a single reading covers is a second
-    rates = [log.outcome.intervals.get(HOST, 0.0) or 1.0 for log in logs]
-    base = min(range(len(logs)), key=lambda place: (rates[place], -len(tables[place])))
-    whole, outcomes = tables[base], [log.outcome for log in logs]
-    for place in (place for place in range(len(logs)) if place != base):
-        account: Counter[str] = Counter()
-        whole = _join_columns(whole, tables[place], (rates[base], rates[place]), account, set(), covering=True)
-        outcomes[place] = _describe_companion(logs[place], {}, account, logs[base].given.locator, 0)
-    return whole, outcomes

@@ -1,16 +1,21 @@
-"""One run being read from its logs: its identity first, then batches, then the run."""
+"""One run being read from its logs: its identity and what lies beside them first, then batches, then the run."""
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from hashlib import sha256
+from os.path import commonpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from gpureport.data_quality import merge_quality
-from gpureport.errors import SourceError
-from gpureport.importers import run_facts
+from gpureport.errors import SettingsError, SourceError
+from gpureport.fetched_copies import name_by_url
+from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol.importer import (
     Input,
     Labels,
@@ -20,21 +25,29 @@ from gpureport.importers.protocol.importer import (
     name_gpu_models,
 )
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
-from gpureport.importers.source_text import RawFile
-from gpureport.importers.sources import identify
-from gpureport.importers.surveys import Log, Tables, check_time_bases, format_span, read_devices, take_survey
-from gpureport.label_tags import merge_pairs, override_pairs
+from gpureport.importers.source_text import FileState, RawFile
+from gpureport.importers.sources import count_named, derive_name, identify, read_label_files, strip_suffixes
+from gpureport.label_tags import merge_pairs, override_pairs, read_environment_labels
 from gpureport.limits import MOST_GPUS
 from gpureport.metrics import Scope
+from gpureport.record_folder import RUN_FILE, RecordedRun, name_log, read_run_file
 from gpureport.recording import Recording, Run, Source
 from gpureport.regular_files import is_folder
 from gpureport.series_table import collect_series, empty_training
 
 if TYPE_CHECKING:
+    from gpureport.importers.surveys import Log
     from gpureport.importers.training import Training
 
 IMPORTER_VERSION = "14"
 """Raised whenever the same source would be read differently."""
+surveyed: "dict[tuple[Path, FileState, str, str], Log | None]" = {}
+"""Logs that were read to find which run they are of, until they are read as that run."""
+
+
+def survey_key(given: Input, options: ReadOptions) -> tuple[Path, FileState, str, str]:
+    """Return what a log was surveyed as."""
+    return given.path.resolve(), FileState.from_path(given.path), given.importer.kind, repr(options)
 
 
 def find_runs(
@@ -65,43 +78,32 @@ class Reading:
     The sources are hashed while they are read. Asking for the run's id earlier reads the rest of them.
     """
 
-    def __init__(  # noqa: PLR0913 - what is read, how, and what is said of it
+    def __init__(
         self,
         inputs: Sequence[Input],
         options: ReadOptions,
         labels: Labels,
         *,
         strict: bool = False,
-        as_one_run: bool = False,
         training: Sequence[TrainingFile] = (),
     ) -> None:
-        """Prepare to read the log, or several that are one run, then files beside it and logs that add to it.
+        """Prepare to read the log, or several that are one run, and files beside it.
 
-        With `strict`, a line that was not understood is an error; with `as_one_run`, even one log and those beside it
-        are joined as logs of one run.
+        With `strict`, a line that was not understood is an error.
         """
-        own = [each for each in inputs if each.companion_of is None]
-        self._own, self._mains = len(own), sum(not each.beside for each in own)
-        self._inputs = [*own, *(each for each in inputs if each.companion_of is not None)]
+        self._inputs = sorted(inputs, key=lambda each: each.companion_of is not None)
         self._files = [RawFile(each.path) for each in self._inputs]
-        self._merged = (as_one_run and len(own) > 1) or self._mains > 1
-        self._strict = strict
-        self._facts = run_facts.read_run_files(inputs, options)
-        self._options = self._facts.options
-        self.labels, self.file_labels = labels, self._facts.labels
-        self.locator, self.longer_name = self._inputs[0].locator, ""
+        self._several, self._strict = sum(not each.beside for each in inputs) > 1, strict
+        self._options, self.file_labels, self._notes, self._unfinished = read_run_files(inputs, options)
+        self.labels, self.locator, self.longer_name = labels, self._inputs[0].locator, ""
         self._trained = [(each, RawFile(each.path)) for each in training]
         self._outcomes: list[Outcome] = []
-        self._joined: list[Outcome] = []
-        self._training: list[Training] = []
-        self._unused: dict[str, str] = {}
-        self._notes: list[str] = []
+        self._training: dict[str, Training] = {}
 
     @property
     def name(self) -> str:
         """The name a person gave it, here or in a file beside its log, else one derived from its log."""
-        stated = self.labels.name or self.longer_name or self.file_labels.name
-        return stated or run_facts.name_after_logs(self._inputs)
+        return self.labels.name or self.longer_name or self.file_labels.name or _name_after_logs(self._inputs)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -117,39 +119,19 @@ class Reading:
     def sources(self) -> tuple[Source, ...]:
         """Where the run comes from; what was not read yet is read to be hashed."""
         logs = [(each.importer.kind, each.locator, file) for each, file in zip(self._inputs, self._files, strict=True)]
-        trained = [("training", each.locator, file) for each, file in self._trained if each.locator not in self._unused]
+        read = self._training if self._outcomes else {each.locator for each, _ in self._trained}
+        logs += [("training", each.locator, file) for each, file in self._trained if each.locator in read]
         return tuple(
-            Source(kind=kind, locator=locator, sha256=file.sha256(), bytes=file.hashed)
-            for kind, locator, file in (*logs, *trained)
+            Source(kind=kind, locator=locator, sha256=file.sha256(), bytes=file.hashed) for kind, locator, file in logs
         )
 
     @property
     def run_id(self) -> str:
         """The run's id, from the bytes of its logs and the options that select or place rows."""
-        lines = [
-            (each.beside, file.sha256(), each.importer.kind)
-            for each, file in zip(self._inputs, self._files, strict=True)
-        ]
-        if self._merged or self._own < len(self._inputs):
-            # the order in which logs of one run are named says nothing
-            lines.sort(key=lambda line: line[:2])
-        options = self._options
-        if options.columns is not None or options.interval is not None:
-            options = self._drop_unused_options(options)
-        return run_facts.compute_run_id((f"{kind} {sha256}" for _, sha256, kind in lines), options)
-
-    def _drop_unused_options(self, options: ReadOptions) -> ReadOptions:
-        """Return the options without those that no log uses, as far as an importer can tell by its beginning."""
-        every = [
-            drop(file, options) if (drop := getattr(each.importer, "drop_unused_options", None)) else options
-            for each, file in zip(self._inputs, self._files, strict=True)
-            if not each.beside
-        ]
-        return replace(
-            options,
-            columns=options.columns if any(own.columns for own in every) else None,
-            interval=options.interval if any(own.interval for own in every) else None,
-        )
+        pairs = zip(self._inputs, self._files, strict=True)
+        # the order in which logs of one run are named says nothing
+        lines = sorted((each.beside, file.sha256(), each.importer.kind) for each, file in pairs)
+        return compute_run_id((f"{kind} {digest}" for _, digest, kind in lines), self._options)
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one device each.
@@ -161,26 +143,27 @@ class Reading:
             SourceError: when a source holds nothing usable, changes meanwhile, or has rejected lines and reading is
                 strict; when host logs hold the same metric, or their times cannot be compared with those of the log.
         """
-        held = None if self._merged else take_survey(self._inputs[0], self._options)
-        if self._merged:
-            yield from self._join_mains()
-        elif held is None and self._own == len(self._inputs):
-            yield from self._stream()
+        self._outcomes, self._training = [], {}
+        held = surveyed.get(survey_key(self._inputs[0], self._options)) if surveyed else None
+        if self._several or (held is not None and held.held):
+            yield from self._read_logs(range(len(self._inputs) if self._several else 1))
         else:
-            log = self._read_log(0, self._options, held)
-            self._outcomes = [log.outcome.noted(log.file.account.notes())]
-            yield from self._add_companions(log.tables, [set(log.tables)])
-        if not self._merged and self._own > 1:
-            yield from self._read_hosts()
-        if self._trained:
-            self._read_training()
-        read = [(each.locator, file) for each, file in zip(self._inputs, self._files, strict=True)]
-        for locator, file in (*read, *((each.locator, file) for each, file in self._trained)):
+            yield from self._stream()
+        if not self._several and len(self._inputs) > 1:
+            if self._outcomes[0].has_host:
+                what = "the GPU log holds series of the machine already"
+                raise SourceError(self._inputs[1].locator, what, "leave it out", code="host_in_gpu_log")
+            yield from self._read_logs(range(1, len(self._inputs)))
+        for each, file in self._trained:
+            self._read_training(each, file)
+        trained = [(each.locator, file) for each, file in self._trained]
+        read = ((each.locator, file) for each, file in zip(self._inputs, self._files, strict=True))
+        for locator, file in (*read, *trained):
             with _errors_at(locator):
                 file.settle()
 
     def _stream(self) -> Iterator["pa.Table"]:
-        """Yield the only log as it is read."""
+        """Yield the rows of the only GPU log as they are read."""
         each, file = self._inputs[0], self._files[0]
         with _errors_at(each.locator):
             extraction = each.importer.extract(file, self._options)
@@ -189,101 +172,65 @@ class Reading:
         self._refuse_rejected_lines(outcome, each.locator)
         self._outcomes = [outcome.noted(file.account.notes())]
 
-    def _read_log(self, place: int, options: ReadOptions, held: Log | None = None) -> Log:
-        """Return one log, all of it; one that was read already gives its bytes for those of the source."""
-        each = self._inputs[place]
-        log = held or take_survey(each, options, held=False) or Log(each, options, self._files[place])
-        if log.file is not self._files[place]:
-            if (seen := self._files[place].watch) is not None:
-                seen(log.file.size)
-            self._files[place] = log.file
-        if not self._merged or each.companion_of is not None:
-            self._refuse_rejected_lines(log.outcome, each.locator)
+    def _read_logs(self, places: Sequence[int]) -> Iterator["pa.Table"]:
+        """Yield the rows of one log or several, read as a whole, as those of one run."""
+        logs = [self._read_log(place, self._options) for place in places if not self._inputs[place].beside]
+        spans = [log.span for log in logs] or [self._outcomes[0].span]
+        # a file that writes no date is dated by the local time of the GPU logs
+        options = self._options.for_companion((min(start for start, _ in spans), max(end for _, end in spans)))
+        logs += [self._read_log(place, options) for place in places if self._inputs[place].beside]
+        if len(logs) == 1:
+            self._outcomes.append(logs[0].outcome.noted(logs[0].file.account.notes()))
+            yield from logs[0].take().values()
+        else:
+            from gpureport.importers.joining import join_logs  # noqa: PLC0415 - most runs have one log
+
+            tables, outcomes = join_logs(logs, self._options.tz)
+            self._outcomes += outcomes
+            yield from tables.values()
+
+    def _read_log(self, place: int, options: ReadOptions) -> "Log":
+        """Return one log, all of it; one that was surveyed gives its bytes for those of the source."""
+        from gpureport.importers.surveys import Log  # noqa: PLC0415 - most runs have one log
+
+        each, file = self._inputs[place], self._files[place]
+        log = surveyed.pop(survey_key(each, options), None) or Log(each, options, file)
+        log.given, self._files[place] = each, log.file
+        if log.file is not file and file.watch is not None:
+            file.watch(log.file.size)
+        self._refuse_rejected_lines(log.outcome, each.locator)
+        if self._outcomes:
+            self._check_times(each, log.outcome)
+            zones = [(self.locator, self._outcomes[0].timezone), (each.locator, log.outcome.timezone)]
+            if any(zone for _, zone in zones):
+                told = "; ".join(f"{where} {zone or self._options.tz or 'local time'}" for where, zone in zones)
+                self._notes.append(f"Zones of the time stamps: {told}.")
         return log
 
-    def _join_mains(self) -> Iterator["pa.Table"]:
-        """Yield the main logs and those beside them as one, with what companions add."""
-        from gpureport.importers.joining import JoinedLogs  # noqa: PLC0415 - most runs have one log
+    def _check_times(self, each: Input | TrainingFile, outcome: Outcome) -> None:
+        from gpureport.importers.surveys import check_shared_time, check_time_bases  # noqa: PLC0415 - many have none
 
-        logs = [self._read_log(place, self._options) for place in range(self._mains)]
-        starts, ends = zip(*(log.span for log in logs), strict=True)
-        options = self._options.for_companion((min(starts), max(ends)))
-        logs += [self._read_log(place, options) for place in range(self._mains, self._own)]
-        joined = JoinedLogs(logs, self._options.tz)
-        if self._own == len(self._inputs):
-            yield from joined.batches()
-            self._outcomes = [joined.outcome()]
-        else:
-            tables = read_devices(joined.batches())
-            self._outcomes = [joined.outcome()]
-            yield from self._add_companions(tables, [set(own.values()) for own in joined.names])
-        self._refuse_rejected_lines(self._outcomes[0], self.locator)
+        check_time_bases([self._inputs[0], each], [self._outcomes[0], outcome], self._options.tz)
+        check_shared_time(each.locator, outcome.span, self._outcomes[0].span)
 
-    def _add_companions(self, tables: Tables, owners: Sequence[set[str]]) -> Iterator["pa.Table"]:
-        """Yield the tables of the main logs, by devices, with what companions add; `owners` are each log's devices."""
-        if self._own < len(self._inputs):
-            from gpureport.importers.joining import join_companions  # noqa: PLC0415 - most runs have none
-
-            mains = [each.companion_of or 0 for each in self._inputs[self._own :]]
-            logs = [
-                (self._read_log(place, self._options), self._inputs[main].locator, owners[main])
-                for place, main in enumerate(mains, self._own)
-            ]
-            has_host = any(each.beside for each in self._inputs)
-            self._outcomes[0], self._joined = join_companions(tables, self._outcomes[0], logs, has_host=has_host)
-        yield from tables.values()
-
-    def _read_hosts(self) -> Iterator["pa.Table"]:
-        """Yield the series of the machine from the host files of a log: one as it is, several as one series."""
-        inputs, main = self._inputs[: self._own], self._outcomes[0]
-        # a file that writes no date is dated by the log's local time
-        options = self._options.for_companion(main.span)
-        hosts = [self._read_log(place, options) for place in range(1, self._own)]
-        if main.has_host:
-            what = "the GPU log holds series of the machine already"
-            raise SourceError(inputs[1].locator, what, "leave it out", code="host_in_gpu_log")
-        outcomes = [main, *(log.outcome for log in hosts)]
-        check_time_bases(inputs, outcomes, self._options.tz)
-        for log in hosts:
-            _check_shared_time(log.given.locator, log.span, main.span)
-        if any(outcome.timezone for outcome in outcomes):
-            tz = self._options.tz
-            local = "names no zone" if tz is None else f"names none, read as {tz}"
-            said = (f"states {outcome.timezone}" if outcome.timezone else local for outcome in outcomes)
-            zones = "; ".join(f"{each.locator} {zone}" for each, zone in zip(inputs, said, strict=True))
-            self._notes = [f"Zones of the time stamps: {zones}."]
-        if len(hosts) == 1:
-            yield from hosts[0].tables.values()
-        else:
-            from gpureport.importers.joining import join_hosts  # noqa: PLC0415 - most runs have one at most
-
-            table, outcomes[1:] = join_hosts(hosts)
-            yield table
-        notes = (log.file.account.notes() for log in hosts)
-        self._outcomes += [outcome.noted(more) for outcome, more in zip(outcomes[1:], notes, strict=True)]
-
-    def _read_training(self) -> None:
+    def _read_training(self, each: TrainingFile, file: RawFile) -> None:
         """Read what the training loop wrote; a file found beside the log is left out where it cannot be read."""
         from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most runs have none
 
-        base, self._training = self._outcomes[0], []
-        for each, file in self._trained:
-            try:
-                read = TrainingLog().read(file, self._options, base.span[0], each.locator)
-                if read.dated:
-                    check_time_bases([self._inputs[0], each], [base, read.outcome], self._options.tz)
-                    _check_shared_time(each.locator, read.outcome.span, base.span)
-            except SourceError as error:
-                if not each.beside:
-                    raise error.at(each.locator) from error
-                why = f"{error.what}; {error.hint}"
-                self._unused[each.locator] = f"{each.locator} lies beside the log, but is not used: {why}."
-                continue
-            self._refuse_rejected_lines(read.outcome, each.locator)
-            self._training.append(read)
+        try:
+            read = TrainingLog().read(file, self._options, self._outcomes[0].span[0], each.locator)
+            if read.dated:
+                self._check_times(each, read.outcome)
+        except SourceError as error:
+            if not each.beside:
+                raise error.at(each.locator) from error
+            why = f"{error.what}; {error.hint}"
+            self._notes.append(f"{each.locator} lies beside the log, but is not used: {why}.")
+            return
+        self._refuse_rejected_lines(read.outcome, each.locator)
+        self._training[each.locator] = read
 
     def _refuse_rejected_lines(self, outcome: Outcome, where: str) -> None:
-        """Raise an error where a line was rejected and reading is strict."""
         rejected = [entry for entry in outcome.quality.rejected if entry.reason != NOT_SELECTED]
         if self._strict and rejected:
             reasons = ", ".join(f"{entry.rows} {entry.reason}{entry.at}" for entry in rejected)
@@ -296,22 +243,23 @@ class Reading:
         Raises:
             SourceError: when it holds too many GPUs.
         """
-        outcomes = [*self._outcomes, *self._joined]
-        spans = [self._outcomes[0].span, *(outcome.span for outcome in self._joined if outcome.devices)]
+        outcomes, training = self._outcomes, self._training.values()
         devices = sorted(
             (device for outcome in outcomes for device in outcome.devices),
             key=lambda device: (device.scope is Scope.HOST, device.node or "", device.index or 0),
         )
         gpus = {device.id for device in devices if device.scope is Scope.GPU}
+        added = [each.span for each in outcomes[1:] if any(device.id in gpus for device in each.devices)]
+        spans = [outcomes[0].span, *added]
         if len(gpus) > MOST_GPUS:
             what = f"it holds {len(gpus):,} GPUs; at most {MOST_GPUS:,} are read in a run"
             hint = "give a part of them with --gpus, or a log a node"
             raise SourceError(self.locator, what, hint, code="too_many_gpus")
         rates = sorted(rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus)
         labels, stated = self.labels, self.file_labels
-        quality = merge_quality([each.quality for each in (*outcomes, *(read.outcome for read in self._training))])
-        notes = (*quality.notes, *self._notes, *self._unused.values(), *self._facts.notes)
-        quality = replace(quality, notes=notes, unfinished=self._facts.unfinished)
+        quality = merge_quality([each.quality for each in (*outcomes, *(read.outcome for read in training))])
+        notes = (*quality.notes, *dict.fromkeys(self._notes))
+        quality = replace(quality, notes=notes, unfinished=self._unfinished)
         run = Run(
             id=self.run_id,
             name=self.name,
@@ -324,10 +272,10 @@ class Reading:
             devices=tuple(devices),
             params=override_pairs(stated.params, labels.params),
             tags=override_pairs(merge_pairs(outcome.tags for outcome in outcomes), stated.tags, labels.tags),
-            work=labels.find_work(quality) or next((read.work for read in self._training if read.work), None),
+            work=labels.find_work(quality) or next((read.work for read in training if read.work), None),
             quality=quality,
         )
-        return labels.look_up(run_facts.name_copies_by_url(name_gpu_models(run, labels.gpu_model)))
+        return labels.look_up(name_copies_by_url(name_gpu_models(run, labels.gpu_model)))
 
     def columns(self) -> tuple[tuple[str, str], ...]:
         """Return headings of its tables, and the metric or attribute that each became, after the last batch."""
@@ -335,7 +283,7 @@ class Reading:
 
     def training(self) -> "pa.Table":
         """Return the training metrics, after the last batch; empty when there are none."""
-        tables = [read.table for read in self._training]
+        tables = [read.table for read in self._training.values()]
         return pa.concat_tables(tables).unify_dictionaries().combine_chunks() if tables else empty_training()
 
     def recording(self) -> Recording:
@@ -344,13 +292,6 @@ class Reading:
         run = self.run()
         series = collect_series(batches, [device.id for device in run.devices])
         return Recording(run=run, series=series, training=self.training())
-
-
-def _check_shared_time(locator: str, span: tuple[int, int], main: tuple[int, int]) -> None:
-    """Raise an error where a file shares no time with the GPU log that it is joined to."""
-    if span[1] < main[0] or span[0] > main[1]:
-        what = f"it covers another time than the GPU log ({format_span(span)}; the GPU log: {format_span(main)})"
-        raise SourceError(locator, what, "check its clock, give --tz, or leave it out", code="no_shared_time")
 
 
 @contextmanager
@@ -364,9 +305,97 @@ def _errors_at(locator: str) -> Iterator[None]:
 
 def lengthen_equal_names(readings: Sequence[Reading]) -> None:
     """Name runs that are called alike after their logs, or by a file of labels, by as much of the path as differs."""
-    given = [(run_facts.derive_name(each.locator), each.file_labels.name) for each in readings]
+    from gpureport.importers import runs  # noqa: PLC0415 - most sources are files
+
+    given = [(derive_name(each.locator), each.file_labels.name) for each in readings]
     named = [
         (each.name, each.locator if each.name in names else None) for each, names in zip(readings, given, strict=True)
     ]
-    for each, name in zip(readings, run_facts.lengthen_equal_names(named), strict=True):
+    for each, name in zip(readings, runs.lengthen_equal_names(named), strict=True):
         each.longer_name = "" if name == each.name else name
+
+
+def _name_after_logs(inputs: Sequence[Input]) -> str:
+    """Return the name of a run: that of its log, or of the folder that holds its logs."""
+    logs = [each for each in inputs if not each.beside and each.companion_of is None]
+    if logs[0].locator == "-":
+        return "standard input"
+    if len(logs) == 1:
+        return derive_name(logs[0].locator)
+    folders = Path(commonpath([Path(log.locator).resolve().parent for log in logs])).parts[1:]
+    return "/".join(folders[-count_named(folders) :]) if folders else strip_suffixes(logs[0].path.name)
+
+
+def name_copies_by_url(run: Run) -> Run:
+    """Return a run whose sources and notes name what was fetched from a bucket by its URL, not by its local copy."""
+    sources = tuple(replace(each, locator=name_by_url(each.locator)) for each in run.sources)
+    return replace(run, sources=sources, quality=replace(run.quality, notes=tuple(map(name_by_url, run.quality.notes))))
+
+
+def compute_run_id(sources: Iterable[str], options: ReadOptions) -> str:
+    """Return a run's id: from its sources, a line each, and the options that select or place rows."""
+    later = {name: getattr(options, name) for name in ("columns", "interval", "gpus_per_tick", "map", "as_logged")}
+    placed = [f"tz={options.tz or ''} gpus={options.gpus or ''}"]
+    placed += [f"{name}={value}" for name, value in later.items() if value]
+    return sha256("".join(f"{line}\n" for line in (*sources, *placed)).encode()).hexdigest()[:16]
+
+
+def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadOptions, Labels, list[str], bool]:
+    """Return how a run is read, what the files beside its logs say of it, notes, and whether its recorder did not end.
+
+    A run file holds for the logs that `gpureport record` wrote beside it. Its zone is that of the run where a person
+    names none, and files of labels win over it. None of these files is a source, so none changes the run's id.
+    """
+    recorded = dict.fromkeys(each.path.parent for each in inputs if name_log(each.path) and each.locator != "-")
+    found = {folder: read_run_file(folder) for folder in recorded if (folder / RUN_FILE).is_file()}
+    runs = [run for run in found.values() if run is not None]
+    damaged = "is damaged: params, zone and exit code are not known from it."
+    notes = [f"{folder / RUN_FILE} {damaged}" for folder, run in found.items() if run is None]
+    for run in runs:
+        notes += run.notes
+        if run.ended is None:
+            notes.append("The recorder was ended before the job, or is recording still: the exit code is not known.")
+        elif run.exit_code:
+            notes.append(f"The job ended with exit code {run.exit_code}.")
+    if runs and options.tz is None:
+        zone, note = _choose_zone(list(dict.fromkeys(run.timezone for run in runs)))
+        notes += [note] if note else []
+        # a log of another origin has no zone
+        if all(each.path.parent in found for each in inputs if not each.beside):
+            options = replace(options, tz=zone)
+    # what came through a pipe lies in a folder of nobody
+    logs = [each.path for each in inputs if not each.beside and Path(each.locator) == each.path]
+    labels = [read_label_files(log, notes) for log in logs]
+    # what every log is called; nothing where two are called differently
+    names, steps = ({getattr(each, key) for each in labels} or {None} for key in ("name", "step"))
+    stated = Labels(
+        name=names.pop() if len(names) == 1 else None,
+        step=steps.pop() if len(steps) == 1 else None,
+        params=override_pairs(merge_pairs(run.params for run in runs), merge_pairs(each.params for each in labels)),
+        tags=override_pairs(merge_pairs(map(_list_tags, runs)), merge_pairs(each.tags for each in labels)),
+    )
+    return options, stated, list(dict.fromkeys(notes)), any(run.ended is None for run in runs)
+
+
+def _choose_zone(named: Sequence[str]) -> tuple[str | None, str]:
+    """Return the zone of the stamps, None where it is not known, and what to note of it."""
+    if len(named) > 1:
+        return None, f"The recordings were made in different zones ({', '.join(named)}): their stamps are not moved."
+    # whole hours; the signs in the official names of such zones are turned round
+    hours = re.fullmatch(r"([+-])(\d\d):00", zone := named[0])
+    if hours:
+        zone = f"Etc/GMT{'-' if hours[1] == '+' else '+'}{int(hours[2])}" if int(hours[2]) else "UTC"
+    try:
+        if zone:
+            load_zone(zone)
+    except SettingsError:
+        return None, f"{RUN_FILE} names the zone {named[0]}, which is not known here; give --tz."
+    return zone or None, ""
+
+
+def _list_tags(run: RecordedRun) -> Iterable[tuple[str, str]]:
+    code = "" if run.exit_code is None else str(run.exit_code)
+    pairs = (("command", shlex.join(run.command).replace("'***'", "***")), ("exit_code", code), ("host", run.host))
+    yield from (pair for pair in pairs if pair[1])
+    # recordings of older versions hold variables of Slurm among their params, and no tags
+    yield from (dict(read_environment_labels(dict(run.params))) | dict(run.tags)).items()

@@ -1,54 +1,67 @@
 """Which files are one run: logs of one machine and the same minutes, a log a node, and what lies beside them."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, NamedTuple
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import HOST_IMPORTERS, IMPORTERS, Input, Outcome, ReadOptions, TrainingFile
+from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.sources import (
+    derive_name,
     identify,
     identify_companion,
     list_gpu_logs,
     list_in_folder,
+    list_label_files,
     list_training_logs,
+    split_path,
 )
-from gpureport.importers.surveys import Log, any_overlap, shared_time, survey_log
+from gpureport.importers.surveys import (
+    Log,
+    any_overlap,
+    match_devices,
+    models_differ,
+    relate_logs,
+    shared_time,
+    survey_log,
+)
+from gpureport.recording import Run
 from gpureport.regular_files import is_folder
 
-if TYPE_CHECKING:
-    from gpureport.importers.grouping import Group
+_SAME_MINUTES, _COVERED = 0.8, 0.5
+"""Share of the longer log that two recorders of one run have in common, and of the shorter one that must lie in the
+time of the main log where it adds metrics (pragmatic)."""
+_TOGETHER, _INTERVALS = 5_000_000, 3
+"""Microseconds by which logs of different GPUs or nodes of one run begin and end apart at most, or so many intervals if
+that is longer: one command starts and ends their recorders, while jobs of a cluster may well begin in the same minute
+(pragmatic)."""
+_SIMILAR_INTERVALS = 2.0
+"""They are written with intervals that differ by no more than this factor (pragmatic)."""
 
-_NO_SHARED_TIME = "shares no time with a GPU log"
-_OTHER_ZONE = "its times name a zone and those of the GPU logs none, or the other way round; give it with --tz"
-_SEVERAL_RUNS = "may belong to any of several runs"
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundRuns:
+class FoundRuns(NamedTuple):
     """For each source its runs, each as its main logs, companions and host logs; host logs of no run, and why.
 
     A source whose logs all belong to runs of other sources has none.
     """
 
     runs: list[list[list[Input]]]
-    unused: dict[Path, str] = field(default_factory=dict)
+    unused: dict[Path, str]
 
 
-@dataclass(frozen=True, eq=False)
-class GivenLog:
+class _Given:
     """A GPU log, the place of the source that it comes from (None where --host names it), and the folder searched."""
 
-    given: Input
-    source: int | None
-    folder: Path | None
+    def __init__(self, given: Input, source: int | None, folder: Path | None) -> None:
+        self.given, self.source, self.folder, self.path = given, source, folder, given.path.resolve()
+        self.log: Any = None
 
-    @cached_property
-    def path(self) -> Path:
-        """The file, whatever name it is given by."""
-        return self.given.path.resolve()
+
+_Group = dict[_Given, _Given | None]
+"""Logs of one run, each with the main log that it adds to; None is that of a main log, one for each node."""
 
 
 def find_source_runs(
@@ -69,18 +82,25 @@ def find_source_runs(
     """
     options = options or ReadOptions()
     logs, hosts = _find_logs(sources, host, kind)
-    named = {log.path for log in logs if log.source is not None}
-    if twice := next((log.given.locator for log in logs if log.source is None and log.path in named), None):
-        raise SourceError(twice, "named as a source and with --host", "name every log once", code="given_twice")
+    groups = _group_logs(logs, options, steps=steps)
+    sourced = [log for log in logs if log.source is not None]
+    if steps and len(groups) == 1 < len(sourced):
+        # nothing would be left to compare
+        groups = [{log: None} for log in sourced]
+        groups[0] |= dict.fromkeys((log for log in logs if log.source is None), sourced[0])
     runs: list[list[list[Input]]] = [[] for _ in sources]
     searched: dict[Path, list[list[Input]]] = {}
     flat: list[list[Input]] = []
-    for group in _group_given(logs, options, steps=steps):
-        inputs = [log.given for log in group]
-        runs[next(log.source for log in group if log.source is not None)].append(inputs)
-        flat.append(inputs)
-        if group[0].folder is not None:
-            searched.setdefault(group[0].given.path.parent, []).append(inputs)
+    for group in groups:
+        owner = next((log for log in group if log.source is not None), None)
+        if owner is None or owner.source is None:
+            what = "it has no times, or shares none, or no GPU, with the logs that it is to join"
+            hint = "check its clock, give --tz, give it as a source of its own, or leave it out"
+            raise SourceError(next(iter(group)).given.locator, what, hint, code="joins_no_run")
+        flat.append(_list_inputs(group))
+        runs[owner.source].append(flat[-1])
+        if owner.folder is not None:
+            searched.setdefault(owner.folder, []).append(flat[-1])
     refused = _place_hosts(hosts, flat, options)
     for inputs in flat:
         # one that shares no time with any run is refused when it is read
@@ -88,8 +108,8 @@ def find_source_runs(
     unused: dict[Path, str] = {}
     used = {each.path for inputs in flat for each in inputs}
     for folder, inside in searched.items() if not hosts else ():
-        unused |= _place_hosts(list(list_in_folder(folder, HOST_IMPORTERS.kinds, used)), inside, options)
-    return FoundRuns(runs=runs, unused=unused)
+        unused |= _place_hosts(list(list_in_folder(folder, "host", used)), inside, options)
+    return FoundRuns(runs, unused)
 
 
 def find_run_logs(
@@ -106,72 +126,127 @@ def find_run_logs(
     Raises:
         SourceError: when there is no log, a file is of no known kind, or one is named twice.
     """
-    options = options or ReadOptions()
     logs, hosts = _find_logs(sources, host, kind)
-    if not hosts:
-        found, folders = {log.given.path for log in logs}, {log.folder: 0 for log in logs if log.folder is not None}
-        hosts = [each for folder in folders for each in list_in_folder(folder, HOST_IMPORTERS.kinds, found)]
-    seen: set[Path] = set()
-    for each in (*(log.given for log in logs), *hosts):
-        if each.path.resolve() in seen:
-            raise SourceError(each.locator, "named twice for one run", "name every log once", code="given_twice")
-        seen.add(each.path.resolve())
-    from gpureport.importers.grouping import group_logs  # noqa: PLC0415 - as below
-
-    groups = group_logs(logs, options, only_adding=True)
-    joined = {log.given: (log, main) for group in groups for log, main in group.items() if main is not None}
-    mains = [log.given for log in logs if log.given not in joined]
-    companions = sorted(joined.values(), key=lambda each: each[0].rank)
-    return [*mains, *(replace(log.given, companion_of=mains.index(main.given)) for log, main in companions), *hosts]
+    folders = dict.fromkeys(log.folder for log in logs if log.folder is not None and not hosts)
+    used = {log.given.path for log in logs}
+    hosts += [each for folder in folders for each in list_in_folder(folder, "host", used)]
+    groups = _group_logs(logs, options or ReadOptions(), only_adding=True)
+    return [*_list_inputs({log: main for group in groups for log, main in group.items()}), *hosts]
 
 
 def _find_logs(
     sources: Sequence[str | Path], host: Sequence[str | Path], kind: str | None
-) -> tuple[list[GivenLog], list[Input]]:
+) -> tuple[list[_Given], list[Input]]:
     """Return the GPU logs of sources, then those that --host names, and the host logs that it names."""
     named = [identify_companion(str(path)) for path in host]
-    logs: list[GivenLog] = []
+    logs: list[_Given] = []
     for place, source in enumerate(sources):
         if is_folder(source):
-            logs += [GivenLog(given, place, given.path.parent) for given in list_gpu_logs(Path(source))]
+            logs += [_Given(given, place, given.path.parent) for given in list_gpu_logs(Path(source))]
         else:
-            logs.append(GivenLog(identify(str(source), kind=kind), place, None))
-    logs += [GivenLog(each, None, None) for each in named if not each.beside]
+            logs.append(_Given(identify(str(source), kind=kind), place, None))
+    logs += [_Given(each, None, None) for each in named if not each.beside]
+    given = {log.path for log in logs if log.source is not None}
+    if twice := next((log for log in logs if log.source is None and log.path in given), None):
+        what = "named as a source and with --host"
+        raise SourceError(twice.given.locator, what, "name every log once", code="given_twice")
     return logs, [each for each in named if each.beside]
 
 
-def _group_given(logs: Sequence[GivenLog], options: ReadOptions, *, steps: bool) -> list[list[GivenLog]]:
-    """Return the logs of each run, the main ones first, in the order of its first one."""
+def _list_inputs(group: _Group) -> list[Input]:
+    mains = [log for log, main in group.items() if main is None]
+    added = [replace(log.given, companion_of=mains.index(main)) for log, main in group.items() if main is not None]
+    return [*(log.given for log in mains), *added]
+
+
+def _group_logs(
+    given: Sequence[_Given], options: ReadOptions, *, steps: bool = False, only_adding: bool = False
+) -> list[_Group]:
+    """Return the runs that logs belong to, in their order. A log that spans several runs is a companion in each.
+
+    Logs without times belong to none, nor does one that is alone, which is a run whatever it holds. Logs of other GPUs
+    are no part of a run of `steps` to compare. With `only_adding` all are one run anyway, to which some add metrics.
+    """
     # logs of two folders that were searched are never one run
-    is_searched = all(log.folder is not None for log in logs)
-    parts: dict[Path | None, list[GivenLog]] = {}
-    for log in logs:
-        parts.setdefault(log.folder if is_searched else None, []).append(log)
-    by_input = {log.given: log for log in logs}
-    places = {log: place for place, log in enumerate(logs)}
-    groups: list[Group] = []
-    if any(len(own) > 1 for own in parts.values()):
-        from gpureport.importers.grouping import attach_named, group_logs  # noqa: PLC0415 - most folders hold one log
+    folders, paths = Counter(log.folder for log in given), {log.path for log in given}
+    for each in given if len(paths) > 1 else ():
+        each.log = survey_log(each.given, options) if None in folders or folders[each.folder] > 1 else None
+    groups: list[_Group] = []
+    for each in sorted((each for each in given if each.log is not None), key=lambda each: each.log.rank):
+        able = [group for group in groups if _may_join(next(iter(group)), each, options, only_adding=only_adding)]
+        homes = _find_homes(able, each)
+        for main, group in (homes or {}).items():
+            group[each] = main
+        if homes is None and not steps and not only_adding:
+            for group in able:
+                main, log = next(iter(group)), each.log
+                known = [device for one in group for device in one.log.gpus]
+                same_ids = not {device.id for device in known}.isdisjoint(device.id for device in log.gpus)
+                is_node = same_ids or list(group.values()).count(None) > 1
+                same_columns = log.metrics == main.log.metrics or (log.is_complete and main.log.is_complete)
+                # two logs that are named, each by itself, are two runs rather than two nodes
+                is_found = same_columns and None not in {main.folder, each.folder}
+                if _run_together(main, each) and (is_found if is_node else not match_devices(known, log.gpus)):
+                    # a copy of a part of the other is no second node
+                    group[each] = None if is_node and relate_logs(main.log, log) != "same" else main
+                    break
+        if not any(each in group for group in groups):
+            groups.append({each: None})
+    places = {each: place for place, each in enumerate(given)}
+    groups = [dict(sorted(group.items(), key=lambda item: (item[1] is not None, places[item[0]]))) for group in groups]
+    groups += [{each: None} for each in given if each.log is None]
+    return sorted(groups, key=lambda group: places[next(iter(group))])
 
-        groups = [group for own in parts.values() for group in group_logs(own, options, steps=steps)]
-        groups = attach_named(groups, [log.given for log in logs if log.source is None])
-    sourced = [log for log in logs if log.source is not None]
-    if steps and len(groups) == 1 < len(sourced):
-        # nothing would be left to compare
-        extra = [_as_companion(log, 0) for log in logs if log.source is None]
-        return [[sourced[0], *extra], *([log] for log in sourced[1:])]
-    runs: list[list[GivenLog]] = []
+
+def _have_one_clock(one: Outcome, other: Outcome, options: ReadOptions) -> bool:
+    return options.tz is not None or (one.timezone is None) == (other.timezone is None)
+
+
+def _may_join(main: _Given, each: _Given, options: ReadOptions, *, only_adding: bool) -> bool:
+    return (
+        main.path != each.path
+        and (main.folder == each.folder or None in {main.folder, each.folder})
+        and shared_time(main.log.span, each.log.span) >= 0
+        and _have_one_clock(main.log.outcome, each.log.outcome, options)
+        and (not only_adding or each.log.adds_to(main.log))
+    )
+
+
+def _find_homes(groups: Sequence[_Group], each: _Given) -> dict[_Given, _Group] | None:
+    """Return the main logs that a log adds to, each with its run; None where there is none.
+
+    Of several at the same time it is the one that a uuid names, otherwise none is returned.
+    """
+    found: dict[str, dict[_Given, _Group]] = {}
     for group in groups:
-        adding = [(by_input[log.given], by_input[main.given]) for log, main in group.items() if main is not None]
-        mains = sorted((by_input[log.given] for log, main in group.items() if main is None), key=places.__getitem__)
-        runs.append([*mains, *(_as_companion(log, mains.index(main)) for log, main in adding)])
-    joined = {log.given for group in groups for log in group}
-    runs += [[log] for log in logs if log.given not in joined]
-    return sorted(runs, key=lambda run: places[run[0]])
+        for other, main in ((other, main or other) for other, main in group.items()):
+            log, span = each.log, main.log.span
+            shorter, longer = sorted((span[1] - span[0], log.span[1] - log.span[0]))
+            # one that adds metrics may be shorter or longer
+            enough = _COVERED * shorter if log.metrics - main.log.metrics else _SAME_MINUTES * longer
+            if shared_time(span, log.span) >= max(enough, 0):
+                # rows of machines that do nothing may be equal by chance
+                told = relate_logs(other.log, log, copies=False)
+                found.setdefault("" if told == "untold" and not log.adds_to(other.log) else told, {})[main] = group
+    best = next((found[told] for told in ("same", "untold") if told in found), None)
+    return {} if best and any_overlap([main.log.span for main in best]) else best
 
 
-def _as_companion(log: GivenLog, place: int) -> GivenLog:
-    return replace(log, given=replace(log.given, companion_of=place))
+def _run_together(main: _Given, each: _Given) -> bool:
+    """Return whether two logs have the folder, begin, end, interval and model of what one command records."""
+    one, other = main.log, each.log
+    longer = max(one.span[1] - one.span[0], other.span[1] - other.span[0])
+    apart = max(abs(mine - theirs) for mine, theirs in zip(one.span, other.span, strict=True))
+    slower, faster = sorted((one.interval, other.interval), reverse=True)
+    return (
+        main.path.parent == each.path.parent
+        and shared_time(one.span, other.span) >= max(_SAME_MINUTES * longer, 1)
+        and apart <= max(_TOGETHER, _INTERVALS * slower * 1e6)
+        and slower <= _SIMILAR_INTERVALS * faster
+        and not any(models_differ(one.gpus[0], gpu) for gpu in other.gpus)
+        # a file that labels one log alone says that it is a run
+        and not any(place.is_file() for log in (main, each) for place in list_label_files(log.path)[1:])
+    )
 
 
 def _place_hosts(hosts: Sequence[Input], runs: Sequence[list[Input]], options: ReadOptions) -> dict[Path, str]:
@@ -219,15 +294,13 @@ def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], opti
     what is known of it when it is read beside that run, None where it has no time.
     """
     known = {place: outcome for place, outcome in told.items() if outcome is not None}
-    comparable = [
-        place
-        for place, outcome in known.items()
-        if options.tz or (outcome.timezone is None) == (runs[place].timezone is None)
-    ]
+    comparable = [place for place, outcome in known.items() if _have_one_clock(outcome, runs[place], options)]
     found = [place for place in comparable if shared_time(runs[place].span, known[place].span) >= 0]
-    if not found:
-        return _OTHER_ZONE if len(comparable) < len(known) else _NO_SHARED_TIME
-    return _SEVERAL_RUNS if any_overlap([runs[place].span for place in found]) else found
+    if found:
+        return "may belong to any of several runs" if any_overlap([runs[place].span for place in found]) else found
+    if len(comparable) < len(known):
+        return "its times name a zone and those of the GPU logs none, or the other way round; give it with --tz"
+    return "shares no time with a GPU log"
 
 
 def assign_training_logs(
@@ -235,8 +308,7 @@ def assign_training_logs(
 ) -> list[list[TrainingFile]]:
     """Return for each run the training logs whose time it shares; a single run has all.
 
-    Raises:
-        SourceError: when a log belongs to none, or may belong to any of several.
+    One that belongs to none, or may belong to any of several, is a SourceError.
     """
     if len(runs) == 1:
         return [list(files)]
@@ -247,11 +319,10 @@ def assign_training_logs(
     times = _read_times(runs, options) if files else {}
     started = min((outcome.span[0] for outcome in times.values()), default=0)
     for file in files:
-        try:
+        outcome = None
+        with suppress(SourceError):
             read = TrainingLog().read(RawFile(file.path), options, started, file.locator)
             outcome = read.outcome if read.dated else None
-        except SourceError:
-            outcome = None
         chosen = _choose_runs(times, dict.fromkeys(times, outcome), options)
         if isinstance(chosen, str):
             hint = "give it with --training, or leave it out"
@@ -263,14 +334,44 @@ def assign_training_logs(
 
 def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[Input]]) -> list[list[TrainingFile]]:
     """Return for each run the training logs in its folder, where that holds no other run; each has its source."""
-    logs: dict[Path, set[Path]] = {}
-    for each in (each for inputs in runs for each in inputs if not each.beside):
-        logs.setdefault(each.path.parent, set()).add(each.path)
     found: list[list[TrainingFile]] = []
+    held = Counter(inputs[0].path.parent for inputs in runs)
     for source, inputs in zip(sources, runs, strict=True):
         folder, used = inputs[0].path.parent, {each.path for each in inputs}
-        # what is known of the logs in each folder spares listing one with many
-        is_alone = is_folder(source) and all(each.path.parent == folder for each in inputs) and logs[folder] <= used
-        is_alone = is_alone and not any(list_in_folder(folder, IMPORTERS.kinds, used))
+        is_alone = held[folder] == 1 and is_folder(source) and all(each.path.parent == folder for each in inputs)
+        is_alone = is_alone and not any(list_in_folder(folder, "gpu", used))
         found.append(list_training_logs(folder, used) if is_alone else [])
     return found
+
+
+def longer_names(locators: Sequence[str]) -> list[str]:
+    """Return names for logs that would be called alike, with as much of their paths as distinguishes them."""
+    paths = [split_path(locator) for locator in locators]
+    shortest = min((count for _, count in paths), default=1)
+    longest = max((len(parts) for parts, _ in paths), default=0)
+    names = [["/".join(parts[-length:]) for parts, _ in paths] for length in range(shortest, longest + 1)]
+    # of those that distinguish as many the first is the shortest
+    return max(names, key=lambda each: len(set(each)), default=[])
+
+
+def lengthen_equal_names(named: Sequence[tuple[str, str | None]]) -> list[str]:
+    """Return names of runs, those that several logs share with the part of their paths that differs.
+
+    Each name stands with the path of the log that gave it, None for a name that stays.
+    """
+    names = [name for name, _ in named]
+    for name in {*names}:
+        places = [place for place, (own, log) in enumerate(named) if own == name and log is not None]
+        if len(places) > 1:
+            for place, longer in zip(places, longer_names([named[each][1] or "" for each in places]), strict=True):
+                names[place] = longer
+    return names
+
+
+def make_names_distinct(runs: Sequence[Run]) -> list[Run]:
+    """Return runs with distinct names; a name that a person or a tracker gave stays."""
+    named: list[tuple[str, str | None]] = []
+    for run in runs:
+        log = run.sources[0].locator if run.sources and not run.tracked else "-"
+        named.append((run.name, log if log != "-" and run.name == derive_name(log) else None))
+    return [replace(run, name=name) for run, name in zip(runs, lengthen_equal_names(named), strict=True)]

@@ -1,7 +1,7 @@
 """Which files are logs, and what reads each: a file, the files of a folder, what comes through a pipe, and a tracker.
 
-A file is recognised by its content; its name says nothing. What is not read is said to be what it is instead. First
-bytes and names decide what is loaded: no tracker for a folder of logs, no other tool for a log that names no GPU.
+A file is recognised by its content; its name says nothing. First bytes and names decide what is loaded: no tracker for
+a folder of logs, no other tool for a log that names no GPU.
 """
 
 import atexit
@@ -10,11 +10,11 @@ import re
 import sys
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gpureport import record_folder
 from gpureport.errors import SourceError
@@ -27,14 +27,15 @@ from gpureport.importers.protocol.importer import (
     TRACKERS,
     Importer,
     Input,
+    Labels,
     TrainingFile,
 )
 from gpureport.importers.source_text import FileState, RawFile, archive_kind
 from gpureport.importers.source_text import head as read_head
-from gpureport.limits import DEEPEST_FOLDER, MOST_PIPE_BYTES
+from gpureport.json_text import parse_json
+from gpureport.limits import MOST_PIPE_BYTES
 from gpureport.places import is_bucket_url
 from gpureport.recording_advice import RECORDS_ONE
-from gpureport.redaction import redact_start
 from gpureport.regular_files import UnsafeFileError, is_folder, open_pipe, path_exists, walk_folder
 
 if TYPE_CHECKING:
@@ -48,10 +49,13 @@ _STORED = re.compile(r"meta\.yaml|data-\d+\.log|.+\.(?:db|sqlite3?|parquet(?:\.t
 """Names of files of which a folder that is a tracker's store holds one at least."""
 _OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia|gr3d|used_memory", re.IGNORECASE)
 """What a log of any tool but nvidia-smi, the first importer, names somewhere."""
-_OF_MACHINE = re.compile(rb"[^\n]*(?:cpu|procs|hostname|sysstat|load average)", re.IGNORECASE)
-"""What the first line of most host logs names."""
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 """Name of the folder in which MLflow keeps what belongs to a run."""
+_USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu", "host"}
+"""Common names of logs; the name of the folder says more."""
+_COMPRESSED = "|".join(suffix.removeprefix(".") for suffix in record_folder.COMPRESSED_SUFFIXES)
+_SUFFIX = re.compile(rf"\.(?:{_COMPRESSED}|csv|log|txt|out|\d+)$|[-_.]\d{{8}}(?:[-_T]?\d{{4,6}})?$", re.IGNORECASE)
+_MOST_LABEL_BYTES = 2**20
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
 
 
@@ -72,8 +76,8 @@ def _may_be_store(path: Path) -> bool:
         if path.is_file():
             with path.open("rb") as file:
                 head = file.read(4096).lstrip()
-            # an empty file can be a store by its name; tables of runs may be packed
-            return not head or head.startswith(_STORES) or read_head(RawFile(path), 64).startswith(_STORES)
+            # an empty file can be a store by its name
+            return not head or head.startswith(_STORES)
         return path.is_dir() and any(_STORED.fullmatch(name) for _, _, names in walk_folder(path) for name in names)
     except OSError:
         return True
@@ -85,67 +89,17 @@ def names_run(source: str) -> bool:
 
 
 def _find_store_path(source: str) -> str:
-    """Return the path before `#` and a run; empty where there is none, or the whole is a path or a locator."""
     path, _, run = source.rpartition("#")
     is_path = path and run and not source.startswith(LOCATORS) and path_exists(path) and not path_exists(source)
     return path if is_path else ""
 
 
-class FoundStore(NamedTuple):
-    """A store of a tracker: what the tracker is called, and its path."""
-
-    title: str
-    path: Path
-
-
-def find_store(folder: str | Path) -> FoundStore | None:
-    """Return the first store of a tracker that lies in a folder, but not further down; None without one."""
+def find_store(folder: str | Path) -> tuple[str, Path] | None:
+    """Return the tracker and the path of the first store in a folder, but not further down; None without one."""
     for path in sorted(Path(folder).iterdir()) if is_folder(folder) else ():
         if (tracker := find_tracker(str(path))) is not None:
-            return FoundStore(tracker.title, path)
+            return tracker.title, path
     return None
-
-
-def _spool(source: str) -> Path:
-    """Return a file with the content of a pipe or of standard input, which can be read only once.
-
-    Raises:
-        SourceError: when nobody writes to the pipe, it does not end, or it is a device, a socket or a folder.
-    """
-    if source == "-" and sys.stdin is None:
-        raise SourceError(source, "standard input is closed", "give a file, or a pipe", code="no_standard_input")
-    handle, name = tempfile.mkstemp(prefix="gpureport-")
-    atexit.register(Path(name).unlink, missing_ok=True)
-    try:
-        # a buffer would go on waiting for more without looking whether the process was asked to end
-        stdin = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer) if source == "-" else None
-        with os.fdopen(handle, "wb") as copy, nullcontext(stdin) if stdin else open_pipe(Path(source)) as pipe:
-            while block := pipe.read(2**20):
-                copy.write(block)
-                if copy.tell() > MOST_PIPE_BYTES:
-                    what = f"more than {MOST_PIPE_BYTES:,} bytes came through the pipe"
-                    hint = "end what writes to it, or write a file and give that"
-                    raise SourceError(source, what, hint, code="pipe_too_large")
-    except UnsafeFileError as error:
-        raise SourceError(source, str(error.strerror), error.hint, code="not_a_regular_file") from error
-    return Path(name)
-
-
-def _recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Importer | None:
-    """Return the importer that recognises a file by its beginning, or by text further down."""
-    if head.lstrip().startswith(_STORES):
-        return None
-    found = _identify(head, importers)
-    if found or len(head) < HEAD_BYTES or head.decode(errors="replace").count("\ufffd") > _BINARY * len(head):
-        return found
-    from gpureport.importers.refusals import thinned  # noqa: PLC0415 - most logs are known by their beginning
-
-    return _identify(thinned(read_head(file, SEARCHED_BYTES)), importers)
-
-
-def _identify(head: bytes, importers: Sequence[Importer]) -> Importer | None:
-    some = None if importers is HOST_IMPORTERS or _OF_GPUS.search(head) else 1
-    return next((each for each in islice(importers, some) if each.identify(head)), None)
 
 
 def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str | None = None) -> Input:
@@ -160,9 +114,9 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     if not head and file.account.damage:
         what = f"{file.account.damage} before its first line"
         raise SourceError(source, what, "copy or compress it again", code="damaged_archive")
-    if not head or (len(head) < HEAD_BYTES and not head.strip(b"\0\t\r\n ")):
-        empty = "the file holds nothing but blank lines or NUL bytes" if head else "the file is empty"
-        raise SourceError(source, empty, RECORDS_ONE, code="empty_file")
+    if len(head) < HEAD_BYTES and not head.strip(b"\0\t\r\n "):
+        what = "the file is empty, or holds nothing but blank lines or NUL bytes"
+        raise SourceError(source, what, RECORDS_ONE, code="empty_file")
     found = next((each for each in importers if each.kind == kind), None) if kind else _recognise(file, head, importers)
     if not kind and (packed := archive_kind(file)):
         hint = "unpack it and give the files in it, or leave it out"
@@ -192,7 +146,6 @@ def identify_companion(path: str) -> Input:
 
 
 def _find_file(source: str) -> Path:
-    """Return a file that a person names, or a copy of what comes through a pipe; it may be the address of a tracker."""
     if source == "-" or path_exists(source):
         return Path(source) if Path(source).is_file() else _spool(source)
     hint = "check the path"
@@ -203,22 +156,53 @@ def _find_file(source: str) -> Path:
     raise SourceError(source, "no such file", hint, code="no_such_file")
 
 
-def _classify(path: Path) -> tuple[str, Importer | None]:
-    """Return the kind of a file and what reads it: a log of GPUs rather than of a machine, or of training; or nothing.
+def _spool(source: str) -> Path:
+    """Return a file with the content of a pipe or of standard input, which can be read only once."""
+    if source == "-" and sys.stdin is None:
+        raise SourceError(source, "standard input is closed", "give a file, or a pipe", code="no_standard_input")
+    handle, name = tempfile.mkstemp(prefix="gpureport-")
+    atexit.register(Path(name).unlink, missing_ok=True)
+    try:
+        # a buffer would go on waiting for more without looking whether the process was asked to end
+        stdin = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer) if source == "-" else None
+        with os.fdopen(handle, "wb") as copy, nullcontext(stdin) if stdin else open_pipe(Path(source)) as pipe:
+            while block := pipe.read(2**20):
+                copy.write(block)
+                if copy.tell() > MOST_PIPE_BYTES:
+                    what = f"more than {MOST_PIPE_BYTES:,} bytes came through the pipe"
+                    hint = "end what writes to it, or write a file and give that"
+                    raise SourceError(source, what, hint, code="pipe_too_large")
+    except UnsafeFileError as error:
+        raise SourceError(source, str(error.strerror), error.hint, code="not_a_regular_file") from error
+    return Path(name)
 
-    The last has no importer, since it makes no series.
-    """
-    return _classify_content(path, FileState.from_path(path))
+
+def _recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Importer | None:
+    """Return the importer that recognises a file by its beginning, or by text further down."""
+    if head.lstrip().startswith(_STORES):
+        return None
+    found = _ask(importers, head)
+    if found or len(head) < HEAD_BYTES or head.decode(errors="replace").count("\ufffd") > _BINARY * len(head):
+        return found
+    from gpureport.importers.refusals import thinned  # noqa: PLC0415 - most logs are known by their beginning
+
+    return _ask(importers, thinned(read_head(file, SEARCHED_BYTES)))
+
+
+def _ask(importers: Sequence[Importer], head: bytes) -> Importer | None:
+    some = None if importers is HOST_IMPORTERS or _OF_GPUS.search(head) else 1
+    return next((each for each in islice(importers, some) if each.identify(head)), None)
 
 
 @lru_cache(4096)
-def _classify_content(path: Path, _: FileState) -> tuple[str, Importer | None]:
+def _classify(path: Path, _: FileState) -> tuple[str, Importer | None]:
+    """Return whether a file is a log of `gpu`, `host` or `training`, or nothing, and what makes a series of it."""
     file = RawFile(path)
     head = read_head(file, HEAD_BYTES)
-    is_of_machine = _OF_MACHINE.match(head.lstrip()) and not _OF_GPUS.search(head)
-    for importers in (HOST_IMPORTERS, IMPORTERS) if is_of_machine else (IMPORTERS, HOST_IMPORTERS):
+    asked = [("gpu", IMPORTERS), ("host", HOST_IMPORTERS)]
+    for role, importers in asked if _OF_GPUS.search(head) else reversed(asked):
         if (found := _recognise(file, head, importers)) is not None:
-            return (found.kind, found) if archive_kind(file) is None else ("", None)
+            return (role, found) if archive_kind(file) is None else ("", None)
     from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most files are logs of hardware
 
     return "training" if TrainingLog().is_training_log(head) else "", None
@@ -226,14 +210,14 @@ def _classify_content(path: Path, _: FileState) -> tuple[str, Importer | None]:
 
 def recognise_companion(path: Path) -> str | None:
     """Return what a file is that lies beside GPU logs: `host` or `training`; None for anything else."""
-    kind = _classify(path)[0] if path.is_file() else ""
-    return kind if kind in {"host", "training"} else None
+    role = _classify(path, FileState.from_path(path))[0] if path.is_file() else ""
+    return role if role in {"host", "training"} else None
 
 
 def is_readable(path: Path) -> bool:
     """Return whether a file is a log of any kind, or the store of a tracker, by its content."""
     try:
-        return find_tracker(str(path)) is not None or bool(_classify(path)[0])
+        return find_tracker(str(path)) is not None or bool(_classify(path, FileState.from_path(path))[0])
     except SourceError:
         return False
 
@@ -242,17 +226,17 @@ def _list_files(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
 
 
-def list_in_folder(folder: Path, kinds: Collection[str], without: Collection[Path] = ()) -> Iterator[Input]:
-    """Yield the files of a folder that importers of these kinds read, but for some files."""
-    for path in _list_files(folder):
-        kind, found = ("", None) if path in without else _classify(path)
-        if found is not None and kind in kinds:
-            yield Input(path, found, str(path), beside=kind in HOST_IMPORTERS.kinds)
+def list_in_folder(folder: Path, role: str, without: Collection[Path] = ()) -> Iterator[Input]:
+    """Yield the logs of `gpu` or `host` in a folder, but for some files."""
+    for path in (path for path in _list_files(folder) if path not in without):
+        found, importer = _classify(path, FileState.from_path(path))
+        if importer is not None and found == role:
+            yield Input(path, importer, str(path), beside=role == "host")
 
 
 def list_training_logs(folder: Path, without: Collection[Path] = ()) -> list[TrainingFile]:
     """Return the training logs of a folder, but for some files."""
-    found = (path for path in _list_files(folder) if path not in without and _classify(path)[0] == "training")
+    found = (path for path in _list_files(folder) if path not in without and recognise_companion(path) == "training")
     return [TrainingFile(path, str(path), beside=True) for path in found]
 
 
@@ -264,42 +248,33 @@ def list_unused_files(source: str | Path, used: Collection[Path]) -> list[Path]:
 
 
 def list_gpu_logs(source: Path) -> list[Input]:
-    """Return the GPU logs in a folder and below.
+    """Return the GPU logs in a folder and below, but no files that a tracker keeps of a run.
 
     Raises:
         SourceError: when there is none.
     """
-    if logs := list(_walk_logs(source, frozenset())):
-        return logs
-    if hosts := list(list_in_folder(source, HOST_IMPORTERS.kinds)):
-        what = f"the folder holds a host log ({hosts[0].path.name}) and no log of GPUs"
-        raise SourceError(str(source), what, RECORDS_ONE, code="no_gpu_log")
-    for tracker in TRACKERS:
-        tracker.refuse_folder(source)
-    if (store := find_store(source)) is not None:
-        what = f"the folder holds a store of {store.title} and no log"
-        raise SourceError(str(source), what, f"give {store.path}", code="holds_store")
-    raise SourceError(str(source), "the folder holds no log of a known kind", RECORDS_ONE, code="no_log")
-
-
-def _walk_logs(folder: Path, above: frozenset[Path]) -> Iterator[Input]:
-    """Yield the logs in a folder and below, but no folder twice, and no files that a tracker keeps of a run."""
-    above |= {folder.resolve()}
-    if len(above) > DEEPEST_FOLDER + 1:
-        what = f"its folders are nested more than {DEEPEST_FOLDER} deep"
-        hint = "give the folder in it that holds the logs"
-        raise SourceError(redact_start(str(folder)), what, hint, code="nested_too_deeply")
-    logs = list(list_in_folder(folder, IMPORTERS.kinds))
-    if not logs and record_folder.read_run_file(folder) is not None:
-        # the host log of a recording without GPUs is a run of its own
-        hosts = list_in_folder(folder, HOST_IMPORTERS.kinds)
-        recorded = (each for each in hosts if record_folder.name_log(each.path) == record_folder.HOST_LOG)
-        logs = [Input(each.path, each.importer, each.locator) for each in recorded]
-    yield from logs
-    for path in sorted(folder.iterdir()):
-        is_new = path.is_dir() and not path.name.startswith(".") and path.resolve() not in above
-        if is_new and not (_RUN_ID.fullmatch(folder.name) and any(each.keeps_files(path) for each in TRACKERS)):
-            yield from _walk_logs(path, above)
+    logs: list[Input] = []
+    try:
+        for folder, below, _ in walk_folder(source):
+            trackers = TRACKERS if _RUN_ID.fullmatch(folder.name) else ()
+            kept = {name for name in below for each in trackers if each.keeps_files(folder / name)}
+            below[:] = sorted(name for name in below if not name.startswith(".") and name not in kept)
+            found = list(list_in_folder(folder, "gpu"))
+            if not found and record_folder.read_run_file(folder) is not None:
+                # the host log of a recording without GPUs is a run of its own
+                hosts = list_in_folder(folder, "host")
+                recorded = (each for each in hosts if record_folder.name_log(each.path) == record_folder.HOST_LOG)
+                found = [Input(each.path, each.importer, each.locator) for each in recorded]
+            logs += found
+    except UnsafeFileError as error:
+        raise SourceError(str(source), str(error.strerror), error.hint, code=error.code) from error
+    if not logs:
+        for tracker in TRACKERS:
+            tracker.refuse_folder(source)
+        store = find_store(source)
+        hint = RECORDS_ONE if store is None else f"give {store[1]}, a store of {store[0]}"
+        raise SourceError(str(source), "the folder holds no log of GPUs", hint, code="no_log")
+    return logs
 
 
 def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
@@ -314,11 +289,76 @@ def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
 
         file = _find_file(path)
         head = read_head(RawFile(file), HEAD_BYTES)
-        if not TrainingLog().is_training_log(head) and (log := _classify(file)[1]) is not None:
-            what = f"a log of {'the machine' if log.kind == 'host' else 'GPUs'}, no training log"
-            hint = "give it with --host" if log.kind == "host" else "give it as a source"
-            raise SourceError(path, what, hint, code="not_a_training_log")
-        if not TrainingLog().identify(head):
+        role = "" if TrainingLog().is_training_log(head) else _classify(file, FileState.from_path(file))[0]
+        if role in {"gpu", "host"} or not TrainingLog().identify(head):
             raise SourceError(path, "not a known training log", WANTED, code="not_a_training_log")
         found.append(TrainingFile(file, path))
     return found
+
+
+def strip_suffixes(name: str) -> str:
+    """Return a file name without the suffixes of its kind, its compression and its rotation."""
+    while (shorter := _SUFFIX.sub("", name)) not in {name, ""}:
+        name = shorter
+    return name
+
+
+def split_path(locator: str) -> tuple[tuple[str, ...], int]:
+    """Return the folders above a log and what it is called, and how many of these at the end are its name.
+
+    A log that is called what logs of nvidia-smi are called goes by its folder.
+    """
+    path = Path(locator)
+    folders = path.resolve().parent.parts[1:]
+    name = strip_suffixes(path.name) if path.suffix in record_folder.COMPRESSED_SUFFIXES else path.stem
+    return (folders, count_named(folders)) if name in _USUAL_NAMES and folders else ((*folders, name), 1)
+
+
+def count_named(folders: Sequence[str]) -> int:
+    """Return how many folders at the end are a name: repetitions in `base/1` and `fast/1` are not both called 1."""
+    return min(len(list(takewhile(str.isdecimal, reversed(folders)))) + 1, len(folders))
+
+
+def derive_name(locator: str) -> str:
+    """Return the name of a log, or of its folder where the log is called what logs of nvidia-smi are called."""
+    parts, count = split_path(locator)
+    return "/".join(parts[-count:])
+
+
+def list_label_files(log: Path) -> list[Path]:
+    """Return where the labels of a log may stand beside it, each place before the one that wins over it."""
+    places = (log.parent / record_folder.LABEL_FILE, log.with_suffix(".json"), log.with_name(f"{log.name}.json"))
+    return [path for path in dict.fromkeys(places) if path != log]
+
+
+def read_label_files(log: Path, notes: list[str]) -> Labels:
+    """Return what files of labels beside a log say; note those that are none although their name says so."""
+    own, params, tags = dict[str, str](), dict[str, str](), dict[str, str]()
+    for path in filter(Path.is_file, list_label_files(log)):
+        content = None
+        with suppress(OSError, ValueError, RecursionError):
+            if path.stat().st_size <= _MOST_LABEL_BYTES:
+                content = parse_json(path.read_text(encoding="utf-8-sig"), parse_number=str)
+        if (found := _parse_labels(content)) is not None:
+            own, params, tags = own | found[0], params | found[1], tags | found[2]
+        elif path.name in {record_folder.LABEL_FILE, f"{log.name}.json"}:
+            what = "an object with name, step, params and tags, and nothing else"
+            notes.append(f"{path.name} is not read as labels: it is damaged, too large, or not {what}.")
+    pairs = tuple(params.items()), tuple(tags.items())
+    return Labels(name=own.get("name"), step=own.get("step"), params=pairs[0], tags=pairs[1])
+
+
+def _parse_labels(content: Any) -> list[dict[str, str]] | None:
+    """Return labels; None where a key is unknown, or a value is neither a text, a number nor a truth value."""
+    if not content or not isinstance(content, dict):
+        return None
+    parts = [content, content.pop("params", {}), content.pop("tags", {})]
+    if set(content) - {"name", "step"} or not all(isinstance(part, dict) for part in parts):
+        return None
+    if not all(isinstance(value, str | bool | None) for part in parts for value in part.values()):
+        return None
+    texts = {True: "true", False: "false"}
+    return [
+        {name: texts.get(value, value) for name, value in part.items() if name and value not in {None, ""}}
+        for part in parts
+    ]

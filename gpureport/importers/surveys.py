@@ -1,9 +1,8 @@
-"""What a log holds, learned by reading it once, and what two logs say of each other: time, zone and readings."""
+"""What a log holds, learned by reading it once, and what two logs are to each other: by time, identity and readings."""
 
 from collections.abc import Iterable, Sequence
 from copy import copy
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 from zlib import crc32
@@ -13,18 +12,20 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.columns import FloatArray, IntArray
+from gpureport.columns import IntArray
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
-from gpureport.importers.source_text import FileState, RawFile
+from gpureport.importers.reading import survey_key, surveyed
+from gpureport.importers.source_text import RawFile
 from gpureport.metrics import Scope
 from gpureport.record_folder import RUN_FILE, name_log
+from gpureport.recording import Device
 from gpureport.series_table import KEY_FIELDS, sort_by_time
 
 Span = tuple[int, int]
 """First and last time, in microseconds."""
 Tables = dict[str, pa.Table]
-Readings = tuple[IntArray, npt.NDArray[np.uint64], dict[str, FloatArray]]
+Hashes = npt.NDArray[np.uint64]
 KEYS = frozenset(field.name for field in KEY_FIELDS)
 """Columns that say whose a row is and when, not what was measured."""
 CORE_METRICS = frozenset(
@@ -38,10 +39,17 @@ CORE_METRICS = frozenset(
     }
 )
 """What most checks need; the log that holds the most of it is the main one (pragmatic)."""
+_IDENTITY = ("uuid", "bus_id", "serial")
+"""What identifies a GPU of a machine, the most reliable first."""
+_UNIQUE = ("uuid", "serial")
+"""What no two GPUs of different machines share."""
 _SLACK = 5_000_000
 """Time that two rotated logs may share without any look at what they say of it, in microseconds (pragmatic)."""
 _MOST_HELD = 256 * 2**20
 """Bytes of rows that are held until they are asked for; what is beyond is read again."""
+_EQUAL, _OTHER = 0.5, 0.01
+"""Rows of the shorter log that a copy of a part holds, and of those at the same time with other values, by the equal
+ones, up to which one of the two is damaged (pragmatic)."""
 
 
 class Log:
@@ -50,11 +58,12 @@ class Log:
     Attributes:
         outcome, gpus: what is known of it, and its GPUs.
         span, spans: first and last time, and those of each device.
-        interval: median seconds between samples; 1 where a GPU has a single one.
+        interval: median seconds between samples; 1 where a device has a single one.
         metrics, is_complete: columns that hold a value, and whether all are among them that most checks need.
         recording: the folder into which `gpureport record` wrote it; None for any other log.
         rank: sorts the main log first: the most metrics that checks need, then the finest, then the richest.
         held: bytes of the rows that are held.
+        node: the machine of several that it is of, once the logs are joined.
     """
 
     def __init__(self, given: Input, options: ReadOptions, file: RawFile | None = None) -> None:
@@ -66,14 +75,14 @@ class Log:
         except SourceError as error:
             raise error.at(given.locator) from error
         self.outcome = extraction.outcome()
+        self.span = self.outcome.span
         times = {device: columns.integers(table.column("timestamp")) for device, table in tables.items()}
         self.spans = {device: (int(own[0]), int(own[-1])) for device, own in times.items()}
         held = (name for table in tables.values() for name in table.column_names if table[name].null_count < len(table))
         self.metrics = set(held) - KEYS
         self.is_complete = self.metrics >= CORE_METRICS
-        self.span = self.outcome.span
         self.gpus = tuple(device for device in self.outcome.devices if device.scope is Scope.GPU)
-        rates = sorted(self.outcome.intervals.get(device.id, 1.0) for device in self.gpus) or [1.0]
+        rates = sorted(self.outcome.intervals.get(each.id) or 1.0 for each in self.gpus or self.outcome.devices)
         self.interval = rates[len(rates) // 2]
         folder = given.path.parent
         self.recording = folder if name_log(given.path) and (folder / RUN_FILE).is_file() else None
@@ -84,13 +93,17 @@ class Log:
             self.held = 0
         self._tables = tables if self.held else None
         _holding.add(self)
-        self._readings: dict[str, Readings] = {}
+        self.node: str | None = None
+        self._keys: dict[str, tuple[IntArray, Hashes]] = {}
+
+    def adds_to(self, other: "Log") -> bool:
+        """Return whether it holds metrics that another log lacks, and not all that most checks need."""
+        return not self.is_complete and bool(self.metrics - other.metrics)
 
     @property
     def tables(self) -> Tables:
         """Its rows by device, in the order of time; whoever asks for them holds them from then on."""
-        if self._tables is None:
-            self._tables = self._read_again()
+        self._tables = self._tables or self._read_again()
         return self._tables
 
     def _read_again(self) -> Tables:
@@ -101,14 +114,12 @@ class Log:
         tables, self._tables, self.held = self.tables, None, 0
         return tables
 
-    def readings(self, device: str) -> Readings:
-        """Return the times of a device, a number for each row, and what tells a GPU from others."""
-        if not self._readings:
+    def keys(self, device: str) -> tuple[IntArray, Hashes]:
+        """Return the times of a device, and a number for each of its rows."""
+        if not self._keys:
             for name, table in (self._tables or self._read_again()).items():
-                values = {told: columns.floats(table.column(told)) for told in _TELLING if told in table.column_names}
-                times = columns.integers(table.column("timestamp"))
-                self._readings[name] = times, hash_rows(table), values
-        return self._readings[device]
+                self._keys[name] = columns.integers(table.column("timestamp")), hash_rows(table)
+        return self._keys[device]
 
 
 _holding: WeakSet[Log] = WeakSet()
@@ -125,35 +136,19 @@ def read_devices(batches: Iterable[pa.Table]) -> Tables:
     }
 
 
-_surveyed: dict[tuple[Path, FileState, str, str], Log | None] = {}
-"""Logs that were read to find which run they are of, until they are read as that run."""
-
-
-def _key(given: Input, options: ReadOptions) -> tuple[Path, FileState, str, str]:
-    return given.path.resolve(), FileState.from_path(given.path), given.importer.kind, repr(options)
-
-
 def survey_log(given: Input, options: ReadOptions) -> Log | None:
     """Return a log of GPUs; None where it cannot be read, which is said when it is read as a run, or has no times."""
-    key = _key(given, options)
-    if key not in _surveyed:
+    key = survey_key(given, options)
+    if key not in surveyed:
+        surveyed[key] = None
         try:
             log = Log(given, options)
-            _surveyed[key] = log if log.gpus and not log.outcome.quality.synthetic_time else None
         except SourceError:
-            _surveyed[key] = None
-    found = copy(_surveyed[key])
+            return None
+        surveyed[key] = log if log.gpus and not log.outcome.quality.synthetic_time else None
+    found = copy(surveyed[key])
     if found is not None:
         found.given = given
-    return found
-
-
-def take_survey(given: Input, options: ReadOptions, *, held: bool = True) -> Log | None:
-    """Return a log that was surveyed, which the caller owns from now on: one whose rows are `held`, or any."""
-    found = _surveyed.pop(_key(given, options), None)
-    if found is None or (held and not found.held):
-        return None
-    found.given = given
     return found
 
 
@@ -173,35 +168,32 @@ def any_overlap(spans: Sequence[Span]) -> bool:
     return any(spans_overlap(one, other) for n, one in enumerate(spans) for other in spans[n + 1 :])
 
 
-def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[Outcome], tz: str | None) -> None:
-    """Make sure that times of several sources are all UTC, or all local times without a zone.
-
-    Args:
-        inputs: the sources.
-        outcomes: what is known of each, in the same order.
-        tz: zone of stamps that name none, None when unknown.
-
-    Raises:
-        SourceError: when some are UTC and others name no zone.
-    """
-    first, base = inputs[0].locator, outcomes[0]
-    if tz is not None or base.quality.synthetic_time:
-        return
-    for each, outcome in zip(inputs[1:], outcomes[1:], strict=True):
-        if (outcome.timezone is None) == (base.timezone is None) or outcome.quality.synthetic_time:
-            continue
-        if outcome.timezone is not None:
-            what = f"its times are {outcome.timezone}, those of {first} name no zone"
-        else:
-            what = f"its times name no zone, those of {first} are {base.timezone}"
-        hint = "give the zone of the other with --tz, such as Europe/Berlin"
-        raise SourceError(each.locator, what, hint, code="times_not_comparable")
-
-
 def format_span(span: Span) -> str:
     """Return the first and last time of a source, in its own zone or in UTC."""
     start, end = (datetime.fromtimestamp(at / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S") for at in span)
     return f"{start} to {end}"
+
+
+def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[Outcome], tz: str | None) -> None:
+    """Raise an error where some sources are UTC and others name no zone; `tz` is that of stamps without one."""
+    first, base = inputs[0].locator, outcomes[0]
+    for each, outcome in zip(inputs[1:], outcomes[1:], strict=True):
+        if (
+            tz is None
+            and (outcome.timezone is None) != (base.timezone is None)
+            and not (base.quality.synthetic_time or outcome.quality.synthetic_time)
+        ):
+            own, theirs = (f"{found.timezone}" if found.timezone else "local" for found in (outcome, base))
+            what = f"its times are {own}, those of {first} are {theirs}"
+            hint = "give the zone of the local times with --tz, such as Europe/Berlin"
+            raise SourceError(each.locator, what, hint, code="times_not_comparable")
+
+
+def check_shared_time(locator: str, span: Span, main: Span) -> None:
+    """Raise an error where a source shares no time with the GPU log that it is joined to."""
+    if shared_time(span, main) < 0:
+        what = f"it covers another time than the GPU log ({format_span(span)}; the GPU log: {format_span(main)})"
+        raise SourceError(locator, what, "check its clock, give --tz, or leave it out", code="no_shared_time")
 
 
 def find_nearest(times: IntArray, stamps: IntArray) -> tuple[IntArray, IntArray]:
@@ -212,20 +204,71 @@ def find_nearest(times: IntArray, stamps: IntArray) -> tuple[IntArray, IntArray]
     return place, np.abs(stamps[place] - times)
 
 
-_EQUAL, _OTHER = 0.5, 0.01
-"""Rows of the shorter log that a copy of a part holds, and of those at the same time with other values, by the equal
-ones, up to which one of the two is damaged (pragmatic)."""
-_PAIRS = 30
-"""Readings of both at nearly the same time that a judgement needs (pragmatic)."""
-_TELLING = ("gpu_temperature_celsius", "gpu_power_watts")
-"""Work in step looks the same on GPUs of one job; heat and power tell two boards apart even then."""
-_STEP = 1.0
-"""Degrees or watts by which two readings of one GPU may lie apart whatever else is known (pragmatic)."""
-_BOARDS = 0.01
-"""Share of the mean power up to which two recorders of one GPU differ; boards of a model differ by several per cent."""
+def _is_same(one: Device, other: Device, names: Sequence[str]) -> bool | None:
+    """Return whether two devices are one by the first of these attributes that both have; None where there is none."""
+    pairs = ((getattr(one, name), getattr(other, name)) for name in names)
+    return next((mine == theirs for mine, theirs in pairs if mine is not None and theirs is not None), None)
 
 
-def hash_rows(table: pa.Table) -> npt.NDArray[np.uint64]:
+def models_differ(one: Device, other: Device) -> bool:
+    """Return whether two GPUs are of different models; tools shorten names."""
+    mine, theirs = one.model or "", other.model or ""
+    return mine not in theirs and theirs not in mine
+
+
+def find_same_device(device: Device, known: Sequence[Device]) -> Device | None:
+    """Return the known device that a device is, by the surest of what both say of themselves, else by its id.
+
+    GPUs of one board share its serial number, so that among several the one of the same id is meant.
+    """
+    told = [(_is_same(each, device, _IDENTITY), each) for each in known]
+    named = [each for same, each in told if same]
+    by_id = (each for same, each in told if same is not False and each.id == device.id)
+    return next((each for each in named if each.id == device.id), named[0] if named else next(by_id, None))
+
+
+def match_devices(known: Sequence[Device], devices: Sequence[Device]) -> list[tuple[Device, Device]]:
+    """Return pairs of a known GPU and the same one of another log."""
+    pairs: dict[str, tuple[Device, Device]] = {}
+    for device in devices:
+        if (found := find_same_device(device, [each for each in known if each.id not in pairs])) is not None:
+            pairs[found.id] = found, device
+    return list(pairs.values())
+
+
+def relate_logs(one: Log, other: Log, *, copies: bool = True) -> str:
+    """Return what two logs are to each other by the GPUs that both hold at the same time; empty where there is none.
+
+    They are of one machine where a uuid or serial number is the `same`, or most rows if `copies` count, and of machines
+    `apart` where names contradict each other; otherwise it is `untold`.
+    """
+    together = {
+        (mine, theirs)
+        for mine, span in one.spans.items()
+        for theirs, other_span in other.spans.items()
+        if spans_overlap(span, other_span)
+    }
+    matched = match_devices(one.gpus or one.outcome.devices, other.gpus or other.outcome.devices)
+    pairs = [(mine, theirs) for mine, theirs in matched if (mine.id, theirs.id) in together]
+    if any(_is_same(mine, theirs, _UNIQUE) for mine, theirs in pairs):
+        return "same"
+    if not pairs or any(models_differ(mine, theirs) for mine, theirs in pairs):
+        return "apart" if any(mine == theirs for mine, theirs in together) else ""
+    copied = [_holds_copy(one.keys(mine.id), other.keys(theirs.id)) for mine, theirs in pairs] if copies else []
+    return "same" if any(copied) else "untold"
+
+
+def _holds_copy(one: tuple[IntArray, Hashes], other: tuple[IntArray, Hashes]) -> bool:
+    """Return whether most rows of the shorter of two logs of the same time stand in both."""
+    (times, keys), (other_times, other_keys) = one, other
+    inside = (other_times >= times[0]) & (other_times <= times[-1])
+    place, far = find_nearest(other_times[inside], times)
+    shorter = min(len(place), int(((times >= other_times[0]) & (times <= other_times[-1])).sum()))
+    equal = int((keys[place] == other_keys[inside]).sum())
+    return equal > 0 and equal >= _EQUAL * shorter and int((far == 0).sum()) - equal <= 1 + _OTHER * equal
+
+
+def hash_rows(table: pa.Table) -> Hashes:
     """Return a number for each row: its time and every value it holds; columns it holds nothing in do not matter."""
     keys = columns.integers(table.column("timestamp")).view(np.uint64)
     for name in sorted(set(table.column_names) - KEYS):
@@ -240,42 +283,3 @@ def hash_rows(table: pa.Table) -> npt.NDArray[np.uint64]:
         mixed = (keys ^ (bits + np.uint64(crc32(name.encode())))) * np.uint64(0xBF58476D1CE4E5B9)
         keys = np.where(columns.valid(column), mixed ^ (mixed >> np.uint64(29)), keys)
     return keys
-
-
-def read_same_gpus(one: Log, other: Log, pairs: Iterable[tuple[str, str]], *, copies: bool) -> bool:
-    """Return whether two logs of the same time read the same GPUs, given the ids in both of those that may be the same.
-
-    They do where readings of nearly the same moments lie about as near to each other as successive ones of one log; and
-    where `copies` count, if most rows of the shorter one stand in both.
-    """
-    pace = round(max(one.interval, other.interval) * 1e6)
-    found = {_compare_device(one.readings(here), other.readings(there), pace, copies=copies) for here, there in pairs}
-    return True in found and False not in found
-
-
-def _compare_device(one: Readings, other: Readings, pace: int, *, copies: bool) -> bool | None:
-    """Return what readings of the same time tell of two GPUs being one; None where they tell nothing."""
-    (times, keys, values), (other_times, other_keys, other_values) = one, other
-    inside = (other_times >= times[0]) & (other_times <= times[-1])
-    place, far = find_nearest(other_times[inside], times)
-    shorter = min(len(place), int(((times >= other_times[0]) & (times <= other_times[-1])).sum()))
-    equal = int((keys[place] == other_keys[inside]).sum())
-    if copies and equal and equal >= _EQUAL * shorter and int((far == 0).sum()) - equal <= 1 + _OTHER * equal:
-        return True
-    told = None
-    for name in values.keys() & other_values.keys():
-        mine, theirs = values[name][place][far <= pace], other_values[name][inside][far <= pace]
-        known = ~np.isnan(mine - theirs)
-        mine, theirs = mine[known], theirs[known]
-        if len(mine) < _PAIRS:
-            continue
-        apart = float(np.abs(mine - theirs).mean())
-        moves = max(float(np.nanmean(np.abs(np.diff(own[name])))) for own in (values, other_values))
-        error = 3 * float((mine - theirs).std()) / len(mine) ** 0.5
-        bias = abs(float((mine - theirs).mean())) - error - _STEP - _BOARDS * float(mine.mean())
-        if apart > 2 * moves + _STEP or (name == "gpu_power_watts" and bias > 0):
-            return False
-        # boards that do nothing look alike
-        any_two = float(np.abs(np.random.default_rng(0).permutation(mine) - theirs).mean())
-        told = told or (any_two > _STEP and apart <= any_two / 2) or None
-    return told

@@ -16,8 +16,7 @@ from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.reject_reasons import BESIDE_A_LOG, CHOSEN
 from gpureport.importers.protocol.tracker import Tracked, TrackerRun
-from gpureport.importers.reading import Reading
-from gpureport.importers.run_facts import compute_run_id, name_copies_by_url
+from gpureport.importers.reading import Reading, compute_run_id, name_copies_by_url
 from gpureport.importers.sources import identify_companion
 from gpureport.importers.surveys import KEYS, shared_time
 from gpureport.importers.tracker_series import measure_times

@@ -92,7 +92,7 @@ def hide_names(found: Sequence["Recording"]) -> list["Recording"]:
 
 def make_run_names_distinct(found: Sequence["Recording"]) -> list["Recording"]:
     """Return runs, with longer names for those of the same name."""
-    from gpureport.importers.run_facts import make_names_distinct  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.runs import make_names_distinct  # noqa: PLC0415 - loads pyarrow
 
     runs = make_names_distinct([recording.run for recording in found])
     return [replace(recording, run=run) for recording, run in zip(found, runs, strict=True)]

@@ -102,7 +102,6 @@ def _find_logged_runs(sources: Sequence[str], options: "SourceOptions") -> "list
             placement,
             labels.of_several() if len(runs) > 1 else labels,
             strict=options.input.strict,
-            as_one_run=options.input.as_one_run,
             training=files,
         )
         for (_, inputs), files in zip(runs, training, strict=True)
@@ -145,7 +144,7 @@ def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> tuple
         if tracking is None:
             store = find_store(source)
             hint = (
-                f"give {store.path}, one of {store.title}"
+                f"give {store[1]}, one of {store[0]}"
                 if store
                 else "--list is for stores of MLflow, Neptune and Trackio"
             )

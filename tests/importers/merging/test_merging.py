@@ -119,8 +119,8 @@ def test_logs_that_say_the_same_are_one_machines(tmp_path: Path) -> None:
 def test_a_note_names_few_of_many_logs(tmp_path: Path) -> None:
     """Sixteen nodes do not make a note of a page."""
     recording = one(tmp_path, {f"n{number:02}/gpu.csv": gpus(EARLY, seed=1 + number) for number in range(16)})
-    (note,) = [note for note in recording.run.quality.notes if "n00/gpu.csv" in note]
-    assert ("n02/gpu.csv" in note, "n03" in note, "13" in note) == (True, False, True)
+    (note,) = [note for note in recording.run.quality.notes if "several machines" in note]
+    assert ("n02" in note, "n03" in note, "13" in note) == (True, False, True)
 
 
 def host(name: str, times: Iterable[float], values: Iterable[float]) -> str:

@@ -94,8 +94,8 @@ def test_a_damaged_file_is_a_note(tmp_path: Path, text: bytes) -> None:
     [
         ("UTC", "UTC", ""),
         ("+00:00", "UTC", ""),
-        ("+02:00", "Etc/GMT-2", "Etc/GMT-2"),
-        ("-05:00", "Etc/GMT+5", "Etc/GMT+5"),
+        ("+02:00", "Etc/GMT-2", ""),
+        ("-05:00", "Etc/GMT+5", ""),
         ("+05:30", None, "--tz"),
         ("../etc", None, "--tz"),
         ("", None, ""),

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import gpureport
-from gpureport.errors import SettingsError, SourceError
+from gpureport.errors import SourceError
 from gpureport.testing import AbsentCells, LogGap, Recording, Rejected
 from tests.cli.program import Program
 from tests.importers.accounts import START, kept, seconds
@@ -112,30 +111,11 @@ def test_a_log_per_gpu_is_one_run(tmp_path: Path) -> None:
 
 
 def test_logs_that_cannot_be_one_run_are_refused_by_name(tmp_path: Path, gpureport: Program) -> None:
-    """One named twice, one that cannot be used, and one of another time."""
+    """One that cannot be used, and one of another time."""
     bad = "timestamp, uuid\n2026/03/14 09:00:00.000, x\n"
     a, _, late = write(tmp_path, a=log(), b=bad, late=HOST.replace("2026", "2027"))
-    for words, where in ((("a.csv", "a.csv"), "a.csv"), (("a.csv", "b.csv"), "b.csv")):
-        done = gpureport("analyze", *words, "--as-one-run")
-        assert (done.code, done.err.startswith(f"gpureport: {where}: ")) == (3, True)
+    done = gpureport("analyze", "a.csv", "b.csv", "--as-one-run")
+    assert (done.code, done.err.startswith("gpureport: b.csv: ")) == (3, True)
     with pytest.raises(SourceError) as refused:
         read(a, host=late)
     assert refused.value.where == str(late)
-
-
-def test_options_that_are_not_used_are_no_part_of_the_identity(tmp_path: Path) -> None:
-    """What a log tells itself is the same run with the option and without; what it does not is another."""
-    header, _, bare = log(9).partition("\n")
-    headed, plain, timeless = write(
-        tmp_path, headed=log(9), bare=bare, timeless="index, utilization.gpu [%]\n" + "0, 90 %\n" * 9
-    )
-    names = tuple(heading.partition(" ")[0] for heading in header.split(", "))
-
-    def identity(path: Path, **options: object) -> str:
-        return gpureport.read(path, **options)[0].run.id  # type: ignore[arg-type] # any option
-
-    assert identity(headed, columns=names, interval=2.0) == identity(headed)
-    assert identity(plain, columns=names) == identity(plain, columns=names, interval=2.0) != identity(headed)
-    assert len({identity(timeless, interval=seconds) for seconds in (1.0, 2.0)}) == 2
-    with pytest.raises(SettingsError):
-        identity(headed, columns=("a b",))
