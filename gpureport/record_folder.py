@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from gpureport.json_text import parse_json
+from gpureport.parsing import parse_json
 from gpureport.regular_files import read_regular_file
 
 GPU_LOG = "gpu.csv"

@@ -12,8 +12,7 @@ from gpureport import label_tags
 from gpureport.data_quality import Quality
 from gpureport.metrics import Scope
 from gpureport.redaction import redact_column, redact_pairs, redact_text
-from gpureport.series_rows import RowsInMemory, SeriesRows
-from gpureport.series_table import arrange_series, empty_training, local_times
+from gpureport.series_table import SeriesRows, arrange_series, empty_training, hold_rows, local_times
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -239,7 +238,7 @@ class Recording:
         """
         object.__setattr__(self, "run", run)
         if series is not None or rows is None:
-            rows = RowsInMemory(arrange_series([]) if series is None else series)
+            rows = hold_rows(arrange_series([]) if series is None else series)
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "training", empty_training() if training is None else redact_column(training, "name"))
 

@@ -32,9 +32,9 @@ from gpureport.importers.clock import letters_of
 from gpureport.importers.clock import parse_time as parse_time  # noqa: PLC0414 - forms have both from here
 from gpureport.importers.clock import read_times as read_times  # noqa: PLC0414 - as above
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
+from gpureport.parsing import MOST, UNITS, parse_quantity
 from gpureport.redaction import redact_text
 from gpureport.series_table import METRIC_TYPES
-from gpureport.units import MOST, UNITS, parse_quantity
 
 TIME, MASK, HOST_ROW, LOST = "timestamp", "clock_events", "host", "lost"
 """Names in `Rows.data` and in records that are no metric: the time, NVML's mask of clock events, whether a row is the

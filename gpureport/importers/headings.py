@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gpureport.metrics import BY_NAME
-from gpureport.units import UNITS
+from gpureport.parsing import UNITS
 
 
 def _by_word(words: Mapping[str, str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import re
 import numpy as np
 
 from gpureport.metrics import BY_NAME
-from gpureport.units import MOST, UNITS
+from gpureport.parsing import MOST, UNITS
 
 _ROUNDING = 1e-6
 """By how much a mean of parts of a whole may exceed it."""
@@ -37,7 +37,7 @@ def parse_quantity(cell: object, unit: str, metric: str) -> float | int | None:
 
     Args:
         cell: a number, or text that is one without a unit.
-        unit: unit it counts in, of `units.UNITS`.
+        unit: unit it counts in, of `parsing.UNITS`.
         metric: name of the metric.
     """
     found = parse_number(cell)

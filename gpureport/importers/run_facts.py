@@ -15,8 +15,8 @@ from gpureport.errors import SettingsError
 from gpureport.fetched_copies import name_by_url
 from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol.importer import Input, Labels, ReadOptions
-from gpureport.json_text import parse_json
 from gpureport.label_tags import merge_pairs, override_pairs, read_environment_labels
+from gpureport.parsing import parse_json
 from gpureport.record_folder import COMPRESSED_SUFFIXES, LABEL_FILE, RUN_FILE, RecordedRun, read_run_file
 from gpureport.recording import Run
 

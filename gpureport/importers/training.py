@@ -30,7 +30,7 @@ from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED
 from gpureport.importers.source_text import Text, head_text
 from gpureport.importers.tensorboard import MARK, read_events
 from gpureport.importers.training_text import DATA_TIME, LOSS, Row, add_waiting, is_training_text, read_text
-from gpureport.json_text import parse_json
+from gpureport.parsing import parse_json
 from gpureport.recording import Work
 from gpureport.series_table import TRAINING_SCHEMA
 

@@ -13,7 +13,7 @@ from gpureport.importers.columns import Rows, parse_time
 from gpureport.importers.host.fields import Around, DayClock, Machine, Moment, parse_number
 from gpureport.importers.printed import parse_time_of_day, whole_lines
 from gpureport.importers.protocol import reject_reasons as reasons
-from gpureport.json_text import replace_half_characters
+from gpureport.parsing import replace_half_characters
 
 # sar, mpstat and pidstat
 

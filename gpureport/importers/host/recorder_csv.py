@@ -25,7 +25,7 @@ from gpureport.importers.host.fields import BUSIEST, CORE_COUNT, LARGEST, Around
 from gpureport.importers.printed import parse_time_of_day, whole_lines
 from gpureport.importers.protocol.reject_reasons import MALFORMED, WRONG_CELLS
 from gpureport.importers.tables import Layout, make_layout, scan, without_faults
-from gpureport.units import UNITS
+from gpureport.parsing import UNITS
 
 _GPU = re.compile(r"gpu|vram|nvidia|cuda|utilization\.|power\.|clocks\.|temperature\.|pstate|fan\.speed", re.IGNORECASE)
 _OWN_MEMORY = re.compile(r"ram|host|sys|virtual", re.IGNORECASE)

@@ -22,8 +22,8 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 from gpureport.errors import SettingsError, SourceError
 from gpureport.fetched_copies import make_temporary_folder
 from gpureport.importers.mlflow.stores import Contents, Points, RunInfo, find_experiments, make_points, read_info
-from gpureport.json_text import parse_json
 from gpureport.limits import MOST_ANSWER_BYTES, MOST_PAGES
+from gpureport.parsing import parse_json
 from gpureport.redaction import redact_start
 
 _FIRST, _LATER, _LONGEST_PAUSE = 10.0, 30.0, 30.0

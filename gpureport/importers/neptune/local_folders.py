@@ -22,8 +22,8 @@ from gpureport.importers.neptune.hardware import make_series
 from gpureport.importers.neptune.stored import Scalar, Stored, make_broken_run
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE
 from gpureport.importers.read_only_sqlite import is_database, open_read_only
-from gpureport.json_text import parse_json
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND, MOST_RECORD_BYTES
+from gpureport.parsing import parse_json
 from gpureport.regular_files import check_regular_file, read_regular_file
 
 _LOG = re.compile(r"data-(\d{1,18})\.log", re.ASCII)

@@ -14,7 +14,7 @@ from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.source_text import damage
 from gpureport.importers.tables import Layout, make_layout, scan, without_faults
 from gpureport.metrics import BY_NAME
-from gpureport.units import UNITS
+from gpureport.parsing import UNITS
 
 NAME = "nvidia-smi dmon"
 _CLOCK, _DATE = "time of day", "day"

@@ -9,7 +9,7 @@ from gpureport.importers.columns import TIME, Rows, absence, parse_time, rows_fr
 from gpureport.importers.nvidia_smi.monitors import CLOCK_NOTE
 from gpureport.importers.printed import DAY, count_days, parse_time_of_day, whole_lines
 from gpureport.importers.protocol import reject_reasons as reasons
-from gpureport.units import parse_quantity
+from gpureport.parsing import parse_quantity
 
 PMON, APPS = "nvidia-smi pmon", "nvidia-smi --query-compute-apps"
 _SLACK = 60_000

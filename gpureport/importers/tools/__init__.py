@@ -25,9 +25,8 @@ from gpureport.importers.quantities import convert_to_base, describe_absence, pa
 from gpureport.importers.source_file import RawFile
 from gpureport.importers.source_text import damage, head_text
 from gpureport.importers.source_text import head as text_head
-from gpureport.json_text import replace_half_characters
 from gpureport.limits import LONGEST_LINE
-from gpureport.units import UNITS
+from gpureport.parsing import UNITS, replace_half_characters
 
 Record = dict[str, Any]
 Meaning = tuple[str, str]

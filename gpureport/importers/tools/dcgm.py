@@ -36,7 +36,7 @@ from gpureport.importers.tools import (
 )
 from gpureport.importers.tools.dcgm_fields import EITHER, UNTOLD, find_field, read_field
 from gpureport.importers.tools.prometheus import MOST, is_page, is_prometheus_answer, read_pages, read_prometheus
-from gpureport.units import UNITS
+from gpureport.parsing import UNITS
 
 # dcgmi dmon
 

@@ -40,8 +40,8 @@ from gpureport.importers.tools import (
     take_number,
 )
 from gpureport.metrics import BY_NAME, Scope
+from gpureport.parsing import UNITS
 from gpureport.redaction import redact_start
-from gpureport.units import UNITS
 
 _DELIMITERS = (",", ";", "\t", "|")
 _LISTED, _MOST_COLUMNS = 30, 200
@@ -80,7 +80,7 @@ class Mapped:
         text = draft_map(text)
         hint = ("save standard output as map.toml, complete it, then " if text else "") + "give --map map.toml"
         what = "no map says what its columns are"
-        raise SourceError(str(file.path), what, hint, text, to_stdout=True, code="no_map")
+        raise SourceError(str(file.path), what, hint, text, code="no_map")
 
 
 def _names_columns(text: str, told: column_map.Mapping, delimiter: str) -> bool:

@@ -1,7 +1,10 @@
-"""Text or number in a source's unit to a base unit: "8192 MiB" to bytes, "97 %" to 0.97."""
+"""Texts of sources as values: quantities in base units, lengths of time, JSON, and names with numbers in them."""
 
+import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 MOST = 2.0**62
 """No quantity that is measured here is as large."""
@@ -53,6 +56,14 @@ UNITS: dict[str, Unit] = {
     "s": Unit("s", 1),
     "seconds": Unit("s", 1),
 }
+_SECONDS = {"w": 604_800, "d": 86_400, "h": 3_600, "min": 60, "m": 60, "s": 1}
+_TIME = re.compile(r"(\d+(?:\.\d+)?)(w|d|h|min|m|s)")
+_ESCAPES = re.compile(
+    r"\\\\"
+    r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+"""A backslash, two halves of a character, or half a one."""
 
 
 def parse_quantity(text: str, unit: str, base: str) -> float | None:
@@ -73,13 +84,40 @@ def parse_quantity(text: str, unit: str, base: str) -> float | None:
     return value if abs(value) < MOST and (value >= 0 or base == "Cel") else None
 
 
-_TIMES = {"w": 604_800, "d": 86_400, "h": 3_600, "min": 60, "m": 60, "s": 1}
-_TIME = re.compile(r"(\d+(?:\.\d+)?)(w|d|h|min|m|s)")
-
-
 def parse_duration(text: str) -> float | None:
     """Return a length of time such as `90s`, `1h30m` or `2d` in seconds, None when a text is none."""
     parts = _TIME.findall(text.strip())
     if not parts or "".join(map("".join, parts)) != text.strip():
         return None
-    return sum(float(number) * _TIMES[unit] for number, unit in parts)
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+def replace_half_characters(text: str) -> str:
+    r"""Return JSON in which no escape names half a character, such as `\ud800` alone; its length stays."""
+    if r"\ud" not in text and r"\uD" not in text:
+        return text
+    return _ESCAPES.sub(lambda found: r"\ufffd" if found[1] else found[0], text)
+
+
+def parse_json(text: str | bytes, parse_number: Callable[[str], Any] | None = None) -> Any:
+    """Return what JSON that others wrote holds, which can be written again: Python's reader alone does not ensure it.
+
+    Args:
+        text: the JSON; of bytes the encoding is found out, as JSON allows.
+        parse_number: makes a value of a number as it is written; Python's numbers when None.
+
+    Raises:
+        ValueError: when it is none. `RecursionError` when it is nested too deeply.
+    """
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text))
+    return json.loads(replace_half_characters(text), parse_float=parse_number, parse_int=parse_number)
+
+
+def split_numbers(name: str) -> list[tuple[str, int, str]]:
+    """Return a name as what people expect it to sort by: `gpu:2` before `gpu:10`, `step 9` before `step 10`.
+
+    Numbers in it sort by their length, then their digits, however many those are.
+    """
+    texts, digits = re.split("[0-9]+", name), (*(each.lstrip("0") for each in re.findall("[0-9]+", name)), None)
+    return [(text, -1 if each is None else len(each), each or "") for text, each in zip(texts, digits, strict=True)]
