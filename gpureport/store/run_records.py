@@ -94,11 +94,7 @@ def _hash_content(content: Mapping[str, Any]) -> str:
 
 
 def read_stored_file(path: Place, most: int) -> bytes:
-    """Return the content of a file of a store.
-
-    Raises:
-        OSError: when it cannot be read, is no regular file, or is larger than `most` bytes.
-    """
+    """Return the content of a file of a store; OSError when it is no regular file, or larger than `most` bytes."""
     if isinstance(path, Path):
         check_regular_file(path, most=most)
     return path.read_bytes()

@@ -211,17 +211,12 @@ def write_training(table: "pa.Table", path: Path) -> None:
 def open_series(path: Place, names: Sequence[str], devices: Sequence[str], expected: str | None) -> SeriesRows:
     """Return the rows of a run, of which the file is held in memory and those of any devices are read when wanted.
 
-    A file of 40 million rows takes about 160 MB, and as one table of ten columns 2 GB and more.
-
-    Args:
-        path: the file.
-        names: the columns that are wanted.
-        devices: the devices in their order.
-        expected: sha256 of the file, where known.
+    A file of 40 million rows takes about 160 MB, and as one table of ten columns 2 GB and more. Names are those
+    of the wanted columns, devices are in order, and the sha256 is expected where it is known.
 
     Raises:
         OSError: when a page does not match its checksum or the file is cut.
-        ValueError: when the file is another than expected, lacks a column, or holds a row of no device.
+        ValueError: when the file is another than expected or lacks a column; KeyError when it has another device.
     """
     file = _open_verified(path, expected)
     if missing := {*names} - {*file.schema_arrow.names}:

@@ -24,7 +24,6 @@ from gpureport.store.run_selection import RunLookup, find_store_folder
 FORMAT = 1
 """Version of the store's layout. 1 (2026-11): run.json, hardware.parquet per run."""
 _SERIES, _TRAINING = "hardware.parquet", "training.parquet"
-_LABELS = ("name", "step", "params", "tags", "work")
 _MOST_ROWS_IN_MEMORY = 6_000_000
 """Rows up to which a run is read at once: about 400 MB."""
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
@@ -70,10 +69,7 @@ class Store:
     def write(self, reading: Any, importer_version: str, label_source: Run | None = None) -> Entry:
         """Read a run into the store, with the labels of another if given; one of the same id is replaced whole.
 
-        Args:
-            reading: gives all `batches()` of the series first, then `run_id`, `run()` and `training()`.
-            importer_version: what reads it.
-            label_source: the run with the labels.
+        `reading` gives all `batches()` of the series first, then its `run_id`, `run()` and `training()`.
         """
         with atomic_writes.raise_store_errors(self.folder):
             self._runs.mkdir(parents=True, exist_ok=True)
@@ -208,6 +204,5 @@ def _refuse_damaged(path: Place) -> StoreError:
     return StoreError(str(path), "damaged or missing", "ingest the run again", code="damaged_run")
 
 
-def _copy_labels(run: Run, label_source: Run) -> Run:
-    labels: dict[str, Any] = {name: getattr(label_source, name) for name in _LABELS}
-    return replace(run, **labels)
+def _copy_labels(run: Run, of: Run) -> Run:
+    return replace(run, name=of.name, step=of.step, params=of.params, tags=of.tags, work=of.work)
