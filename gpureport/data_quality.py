@@ -108,7 +108,6 @@ class Quality:
         imputed_points: values restored because the recorder is known to drop them.
         coverage_ratio: share of the time from first to last sample, over all GPUs, that is not in a gap; None with a
             single sample. An analysis says how much of it samples cover.
-        notes: anything else a reader must know, one sentence each.
         unfinished: whether the recorder has written no end: it is recording still, or was killed.
     """
 

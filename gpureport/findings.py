@@ -115,13 +115,10 @@ class Finding:
         devices: device ids concerned; empty when the whole job is.
         intervals: when, in order and disjoint; empty for the whole run.
         lost_gpu_seconds: GPU time lost at most; None where it cannot be put in GPU time.
-        cause: what lies behind it, in one word, where known.
         consequences: fingerprints of findings that follow from this one.
         root: fingerprint of the finding this one follows from; on the same devices its lost time is part of that one's.
         samples: how many readings it rests on; rows that repeat one count once where the refresh is known.
-        ruled_out: other explanations that were excluded, in words.
         period_seconds: how often it recurs; None for what does not.
-        steps: what to do one by one, the most promising first.
         fingerprint: derived from kind, devices and cause, so that it is the same night after night.
     """
 
@@ -272,17 +269,11 @@ class CheckOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A limit that a person set, checked on a run.
+    """A limit that a person set, in words as it can be written again, checked on a run, or on a step for a change.
 
-    Attributes:
-        limit: the limit in words, as it can be written again.
-        run: name of the run, or of the step for a change; the source as named where it could not be read.
-        reason: why it cannot be judged, what was acknowledged, or what else a reader must know; empty where nothing is.
-        origin: where the limit is stated (`gpureport.toml:4`, `--fail-on`).
-        metric: name of what is limited, for machines.
-        value: what was found; None where nothing is known.
-        unit: base unit of the value: `points` and `%` for changes, `findings` for a count of them.
-        bounds: the lowest and the highest it can be; None where the value is exact.
+    What was found is there in words and as a value in a base unit (`points` and `%` for changes, `findings` for a count
+    of them), with the lowest and the highest it can be unless it is exact. The reason says why it cannot be judged,
+    what was acknowledged, or what else a reader must know; the origin where the limit is stated (`gpureport.toml:4`).
     """
 
     limit: str

@@ -24,38 +24,19 @@ class Unit:
         return value * self.numerator / self.denominator
 
 
-UNITS: dict[str, Unit] = {
-    "": Unit("", 1),
-    "1": Unit("1", 1),
-    "%": Unit("1", 1, 100),
-    "B": Unit("By", 1),
-    "KiB": Unit("By", 2**10),
-    "MiB": Unit("By", 2**20),
-    "GiB": Unit("By", 2**30),
-    "TiB": Unit("By", 2**40),
+_SIZES: dict[str, dict[str, tuple[int, int]]] = {
+    "": {"": (1, 1)},
+    "1": {"1": (1, 1), "%": (1, 100)},
     # old nvidia-smi headers say MB where the driver counts binary megabytes
-    "MB": Unit("By", 2**20),
-    "KB/s": Unit("By/s", 1000),
-    "MB/s": Unit("By/s", 10**6),
-    "MiB/s": Unit("By/s", 2**20),
-    "mW": Unit("W", 1, 1000),
-    "W": Unit("W", 1),
-    "kW": Unit("W", 1000),
-    "Hz": Unit("Hz", 1),
-    "kHz": Unit("Hz", 1000),
-    "MHz": Unit("Hz", 10**6),
-    "GHz": Unit("Hz", 10**9),
-    "C": Unit("Cel", 1),
-    "°C": Unit("Cel", 1),
-    "mJ": Unit("J", 1, 1000),
-    "J": Unit("J", 1),
-    "B/s": Unit("By/s", 1),
-    "ns": Unit("s", 1, 10**9),
-    "us": Unit("s", 1, 10**6),
-    "ms": Unit("s", 1, 1000),
-    "s": Unit("s", 1),
-    "seconds": Unit("s", 1),
+    "By": {"B": (1, 1), "KiB": (2**10, 1), "MiB": (2**20, 1), "GiB": (2**30, 1), "TiB": (2**40, 1), "MB": (2**20, 1)},
+    "By/s": {"KB/s": (1000, 1), "MB/s": (10**6, 1), "MiB/s": (2**20, 1), "B/s": (1, 1)},
+    "W": {"mW": (1, 1000), "W": (1, 1), "kW": (1000, 1)},
+    "Hz": {"Hz": (1, 1), "kHz": (1000, 1), "MHz": (10**6, 1), "GHz": (10**9, 1)},
+    "Cel": {"C": (1, 1), "°C": (1, 1)},
+    "J": {"mJ": (1, 1000), "J": (1, 1)},
+    "s": {"ns": (1, 10**9), "us": (1, 10**6), "ms": (1, 1000), "s": (1, 1), "seconds": (1, 1)},
 }
+UNITS: dict[str, Unit] = {name: Unit(base, *size) for base, sizes in _SIZES.items() for name, size in sizes.items()}
 _SECONDS = {"w": 604_800, "d": 86_400, "h": 3_600, "min": 60, "m": 60, "s": 1}
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(w|d|h|min|m|s)")
 _ESCAPES = re.compile(

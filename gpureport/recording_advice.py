@@ -9,42 +9,19 @@ from collections.abc import Iterable
 
 from gpureport.metrics import BY_NAME, Metric, Scope
 
-IDENTITY_FIELDS = ("timestamp", "index", "name", "uuid", "memory.total")
-"""Fields that every command holds: they say when, which GPU, what it is and how much memory it has."""
-
-GPU_FIELDS = (
-    *IDENTITY_FIELDS,
-    "pci.bus_id",
-    "mig.mode.current",
-    "driver_version",
-    "utilization.gpu",
-    "utilization.memory",
-    "memory.used",
-    "memory.reserved",
-    "power.draw",
-    "enforced.power.limit",
-    "power.default_limit",
-    "temperature.gpu",
-    "temperature.memory",
-    "temperature.gpu.tlimit",
-    "clocks.current.sm",
-    "clocks.max.sm",
-    "pcie.link.gen.gpucurrent",
-    "pcie.link.gen.max",
-    "pcie.link.width.current",
-    "pcie.link.width.max",
-    "ecc.errors.corrected.volatile.total",
-    "ecc.errors.uncorrected.volatile.total",
-    "remapped_rows.correctable",
-    "remapped_rows.uncorrectable",
-    "retired_pages.single_bit_ecc.count",
-    "retired_pages.double_bit.count",
-    "remapped_rows.pending",
-    "remapped_rows.failure",
-    "retired_pages.pending",
-    "clocks_event_reasons.active",
+_QUERY = (
+    "timestamp,index,name,uuid,memory.total,pci.bus_id,mig.mode.current,driver_version,utilization.gpu,"
+    "utilization.memory,memory.used,memory.reserved,power.draw,enforced.power.limit,power.default_limit,"
+    "temperature.gpu,temperature.memory,temperature.gpu.tlimit,clocks.current.sm,clocks.max.sm,"
+    "pcie.link.gen.gpucurrent,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max,"
+    "ecc.errors.corrected.volatile.total,ecc.errors.uncorrected.volatile.total,remapped_rows.correctable,"
+    "remapped_rows.uncorrectable,retired_pages.single_bit_ecc.count,retired_pages.double_bit.count,"
+    "remapped_rows.pending,remapped_rows.failure,retired_pages.pending,clocks_event_reasons.active"
 )
+GPU_FIELDS = tuple(_QUERY.split(","))
 """Fields that answer what a log of nvidia-smi can answer, with R530 and newer."""
+IDENTITY_FIELDS = GPU_FIELDS[: GPU_FIELDS.index("memory.total") + 1]
+"""Fields that every command holds: they say when, which GPU, what it is and how much memory it has."""
 
 COUNTER_FIELDS = (
     "clocks_event_reasons_counters.sw_power_cap",
@@ -61,7 +38,7 @@ RECORDS_ONE = f"{RECORD} records one"
 RECORDS_MISSING = f"{RECORD} records the GPU and host metrics that are missing here."
 """The same at the end of a list of what was not recorded."""
 
-GPU_COMMAND = f"nvidia-smi --query-gpu={','.join(GPU_FIELDS)} --format=csv -l 1 -f gpu.csv"
+GPU_COMMAND = f"nvidia-smi --query-gpu={_QUERY} --format=csv -l 1 -f gpu.csv"
 """What logs GPUs where gpureport cannot be installed."""
 DMON_COMMAND = "nvidia-smi dmon -s t -o DT > dmon.log"
 """What logs copies over PCIe, for which --query-gpu has no field."""

@@ -70,22 +70,19 @@ def recording(  # noqa: PLR0913 - each argument is something a test varies
 ) -> Recording:
     """Return a recording of one or several GPUs, and of a host when `cpu` or `host` is given.
 
+    Arguments are `_NAMES`, per cent of shares, GiB, W, J as counted, degrees Celsius, MHz, GB/s and numbers, and clock
+    event reasons and their counters by name: a number, one series for all GPUs, or one series a GPU. NaN is null.
+
     Args:
         every: seconds between samples of a GPU.
         times: seconds of each sample instead.
         cpu: CPU use in per cent, one value a sample of the host.
         cpu_every: seconds between samples of the host.
-        host: what else the host recorded: `core`, `iowait` and `host_memory` in per cent, `cores_of_process`,
-            `cores_of_job`, `cores`.
+        host: what else the host recorded.
         model: the GPUs' name.
         memory_total: memory installed in bytes.
         reserved: memory the driver keeps, in bytes.
-        series: `util` and `memory_controller` in per cent, `memory` in GiB, `power`, `power_limit` and `default_limit`
-            in W, `energy` in J as counted, `temperature` and `margin` in degrees Celsius, `clock` and `clock_max` in
-            MHz, `sm_active`, `tensor_active` and `dram_active` in per cent, `received` and `sent` in GB/s,
-            `link_generation`, `link_width` and their `_max`, clock event reasons and their counters by name,
-            `unknown_bits` as a number, counters of errors, `xid`; a number, one series for all GPUs, or one series a
-            GPU. NaN is null.
+        series: what the GPUs recorded.
     """
     arrays = _scale(dict(zip(series, np.broadcast_arrays(*map(_table, series.values())), strict=True)))
     count, length = next(iter(arrays.values())).shape
