@@ -196,10 +196,13 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, init=False)
 class Recording:
-    """A run and its series, with a long table of its training metrics, empty when there are none.
+    """A run and its series.
 
-    The series have the columns of SCHEMA that were recorded, then `extra_` columns; they are sorted by device (in the
-    order of `run.devices`), then by time.
+    Attributes:
+        run: what is known about the run.
+        series: columns of SCHEMA that were recorded, then `extra_` columns; sorted by device (in the order of
+            `run.devices`), then by time.
+        training: long table of training metrics, empty when there are none.
     """
 
     run: Run

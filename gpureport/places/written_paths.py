@@ -96,13 +96,10 @@ def _describe_clash(target: WrittenPath, read: ReadPath) -> str:
         is_inside = Path(os.path.realpath(read.place)) in Path(os.path.realpath(str(place))).parents
     if is_inside and read.is_closed:
         return f"it lies in {read.name}"
-    is_free = target.is_folder or place.suffix.lower() in read.suffixes
+    if not is_inside or target.is_folder or place.suffix.lower() in read.suffixes:
+        return ""
     # a bucket is not asked: what it may hold under this name is a log
-    return (
-        f"it lies in {read.name}, which may need it"
-        if is_inside and not is_free and (is_remote or place.exists())
-        else ""
-    )
+    return f"it lies in {read.name}, which may need it" if is_remote or place.exists() else ""
 
 
 def _is_same(one: Place, other: Place, *, in_any_case: bool = False) -> bool:

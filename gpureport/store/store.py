@@ -112,11 +112,7 @@ class Store:
         return run_records.read_index(self._runs)
 
     def get(self, run_id: str) -> Entry | None:
-        """Return the run of exactly this id, None when it is not there.
-
-        Raises:
-            StoreError: when its `run.json` is damaged.
-        """
+        """Return the run of exactly this id, None when it is not there; StoreError when its `run.json` is damaged."""
         folder = self._runs / run_id
         return Entry(read_stored_run(folder), folder) if (folder / RUN_FILE).is_file() else None
 
