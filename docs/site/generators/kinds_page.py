@@ -7,7 +7,7 @@ from generators.kind_signs import SIGNS
 from generators.pages import MADE, table
 from gpureport.analysis import RULES
 from gpureport.analysis.engine import selection
-from gpureport.analysis.rules.kind_description import KindDescription
+from gpureport.analysis.rules.kinds import KindDescription
 from gpureport.analysis.rules.rule import Rule
 from gpureport.testing import Threshold
 
@@ -43,7 +43,7 @@ def _describe_kind(kind: KindDescription) -> Iterator[str]:
         yield f"**In nvidia-smi.** {SIGNS[kind.name].text}\n"
     sample = f"[the sample](../../sample_logs/{kind.name}/README.md)"
     yield "**What to do.**\n"
-    yield "\n".join(f"- {text}" for text in kind.recommendations) + "\n"
+    yield "\n".join(f"- {text}" for text in kind.advice.values()) + "\n"
     yield f"See also {sample}, and [all steps](../explanation/advice.md#which-steps-for-which-kind) for this kind.\n"
 
 

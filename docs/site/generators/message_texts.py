@@ -141,6 +141,12 @@ class _Module:
                 yield name, [[value]]
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 yield name, [[value]]
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+                yield from (
+                    (each.id, [[value]])
+                    for each, value in zip(names, values, strict=True)
+                    if isinstance(each, ast.Name)
+                )
             case ast.For(target=ast.Tuple(elts=names), iter=ast.Name(id=rows)) if rows in self._constants:
                 table = [row for (value,) in self._constants[rows] for row in getattr(value, "elts", ())]
                 for place, target in enumerate(names):

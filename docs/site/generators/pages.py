@@ -3,16 +3,16 @@
 import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import click
 
 import gpureport as api
 from generators.limit_rows import LIMITS
-from gpureport.analysis.advice.catalogue import CHAPTERS, STEPS
 from gpureport.analysis.advice.checklist import ITEMS
-from gpureport.analysis.advice.step import Step
-from gpureport.analysis.advice.steps_by_loss import PATHS
+from gpureport.analysis.advice.step_choice import PATHS
+from gpureport.analysis.advice.steps import STEPS, Step
 from gpureport.cli.main import gpureport
 from gpureport.importers.protocol.importer import DescribedSource
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
@@ -138,7 +138,7 @@ rests on and what to record.
 def _step_section(step: Step, kinds: Sequence[str]) -> Iterator[str]:
     yield f"### {step.title}\n"
     yield f"{step.do}\n"
-    needs = "; ".join(condition.words for condition in step.conditions)
+    needs = "; ".join(words for words, _ in step.needs)
     framework = name_frameworks(step) if step.frameworks else ""
     said = [("When", step.when), ("Needs", needs), ("Framework", framework), ("Risk", step.risk)]
     said += [("Check", step.check), ("Source", step.source)]
@@ -155,7 +155,7 @@ def advice_page() -> str:
     ]
     parts = [_ADVICE, "## Which steps for which kind\n", table(("kind", "cause", "steps, in order"), rows), _CHECKLIST]
     parts.append("\n".join(f"- {title}" for title in ITEMS.values()) + "\n")
-    for chapter, steps in CHAPTERS:
+    for chapter, steps in groupby(STEPS.values(), key=lambda step: step.chapter):
         parts.append(f"## {chapter}\n")
         for step in steps:
             kinds = [kind for kind, paths in PATHS.items() if any(step.name in path.steps for path in paths)]

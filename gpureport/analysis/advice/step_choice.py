@@ -4,16 +4,25 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from gpureport.analysis.advice import steps_by_loss
-from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.advice.run_facts import RunFacts, adapt_facts
+from gpureport.analysis.advice.steps import STEPS
 from gpureport.analysis.advice.worker_count import suggest_workers
+from gpureport.analysis.detectors import RULES
+from gpureport.analysis.rules.kinds import AdvicePath
 from gpureport.findings import AdvisedStep, Finding
 
 WORKERS = "loader_workers"
 """The step that adds loader workers."""
 _MOST = 3
 """Steps that a recommendation names; the others stand below the finding."""
+PATHS: dict[str, tuple[AdvicePath, ...]] = {kind.name: kind.paths for rule in RULES for kind in rule.descriptions}
+"""The steps of each kind, by groups of causes; the first path that fits a finding is its own."""
+
+
+def find_steps(kind: str, cause: str | None = None) -> tuple[str, ...]:
+    """Return the names of the steps for a finding, the most promising first; none for a kind without any."""
+    fitting = (path for path in PATHS.get(kind, ()) if not path.causes or cause in path.causes)
+    return next((path.steps for path in fitting), ())
 
 
 def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
@@ -60,11 +69,11 @@ def _choose_steps(kind: str, cause: str | None, facts: RunFacts) -> tuple[Advise
 
 
 def _rank(step: AdvisedStep, facts: RunFacts) -> int:
-    return 0 if _is_applied(step.name, facts) is False else 2 if step.unknown else 1
+    return 0 if STEPS[step.name].is_taken(facts) is False else 2 if step.unknown else 1
 
 
 def _list_fitting_steps(kind: str, cause: str | None, facts: RunFacts) -> Iterator[AdvisedStep]:
-    for name in steps_by_loss.find_steps(kind, cause):
+    for name in find_steps(kind, cause):
         step = _fit_step(name, facts)
         if step is not None:
             yield step
@@ -74,15 +83,10 @@ def _fit_step(name: str, facts: RunFacts) -> AdvisedStep | None:
     """Return a step with what is not known of it; None where it was taken, is ruled out or for another framework."""
     if STEPS[name].frameworks and facts.framework not in STEPS[name].frameworks:
         return None
-    held = {condition.words: condition.holds(facts) for condition in STEPS[name].conditions}
-    if False in held.values() or _is_applied(name, facts):
+    held = {words: holds(facts) for words, holds in STEPS[name].needs}
+    if False in held.values() or STEPS[name].is_taken(facts):
         return None
     return AdvisedStep(name=name, unknown=tuple(words for words, holds in held.items() if holds is None))
-
-
-def _is_applied(name: str, facts: RunFacts) -> bool | None:
-    applied_check = STEPS[name].applied_check
-    return None if applied_check is None else applied_check.is_applied(facts)
 
 
 @lru_cache(maxsize=256)
@@ -90,9 +94,9 @@ def _list_settings(kind: str, cause: str | None, facts: RunFacts) -> tuple[str, 
     """Return the params that say of a step of this kind whether it was taken, as they were written."""
     names = (
         name
-        for step in steps_by_loss.find_steps(kind, cause)
-        if (applied_check := STEPS[step].applied_check) is not None and applied_check.is_applied(facts) is not None
-        for name in applied_check.settings
+        for step in find_steps(kind, cause)
+        if (taken := STEPS[step].taken) is not None and taken[0](facts) is not None
+        for name in taken[1]
     )
     settings = (getattr(facts.setup, name) for name in names)
     return tuple(dict.fromkeys(setting.text for setting in settings if setting is not None))

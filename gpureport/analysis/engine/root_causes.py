@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpureport.analysis.rules.kind_description import RootCause, When
+from gpureport.analysis.rules.kinds import RootCause, When
 from gpureport.analysis.rules.rule import Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.intervals import Spans
@@ -41,7 +41,7 @@ def list_links(rules: Sequence[Rule]) -> Iterator[Link]:
     """Yield what may follow from what by the rules, for each kind the preferred root first."""
     for rule in rules:
         for kind in rule.descriptions:
-            yield from (Link(consequence=kind.name, root=root) for root in kind.follows_from)
+            yield from (Link(consequence=kind.name, root=root) for root in kind.follows)
 
 
 def link_findings(

@@ -13,10 +13,6 @@ from gpureport.work_counting import select_step_points
 
 REQUESTS = "requests or input"
 """Cause of gaps between bursts of work in a job without signs of training."""
-REQUESTS_ADVICE = (
-    "The GPU waited for requests, or for the job's input: this log doesn't show which. If it serves requests, a "
-    "smaller or a shared GPU may do; otherwise log the CPU as well to see what the GPU waits for."
-)
 
 WAITING = "data_wait_ratio"
 """Training metric with the share of an iteration that loading data took, as its log says."""

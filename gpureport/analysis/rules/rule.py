@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 from gpureport.analysis.results import Job, ObservedJob
 from gpureport.analysis.rules.finding_index import FindingIndex
-from gpureport.analysis.rules.kind_description import KindDescription
+from gpureport.analysis.rules.kinds import KindDescription
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.rules.kind_description import RootCause, When
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.columns import IntArray
@@ -23,8 +22,6 @@ LIVENESS_METRICS = (
 FATAL_CAUSES = ("lost", "no answer")
 """Causes of gpu_lost that end what a GPU can do: it was said to be lost, or its rows stay empty; an Xid need not be."""
 
-LOST_BEFORE = RootCause(kind="gpu_lost", causes=FATAL_CAUSES, needs_place=True, when=When.SINCE)
-"""Root of what follows when a GPU is lost."""
 
 XID = "gpu_xid_code"
 _XID = re.compile(r"\bXid\b(?: *\((?:PCI:)?(?P<bus>[0-9A-Fa-f:.]+)\))?[: ]+(?P<code>\d{1,3})\b")

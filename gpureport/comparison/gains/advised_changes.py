@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.advice.run_facts import read_setup
-from gpureport.analysis.advice.setting_changes import SettingChange
+from gpureport.analysis.advice.steps import STEPS, SettingChange
 from gpureport.comparison.steps.steps import Step
 from gpureport.findings import Finding
 from gpureport.recording import Run
@@ -69,7 +68,7 @@ def _list_applied_steps(
 ) -> Iterator[tuple[str, str]]:
     """Yield each step of the catalogue that a change of a setting shows as taken, with the setting."""
     for name, advised in STEPS.items():
-        for change in advised.applied_by:
+        for change in advised.changes:
             before, after = _read_setting(base, change.setting), _read_setting(step, change.setting)
             if before is not None and after is not None and shows(change, before[0], after[0]):
                 yield name, change.setting

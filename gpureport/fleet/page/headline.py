@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpureport.analysis.rules.shared_advice import PROBE
+from gpureport.analysis.rules.kinds import GROUPS
 from gpureport.analysis.signals.short_pauses import NOTABLE, measure_pauses_ratio
 from gpureport.comparison.gains.known_loss import NOTABLE_RATIO, measure_excessive_short_pauses
 from gpureport.fleet.fleet_report import CardVerdict, FleetReport, Grouping
@@ -124,5 +124,5 @@ def _describe_first_step(report: FleetReport, amounts: Amounts) -> str:
     best = report.savings[0]
     amount, runs = amounts.format_both(best.gpu_seconds, best.cost), display.plural(best.runs, "run")
     # what looks for a cause saves nothing by itself
-    gain = f"{amount} lost in {runs}" if best.step in PROBE else f"up to {amount}, in {runs}"
+    gain = f"{amount} lost in {runs}" if best.step in GROUPS["probe"] else f"up to {amount}, in {runs}"
     return f"First: {display.lower_first(shorten_name(best.title))}, {gain}{f'; then {pull}' if pull else ''}."

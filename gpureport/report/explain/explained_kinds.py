@@ -61,7 +61,7 @@ def explain_kinds_briefly(name: str, kinds: Sequence[str], rule: Rule) -> Explan
 
 def _rest(name: str, kinds: Sequence[str], rule: Rule, steps: int) -> str:
     """Return what the first page leaves out, and how to read it."""
-    texts = sum(len(kind.recommendations) for kind in rule.descriptions if kind.name in kinds)
+    texts = sum(len(kind.advice) for kind in rule.descriptions if kind.name in kinds)
     parts = [
         "the condition in full",
         display.plural(len(list_thresholds(rule)), "limit"),
@@ -128,4 +128,4 @@ def _advice(kinds: Sequence[str], rule: Rule) -> Iterator[Fact]:
     for kind in rule.descriptions:
         if kind.name in kinds:
             name = kind.name if several else ""
-            yield from (Fact(name=name, text=display.clean_sentence(text)) for text in kind.recommendations)
+            yield from (Fact(name=name, text=display.clean_sentence(text)) for text in kind.advice.values())

@@ -15,7 +15,7 @@ DESCRIPTIONS = {kind.name: kind for rule in RULES for kind in rule.descriptions}
 KINDS = {name: kind.title for name, kind in DESCRIPTIONS.items()}
 """Title of each kind."""
 
-CAUSES = {cause: title for kind in DESCRIPTIONS.values() for cause, title in kind.cause_titles}
+CAUSES = {cause: title for kind in DESCRIPTIONS.values() for cause, title in kind.cause_titles.items()}
 """Title of causes that say more than their kind."""
 
 CLASSES = {

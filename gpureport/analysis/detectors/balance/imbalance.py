@@ -19,29 +19,17 @@ from gpureport.analysis.detectors.balance.peer_differences import (
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause, When
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, build_grid
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 
 _KIND = "imbalance"
-_SPLIT = (
-    "Where the GPUs were meant to do the same, give each the same batch, sequence length and share of the data, and "
-    "look for work that one rank does alone (logging, evaluation, the optimizer). Stages of a pipeline may differ by "
-    "design: then move layers from the busiest stage to the others."
-)
-_STRAGGLER = (
-    "At equal utilisation a GPU of lower power waits inside collectives for the one that works: compare batch, "
-    "sequence length and layers of each rank, clocks and PCIe links of each GPU. Stages of a pipeline may differ by "
-    "design."
-)
-_ADVICE = {"utilisation": _SPLIT, "power": _STRAGGLER}
 _COARSE_SECONDS = 5.0
 """Interval above which no difference is certain: the mean of the few point samples of a stretch is off by 8 to 13
 points (measured at 5 to 30 s on jobs that alternate between work and waits); where in that range to begin is chosen."""
@@ -60,25 +48,7 @@ class Imbalance(Rule):
     """
 
     name = _KIND
-    descriptions = (
-        KindDescription(
-            name=_KIND,
-            title="Uneven GPUs",
-            meaning="One GPU works more or less than the others.",
-            recommendations=tuple(_ADVICE.values()),
-            advice_paths=(AdvicePath(steps=("balance_ranks", "find_hung_rank", "cooling")),),
-            follows_from=(
-                gpu_loss_times.LOST_BEFORE,
-                RootCause(kind="unused_gpu", when=When.EVER),
-                RootCause(kind="hollow_util", causes=("hang",), on_any_device=True),
-                RootCause(kind="thermal_throttle"),
-                RootCause(kind="hw_throttle"),
-                RootCause(kind="power_limited"),
-            ),
-            gpu_time_class="low_use",
-            gpu_time_part="behind its peers",
-        ),
-    )
+    descriptions = describe(_KIND)
     requires = ((UTILISATION,),)
     after = (*("idle_gap", "startup_idle", "tail_idle", "thermal_throttle", "hw_throttle", "hollow_util"),)
     wants = (POWER,)
@@ -192,7 +162,7 @@ class Imbalance(Rule):
                 "a GPU never used",
             ),
             summary=_describe_difference(name, tuple(others), own, usual_mean, seconds, signal),
-            recommendation=_ADVICE[signal],
+            recommendation=KINDS["imbalance"].advice[signal],
         )
 
     def _build_evidence(self, own: float, usual: float, seconds: float, signal: str, metric: str) -> Iterator[Evidence]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.thresholds import pragmatic
@@ -30,15 +30,6 @@ _COUNTED = {
     "gpu_retired_pages_single_bit_total": "memory page retired after corrected error",
 }
 """What each counter counts; a plural ends with s."""
-_REPAIR = (
-    "Drain the GPU and reset it, so that the driver remaps the row or retires the page; where errors come back or a "
-    "remapping failed, run the vendor's field diagnostic and return the board (RMA). Results since the last good "
-    "checkpoint are suspect."
-)
-_WATCH = (
-    "Corrected errors cost nothing and change no result; watch whether they become more, and reset the GPU at the next "
-    "occasion where a remapping is pending."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,16 +51,7 @@ class EccError(Rule):
     """
 
     name = _KIND
-    descriptions = (
-        KindDescription(
-            name=_KIND,
-            title="Memory errors",
-            meaning="The GPU's memory had errors during the run.",
-            recommendations=(_REPAIR, _WATCH),
-            advice_paths=(AdvicePath(steps=("replace_gpu",)),),
-            judges_few_samples=True,
-        ),
-    )
+    descriptions = describe(_KIND)
     requires = ((*_UNCORRECTED, *_CORRECTED, *_RETIRED),)
     wants = (*_PENDING, _FAILURE)
 
@@ -118,7 +100,7 @@ class EccError(Rule):
             samples=max((_count_readings(series, rise.metric) for rise in rises), default=len(series)),
             ruled_out=("errors of earlier jobs: only what a counter rose by in the run is counted",),
             summary=sentence + ("; it needs a reset to take that memory out of use." if is_pending else "."),
-            recommendation=_REPAIR if is_uncorrected else _WATCH,
+            recommendation=KINDS["ecc_error"].advice["" if is_uncorrected else "corrected"],
         )
 
 

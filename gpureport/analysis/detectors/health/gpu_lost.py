@@ -7,7 +7,7 @@ import numpy as np
 
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.signals.gpu_loss_times import LossEvent
@@ -18,14 +18,6 @@ _KIND = "gpu_lost"
 _GONE = 79
 _MILD = frozenset({45, 63})
 """Xids that only report: channels cleaned up after an application ended, and a row that was remapped."""
-_LOST = (
-    "Drain the node, reset or power-cycle the GPU, and read dmesg around this time for the Xid; where it comes back, "
-    "check power, cables, risers and heat, and return the board. The job has to go on from its last checkpoint."
-)
-_XID = (
-    "Look the number up in NVIDIA's Xid catalogue and read dmesg around this time: 13, 31 and 43 are mostly errors of "
-    "the application, 48, 63, 64, 94 and 95 of memory, 74 of NVLink, 79, 119 and 120 of the board or its driver."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,17 +39,7 @@ class GpuLost(Rule):
     """
 
     name = _KIND
-    descriptions = (
-        KindDescription(
-            name=_KIND,
-            title="GPU lost",
-            meaning="The GPU stopped responding, or its driver reported an error.",
-            recommendations=(_LOST, _XID),
-            advice_paths=(AdvicePath(steps=("recover_gpu",)),),
-            gpu_time_class="gpu_lost",
-            cause_titles=(("xid", "Driver errors (Xid)"),),
-        ),
-    )
+    descriptions = describe(_KIND)
     requires = (gpu_loss_times.LIVENESS_METRICS,)
     wants = (gpu_loss_times.XID,)
     whole_log = True
@@ -99,7 +81,7 @@ class GpuLost(Rule):
             cause="lost",
             samples=len(events),
             summary=f"{name} stopped responding{afterwards}{reason}.",
-            recommendation=_LOST,
+            recommendation=KINDS["gpu_lost"].advice[""],
         )
 
     def _build_xid_finding(self, context: Context, device: str | None, events: Sequence[LossEvent]) -> Finding:
@@ -119,7 +101,7 @@ class GpuLost(Rule):
             cause="xid",
             samples=len(events),
             summary=f"The driver reported Xid {listed} on {name}.",
-            recommendation=_XID,
+            recommendation=KINDS["gpu_lost"].advice["xid"],
         )
 
     def _judge_silence(self, context: Context, device: str) -> Iterator[Finding]:
@@ -143,7 +125,7 @@ class GpuLost(Rule):
             samples=silence.empty_rows,
             ruled_out=("a log that ended: its rows go on",),
             summary=f"{phrases.gpu_name(device)} stopped responding {_describe_silence(silence)}.",
-            recommendation=_LOST,
+            recommendation=KINDS["gpu_lost"].advice[""],
         )
 
     def _build_message_evidence(self, events: Sequence[LossEvent]) -> Evidence:

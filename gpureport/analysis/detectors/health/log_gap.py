@@ -7,21 +7,15 @@ from gpureport.analysis.job import observed_time
 from gpureport.analysis.results import Pauses
 from gpureport.analysis.rules import certainty, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.missing_metrics import NO_TIMES
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.data_quality import GAP_INTERVALS, gap_seconds
 from gpureport.findings import Evidence, Finding, NotJudged, Severity
 from gpureport.recording_advice import RECORD
-
-_ADVICE = (
-    "Find out why the logger stopped (a full disk, a killed process, a suspended machine) and run it beside the job "
-    "for its whole length; the time without samples counts neither as work nor as idle."
-)
 
 _UNTIMED = NotJudged(
     kind="log_gap",
@@ -43,17 +37,7 @@ class LogGap(Rule):
     """
 
     name = "log_gap"
-    descriptions = (
-        KindDescription(
-            name="log_gap",
-            title="Gap in the log",
-            meaning="Part of the log is missing.",
-            recommendations=(_ADVICE,),
-            advice_paths=(AdvicePath(steps=("keep_recording",)),),
-            follows_from=(gpu_loss_times.LOST_BEFORE,),
-            stretch="gap",
-        ),
-    )
+    descriptions = describe("log_gap")
     whole_log = True
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -105,7 +89,7 @@ class LogGap(Rule):
                 f"{phrases.duration(seconds)} of the log{whose} is missing{where}, {phrases.percent(share)} of the run."
                 f"{_describe_pauses(pauses)}"
             ),
-            recommendation=_ADVICE,
+            recommendation=KINDS["log_gap"].advice[""],
         )
 
 

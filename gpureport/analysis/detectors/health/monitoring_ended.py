@@ -9,7 +9,7 @@ import numpy as np
 from gpureport import columns
 from gpureport.analysis.rules import certainty, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.missing_metrics import NO_TIMES
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.signals import gpu_loss_times
@@ -20,15 +20,6 @@ from gpureport.findings import Finding, Interval, NotJudged, Severity, Threshold
 from gpureport.recording_advice import RECORD
 
 _KIND = "monitoring_ended"
-_ADVICE = (
-    "Run the recorder for the whole job (start it with the job and stop it after, let the system restart it), and see "
-    "why it stopped: a full disk, a time limit of its own, a session that was closed. The time after its end "
-    "is not assessed."
-)
-_GONE = (
-    "The other GPUs were recorded on: see whether this one fell off the bus (Xid 79 in dmesg), was taken away, or had "
-    "a recorder of its own that stopped. The time after its end is not assessed."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,15 +40,7 @@ class MonitoringEnded(Rule):
     """
 
     name = _KIND
-    descriptions = (
-        KindDescription(
-            name=_KIND,
-            title="Log ends early",
-            meaning="The GPU log stops before the job does.",
-            recommendations=(_ADVICE, _GONE),
-            advice_paths=(AdvicePath(steps=("keep_recording",)),),
-        ),
-    )
+    descriptions = describe(_KIND)
     requires = (gpu_loss_times.LIVENESS_METRICS,)
     after = ("gpu_lost",)
     wants = (CPU,)
@@ -160,7 +143,7 @@ class MonitoringEnded(Rule):
                 f"{_name_log(devices, tuple(context.gpus()))} stopped {phrases.duration(missing.seconds)} before "
                 f"{'that of ' if later.is_gpu else ''}{later.name}, {phrases.percent(share)} of the run."
             ),
-            recommendation=_GONE if later.is_gpu else _ADVICE,
+            recommendation=KINDS["monitoring_ended"].advice["gone" if later.is_gpu else ""],
         )
 
 

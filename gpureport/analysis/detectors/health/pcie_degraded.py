@@ -8,7 +8,7 @@ import numpy as np
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.thresholds import pragmatic, vendor
@@ -19,10 +19,6 @@ _KIND = "pcie_degraded"
 _GENERATION = ("pcie_link_generation", "pcie_link_generation_max")
 _WIDTH = ("pcie_link_width", "pcie_link_width_max")
 _FRACTIONS = {0.5: "half", 0.25: "a quarter", 0.125: "an eighth"}
-_ADVICE = (
-    "Reseat the card, check risers and cables, the slot (another one, its number of lanes) and the settings of the "
-    "firmware (link speed, bifurcation); nvidia-smi -q shows what card and slot allow, lspci -vv what was negotiated."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +49,7 @@ class PcieDegraded(Rule):
     """
 
     name = _KIND
-    descriptions = (
-        KindDescription(
-            name=_KIND,
-            title="Slow PCIe link",
-            meaning="The PCIe link runs slower than card and slot allow.",
-            recommendations=(_ADVICE,),
-            advice_paths=(AdvicePath(steps=("reseat_card", "smaller_transfers")),),
-        ),
-    )
+    descriptions = describe(_KIND)
     requires = ((UTILISATION,), (_GENERATION[0], _WIDTH[0]), (_GENERATION[1], _WIDTH[1]))
 
     busy: Threshold = vendor(0.2, "1", "NVML: the link generation may be reduced when the GPU is not in use")
@@ -112,7 +100,7 @@ class PcieDegraded(Rule):
                 f"PCIe speed: {_describe_link(link.generation, link.width)} instead of "
                 f"{_describe_link(link.generation_max, link.width_max)}."
             ),
-            recommendation=_ADVICE,
+            recommendation=KINDS[_KIND].advice[""],
         )
 
 

@@ -1,7 +1,7 @@
 """GPUs that report to be busy and hardly do anything: a hung collective, or kernels too small to fill them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -10,13 +10,12 @@ from gpureport.analysis.detectors.hollow import hollow_causes, hollow_episodes, 
 from gpureport.analysis.detectors.hollow.hollow_causes import HANG, HollowSigns
 from gpureport.analysis.detectors.hollow.hollow_groups import HollowGroup, group_episodes
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics, shared_advice
+from gpureport.analysis.rules import missing_metrics
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.signals.clock_signals import CLOCKS, list_event_metrics, read_clocks
 from gpureport.analysis.signals.power_of_limit import POWER, PowerOfLimit, build_power_of_limit
 from gpureport.analysis.signals.waits import copied_data
@@ -43,32 +42,7 @@ class HollowUtil(Rule):
     """
 
     name = _KIND
-    descriptions = (
-        KindDescription(
-            name=_KIND,
-            title="Busy, low power",
-            meaning="The GPU looks busy but draws too little power to do much.",
-            recommendations=tuple(hollow_wording.ADVICE.values()),
-            advice_paths=(
-                AdvicePath(causes=("hang",), steps=shared_advice.HANG),
-                AdvicePath(
-                    causes=(copied_data.COPYING,), steps=("overlapped_copies", "smaller_transfers", "gpu_preprocessing")
-                ),
-                AdvicePath(causes=("straggler",), steps=("balance_ranks", "cooling", "find_hung_rank")),
-                AdvicePath(
-                    steps=(
-                        *("larger_batch", "compile", "cuda_graphs", "fewer_waits", "parallelise_code"),
-                        *("explore_framework", "profile_step"),
-                    )
-                ),
-            ),
-            follows_from=(
-                replace(gpu_loss_times.LOST_BEFORE, explains=("hang",), on_any_device=True),
-                RootCause(kind="imbalance", explains=("straggler",), on_any_device=True),
-            ),
-            gpu_time_class="hollow",
-        ),
-    )
+    descriptions = describe(_KIND)
     requires = ((UTILISATION,), (POWER, hollow_episodes.SM))
     after = hollow_episodes.EXPLAINING_KINDS
     wants = (
@@ -167,7 +141,7 @@ class HollowUtil(Rule):
             samples=sum(readings),
             ruled_out=hollow_wording.list_ruled_out(signs, clock_known=all(_is_clock_known(one) for one in series)),
             summary=hollow_wording.describe_episodes(group.devices, everybody, seconds, signs, group.cause),
-            recommendation=hollow_wording.ADVICE[group.cause],
+            recommendation=KINDS["hollow_util"].advice[group.cause or ""],
         )
 
     def _build_evidence(

@@ -9,33 +9,6 @@ from gpureport.analysis.detectors.hollow.hollow_episodes import STILL
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.signals.waits.copied_data import COPYING
 
-ADVICE: dict[str | None, str] = {
-    HANG: (
-        "Kernels wait for a rank that does not answer: look at the log and the stack (py-spy dump) of the rank that "
-        "does not take part, set a timeout for collectives (TORCH_NCCL_ASYNC_ERROR_HANDLING, NCCL_DEBUG=INFO) so that "
-        "the job ends instead of waiting, and restart from the last checkpoint."
-    ),
-    STRAGGLER: (
-        "The others wait inside a collective for the GPU that works: give all ranks the same amount of work (batch, "
-        "sequence length, shards, pipeline stages), or repair what slows that one down."
-    ),
-    LAUNCH: (
-        "Give each kernel more to do: a larger batch, fused operations (torch.compile, XLA), CUDA graphs instead of "
-        "launching kernels one by one, fewer synchronising calls (.item(), printing a loss) in the loop. In a job of "
-        "several GPUs, a wait for data ends inside a collective and looks the same: look at the input pipeline too."
-    ),
-    COPYING: (
-        "Copies over PCIe probably keep the GPU waiting, though they count as busy: copy during the step before "
-        "(non_blocking=True, a stream of its own), keep on the GPU what is used again, and send smaller types (uint8 "
-        "images, bfloat16)."
-    ),
-    None: (
-        "Tell a hang from kernels that are too small: see whether the job still makes steps; if not, look at the stack "
-        "of each rank (py-spy dump); if so, use a larger batch, fused operations or CUDA graphs."
-    ),
-}
-"""What to do, by cause."""
-
 
 def describe_episodes(
     devices: Sequence[str], everybody: Sequence[str], seconds: float, signs: HollowSigns, cause: str | None

@@ -1,69 +1,11 @@
 """Sentences on idle gaps: advice by cause, and what was ruled out."""
 
 from gpureport.analysis.detectors.idle.gap_causes import NO_PROCESS
-from gpureport.analysis.job import jobs, training_signs
+from gpureport.analysis.job import jobs
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.idle_runs import IdleRun
 from gpureport.findings import Interval
-
-CHECKPOINT_STEPS = ("asynchronous_checkpoints", "rarer_checkpoints")
-EPOCH_STEPS = ("persistent_workers", "overlap_evaluation", "prefetch")
-PERIODIC_STEPS = (*CHECKPOINT_STEPS, *EPOCH_STEPS, "profile_step")
-"""Steps of the advice catalogue for GPUs that stand still during checkpoints, between epochs, or at either."""
-
-_DATA = (
-    "The GPU waits for input: add loader workers, prefetch and pin memory, move preprocessing offline or onto the GPU."
-)
-_UNKNOWN = (
-    "See what the job does at this time. If it writes checkpoints, do so asynchronously and less often; between "
-    "epochs, keep loader workers alive and prefetch; overlap evaluation and logging with training."
-)
-_PERIODIC = (
-    "See what the job does at this pace (checkpoints, ends of epochs, evaluation, logging): write checkpoints "
-    "asynchronously and less often, keep loader workers alive, and log the stage or a metric that shows the cause."
-)
-_CHECKPOINT = (
-    "Write checkpoints asynchronously (copy to host memory, write in the background), to local disk first, sharded "
-    "over the ranks, or less often."
-)
-_EPOCH = (
-    "Keep loader workers alive between epochs (persistent workers), prefetch the first batches of the next one, and "
-    "overlap or thin out evaluation."
-)
-_IO = (
-    "Storage holds the job up: cache the data on a local SSD, pack it into larger files (TFRecord, Parquet), prefetch "
-    "further ahead."
-)
-_PEERS = (
-    "The other GPUs went on: look for a dead or waiting rank on this one (its process, its log, the collective it "
-    "waits in)."
-)
-_HANG = (
-    "The other GPUs spin, as ranks do that wait in a collective: look for the rank of this GPU (its process, a stack "
-    "by py-spy, NCCL_DEBUG=INFO) and set a timeout for collectives so that the job ends instead of blocking the GPUs."
-)
-_UNUSED = "This GPU was never used: release it or check CUDA_VISIBLE_DEVICES."
-_NO_PROCESS = (
-    "No process used the GPU for most of this time: start the next one sooner, or let one process do the work of both."
-)
-ADVICE_BY_CAUSE = {
-    NO_PROCESS: _NO_PROCESS,
-    training_signs.REQUESTS: training_signs.REQUESTS_ADVICE,
-    "data": _DATA,
-    "io": _IO,
-    "checkpoint": _CHECKPOINT,
-    "epoch": _EPOCH,
-    "periodic": _PERIODIC,
-    "hang": _HANG,
-    "peers busy": _PEERS,
-    "unused": _UNUSED,
-    "unknown": _UNKNOWN,
-}
-"""Advice on an idle gap of each cause."""
-
-RECURRING_ADVICE = (_PERIODIC, _CHECKPOINT, _EPOCH, _IO)
-"""All that may be recommended against what recurs."""
 
 
 def describe_gap(series: DeviceSeries, gap: Interval, cause: str) -> str:

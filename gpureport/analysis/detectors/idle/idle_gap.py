@@ -21,13 +21,13 @@ from gpureport.analysis.detectors.idle.input_wait_overlap import GapCandidate
 from gpureport.analysis.job import job_events, training_signs
 from gpureport.analysis.job.job_events import JobEvents
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
+from gpureport.analysis.rules import certainty, missing_metrics
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals, rest_to_work_power
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals import gpu_loss_times, idle_runs
+from gpureport.analysis.signals import idle_runs
 from gpureport.analysis.signals.idle_runs import IdleRun
 from gpureport.analysis.signals.waits import waiting_gpus
 from gpureport.analysis.thresholds import pragmatic
@@ -103,47 +103,7 @@ class IdleGap(Rule):
     """
 
     name = "idle_gap"
-    descriptions = (
-        KindDescription(
-            name="idle_gap",
-            title="Idle gaps",
-            meaning="A GPU did nothing for a while in the middle of the job.",
-            recommendations=tuple(gap_wording.ADVICE_BY_CAUSE.values()),
-            advice_paths=(
-                AdvicePath(causes=("checkpoint",), steps=gap_wording.CHECKPOINT_STEPS),
-                AdvicePath(causes=("epoch",), steps=gap_wording.EPOCH_STEPS),
-                AdvicePath(causes=("periodic",), steps=gap_wording.PERIODIC_STEPS),
-                AdvicePath(causes=("data",), steps=shared_advice.LOADING),
-                AdvicePath(causes=("io",), steps=shared_advice.STORAGE),
-                AdvicePath(causes=("hang", "peers busy"), steps=shared_advice.HANG),
-                AdvicePath(causes=("unused",), steps=("fewer_gpus",)),
-                AdvicePath(causes=("requests or input",), steps=shared_advice.PROBE),
-                AdvicePath(causes=("no process",), steps=("record_more", "shorter_startup")),
-                AdvicePath(steps=(*shared_advice.PROBE, "asynchronous_checkpoints", *gap_wording.EPOCH_STEPS)),
-            ),
-            follows_from=(
-                gpu_loss_times.LOST_BEFORE,
-                RootCause(kind="unused_gpu", explains=("unused",)),
-                RootCause(kind="hollow_util", causes=("hang",), explains=("hang", "peers busy"), on_any_device=True),
-                *(replace(wait, explains=("data", "io")) for wait in waiting_gpus.WAIT_ROOTS),
-                RootCause(kind="periodic_stall"),
-            ),
-            gpu_time_class="idle",
-            cause_titles=(("unused", "Unused GPU"),),
-            stretch="gap",
-        ),
-        KindDescription(
-            name="periodic_stall",
-            title="Periodic stalls",
-            meaning="A GPU stops at regular intervals, as at checkpoints or ends of epochs.",
-            recommendations=gap_wording.RECURRING_ADVICE,
-            advice_paths=(
-                AdvicePath(causes=("checkpoint",), steps=gap_wording.CHECKPOINT_STEPS),
-                AdvicePath(causes=("epoch",), steps=gap_wording.EPOCH_STEPS),
-                AdvicePath(steps=gap_wording.PERIODIC_STEPS),
-            ),
-        ),
-    )
+    descriptions = describe("idle_gap", "periodic_stall")
     requires = ((UTILISATION,),)
     after = waiting_gpus.WAIT_KINDS
     wants = (busy_peers.POWER, gap_causes.IOWAIT, gap_causes.READS, gap_causes.WRITES)
@@ -303,5 +263,5 @@ class IdleGap(Rule):
             samples=run.samples,
             ruled_out=gap_wording.list_ruled_out(run, several=several),
             summary=gap_wording.describe_gap(series, interval, gap.cause.name),
-            recommendation=gap_wording.ADVICE_BY_CAUSE[gap.cause.name],
+            recommendation=KINDS["idle_gap"].advice[gap.cause.name],
         )

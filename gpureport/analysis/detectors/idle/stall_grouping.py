@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.detectors.idle import gap_wording, periodicity
+from gpureport.analysis.detectors.idle import periodicity
 from gpureport.analysis.detectors.idle.gap_causes import Cause
 from gpureport.analysis.job import training_signs
 from gpureport.analysis.rules import certainty, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
+from gpureport.analysis.rules.kinds import KINDS
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity, Threshold
@@ -140,7 +141,7 @@ def build_stall_finding(
             f"{phrases.duration(stall.mean_gap_seconds)}, {phrases.percent(share)} of the job"
             + (f", {cause_name}." if cause_name else "; the log doesn't show why.")
         ),
-        recommendation=gap_wording.ADVICE_BY_CAUSE[stall.cause if cause_name else "periodic"],
+        recommendation=KINDS["periodic_stall"].advice[stall.cause if cause_name else "periodic"],
     )
 
 

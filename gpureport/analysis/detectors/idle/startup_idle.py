@@ -23,27 +23,11 @@ from gpureport.analysis.detectors.idle.stretch_wording import describe_length, d
 from gpureport.analysis.job.phases import ACTIVE, LITTLE_WORK, NO_JOB, NO_WORK, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.statistics import IDLE_RATIO
-from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
-
-_STARTUP = (
-    "Shorten the way to the first step: cache compiled kernels and preprocessed data, import lazily, load weights "
-    "and build the input pipeline at the same time, and reserve the GPU only when the job can use it."
-)
-_TAIL = "Release the GPU as soon as training ends; export, evaluate on the CPU and upload without it."
-_NO_JOB = "Nothing is lost: the job had released its GPUs. Stop the recorder when the job ends."
-_NEVER = (
-    "Check that the job uses the GPU at all (which GPU the code selects, CUDA_VISIBLE_DEVICES, the installed "
-    "framework build)."
-)
-_LITTLE = (
-    "The GPU does a little all along: see which part of the work runs on the CPU, and whether the model or the batch "
-    "is too small for a GPU. Log the CPU beside it, and profile some steps."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,34 +45,7 @@ class StartupIdle(Rule):
     """
 
     name = "startup_idle"
-    descriptions = (
-        KindDescription(
-            name="startup_idle",
-            title="Slow start",
-            meaning="The GPU waited long before its first work.",
-            recommendations=(_STARTUP, _NEVER, _LITTLE),
-            advice_paths=(
-                AdvicePath(causes=(NO_WORK,), steps=("release_gpus", "profile_step")),
-                AdvicePath(
-                    causes=(LITTLE_WORK,),
-                    steps=("profile_step", "larger_batch", "compile", "cuda_graphs", "fewer_waits"),
-                ),
-                AdvicePath(steps=("shorter_startup",)),
-            ),
-            gpu_time_class="startup",
-            cause_titles=((NO_WORK, "Hardly any work"), (LITTLE_WORK, "Very low use")),
-        ),
-        KindDescription(
-            name="tail_idle",
-            title="GPU kept after the work",
-            meaning="The GPU was kept after its last work.",
-            recommendations=(_TAIL, _NO_JOB),
-            advice_paths=(AdvicePath(causes=("no job",), steps=()), AdvicePath(steps=("release_gpus",))),
-            follows_from=(gpu_loss_times.LOST_BEFORE,),
-            gpu_time_class="tail",
-            cause_titles=(("no job", "Log ran on after the job"),),
-        ),
-    )
+    descriptions = describe("startup_idle", "tail_idle")
     requires = ((UTILISATION,),)
 
     shortest: Threshold = pragmatic(10.0, "s", "importing a framework takes as long")
@@ -179,7 +136,7 @@ class StartupIdle(Rule):
             cause=NO_JOB if is_freed else None,
             samples=count_all_readings(log, interval),
             summary=describe_length(context, kind, spans, is_freed=is_freed) + describe_no_job_time(context, free),
-            recommendation=_STARTUP if kind == "startup_idle" else _NO_JOB if is_freed else _TAIL,
+            recommendation=KINDS[kind].advice["no job" if is_freed and kind == "tail_idle" else ""],
         )
 
     def _works_all_along(self, context: Context, device: str) -> bool:
@@ -228,7 +185,7 @@ class StartupIdle(Rule):
                 else f"No GPU did lasting work in {phrases.duration(whole.seconds)}; utilisation was "
                 f"{phrases.percent(IDLE_RATIO)} or less for {phrases.percent(share)} of it."
             ),
-            recommendation=_NEVER if share >= self.unused.value else _LITTLE,
+            recommendation=KINDS["startup_idle"].advice["no work" if share >= self.unused.value else "little work"],
         )
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from gpureport.analysis.detectors.low_use.low_use_rule import LowUseRule
 from gpureport.analysis.job import training_signs
 from gpureport.analysis.job.observed_job import JOB
-from gpureport.analysis.rules import certainty, phrases, shared_advice
+from gpureport.analysis.rules import certainty, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.signals import job_load, low_use, low_use_figures
@@ -16,18 +16,9 @@ from gpureport.analysis.signals.core_count import CPU
 from gpureport.analysis.signals.job_load import OtherLoad
 from gpureport.analysis.signals.low_use import LowUse
 from gpureport.analysis.signals.low_use_figures import LowUseFigures
-from gpureport.analysis.signals.waits import waiting_gpus
 from gpureport.findings import Confidence, Evidence, Finding, Severity
-from gpureport.recording_advice import RECORD
 
 _KIND = "low_util_cause_unknown"
-_ADVICE = f"Try more loader workers, which is cheap, and record the CPU as well to learn why: {RECORD}."
-_TRY = (
-    "Try more loader workers first: a loader that waits for storage or the network needs hardly any CPU. Then measure "
-    "once without the other programs (find them with top): if the GPU is as little used, the CPU was not the cause."
-)
-
-_FEED = "Load data faster: more loader workers, prefetching, cheaper decoding, or storage that is nearer."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,25 +36,7 @@ class LowUtilCauseUnknown(LowUseRule):
     """
 
     name = _KIND
-    descriptions = (
-        KindDescription(
-            name=_KIND,
-            title="Low use, cause unknown",
-            meaning="The GPU works only part of the time, and the log doesn't show why.",
-            recommendations=(_ADVICE, _TRY, _FEED, training_signs.REQUESTS_ADVICE),
-            advice_paths=(
-                AdvicePath(causes=("requests or input",), steps=shared_advice.PROBE),
-                AdvicePath(causes=(training_signs.DATA,), steps=("loader_workers", "prefetch", "profile_step")),
-                AdvicePath(
-                    causes=(job_load.BESIDE_OTHERS,),
-                    steps=("loader_workers", "prefetch", "measure_alone", "profile_step"),
-                ),
-                AdvicePath(steps=(*shared_advice.PROBE, "loader_workers", "larger_batch")),
-            ),
-            follows_from=(*waiting_gpus.WAIT_ROOTS,),
-            gpu_time_class="low_use",
-        ),
-    )
+    descriptions = describe(_KIND)
     wants = (CPU, JOB)
 
     def group_gpus(self, context: Context, low: LowUse) -> Sequence[Sequence[str]]:
@@ -108,14 +81,10 @@ class LowUtilCauseUnknown(LowUseRule):
             samples=figures.samples,
             ruled_out=("idle gaps and log gaps, which are counted on their own",),
             summary=f"{figures.describe(context.gpus())}; {why}.",
-            recommendation=_recommend(requests, beside_others=other is not None),
+            recommendation=KINDS[_KIND].advice[
+                requests if requests == training_signs.DATA else job_load.BESIDE_OTHERS if other else requests or ""
+            ],
         )
-
-
-def _recommend(cause: str | None, *, beside_others: bool) -> str:
-    if cause == training_signs.DATA:
-        return _FEED
-    return _TRY if beside_others else training_signs.REQUESTS_ADVICE if cause else _ADVICE
 
 
 def _describe_other_load(other: OtherLoad) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from gpureport.analysis.detectors.low_use.low_use_rule import LowUseRule
 from gpureport.analysis.job.observed_job import JOB
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -25,16 +25,6 @@ _KIND = "underutilised"
 _CORE, _IOWAIT = "cpu_busiest_core_ratio", "cpu_iowait_ratio"
 _CAUSES = (_CORE, _IOWAIT)
 _OPEN = {_CORE: "one core", _IOWAIT: "storage"}
-_ADVICE = (
-    "Neither GPU nor CPU is full. Try more loader workers first, which is cheap, then profile some steps. Give the "
-    "GPU more to do at once (larger batch, torch.compile or CUDA graphs), overlap what runs in turn (copies, logging, "
-    "evaluation), avoid synchronising with the GPU in every step (.item(), prints), or share the GPU or use a smaller "
-    "one."
-)
-_SERVING = (
-    "Neither GPU nor CPU is full. If the GPU serves requests, a smaller or a shared GPU may do; else profile some "
-    "steps to see what it waits for."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,31 +40,7 @@ class Underutilised(LowUseRule):
     """
 
     name = _KIND
-    descriptions = (
-        KindDescription(
-            name=_KIND,
-            title="Low use, CPU not full",
-            meaning="The GPU works only part of the time, though the CPU isn't full; its loader may be the limit.",
-            recommendations=(_ADVICE, _SERVING),
-            advice_paths=(
-                AdvicePath(causes=("requests or input",), steps=("profile_step",)),
-                AdvicePath(
-                    steps=(
-                        "loader_workers",
-                        "parallelise_code",
-                        "larger_batch",
-                        "fewer_waits",
-                        "compile",
-                        "cuda_graphs",
-                        "explore_framework",
-                        "profile_step",
-                    )
-                ),
-            ),
-            follows_from=(*waiting_gpus.WAIT_ROOTS,),
-            gpu_time_class="low_use",
-        ),
-    )
+    descriptions = describe(_KIND)
     requires = ((UTILISATION,), (CPU,))
     after = (*low_use.EXPLAINING_KINDS, "imbalance")
     wants = (*_CAUSES, core_count.CORES, JOB)
@@ -125,7 +91,9 @@ class Underutilised(LowUseRule):
                 f"{figures.describe(context.gpus())}; {_describe_free_host(unknown)}.",
                 cores,
             ),
-            recommendation=" ".join([_SERVING if cause else _ADVICE, *_advise_recording(absent, too_brief)]),
+            recommendation=" ".join(
+                [KINDS["underutilised"].advice[cause or ""], *_advise_recording(absent, too_brief)]
+            ),
         )
 
 

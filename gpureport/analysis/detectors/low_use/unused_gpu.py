@@ -1,7 +1,7 @@
 """GPUs that never worked while others of the job did."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,11 +9,10 @@ from gpureport.analysis.job import jobs
 from gpureport.analysis.job.phases import ACTIVE, UTILISATION, find_job_window
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, When
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.signals.power_of_limit import AT_WORK, POWER, draws_working_power
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Amount, Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -22,10 +21,6 @@ _KIND = "unused_gpu"
 _MEMORY = "gpu_memory_used_bytes"
 _SEEN = 0.95
 """Share of the job that samples speak of, below which it is said how much."""
-_ADVICE = (
-    "If nothing else is meant to run there, release it, or let the job use it: check CUDA_VISIBLE_DEVICES, the number "
-    "of processes it starts, and the GPUs it was given by the scheduler."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,17 +33,7 @@ class UnusedGpu(Rule):
     """
 
     name = _KIND
-    descriptions = (
-        KindDescription(
-            name=_KIND,
-            title="Unused GPU",
-            meaning="A GPU never worked while others did.",
-            recommendations=(_ADVICE,),
-            advice_paths=(AdvicePath(steps=("fewer_gpus", "data_parallel")),),
-            follows_from=(replace(gpu_loss_times.LOST_BEFORE, when=When.EVER),),
-            gpu_time_class="unused",
-        ),
-    )
+    descriptions = describe(_KIND)
     requires = ((UTILISATION, _MEMORY),)
     wants = (POWER,)
 
@@ -163,7 +148,7 @@ class UnusedGpu(Rule):
                 f"{phrases.duration(worked)}{_describe_sampled_time(sampled_seconds, worked)}"
                 f"{_describe_memory(most_memory, is_taken=is_taken) if metric == UTILISATION else ''}."
             ),
-            recommendation=_ADVICE,
+            recommendation=KINDS[_KIND].advice[""],
         )
 
     def _build_evidence(

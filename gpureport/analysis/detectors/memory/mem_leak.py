@@ -9,7 +9,7 @@ import numpy as np
 
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_reserved, memory_total
@@ -23,10 +23,6 @@ _BLOCKS = 40
 _QUARTERS = 4
 _BESIDE = 1
 """Blocks on either side of the edge of a quarter that its level is the median of."""
-_ADVICE = (
-    "Look for what is kept from step to step: losses and outputs collected with their graph (detach() them, or take "
-    ".item()), lists of tensors, caches without a bound, hooks; compare torch.cuda.memory_summary() over the steps."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,15 +62,7 @@ class MemLeak(Rule):
     """
 
     name = _KIND
-    descriptions = (
-        KindDescription(
-            name=_KIND,
-            title="GPU memory keeps growing",
-            meaning="GPU memory keeps growing until the job fails.",
-            recommendations=(_ADVICE,),
-            advice_paths=(AdvicePath(steps=("fix_leak",)),),
-        ),
-    )
+    descriptions = describe(_KIND)
     requires = ((_USED,),)
     after = ("mem_prealloc",)
     wants = ("gpu_utilization_ratio", "gpu_memory_total_bytes", "gpu_memory_reserved_bytes")
@@ -152,7 +140,7 @@ class MemLeak(Rule):
                 f"The memory of {phrases.gpu_name(device)} grew by {per_minute} a minute and "
                 + (f"would be full {phrases.duration(left)} after the log ends." if left > 0 else "is full.")
             ),
-            recommendation=_ADVICE,
+            recommendation=KINDS[_KIND].advice[""],
         )
 
     def _build_evidence(self, growth: _Growth) -> tuple[Evidence, ...]:

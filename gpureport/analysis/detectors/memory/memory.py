@@ -10,25 +10,12 @@ from gpureport.analysis.detectors.memory.memory_use import FEWEST_SAMPLES, USED,
 from gpureport.analysis.job import jobs
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause, When
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_reserved, memory_total
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
-
-_ROOM = (
-    "There is room for a larger batch: raise it step by step, scale the learning rate, and watch the loss curve and "
-    "the work done per GPU-second. nvidia-smi shows the allocator's high-water mark, so the job may need even less."
-)
-_TIGHT = (
-    "A longer sequence or a fragmented allocator can run out of memory: lower the batch and keep its effective size "
-    "by gradient accumulation, use mixed precision or activation checkpointing, and clear what the job no longer needs."
-)
-_HIDDEN = (
-    "Turn preallocation off for one run to learn what the job needs (JAX: XLA_PYTHON_CLIENT_PREALLOCATE=false, "
-    "TensorFlow: TF_FORCE_GPU_ALLOW_GROWTH=true); until then memory says nothing about batch size."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,36 +30,7 @@ class Memory(Rule):
     """
 
     name = "memory"
-    descriptions = (
-        KindDescription(
-            name="mem_headroom",
-            title="Unused GPU memory",
-            meaning="Part of the GPU memory is never used.",
-            recommendations=(_ROOM,),
-            advice_paths=(AdvicePath(steps=("larger_batch", "smaller_gpu")),),
-            judges_few_samples=True,
-        ),
-        KindDescription(
-            name="mem_pressure",
-            title="GPU memory nearly full",
-            meaning="Hardly any GPU memory is left: a larger batch may fail.",
-            recommendations=(_TIGHT,),
-            advice_paths=(
-                AdvicePath(
-                    steps=("mixed_precision", "lower_peak", "gradient_accumulation", "split_model", "larger_gpu")
-                ),
-            ),
-            follows_from=(RootCause(kind="mem_leak", when=When.EVER),),
-            judges_few_samples=True,
-        ),
-        KindDescription(
-            name="mem_prealloc",
-            title="GPU memory reserved at once",
-            meaning="The job takes most of the memory at once, so its real need is hidden.",
-            recommendations=(_HIDDEN,),
-            advice_paths=(AdvicePath(steps=("stop_preallocation",)),),
-        ),
-    )
+    descriptions = describe("mem_headroom", "mem_pressure", "mem_prealloc")
     requires = ((USED,),)
     wants = ("gpu_memory_total_bytes", "gpu_memory_reserved_bytes")
 
@@ -193,7 +151,6 @@ class Memory(Rule):
             ),
             f"{phrases.capitalize(_name_gpus(preallocated, everybody))} took {phrases.percent(most.step_ratio)} of "
             f"{'its' if len(preallocated) == 1 else 'their'} memory {within}; the real need is not known.",
-            _HIDDEN,
         )
 
     def _build_pressure_finding(self, full_gpus: list[MemoryUse], everybody: Sequence[str]) -> Finding:
@@ -206,7 +163,6 @@ class Memory(Rule):
             _build_peak_evidence(worst, self.full, ">="),
             f"The memory of {_name_gpus(full_gpus, everybody)} was {phrases.percent(worst.ratio)} full: only "
             f"{left} was left.",
-            _TIGHT,
         )
 
     def _build_headroom_finding(self, roomy_gpus: list[MemoryUse]) -> Finding:
@@ -221,12 +177,11 @@ class Memory(Rule):
             f"{'At least ' if several else ''}{phrases.percent(left / worst.capacity)} of the memory of "
             f"{'each GPU' if several else phrases.gpu_name(worst.device)} was never used: "
             f"{phrases.size_of(left, worst.capacity)}.",
-            _ROOM,
         )
 
 
-def _build_finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
-    kind: str, uses: list[MemoryUse], severity: Severity, evidence: tuple[Evidence, ...], summary: str, advice: str
+def _build_finding(
+    kind: str, uses: list[MemoryUse], severity: Severity, evidence: tuple[Evidence, ...], summary: str
 ) -> Finding:
     is_constant = kind != "mem_prealloc" and any(use.is_constant for use in uses)
     is_measured = kind != "mem_prealloc" and not is_constant and all(use.is_conclusive for use in uses)
@@ -249,7 +204,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
         samples=sum(use.samples for use in uses),
         ruled_out=(phrases.NOT_PREALLOCATED,) if is_measured else (),
         summary=summary,
-        recommendation=advice,
+        recommendation=KINDS[kind].advice[""],
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.core_count import CPU
@@ -19,10 +19,6 @@ from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudge
 _KIND = "zombie_memory"
 _USED = "gpu_memory_used_bytes"
 _CORE = "cpu_busiest_core_ratio"
-_ADVICE = (
-    "See which process has it (nvidia-smi, fuser -v /dev/nvidia*) and end what is left of the job; a notebook frees it "
-    "when its kernel is shut down. Until then nobody else can use the GPU."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,15 +30,7 @@ class ZombieMemory(Rule):
     """
 
     name = _KIND
-    descriptions = (
-        KindDescription(
-            name=_KIND,
-            title="Memory kept after the work",
-            meaning="GPU memory is still in use long after the work.",
-            recommendations=(_ADVICE,),
-            advice_paths=(AdvicePath(steps=("end_stale_process", "release_gpus")),),
-        ),
-    )
+    descriptions = describe(_KIND)
     requires = ((UTILISATION,), (_USED,))
     wants = (CPU, _CORE)
     whole_log = True
@@ -117,7 +105,7 @@ class ZombieMemory(Rule):
                 f"{phrases.duration(rest.seconds)} after the last work, {phrases.gpu_name(series.device.id)} still had "
                 f"{phrases.size(last)} in use" + ("." if watched else "; whether the CPU still worked is not known.")
             ),
-            recommendation=_ADVICE,
+            recommendation=KINDS[_KIND].advice[""],
         )
 
 

@@ -9,7 +9,7 @@ from gpureport import gpus
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_total
@@ -21,10 +21,6 @@ from gpureport.recording_advice import RECORD
 _KIND = "oversized_gpu"
 _USED = "gpu_memory_used_bytes"
 _ON_DEMAND = "a run without preallocation (XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true)"
-_ADVICE = (
-    "Compare the cost per unit of work on the smaller GPU before moving: bursts take longer there even where the whole "
-    "fits. Or give this one more to do: a larger batch, several jobs on one GPU (MIG, MPS), a faster input pipeline."
-)
 _AMPERE = (8, 0)
 
 
@@ -50,15 +46,7 @@ class OversizedGpu(Rule):
     """
 
     name = _KIND
-    descriptions = (
-        KindDescription(
-            name=_KIND,
-            title="GPU larger than needed",
-            meaning="A smaller GPU may do the same job.",
-            recommendations=(_ADVICE,),
-            advice_paths=(AdvicePath(steps=("smaller_gpu", "larger_batch")),),
-        ),
-    )
+    descriptions = describe(_KIND)
     requires = ((UTILISATION,), (_USED,))
     after = ("mem_prealloc",)
     wants = ("gpu_memory_total_bytes",)
@@ -140,7 +128,7 @@ class OversizedGpu(Rule):
                 f"{phrases.add_article(fit.gpu.model)} may suffice: {phrases.gpu_names(names, tuple(context.gpus()))} "
                 f"used up to {phrases.size(peak)} of memory and averaged {phrases.percent(used)} utilisation."
             ),
-            recommendation=_ADVICE,
+            recommendation=KINDS[_KIND].advice[""],
         )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.clock_signals import (
@@ -26,10 +26,6 @@ from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severit
 _KIND = "clocks_locked"
 _SETTINGS = ("applications_clocks_setting", "display_clock_setting")
 _HELD = ("sw_power_cap", "hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
-_ADVICE = (
-    "A locked clock trades speed for steadiness or power. If nobody chose it for this job, unlock it (nvidia-smi -rac "
-    "for application clocks, -rgc for locked ones). Keep clocks equal between runs that you compare."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,15 +66,7 @@ class ClocksLocked(Rule):
     """
 
     name = _KIND
-    descriptions = (
-        KindDescription(
-            name=_KIND,
-            title="Clock locked",
-            meaning="Somebody set the clock below the highest.",
-            recommendations=(_ADVICE,),
-            advice_paths=(AdvicePath(steps=("unlock_clocks",)),),
-        ),
-    )
+    descriptions = describe(_KIND)
     wants = (*SIGNALS, *list_event_metrics(*_SETTINGS), *list_event_metrics(*_HELD))
 
     held: Threshold = pragmatic(0.5, "1", "share of busy time; a setting made for the job holds for most of it")
@@ -158,7 +146,7 @@ class ClocksLocked(Rule):
                 f"The clock of {phrases.gpu_names(devices, tuple(context.gpus()))} was "
                 f"{'' if is_told else 'probably '}locked{_describe_clock(lowest, len(settings))}."
             ),
-            recommendation=_ADVICE,
+            recommendation=KINDS[_KIND].advice[""],
         )
 
     def _build_evidence(self, one: _ClockSetting) -> Iterator[Evidence]:

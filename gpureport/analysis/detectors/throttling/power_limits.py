@@ -19,7 +19,7 @@ from gpureport.analysis.detectors.throttling.power_limit_figures import (
 )
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -35,23 +35,6 @@ from gpureport.analysis.signals.clock_signals import (
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity, Threshold
 
-_NORMAL = (
-    "Running at the power limit under full load is no fault. Where the board allows it, a higher limit (nvidia-smi "
-    "-pl) gives a higher clock and more heat."
-)
-_SLOW = (
-    "The power limit the board ships with holds the clock far below its highest: choose a board with a higher limit "
-    "for this work, raise the limit (nvidia-smi -pl) where the board allows it, or compare the work done per joule."
-)
-_CHOSEN = "The limit that sets the clock was lowered below the default; see the finding on the power limit."
-_LOWERED = (
-    "The limit was set below the default: raise it with nvidia-smi -pl if the power budget and cooling allow it, or "
-    "keep it and compare the work done per joule."
-)
-_NOT_REACHED = (
-    "Leave the limit as it is for this job: it hardly comes near the limit, so that raising it gains nothing. Before a "
-    "job that draws more runs on this GPU, ask who set the limit."
-)
 _ALL = 0.995
 """Share of the busy time from which on it rounds to all of it."""
 
@@ -68,29 +51,7 @@ class PowerLimits(Rule):
     """
 
     name = "power_limits"
-    descriptions = (
-        KindDescription(
-            name="power_cap",
-            title="At the power limit",
-            meaning="The GPU draws all the power it may, which sets its clock.",
-            recommendations=(_NORMAL, _SLOW, _CHOSEN),
-            advice_paths=(AdvicePath(steps=("accept_power_cap",)),),
-            follows_from=(
-                RootCause(kind="thermal_throttle"),
-                RootCause(kind="hw_throttle"),
-                RootCause(kind="power_limited"),
-            ),
-            gpu_time_class="throttled",
-        ),
-        KindDescription(
-            name="power_limited",
-            title="Power limit lowered",
-            meaning="Somebody set the power limit below its default.",
-            recommendations=(_LOWERED, _NOT_REACHED),
-            advice_paths=(AdvicePath(steps=("raise_power_limit",)),),
-            judges_few_samples=True,
-        ),
-    )
+    descriptions = describe("power_cap", "power_limited")
     wants = (*SIGNALS, *list_event_metrics("sw_power_cap"), "gpu_power_limit_default_watts")
 
     merge: Threshold = pragmatic(20.0, "s", "at its power limit a GPU slows and recovers with every step")
@@ -181,7 +142,7 @@ class PowerLimits(Rule):
                 f"{'' if is_slow or is_lowered else ': normal under load'}."
                 f"{_describe_merging(capped)}"
             ),
-            recommendation=_CHOSEN if is_lowered else _SLOW if is_slow else _NORMAL,
+            recommendation=KINDS["power_cap"].advice["chosen" if is_lowered else "slow" if is_slow else ""],
         )
 
     def _judge_limit(self, device: str, series: DeviceSeries, signals: ClockSignals) -> Iterator[Finding | NotJudged]:
@@ -228,7 +189,7 @@ class PowerLimits(Rule):
                 f"{phrases.gpu_name(device)} was capped at {limit:.0f} W, "
                 f"{phrases.percent(limit / default.watts)} of its default {default.watts:.0f} W{effect}."
             ),
-            recommendation=_LOWERED if is_binding or not is_power_known else _NOT_REACHED,
+            recommendation=KINDS["power_limited"].advice["" if is_binding or not is_power_known else "not reached"],
         )
 
 

@@ -15,21 +15,6 @@ from gpureport.columns import BoolArray
 UNEXPLAINED = "hardware slowdown, reason not recorded"
 """Cause if only the bit was set that covers heat, power brake and others."""
 
-_HEAT = (
-    "Improve cooling: check airflow, fans, filters and the neighbours of this slot; if cooling cannot be improved, "
-    "lower the power limit (nvidia-smi -pl) below what the GPU draws while it is slowed; record temperature.memory, "
-    "since hot memory slows a cool core."
-)
-_BRAKE = (
-    "Check power delivery, not cooling: power supply, cabling, and whether the management controller of the server "
-    "asserts the power brake."
-)
-_EITHER = (
-    "Check both cooling (airflow, fans, filters) and power delivery (power supply, cabling, power brake), and record "
-    "all clock event reasons, which show which of the two it is."
-)
-HEAT, HARDWARE = (_HEAT,), (_BRAKE, _EITHER)
-"""All that may be recommended against either."""
 _AS_HIGH = 0.995
 """Share of the reference from which on a clock rounds to all of it."""
 
@@ -69,13 +54,6 @@ def name_cause(  # noqa: PLR0913 - what decides it
         return "power brake"
     hot = (signals.temperature[rows] >= signals.temperature_limit - near_limit).any()
     return UNEXPLAINED if hot or not are_events_recorded(series, *THERMAL) else "hardware"
-
-
-def choose_advice(episodes: ThrottledEpisodes) -> str:
-    """Return what to do."""
-    if episodes.is_heat:
-        return _HEAT
-    return _EITHER if episodes.cause == UNEXPLAINED else _BRAKE
 
 
 def describe_episodes(episodes: ThrottledEpisodes) -> str:

@@ -18,7 +18,7 @@ from gpureport.analysis.detectors.throttling.throttled_episodes import (
 from gpureport.analysis.detectors.throttling.throttled_samples import ThrottledSamples
 from gpureport.analysis.rules import certainty, missing_metrics
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -51,29 +51,7 @@ class Throttling(Rule):
     """
 
     name = "throttling"
-    descriptions = (
-        KindDescription(
-            name="thermal_throttle",
-            title="GPU slowed by heat",
-            meaning="The clock is lowered because the GPU is too hot.",
-            recommendations=throttle_wording.HEAT,
-            advice_paths=(AdvicePath(steps=("cooling", "lower_power_limit")),),
-            gpu_time_class="throttled",
-            always_loses_time=True,
-        ),
-        KindDescription(
-            name="hw_throttle",
-            title="GPU slowed by hardware",
-            meaning="The hardware lowers the clock, as when a power brake asks for it.",
-            recommendations=throttle_wording.HARDWARE,
-            advice_paths=(
-                AdvicePath(causes=("power brake",), steps=("power_supply",)),
-                AdvicePath(steps=("power_supply", "cooling")),
-            ),
-            gpu_time_class="throttled",
-            always_loses_time=True,
-        ),
-    )
+    descriptions = describe("thermal_throttle", "hw_throttle")
     wants = (*SIGNALS, *list_event_metrics(*throttled_samples.REASONS), "gpu_memory_temperature_celsius")
 
     merge: Threshold = pragmatic(10.0, "s", "at its limit a GPU slows and recovers every few seconds")
@@ -221,5 +199,7 @@ class Throttling(Rule):
             samples=samples,
             ruled_out=throttle_wording.list_ruled_out(episodes),
             summary=throttle_wording.describe_episodes(episodes),
-            recommendation=throttle_wording.choose_advice(episodes),
+            recommendation=KINDS[episodes.kind].advice[
+                "" if episodes.is_heat or episodes.cause == throttle_wording.UNEXPLAINED else "power brake"
+            ],
         )

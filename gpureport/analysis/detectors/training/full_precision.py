@@ -10,7 +10,7 @@ from gpureport.analysis.job import precision_params
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.clock_signals import BUSY
@@ -20,11 +20,6 @@ from gpureport.findings import Confidence, Finding, NotJudged, Severity, Thresho
 _KIND = "full_precision"
 _TENSOR = "gpu_tensor_active_ratio"
 _SM = "gpu_sm_active_ratio"
-_ADVICE = (
-    "Try mixed precision (torch.autocast with bfloat16, or float16 with a gradient scaler; TF32 at least): matrix work "
-    "runs on tensor cores and memory halves. Watch the loss, and compare the work done per GPU-second. Models without "
-    "matrix work gain little."
-)
 _RECORD = "the params of the run (precision, amp, fp16, bf16, dtype) with its tracker or --param precision=VALUE, or "
 _RECORD += "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"
 
@@ -39,17 +34,7 @@ class FullPrecision(Rule):
     """
 
     name = _KIND
-    descriptions = (
-        KindDescription(
-            name=_KIND,
-            title="Full precision",
-            meaning="The job computes in 32 bits where 16 may be faster.",
-            recommendations=(_ADVICE,),
-            advice_paths=(
-                AdvicePath(steps=("mixed_precision", "cudnn_autotuning", "explore_framework", "profile_step")),
-            ),
-        ),
-    )
+    descriptions = describe(_KIND)
     wants = (_TENSOR, UTILISATION, _SM)
 
     capability: Threshold = vendor(7.0, "1", "NVIDIA: tensor cores since compute capability 7.0")
@@ -132,7 +117,7 @@ class FullPrecision(Rule):
             if evidence
             else 0,
             summary=f"{why}; 16-bit precision may be faster.",
-            recommendation=_ADVICE,
+            recommendation=KINDS[_KIND].advice[""],
         )
 
 

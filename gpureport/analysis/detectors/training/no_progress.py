@@ -7,16 +7,12 @@ from gpureport import columns
 from gpureport.analysis.job.evaluations import Evaluations, find_evaluations
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _KIND = "no_progress"
-_ADVICE = (
-    "Keep the checkpoint of the best evaluation and let early stopping end the job once some evaluations in a row "
-    "bring no better one; where more was expected, change the learning rate, the regularisation or the data."
-)
 _RECORD = "a validation metric such as val_loss, by a tracker or with --training FILE"
 
 
@@ -33,17 +29,7 @@ class NoProgress(Rule):
     """
 
     name = _KIND
-    descriptions = (
-        KindDescription(
-            name=_KIND,
-            title="No progress",
-            meaning="The validation metric no longer improves.",
-            recommendations=(_ADVICE,),
-            advice_paths=(AdvicePath(steps=("early_stopping", "tune_schedule", "pretrained_weights")),),
-            needs_gpus=False,
-            judges_few_samples=True,
-        ),
-    )
+    descriptions = describe(_KIND)
     recording = _RECORD
 
     fewest: Threshold = pragmatic(10.0, "rows", "with fewer, a pause in the progress looks like its end")
@@ -105,5 +91,5 @@ class NoProgress(Rule):
                 f"{phrases.duration((best - context.whole.start) / 1e6)}; no improvement in the "
                 f"{phrases.gpu_time(lost)} since."
             ),
-            recommendation=_ADVICE,
+            recommendation=KINDS[_KIND].advice[""],
         )

@@ -8,9 +8,9 @@ import numpy as np
 
 from gpureport.analysis.job.observed_job import JOB
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import phrases, shared_advice
+from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
@@ -26,16 +26,10 @@ from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import FloatArray
 from gpureport.findings import Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
-_ADVICE = (
-    "Feed the GPU faster: more loader workers while cores and host memory are free, prefetch and pinned memory; where "
-    "the CPU is full, preprocess offline or on the GPU (DALI), store larger files (TFRecord, Parquet), and use "
-    "processes instead of threads."
-)
 OTHER_LOAD = "other programs"
 """Cause where the CPU is kept busy by programs outside the job."""
 _HALF = 0.5
 """Share of samples beyond a limit from which on their median is."""
-_FREE_THE_CPU = "Other programs keep the CPU busy: find them with top, then move them, or reserve cores for the job."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,20 +46,7 @@ class CpuBound(Rule):
     """
 
     name = "cpu_bound"
-    descriptions = (
-        KindDescription(
-            name="cpu_bound",
-            title="Waiting for data: CPU saturated",
-            meaning="The GPU waits because the CPU cannot prepare data fast enough.",
-            recommendations=(_ADVICE, _FREE_THE_CPU),
-            advice_paths=(
-                AdvicePath(causes=(OTHER_LOAD,), steps=("free_cpu",)),
-                AdvicePath(steps=shared_advice.LOADING),
-            ),
-            gpu_time_class="waiting_for_input",
-            gpu_time_part="for the CPU",
-        ),
-    )
+    descriptions = describe("cpu_bound")
     requires = ((UTILISATION,), (CPU,))
     wants = (core_count.CORES, JOB)
 
@@ -168,7 +149,7 @@ class CpuBound(Rule):
             samples=cost.samples,
             ruled_out=wait_cost.list_ruled_out("a CPU that is as busy", comparison),
             summary=core_count.append_core_count(summary, cores),
-            recommendation=_FREE_THE_CPU if is_others else _ADVICE,
+            recommendation=KINDS["cpu_bound"].advice[OTHER_LOAD if is_others else ""],
         )
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from gpureport.analysis.job.observed_job import JOB
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics, phrases, shared_advice
+from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.signals import job_load, low_use
@@ -28,14 +28,6 @@ CORE = "cpu_busiest_core_ratio"
 PROCESS = "process_cpu_cores"
 _HALF = 0.5
 """Share of samples beyond a limit from which on their median is."""
-_ADVICE = (
-    "One thread sets the pace: find it with py-spy or perf top, then vectorise or batch what it does, tokenise and "
-    "decode in worker processes instead of threads, and launch fewer kernels (torch.compile, CUDA graphs)."
-)
-_COPY_ADVICE = (
-    "One thread probably copies data to the GPU: pin host memory and copy without blocking, which takes the CPU out of "
-    "that; keep on the GPU what is used again, and send smaller types (uint8 images, bfloat16)."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,33 +48,7 @@ class CpuBoundSingle(Rule):
     """
 
     name = _KIND
-    descriptions = (
-        KindDescription(
-            name=_KIND,
-            title="Waiting for data: one CPU core saturated",
-            meaning="The GPU waits because one thread cannot keep up; other cores are free.",
-            recommendations=(_ADVICE, _COPY_ADVICE),
-            advice_paths=(
-                AdvicePath(
-                    causes=(copied_data.COPYING,),
-                    steps=("pinned_memory", "overlapped_copies", "smaller_transfers", "gpu_preprocessing"),
-                ),
-                AdvicePath(
-                    steps=(
-                        "processes_not_threads",
-                        "loader_workers",
-                        "fewer_waits",
-                        "compile",
-                        "cuda_graphs",
-                        "faster_preprocessing",
-                        *shared_advice.INPUT_PIPELINES,
-                    )
-                ),
-            ),
-            gpu_time_class="waiting_for_input",
-            gpu_time_part="for one CPU core",
-        ),
-    )
+    descriptions = describe(_KIND)
     requires = ((UTILISATION,), (CPU,), (CORE, PROCESS))
     after = ("cpu_bound", "io_bound")
     wants = (PROCESS, JOB, copied_data.RECEIVED, copied_data.SENT)
@@ -209,7 +175,7 @@ class CpuBoundSingle(Rule):
                 f"{wait_cost.describe_wait(cost)}; all cores together were {phrases.percent(cpu)} busy."
                 f"{copied_data.describe_copies(copies) if is_copying else ''}"
             ),
-            recommendation=_COPY_ADVICE if is_copying else _ADVICE,
+            recommendation=KINDS["cpu_bound_single"].advice["copying" if is_copying else ""],
         )
 
     def _rate_confidence(

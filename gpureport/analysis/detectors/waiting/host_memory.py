@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics, phrases, shared_advice
+from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -24,14 +24,6 @@ USED = "host_memory_used_bytes"
 TOTAL = "host_memory_total_bytes"
 _WAITS = ("cpu_bound", "io_bound")
 _ROOM = "workers_headroom"
-_MORE = (
-    "Raise the number of loader workers (num_workers) and their prefetch factor step by step while host memory and "
-    "cores last; a worker holds its own copy of what the dataset keeps in memory."
-)
-_FEWER = (
-    "Use fewer loader workers or a smaller prefetch factor, share what every worker copies (memory-mapped or Arrow "
-    "files), and leave memory to the page cache: without it every epoch reads from storage again."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,26 +36,7 @@ class HostMemory(Rule):
     """
 
     name = "host_memory"
-    descriptions = (
-        KindDescription(
-            name="workers_headroom",
-            title="Room for more loader workers",
-            meaning="GPUs wait for data while the host has room for more loader workers.",
-            recommendations=(_MORE,),
-            advice_paths=(
-                AdvicePath(
-                    steps=("loader_workers", "prefetch", *shared_advice.INPUT_PIPELINES, "faster_preprocessing")
-                ),
-            ),
-        ),
-        KindDescription(
-            name="host_memory_pressure",
-            title="Host memory nearly full",
-            meaning="GPUs wait for data while the host's memory is nearly full.",
-            recommendations=(_FEWER,),
-            advice_paths=(AdvicePath(steps=("fewer_workers", "file_formats")),),
-        ),
-    )
+    descriptions = describe("workers_headroom", "host_memory_pressure")
     requires = ((UTILISATION,), (CPU, "cpu_iowait_ratio"), (RATIO, USED))
     after = _WAITS
     wants = (RATIO, TOTAL, core_count.CORES)
@@ -147,7 +120,7 @@ class HostMemory(Rule):
             lost_gpu_seconds=None,
             samples=samples,
             summary=summary,
-            recommendation=_FEWER if is_nearly_full else _MORE,
+            recommendation=KINDS["host_memory_pressure" if is_nearly_full else "workers_headroom"].advice[""],
         )
 
 

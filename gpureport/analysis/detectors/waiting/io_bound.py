@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics, phrases, shared_advice
+from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
@@ -21,10 +21,6 @@ from gpureport.findings import Finding, Interval, NotJudged, Severity, Threshold
 
 _KIND = "io_bound"
 IOWAIT = "cpu_iowait_ratio"
-_ADVICE = (
-    "Bring the data closer: copy or cache it on a local SSD or in memory, read few large files (TFRecord, Parquet, "
-    "WebDataset) instead of many small ones, prefetch with more loader workers, and write checkpoints asynchronously."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,17 +35,7 @@ class IoBound(Rule):
     """
 
     name = _KIND
-    descriptions = (
-        KindDescription(
-            name=_KIND,
-            title="Waiting for data: storage",
-            meaning="The GPU waits because the host waits on storage.",
-            recommendations=(_ADVICE,),
-            advice_paths=(AdvicePath(steps=shared_advice.STORAGE),),
-            gpu_time_class="waiting_for_input",
-            gpu_time_part="for storage",
-        ),
-    )
+    descriptions = describe(_KIND)
     requires = ((UTILISATION,), (IOWAIT,))
     after = ("cpu_bound",)
 
@@ -131,5 +117,5 @@ class IoBound(Rule):
                 f"The host waited on storage while {phrases.gpu_names(devices, tuple(context.gpus()))} "
                 f"{wait_cost.describe_wait(cost)}."
             ),
-            recommendation=_ADVICE,
+            recommendation=KINDS[_KIND].advice[""],
         )

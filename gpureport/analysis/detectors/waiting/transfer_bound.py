@@ -10,7 +10,7 @@ from gpureport import gpus
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
+from gpureport.analysis.rules.kinds import KINDS, describe
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
@@ -37,10 +37,6 @@ _LANE = {
     6: 64e9 * 242 / 256,
 }
 """Bits a second one lane carries each way, by generation: what the PCI Express base specification encodes."""
-_ADVICE = (
-    "The GPU waits for copies: pin host memory and copy without blocking while the step before computes, send smaller "
-    "types (uint8 images, fp16), decode and augment on the GPU, and keep on it what is used again."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,28 +60,7 @@ class TransferBound(Rule):
     """
 
     name = _KIND
-    descriptions = (
-        KindDescription(
-            name=_KIND,
-            title="Waiting for data: copies",
-            meaning="The GPU waits because copies fill its PCIe link.",
-            recommendations=(_ADVICE,),
-            advice_paths=(
-                AdvicePath(
-                    steps=(
-                        "pinned_memory",
-                        "overlapped_copies",
-                        "smaller_transfers",
-                        "gpu_preprocessing",
-                        "reseat_card",
-                    )
-                ),
-            ),
-            follows_from=(RootCause(kind="pcie_degraded"),),
-            gpu_time_class="waiting_for_input",
-            gpu_time_part="for copies",
-        ),
-    )
+    descriptions = describe(_KIND)
     requires = ((UTILISATION,), (RECEIVED, SENT))
     after = ("cpu_bound", "io_bound", "cpu_bound_single")
     wants = (*GENERATION, *WIDTH)
@@ -182,7 +157,7 @@ class TransferBound(Rule):
                 f"Copies used {phrases.percent(used)} of the {link.description} PCIe link while "
                 f"{phrases.gpu_name(device)} {wait_cost.describe_wait(cost)}."
             ),
-            recommendation=_ADVICE,
+            recommendation=KINDS[_KIND].advice[""],
         )
 
 

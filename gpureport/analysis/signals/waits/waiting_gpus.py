@@ -7,7 +7,6 @@ import numpy as np
 
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.rules import missing_metrics
-from gpureport.analysis.rules.kind_description import RootCause
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series.bins import Grid, build_grid, median_over_devices
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -23,9 +22,6 @@ ONE_CORE_WAIT_OF_SHORT_JOB = pragmatic(30.0, "s", "half or more of a job shorter
 
 WAIT_KINDS = ("cpu_bound", "io_bound", "cpu_bound_single", "transfer_bound")
 """Kinds of waiting for input; each leaves out the time that earlier ones explain."""
-
-WAIT_ROOTS = tuple(RootCause(kind=kind) for kind in WAIT_KINDS)
-"""The same as roots of other findings."""
 
 
 def find_shortest_one_core_wait(window: Interval, usual: Threshold = SHORTEST_ONE_CORE_WAIT) -> Threshold:

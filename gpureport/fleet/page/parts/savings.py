@@ -3,9 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from gpureport.analysis.advice.catalogue import STEPS
-from gpureport.analysis.advice.step import Step
-from gpureport.analysis.rules.shared_advice import PROBE
+from gpureport.analysis.advice.steps import STEPS, Step
+from gpureport.analysis.rules.kinds import GROUPS
 from gpureport.fleet.fleet_report import Saving
 from gpureport.fleet.page.amounts import Amounts
 from gpureport.fleet.page.class_words import shorten_name
@@ -50,7 +49,7 @@ def _describe_gain(saving: Saving, amounts: Amounts) -> str:
     if not saving.gpu_seconds:
         return UNKNOWN_GAIN
     amount = amounts.format_both(saving.gpu_seconds, saving.cost)
-    return f"Cause of {amount} not known" if saving.step in PROBE else f"Up to {amount}"
+    return f"Cause of {amount} not known" if saving.step in GROUPS["probe"] else f"Up to {amount}"
 
 
 def _describe_evidence(saving: Saving) -> str:

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.analysis.advice import steps_by_loss
-from gpureport.analysis.advice.catalogue import STEPS
-from gpureport.analysis.advice.step import Step
-from gpureport.analysis.rules.kind_description import AdvicePath
+from gpureport.analysis.advice import step_choice
+from gpureport.analysis.advice.steps import STEPS, Step
+from gpureport.analysis.rules.kinds import AdvicePath
 from gpureport.findings import AdvisedStep, Finding
 from gpureport.report.model.finding_card import AdviceStep
 from gpureport.report.model.shapes import Fact, Section
@@ -39,7 +38,7 @@ def _line(step: Step, advised: AdvisedStep) -> AdviceStep:
 
 def build_guide_sections(kinds: Sequence[str]) -> Iterator[Section]:
     """Yield which steps some kinds have, in order and by cause where that decides, then each step once."""
-    chosen = [(kind, path) for kind in kinds for path in steps_by_loss.PATHS[kind]]
+    chosen = [(kind, path) for kind in kinds for path in step_choice.PATHS[kind]]
     several = len(kinds) > 1
     yield Section(
         title="Steps, the most promising first",
@@ -57,8 +56,8 @@ def build_step_facts(step: Step) -> Iterator[Fact]:
     """Yield what there is to say of a step."""
     yield Fact(name="Do", text=step.do)
     yield Fact(name="When", text=step.when)
-    if step.conditions:
-        yield Fact(name="Only if", text=display.join_words([condition.words for condition in step.conditions]))
+    if step.needs:
+        yield Fact(name="Only if", text=display.join_words([words for words, _ in step.needs]))
     if step.frameworks:
         yield Fact(name="For", text=name_frameworks(step))
     yield Fact(name="Risk", text=step.risk)
@@ -76,7 +75,7 @@ def name_frameworks(step: Step) -> str:
 
 def guide_titles(kinds: Sequence[str]) -> list[str]:
     """Return what the steps of some kinds are called, each once, in the order in which causes give them."""
-    chosen = (name for kind in kinds for path in steps_by_loss.PATHS[kind] for name in path.steps)
+    chosen = (name for kind in kinds for path in step_choice.PATHS[kind] for name in path.steps)
     return [STEPS[name].title for name in dict.fromkeys(chosen)]
 
 
@@ -85,7 +84,7 @@ def _when(kind: str, path: AdvicePath, *, several: bool) -> str:
         f"cause {' or '.join(path.causes)}"
         if path.causes
         else "any other cause"
-        if len(steps_by_loss.PATHS[kind]) > 1
+        if len(step_choice.PATHS[kind]) > 1
         else ""
     )
     return ", ".join(filter(None, [kind if several else "", cause]))

@@ -96,11 +96,11 @@ def _build_computing_tile(step: Step, findings: Findings) -> Tile:
     share = display.percent(lost / held)
     if known_loss.measure_excessive_short_pauses(seconds) is not None:
         share = f"at least {share}" if lost / held >= known_loss.NOTABLE_RATIO else "not known"
-    return Tile(
-        label=label,
-        value=display.percent(seconds.get("computing", 0.0) / held),
-        context=f"Of {whole}; lost {share}",
-    )
+    computing, unseen = seconds.get("computing", 0.0), gpu_time.unobserved_ratio(step.analyses)
+    base = f"Of {whole}"
+    if 1 > unseen > known_loss.UNSEEN_RATIO:
+        base = f"{display.percent(computing / held / (1 - unseen))} of the time recorded"
+    return Tile(label=label, value=display.percent(computing / held), context=f"{base}; lost {share}")
 
 
 def _build_lost_tile(step: Step, findings: Findings) -> Tile:
