@@ -58,7 +58,7 @@ def read_codes(indices: "pa.Array[Any]") -> npt.NDArray[np.int32]:
 
 def present(codes: npt.NDArray[Any]) -> list[int]:
     """Return the codes that occur, lowest first, without negative ones, which mean null."""
-    return np.flatnonzero(np.bincount(codes[codes >= 0])).tolist() if len(codes) else []
+    return np.flatnonzero(np.bincount(codes[codes >= 0])).tolist()
 
 
 def repeat_value(value: Any, length: int) -> npt.NDArray[Any]:
@@ -88,16 +88,16 @@ def nan_to_null(values: FloatArray, kind: "pa.DataType") -> "pa.Array[Any]":
     return to_arrow(np.where(where, values, 0), kind, where)
 
 
+def categories(codes: npt.NDArray[Any], texts: list[str], where: BoolArray | None = None) -> "pa.Array[Any]":
+    """Return an Arrow dictionary array: `texts[code]` for each code, null where `where` is false."""
+    return pa.DictionaryArray.from_arrays(to_arrow(codes, pa.int32(), where), strings_to_arrow(texts))
+
+
 def strings_to_arrow(texts: list[str]) -> "pa.Array[Any]":
     """Return an Arrow array of strings."""
     encoded = [text.encode() for text in texts]
     ends = pa.py_buffer(np.cumsum([0, *map(len, encoded)], dtype=np.int32).data)
     return pa.Array.from_buffers(pa.string(), len(texts), [None, ends, pa.py_buffer(b"".join(encoded))])
-
-
-def categories(codes: npt.NDArray[Any], texts: list[str], where: BoolArray | None = None) -> "pa.Array[Any]":
-    """Return an Arrow dictionary array: `texts[code]` for each code, null where `where` is false."""
-    return pa.DictionaryArray.from_arrays(to_arrow(codes, pa.int32(), where), strings_to_arrow(texts))
 
 
 def category(text: str, length: int) -> "pa.Array[Any]":

@@ -62,15 +62,11 @@ CLOCK_SET_BACK = "clock set back"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockStep:
-    """A backward step of a log's stamps, why it is there, and the shift that later stamps got for it.
+    """A backward step of a device's stamps, why it is there, and the shift that later stamps got for it.
 
-    Attributes:
-        device: device whose stamps stepped.
-        at: time the first row after the step has in the series, in microseconds.
-        step_seconds: how far the stamp jumped (negative).
-        shift_seconds: what was added to this and the later stamps of the device, earlier shifts included.
-        cause: `daylight saving` at the end of summer time, `clock set back` where one log goes on, `log restarted`
-            where another recording begins, which keeps its stamps.
+    `at` is the time that the first row after the step has in the series, the shift includes earlier ones. The cause is
+    `daylight saving` at the end of summer time, `clock set back` where one log goes on, `log restarted` where another
+    recording begins, which keeps its stamps.
     """
 
     device: str
@@ -84,12 +80,8 @@ class ClockStep:
 class LogEvent:
     """Something the log says happened: a message of the driver between rows, or a GPU that answered no more.
 
-    Attributes:
-        kind: `gpu_lost`, `driver_restart`, `no_devices` or `driver_message`.
-        at: time of the row before it, of the row after where there is none before, in microseconds; None without rows.
-        line: line of the log, from 1.
-        device: device it names; None when it names none.
-        text: the message as written.
+    The kind is `gpu_lost`, `driver_restart`, `no_devices` or `driver_message`; `at` is the time of the row before it,
+    of the row after where there is none before, in microseconds, None without rows.
     """
 
     kind: str
@@ -107,20 +99,15 @@ class Quality:
         lines: non-empty lines of the log; one that holds several rows counts once a row.
         rows_kept: rows in the series that came from them.
         rejected: lines that were not understood, by reason.
-        headers: header lines.
         noise: separator and date lines that carry no data.
         events: whole-line driver messages.
         continued: lines that say more of a row that another line is counted for, as those of a block of XML.
-        absent_cells: cells without a value, by column and reason.
-        gaps: stretches without samples.
         duplicates: rows with the same device and stamp as the row before them (kept).
-        clock_steps: backward steps of the clock.
         log_events: driver messages and lost GPUs with their time, the first of each kind and text at least.
         synthetic_time: whether times were counted from `--interval` because the log has no stamps.
         imputed_points: values restored because the recorder is known to drop them.
         coverage_ratio: share of the time from first to last sample, over all GPUs, that is not in a gap; None with a
             single sample. An analysis says how much of it samples cover.
-        notes: anything else a reader must know, one sentence each.
         unfinished: whether the recorder has written no end: it is recording still, or was killed.
     """
 

@@ -1,6 +1,8 @@
 """What can go wrong, one class a cause; every message says where, what, and what to do."""
 
+import copyreg
 import errno
+import re
 from pathlib import Path
 
 from gpureport.fetched_copies import name_by_url
@@ -18,24 +20,18 @@ CodedProblem = tuple[str, str, str]
 """The same, and its code."""
 _NO_THREAD = "can't start new thread"
 """What Python says where the system refuses one, for lack of memory or because of a limit."""
-_NO_SPACE = ("failed to map segment from shared object", "annot allocate memory")
+_NO_SPACE = re.compile("failed to map segment from shared object|annot allocate memory")
 """What the system says where a library does not fit into memory."""
 _BUG = "this is a bug in gpureport: please report it with the traceback that --debug prints"
 
 
 def describe_shortage(error: Exception) -> Problem | None:
     """Return what is missing, and what to do, where an exception means too little memory; None for any other."""
-    is_unloaded = isinstance(error, ImportError) and any(words in str(error) for words in _NO_SPACE)
-    if isinstance(error, MemoryError) or is_unloaded:
-        hint = "give less at a time, such as --from and --to, or more memory"
-        return "there is not enough memory for it", hint
+    if isinstance(error, MemoryError) or (isinstance(error, ImportError) and _NO_SPACE.search(str(error))):
+        return "there is not enough memory for it", "give less at a time, such as --from and --to, or more memory"
     if isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
         return "the system starts no more threads", "give it more memory, or allow more processes (ulimit -u)"
     return None
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _MOST else f"{text[: _MOST // 2]} … {text[-_MOST // 2 :]}"
 
 
 class GpureportError(Exception):
@@ -50,40 +46,31 @@ class GpureportError(Exception):
 
     def __init__(self, where: str, what: str, hint: str, *, code: str = "") -> None:
         """Keep the parts; joined, without the code, they are the exception's text. Copies are named by their URLs."""
-        where, what, hint = (_shorten(redact_text(name_by_url(text))) for text in (where, what, hint))
+        texts = (redact_text(name_by_url(text)) for text in (where, what, hint))
+        middle = _MOST // 2
+        where, what, hint = (text if len(text) <= _MOST else f"{text[:middle]} … {text[-middle:]}" for text in texts)
         super().__init__(f"{what}; {hint}" if f'"{where}"' in what else f"{where}: {what}; {hint}")
-        self.where = where
-        self.what = what
-        self.hint = hint
-        self.code = code
+        self.where, self.what, self.hint, self.code = where, what, hint, code
 
     def __reduce__(self) -> tuple[object, ...]:
         """Let an error go to another process: its parts are kept beside the text that it is made of."""
-        return _make_without_parts, (type(self), *self.args), self.__dict__
-
-
-def _make_without_parts(kind: type[GpureportError], text: str) -> GpureportError:
-    return kind.__new__(kind, text)
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]  # the stubs lack it
 
 
 class SourceError(GpureportError):
     """A source is missing, cannot be read, or holds nothing this tool can use.
 
     Args:
-        aside: lines a person can save and use, printed below the message; empty when there are none.
-        to_stdout: whether these lines are the answer of the command, so that they go to standard output.
+        aside: lines a person can save and use, printed to standard output; empty when there are none.
     """
 
-    def __init__(  # noqa: PLR0913 - the parts of an error, by name
-        self, where: str, what: str, hint: str, aside: str = "", *, to_stdout: bool = False, code: str = ""
-    ) -> None:
+    def __init__(self, where: str, what: str, hint: str, aside: str = "", *, code: str = "") -> None:
         super().__init__(where, what, hint, code=code)
         self.aside = aside
-        self.to_stdout = to_stdout
 
     def at(self, where: str) -> "SourceError":
         """Return the same of a file under the name a person gave it."""
-        return SourceError(where, self.what, self.hint, self.aside, to_stdout=self.to_stdout, code=self.code)
+        return SourceError(where, self.what, self.hint, self.aside, code=self.code)
 
 
 class PlaceError(GpureportError):
@@ -111,12 +98,7 @@ class RenderError(GpureportError):
 
 
 class InternalError(GpureportError):
-    """A fault of gpureport itself.
-
-    Args:
-        where: the log, the run or the command it failed on.
-        error: the exception that nobody expected.
-    """
+    """A fault of gpureport itself: the log, the run or the command it failed on, and what nobody expected."""
 
     def __init__(self, where: str, error: Exception) -> None:
         super().__init__(where, _in_one_line(error), _BUG, code="internal_error")

@@ -1,6 +1,7 @@
-"""What an analysis finds: findings with their evidence, and what could not be judged.
+"""What an analysis finds: findings with their evidence, what could not be judged, and what became of each kind.
 
-Times are integer microseconds since 1970-01-01, on the time base of the recording (see `Run.timezone`).
+Times are integer microseconds since 1970-01-01, on the time base of the recording (see `Run.timezone`). A reason code
+is the reason in one word of snake_case, which stays when the sentence changes.
 """
 
 from collections.abc import Callable
@@ -39,13 +40,9 @@ class Provenance(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """A limit in a physical unit or in time, with where it comes from.
+    """A limit in a physical unit or in time, with where it comes from in words.
 
-    Attributes:
-        value: the limit in `unit`.
-        unit: base unit (`1` for a ratio, `s`, `Cel`, `W`, `By`, `Hz`, or `rows` and `cores`, which are counted).
-        provenance: kind of origin.
-        source: the origin in words.
+    The unit is a base unit: `1` for a ratio, `s`, `Cel`, `W`, `By`, `Hz`, or `rows` and `cores`, which are counted.
     """
 
     value: float
@@ -72,15 +69,10 @@ _RELATIONS: dict[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One measured value set against the limit that made it count.
+    """One measured value set against the limit that made it count, or alone where it is only context.
 
-    Attributes:
-        metric: column name, or a quantity in words where no single column gives it (`duration`).
-        statistic: how the series was reduced (`mean`, `max`, `p95`, `share of busy time`).
-        observed: the value, in `unit`.
-        unit: base unit of `observed` and of the threshold.
-        threshold: the limit, or None where the value is only context.
-        relation: how the observed value compares with the limit (`<=`, `<`, `>=`, `>`), empty without one.
+    The metric is a column, or a quantity in words where no single column gives it (`duration`); the statistic says how
+    the series was reduced (`mean`, `p95`, `share of busy time`), the unit is the base unit of value and threshold.
     """
 
     metric: str
@@ -105,12 +97,9 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvisedStep:
-    """A step of the advice catalogue that fits a finding.
+    """A step of the advice catalogue that fits a finding, with the preconditions that the recording does not tell.
 
-    Attributes:
-        name: name of the step in the catalogue.
-        unknown: preconditions of it that the recording does not tell, in words.
-        suggestion: how far to go in this run and why, as a sentence; empty where the step has no size.
+    The suggestion says how far to go in this run and why; it is empty where the step has no size.
     """
 
     name: str
@@ -123,23 +112,14 @@ class Finding:
     """One way GPU time was lost or a fact about the run that matters.
 
     Attributes:
-        kind: the rule's name.
-        severity: info, warning or problem.
-        confidence: high, medium or low.
         devices: device ids concerned; empty when the whole job is.
         intervals: when, in order and disjoint; empty for the whole run.
-        evidence: measured values with their limits.
         lost_gpu_seconds: GPU time lost at most; None where it cannot be put in GPU time.
-        cause: what lies behind it, in one word, where known.
         consequences: fingerprints of findings that follow from this one.
-        root: fingerprint of the finding this one follows from; on the same devices its lost time is part of
-            that one's.
+        root: fingerprint of the finding this one follows from; on the same devices its lost time is part of that one's.
         samples: how many readings it rests on; rows that repeat one count once where the refresh is known.
-        ruled_out: other explanations that were excluded, in words.
         period_seconds: how often it recurs; None for what does not.
-        summary: one sentence.
-        recommendation: what to do, in short.
-        steps: what to do one by one, the most promising first.
+        fingerprint: derived from kind, devices and cause, so that it is the same night after night.
     """
 
     kind: str
@@ -161,20 +141,13 @@ class Finding:
     fingerprint: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Derive the fingerprint from kind, devices and cause, so that it is the same night after night."""
         scope = "\n".join((self.kind, self.cause or "", *sorted(self.devices)))
         object.__setattr__(self, "fingerprint", sha256(scope.encode()).hexdigest()[:12])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """An amount that a sentence names.
-
-    Attributes:
-        value: in a base unit, or a count.
-        text: the same in words, without what is counted.
-        noun: what is counted; empty where `text` holds the unit.
-    """
+    """An amount that a sentence names: in a base unit, or a count; in words, and what is counted unless they say so."""
 
     value: float
     text: str
@@ -188,18 +161,10 @@ class Amount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotJudged:
-    """A kind that could not be judged, why, and what to record so that it can.
+    """A kind that could not be judged on a device or the whole run, why, and what to record so that it can.
 
-    Attributes:
-        kind: the rule's name.
-        device: device id, or None for the whole run.
-        reason: why not, in one sentence; made from the template where there is one.
-        recording: the command or field whose log would answer it.
-        template: the reason with `{}` in the place of each amount; empty where it names none.
-        amounts: what stands in these places.
-        metrics: columns that `recording` asks for; empty where it asks for something else.
-        needed_seconds: how long a recording must be, where this one is too short; None for every other reason.
-        code: the reason in one word of snake_case, which stays when the sentence changes: `not_recorded`.
+    The reason is a sentence, made from the template and the amounts in the place of each `{}` where there is one. The
+    metrics are the columns that `recording` asks for; `needed_seconds` is stated where this recording is too short.
     """
 
     kind: str
@@ -213,9 +178,83 @@ class NotJudged:
     code: str = ""
 
     def __post_init__(self) -> None:
-        """Put the amounts into the reason."""
         if self.template:
             object.__setattr__(self, "reason", self.template.format(*(amount.words for amount in self.amounts)))
+
+
+class Outcome(StrEnum):
+    """The outcome of looking for a kind in a run; suspected is what was found with low confidence only."""
+
+    FOUND = "found"
+    SUSPECTED = "suspected"
+    JUDGED = "judged, nothing found"
+    CANNOT_JUDGE = "cannot judge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What became of one kind on one group of devices, by its ids and in words (`4 x NVIDIA L4`).
+
+    It has the fingerprints of what was found, and why it could not be judged, also where only a part could not.
+    """
+
+    kind: str
+    group: str
+    devices: tuple[str, ...]
+    outcome: Outcome
+    findings: tuple[str, ...] = ()
+    missing: tuple[NotJudged, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """Why it could not be judged, with device ids; empty when it could."""
+        return self.reason_with(str)
+
+    @property
+    def reason_code(self) -> str:
+        """The codes of why, each once; empty when it could."""
+        return "; ".join(dict.fromkeys(entry.code for entry in self.missing))
+
+    @property
+    def recording(self) -> str:
+        """What to record so that it can be judged; empty where nothing is missing."""
+        return "; ".join(dict.fromkeys(entry.recording for entry in self.missing if entry.recording))
+
+    def reason_with(self, name: Callable[[str], str]) -> str:
+        """Return each reason once, with the devices it holds for by `name` where these are not all."""
+        holders: dict[str, list[str | None]] = {}
+        for entry in self.missing:
+            holders.setdefault(entry.reason, []).append(entry.device)
+        said = []
+        for reason, devices in holders.items():
+            named = [device for device in devices if device]
+            is_some = len(devices) == len(named) < len(self.devices)
+            said.append(f"{', '.join(map(name, named))}: {reason}" if is_some else reason)
+        return "; ".join(said)
+
+
+class Practice(StrEnum):
+    """Whether a recommended practice is followed."""
+
+    DONE = "done"
+    WORTH_TRYING = "worth trying"
+    CANNOT_JUDGE = "cannot be judged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChecklistEntry:
+    """One question of the practice, answered for a run, with what to record where it cannot be judged.
+
+    The metrics are columns that `recording` asks for; `other_recordings` is what else it asks for.
+    """
+
+    item: str
+    state: Practice
+    reason: str
+    recording: str = ""
+    metrics: tuple[str, ...] = ()
+    other_recordings: tuple[str, ...] = ()
+    reason_code: str = ""
 
 
 class CheckOutcome(StrEnum):
@@ -230,20 +269,11 @@ class CheckOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A limit that a person set, checked on a run.
+    """A limit that a person set, in words as it can be written again, checked on a run, or on a step for a change.
 
-    Attributes:
-        limit: the limit in words, as it can be written again.
-        run: name of the run, or of the step for a change; the source as named where it could not be read.
-        outcome: what became of it.
-        observed: what was found, in words; empty where nothing is known.
-        reason: why it cannot be judged, what was acknowledged, or what else a reader must know; empty where nothing is.
-        origin: where the limit is stated (`gpureport.toml:4`, `--fail-on`).
-        metric: name of what is limited, for machines.
-        value: what was found, in `unit`; None where nothing is known.
-        unit: base unit of the value: `points` and `%` for changes, `findings` for a count of them.
-        bounds: the lowest and the highest it can be; None where the value is exact.
-        reason_code: the reason in one word of snake_case, which stays when the sentence changes; may be empty.
+    What was found is there in words and as a value in a base unit (`points` and `%` for changes, `findings` for a count
+    of them), with the lowest and the highest it can be unless it is exact. The reason says why it cannot be judged,
+    what was acknowledged, or what else a reader must know; the origin where the limit is stated (`gpureport.toml:4`).
     """
 
     limit: str

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 _TABLE = Path(__file__).with_name("gpus.toml")
-
 _GA100 = (8, 0)
-_AVERAGING_SINCE = (8, 0)
+"""The one Ampere chip whose readings do not average; those older than it do not either."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,24 +28,19 @@ class Gpu:
     """What is known about one model, in base units; None where nobody has a source.
 
     All words of one set of `names` occur in a matching name, and none of `excluded`. Above the highest operating
-    temperature the driver begins to lower clocks, at that of slowdown the hardware halves them. The tensor cores'
-    operations are 16-bit ones without sparsity. `clock_events_masked` is 1 where NVIDIA's diagnostics leave the clock
-    events of the model aside.
+    temperature the driver begins to lower clocks. The tensor cores' operations are 16-bit ones without sparsity.
+    `clock_events_masked` is 1 where NVIDIA's diagnostics leave the clock events of the model aside.
     """
 
     model: str
     names: tuple[frozenset[str], ...]
     excluded: frozenset[str] = frozenset()
-    compute_capability: tuple[int, int] | None = None
+    compute_capability: tuple[int, int]
     power_limit_default_watts: Cell | None = None
     memory_total_bytes: Cell | None = None
     memory_reserved_bytes: Cell | None = None
     sm_clock_max_hertz: Cell | None = None
-    memory_clock_max_hertz: Cell | None = None
     temperature_max_operating_celsius: Cell | None = None
-    temperature_slowdown_celsius: Cell | None = None
-    temperature_shutdown_celsius: Cell | None = None
-    memory_temperature_max_celsius: Cell | None = None
     pcie_generation: Cell | None = None
     utilisation_window_seconds: Cell | None = None
     power_idle_watts: Cell | None = None
@@ -57,25 +51,18 @@ class Gpu:
     @property
     def power_window(self) -> str:
         """What a power reading averages over: `1 s` on Ampere and newer except GA100, else `instant` (NVML)."""
-        capability = self.compute_capability
-        if capability is None:
-            return "unknown"
-        return "1 s" if capability >= _AVERAGING_SINCE and capability != _GA100 else "instant"
+        return "1 s" if self.compute_capability > _GA100 else "instant"
 
 
 def _row(entry: dict[str, Any], sources: dict[str, str]) -> Gpu:
-    cells = {
-        key: Cell(value=float(content[0]), source=sources[content[1]])
-        for key, content in entry.items()
-        if key not in {"model", "names", "not", "compute_capability"}
-    }
-    major, minor = str(entry["compute_capability"][0]).split(".")
+    names, excluded = entry.pop("names"), entry.pop("not", ())
+    major, minor = entry.pop("compute_capability")[0].split(".")
     return Gpu(
-        model=entry["model"],
-        names=tuple(frozenset(words) for words in entry["names"]),
-        excluded=frozenset(entry.get("not", ())),
+        model=entry.pop("model"),
+        names=tuple(map(frozenset, names)),
+        excluded=frozenset(excluded),
         compute_capability=(int(major), int(minor)),
-        **cells,
+        **{key: Cell(value=float(value), source=sources[source]) for key, (value, source) in entry.items()},
     )
 
 
@@ -90,15 +77,7 @@ def load_gpus() -> tuple[Gpu, ...]:
 
 @cache
 def find_gpu(name: str | None) -> Gpu | None:
-    """Return the first model that a name from a log fits, None when there is none.
-
-    Args:
-        name: the name as logged, in any spelling (`NVIDIA A100-SXM4-80GB`, `Tesla T4`).
-    """
-    if not name:
-        return None
-    words = frozenset(re.findall(r"[a-z0-9]+", name.lower()))
-    for gpu in load_gpus():
-        if not words & gpu.excluded and any(needed <= words for needed in gpu.names):
-            return gpu
-    return None
+    """Return the first model that a name from a log fits, in any spelling, None when there is none."""
+    words = frozenset(re.findall(r"[a-z0-9]+", (name or "").lower()))
+    fits = (gpu for gpu in load_gpus() if not words & gpu.excluded and any(each <= words for each in gpu.names))
+    return next(fits, None) if words else None

@@ -30,18 +30,10 @@ MOMENT = "the moment of the reading"
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One column: its name, base unit, storage type and meaning.
+    """One column: its name, base unit (UCUM, empty for a state), Arrow type, and meaning in one sentence.
 
-    Attributes:
-        name: column name in snake_case with the base unit as suffix.
-        unit: base unit (UCUM: `1`, `By`, `By/s`, `W`, `J`, `Hz`, `Cel`, `s`), empty for a state.
-        dtype: Arrow type the column is stored as.
-        recorded_by: the nvidia-smi query field, the monitor of nvidia-smi and its column, the DCGM field, or the host
-            command that yields it.
-        brief: one sentence of meaning.
-        covers: the stretch of time that one value describes.
-        otel: OpenTelemetry name, empty where its conventions have none.
-        may_exceed_one: whether it is a ratio that is no part of a whole.
+    It is recorded by a query field of nvidia-smi, a monitor of it and its column, a field of DCGM, or a command of the
+    host. The OpenTelemetry name is empty where its conventions have none; a ratio that may exceed one is no share.
     """
 
     name: str

@@ -25,16 +25,12 @@ _SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£", "$": "$", "€": "€", "£":
 _FIGURES = 3
 _FINEST = 1e-9
 """Size below which a number is the rounding of a computation."""
-_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
-_DAYS_FROM = 48 * _HOUR
-"""Length from which days are easier to read than hours."""
-_FEW_SECONDS = 10
-_SHORT = 0.1
-_SHORTEST = 0.0005
-_SMALL_SHARE = 10
-"""Per cent below which a share has a decimal."""
-_LEAST_SHARE = 0.05
-"""Per cent that would round to 0.0%."""
+_MINUTE, _HOUR, _DAYS_FROM = 60, 3600, 48 * 3600
+"""Days are easier to read than hours from two on."""
+_FEW_SECONDS, _SHORT, _SHORTEST = 10, 0.1, 0.0005
+"""Seconds below which a length has a decimal, and between which it is in milliseconds."""
+_SMALL_SHARE, _LEAST_SHARE = 10, 0.05
+"""Per cent below which a share has a decimal, and would round to 0.0%."""
 _MANY = 10_000
 
 
@@ -43,12 +39,12 @@ def format_integer(value: float) -> str:
     return _with_sign(f"{value:,.0f}")
 
 
-def count_decimals(value: float) -> int:
-    """Return how many decimals show three significant figures of a value; none from 100 on."""
+def count_decimals(value: float, figures: int = _FIGURES) -> int:
+    """Return how many decimals show the significant figures of a value; none where it has as many before the point."""
     size = abs(value)
     if size < _FINEST or not math.isfinite(size):
         return 0
-    return max(0, _FIGURES - 1 - math.floor(math.log10(float(f"{size:.{_FIGURES - 1}e}"))))
+    return max(0, figures - 1 - math.floor(math.log10(float(f"{size:.{figures - 1}e}"))))
 
 
 def format_number(value: float) -> str:
@@ -69,17 +65,17 @@ def format_signed(value: float) -> str:
 
 def add_sign(text: str) -> str:
     """Return a formatted number with a plus unless it is negative or rounds to zero."""
-    bare = text.removeprefix(MINUS).removeprefix("-")
-    if not any(digit in "123456789" for digit in bare):
-        return bare
-    return _with_sign(text) if text.startswith(("-", MINUS)) else f"+{text}"
+    signed = _with_sign(text.replace(MINUS, "-"))
+    return signed if signed.startswith(MINUS) or not _has_value(signed) else f"+{signed}"
 
 
 def _with_sign(text: str) -> str:
     """Return a formatted number with a true minus, or without one where it rounded to zero."""
-    if not text.startswith("-"):
-        return text
-    return f"{MINUS}{text[1:]}" if any(digit in "123456789" for digit in text) else text[1:]
+    return text.replace("-", MINUS if _has_value(text) else "", 1)
+
+
+def _has_value(text: str) -> bool:
+    return any(digit in "123456789" for digit in text)
 
 
 def choose_unit(value: float, units: Units) -> tuple[str, float]:
@@ -91,6 +87,16 @@ def format_scaled(value: float, units: Units) -> str:
     """Return a value in the unit in which it reads best: `49.9 GPU-min`."""
     name, size = choose_unit(value, units) if value else units[min(2, len(units) - 1)]
     return f"{format_number(value / size)} {name}"
+
+
+def format_gpu_time(seconds: float) -> str:
+    """Return GPU-seconds in GPU-s, GPU-min or GPU-h."""
+    return format_scaled(seconds, GPU_TIME)
+
+
+def format_energy(joules: float) -> str:
+    """Return an energy in mWh, Wh, kWh or MWh."""
+    return format_scaled(joules, ENERGY)
 
 
 def format_percent(ratio: float) -> str:
@@ -108,27 +114,13 @@ def format_duration(seconds: float) -> str:
         return f"{1000 * seconds:.0f} ms"
     if round(seconds, 1) < _FEW_SECONDS:
         return f"{seconds:.1f}".removesuffix(".0") + " s"
-    whole = round(seconds)
-    if whole < _HOUR:
-        return _format_two_units(*divmod(whole, _MINUTE), "min", "s")
-    if whole < _DAYS_FROM:
-        return _format_two_units(*divmod(round(seconds / _MINUTE), 60), "h", "min")
-    days, hours = divmod(round(seconds / _HOUR), 24)
-    return _format_two_units(days, hours, "days", "h")
-
-
-def _format_two_units(count: int, rest: int, large: str, small: str) -> str:
-    return " ".join(f"{format_integer(amount)} {unit}" for amount, unit in ((count, large), (rest, small)) if amount)
-
-
-def format_gpu_time(seconds: float) -> str:
-    """Return GPU-seconds in GPU-s, GPU-min or GPU-h."""
-    return format_scaled(seconds, GPU_TIME)
-
-
-def format_energy(joules: float) -> str:
-    """Return an energy in mWh, Wh, kWh or MWh."""
-    return format_scaled(joules, ENERGY)
+    if round(seconds) < _HOUR:
+        amounts, units = divmod(round(seconds), _MINUTE), ("min", "s")
+    elif round(seconds) < _DAYS_FROM:
+        amounts, units = divmod(round(seconds / _MINUTE), 60), ("h", "min")
+    else:
+        amounts, units = divmod(round(seconds / _HOUR), 24), ("days", "h")
+    return " ".join(f"{format_integer(amount)} {unit}" for amount, unit in zip(amounts, units, strict=True) if amount)
 
 
 def format_memory(size: float) -> str:
@@ -148,11 +140,7 @@ def format_money(amount: float, currency: str = "") -> str:
 
     It has two decimals, none from 10,000 on, and below one at least two significant figures.
     """
-    size = abs(amount)
-    decimals = 0 if round(size, 2) >= _MANY else 2
-    if _FINEST <= size < _SHORT:
-        decimals = max(decimals, 1 - math.floor(math.log10(float(f"{size:.1e}"))))
-    text = f"{size:,.{decimals}f}"
-    sign = MINUS if amount < 0 and size >= _FINEST else ""
-    symbol = _SYMBOLS.get(currency, "")
-    return f"{sign}{symbol}{text}" if symbol or not currency else f"{sign}{text} {currency}"
+    size, symbol = abs(amount), _SYMBOLS.get(currency, "")
+    decimals = 0 if round(size, 2) >= _MANY else max(2, count_decimals(size, 2))
+    text = f"{MINUS if amount < 0 and size >= _FINEST else ''}{symbol}{size:,.{decimals}f}"
+    return text if symbol or not currency else f"{text} {currency}"

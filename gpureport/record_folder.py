@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gpureport.json_text import parse_json
+from gpureport.parsing import parse_json
 from gpureport.regular_files import read_regular_file
 
 GPU_LOG, DMON_LOG, HOST_LOG = LOGS = ("gpu.csv", "dmon.log", "host.csv")

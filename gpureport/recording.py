@@ -12,8 +12,7 @@ from gpureport import label_tags
 from gpureport.data_quality import Quality
 from gpureport.metrics import Scope
 from gpureport.redaction import redact_column, redact_pairs, redact_text
-from gpureport.series_rows import RowsInMemory, SeriesRows
-from gpureport.series_table import arrange_series, empty_training, local_times
+from gpureport.series_table import SeriesRows, arrange_series, empty_training, hold_rows, local_times
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,23 +26,17 @@ TRACKER_KINDS = {"mlflow", "neptune", "trackio", "accounting"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A GPU or a host that series belong to.
+    """A GPU or a host that series belong to; None for what was not logged.
 
     Attributes:
         id: `gpu:0`, `host`; with several nodes `node_1/gpu:0`.
         index: the GPU's number; None for a host.
         node: node name, None with a single node.
-        uuid: NVML's identity, where logged.
-        bus_id: PCI address, where logged.
-        serial: serial number of the board, which may hold several GPUs, where logged.
-        model: marketing name as logged.
-        memory_total_bytes: memory installed.
-        memory_reserved_bytes: memory the driver keeps; None when not recorded.
-        power_limit_watts: limit in force (the lowest seen).
-        power_limit_default_watts: limit the board ships with.
+        serial: serial number of the board, which may hold several GPUs.
+        memory_reserved_bytes: memory the driver keeps.
+        power_limit_watts: limit in force (the lowest seen); the default is the one that the board ships with.
         power_window: `1 s`, `instant` or `unknown`: what a power reading averages over.
-        driver: driver version.
-        mig: whether the GPU is split into instances; None when not recorded.
+        mig: whether the GPU is split into instances.
         mixed: whether its rows come, or may come, from several GPUs that nothing distinguishes.
     """
 
@@ -65,14 +58,17 @@ class Device:
 
     def __post_init__(self) -> None:
         """Replace secrets in what a log says of it."""
-        for name in ("model", "driver"):
-            text = getattr(self, name)
-            object.__setattr__(self, name, text and redact_text(text))
+        _set(self, model=self.model and redact_text(self.model), driver=self.driver and redact_text(self.driver))
 
     @property
     def scope(self) -> Scope:
         """Whether this is a GPU or a host."""
         return Scope.HOST if self.index is None else Scope.GPU
+
+
+def _set(instance: "Device | Run | Recording", **values: object) -> None:
+    for name, value in values.items():
+        object.__setattr__(instance, name, value)
 
 
 Card = tuple[str, str]
@@ -129,18 +125,13 @@ class Run:
     Attributes:
         id: hex identity from the bytes of its sources and the options that select or place rows.
         name: what a person calls it.
+        started: first sample, in microseconds, as `ended` is the last.
+        devices: GPUs by index, then hosts.
         step: label of the optimization step it belongs to.
-        started: first sample, in microseconds.
-        ended: last sample, in microseconds.
         timezone: zone name, or None when the log has none.
         interval: median seconds between samples of one GPU; None with fewer than two.
-        sources: files or locators read.
-        devices: GPUs by index, then hosts.
-        stages: named parts, empty when there are none.
-        params: what the run was configured with.
-        tags: what it was labelled with.
+        params: what the run was configured with, as tags are what it was labelled with.
         work: work it did in all, where known.
-        quality: what became of every line read.
     """
 
     id: str
@@ -160,19 +151,17 @@ class Run:
 
     def __post_init__(self) -> None:
         """Replace secrets in every text, so that nothing that is made from a run can show one; its id stays."""
-        sources = tuple(replace(each, locator=redact_text(each.locator)) for each in self.sources)
-        texts = {
-            "name": redact_text(self.name),
-            "step": self.step and redact_text(self.step),
-            "sources": sources,
-            "stages": tuple(replace(each, name=redact_text(each.name)) for each in self.stages),
-            "work": self.work and replace(self.work, unit=redact_text(self.work.unit)),
-            "params": redact_pairs(self.params),
-            "tags": redact_pairs(self.tags),
-            "quality": self.quality.redacted(),
-        }
-        for name, value in texts.items():
-            object.__setattr__(self, name, value)
+        _set(
+            self,
+            name=redact_text(self.name),
+            step=self.step and redact_text(self.step),
+            sources=tuple(replace(each, locator=redact_text(each.locator)) for each in self.sources),
+            stages=tuple(replace(each, name=redact_text(each.name)) for each in self.stages),
+            work=self.work and replace(self.work, unit=redact_text(self.work.unit)),
+            params=redact_pairs(self.params),
+            tags=redact_pairs(self.tags),
+            quality=self.quality.redacted(),
+        )
 
     @property
     def tracked(self) -> bool:
@@ -211,7 +200,6 @@ class Recording:
 
     Attributes:
         run: what is known about the run.
-        rows: where its series are.
         series: columns of SCHEMA that were recorded, then `extra_` columns; sorted by device (in the order of
             `run.devices`), then by time.
         training: long table of training metrics, empty when there are none.
@@ -229,19 +217,11 @@ class Recording:
         training: "pa.Table | None" = None,
         rows: SeriesRows | None = None,
     ) -> None:
-        """Take a run and its series.
-
-        Args:
-            run: what is known about the run.
-            series: its series as one table, in the form that `series` has.
-            training: long table of training metrics; none when None.
-            rows: its series wherever they are, where no table is given.
-        """
-        object.__setattr__(self, "run", run)
+        """Take a run and its series as one table, in the form that `series` has, or wherever they are."""
         if series is not None or rows is None:
-            rows = RowsInMemory(arrange_series([]) if series is None else series)
-        object.__setattr__(self, "rows", rows)
-        object.__setattr__(self, "training", empty_training() if training is None else redact_column(training, "name"))
+            rows = hold_rows(arrange_series([]) if series is None else series)
+        training = empty_training() if training is None else redact_column(training, "name")
+        _set(self, run=run, rows=rows, training=training)
 
     @property
     def series(self) -> "pa.Table":

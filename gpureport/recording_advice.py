@@ -1,10 +1,35 @@
-"""What to record: the one answer of every finding, check, page and error message."""
+"""What to record: the one answer of every finding, check, page and error message.
+
+One `nvidia-smi --query-gpu` command gives what a log of nvidia-smi can answer; `gpureport record` runs it with the
+fields that the driver knows.
+"""
 
 import re
 from collections.abc import Iterable
 
-from gpureport.gpu_query import COUNTER_FIELDS, GPU_FIELDS, query_command
 from gpureport.metrics import BY_NAME, Metric, Scope
+
+_QUERY = (
+    "timestamp,index,name,uuid,memory.total,pci.bus_id,mig.mode.current,driver_version,utilization.gpu,"
+    "utilization.memory,memory.used,memory.reserved,power.draw,enforced.power.limit,power.default_limit,"
+    "temperature.gpu,temperature.memory,temperature.gpu.tlimit,clocks.current.sm,clocks.max.sm,"
+    "pcie.link.gen.gpucurrent,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max,"
+    "ecc.errors.corrected.volatile.total,ecc.errors.uncorrected.volatile.total,remapped_rows.correctable,"
+    "remapped_rows.uncorrectable,retired_pages.single_bit_ecc.count,retired_pages.double_bit.count,"
+    "remapped_rows.pending,remapped_rows.failure,retired_pages.pending,clocks_event_reasons.active"
+)
+GPU_FIELDS = tuple(_QUERY.split(","))
+"""Fields that answer what a log of nvidia-smi can answer, with R530 and newer."""
+IDENTITY_FIELDS = GPU_FIELDS[: GPU_FIELDS.index("memory.total") + 1]
+"""Fields that every command holds: they say when, which GPU, what it is and how much memory it has."""
+
+COUNTER_FIELDS = (
+    "clocks_event_reasons_counters.sw_power_cap",
+    "clocks_event_reasons_counters.sw_thermal_slowdown",
+    "clocks_event_reasons_counters.hw_thermal_slowdown",
+    "clocks_event_reasons_counters.hw_power_brake_slowdown",
+)
+"""Time the driver counted a clock held down; R580 and newer have them."""
 
 RECORD = "gpureport record -- COMMAND"
 """What records a job, its GPUs and its machine."""
@@ -13,7 +38,7 @@ RECORDS_ONE = f"{RECORD} records one"
 RECORDS_MISSING = f"{RECORD} records the GPU and host metrics that are missing here."
 """The same at the end of a list of what was not recorded."""
 
-GPU_COMMAND = query_command(GPU_FIELDS)
+GPU_COMMAND = f"nvidia-smi --query-gpu={_QUERY} --format=csv -l 1 -f gpu.csv"
 """What logs GPUs where gpureport cannot be installed."""
 DMON_COMMAND = "nvidia-smi dmon -s t -o DT > dmon.log"
 """What logs copies over PCIe, for which --query-gpu has no field."""
@@ -26,14 +51,13 @@ HOST_COMMAND = "sar -u -r -b -P ALL 1 > host.txt"
 PROCESS_COMMAND = "pidstat -u -r -p PID 1 > process.txt"
 """What logs one process."""
 
-_DMON = {"dmon rxpci", "dmon txpci"}
 _OF_HOST = {"psutil": HOST_COMMAND, "max(psutil": HOST_COMMAND, "sar": HOST_COMMAND, "pidstat": PROCESS_COMMAND}
 """Command by the first word of what yields a metric of the machine."""
 
 
 def find_raw_command(metric: Metric) -> str:
     """Return the command that logs a metric where gpureport cannot be installed; empty when it takes another tool."""
-    if metric.recorded_by in _DMON:
+    if metric.recorded_by in {"dmon rxpci", "dmon txpci"}:
         return DMON_COMMAND
     if metric.scope is Scope.HOST:
         return _OF_HOST.get(re.split("[ .]", metric.recorded_by)[0], "")

@@ -1,6 +1,7 @@
 """How far apart the samples of a device are, also in a log whose interval changes."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,20 +13,11 @@ _FEWEST = 10
 ten times does not each time write a single sample in between)."""
 
 
-_CLOSE = 0.5
-"""Share of the mean distance below which a row is just behind another (pragmatic: a quarter of a recorder's beat)."""
-_NOT_ALTERNATING = 0.1
-"""Share of the distances that may not alternate between short and long, where a recorder missed a row (pragmatic)."""
-
-
 @dataclass(frozen=True, slots=True)
 class SlowStretch:
-    """A stretch of a log in which samples are so far apart that elsewhere it would be full of gaps.
+    """A stretch, from its first sample to its last, so slowly sampled that elsewhere it would be full of gaps.
 
-    Attributes:
-        start: its first sample, in microseconds.
-        end: its last sample.
-        interval: median seconds between its samples.
+    Times are microseconds, the interval is the median in seconds.
     """
 
     start: int
@@ -35,12 +27,10 @@ class SlowStretch:
 
 @dataclass(frozen=True, slots=True)
 class SamplingRate:
-    """How far apart samples are.
+    """How far apart samples are, in seconds: the median of different stamps, of the part that takes most of the time.
 
-    Attributes:
-        interval: median seconds between different stamps, of the part that takes most of the time.
-        slow: where they are much farther apart; a stretch inside another comes after it.
-        denser: median seconds between those of the rest, where most of the time is sampled much more slowly.
+    Slow stretches are where they are much farther apart, one inside another after it. Where most of the time is sampled
+    slowly, the rest is denser.
     """
 
     interval: float
@@ -49,17 +39,13 @@ class SamplingRate:
 
 
 def measure_sampling_rate(times: IntArray) -> SamplingRate | None:
-    """Return how far apart samples are, None without two different stamps.
-
-    Args:
-        times: stamps in microseconds, never decreasing.
-    """
+    """Return how far apart samples are, of which the stamps never decrease; None without two different stamps."""
     steps = np.diff(times)
     moved = steps if steps.min(initial=1) > 0 else steps[steps > 0]
     if not len(moved):
         return None
     # the lower middle one, as importers take: a mean of two may be no distance of the log at all
-    interval = detect_paired_interval(moved) or _lower_median(moved) / 1e6
+    interval = _lower_median(moved) / 1e6
     slow = find_slow_stretches(times, interval)
     if slow:
         apart = [steps[distances_inside(times, each)] for each in slow]
@@ -77,40 +63,15 @@ def _lower_median(values: IntArray) -> int:
     return int(np.partition(values, place)[place])
 
 
-def detect_paired_interval(moved: IntArray) -> float | None:
-    """Return how far apart the rows of each of two recorders are that write one log, just behind each other.
-
-    None where rows do not come in pairs: a distance much shorter than the one after it, time and again. Rows of
-    recorders farther apart are as good as those of one that writes as often.
-
-    Args:
-        moved: distances between different stamps in microseconds, in order.
-    """
-    short = moved < _CLOSE * moved.mean() if len(moved) else np.zeros(0, dtype=np.bool_)
-    if len(moved) < _FEWEST or abs(short.mean() - 0.5) > _NOT_ALTERNATING:
-        return None
-    beat = _lower_median(moved[1:] + moved[:-1])
-    alternate = (short[1:] != short[:-1]).mean()
-    return beat / 1e6 if alternate >= 1 - _NOT_ALTERNATING else None
-
-
 def find_slow_stretches(times: IntArray, interval: float) -> tuple[SlowStretch, ...]:
-    """Return the stretches in which samples keep being farther apart than a log gap at this interval.
-
-    Args:
-        times: stamps in microseconds, never decreasing.
-        interval: seconds between the others.
-    """
-    far = _gap(np.diff(times), interval)
-    if np.count_nonzero(far) < _FEWEST:
+    """Return the stretches in which samples keep being farther apart than a log gap at this interval of the others."""
+    if np.count_nonzero(_gap(np.diff(times), interval)) < _FEWEST:
         return ()
     times = times[np.append(np.True_, np.diff(times) > 0)]
     steps = np.diff(times)
     ends = np.flatnonzero(np.diff(_gap(steps, interval), prepend=False, append=False))
     found: list[SlowStretch] = []
     for begin, end in ends.reshape(-1, 2).tolist():
-        if end - begin < _FEWEST:
-            continue
         own = _lower_median(steps[begin:end]) / 1e6
         if np.count_nonzero(~_gap(steps[begin:end], own)) >= _FEWEST:
             found.append(SlowStretch(int(times[begin]), int(times[end]), own))
@@ -126,11 +87,10 @@ def mark_slow_distances(far: IntArray, interval: float) -> BoolArray:
         interval: seconds between the others.
     """
     found = np.zeros(len(far), dtype=np.bool_)
-    if len(far) < _FEWEST:
+    if not len(far):
         return found
-    begins = np.flatnonzero(np.append(np.True_, far[1:, 0] != far[:-1, 1]))
-    ends = np.append(begins[1:], len(far))
-    for begin, end in np.stack([begins, ends], axis=1)[ends - begins >= _FEWEST].tolist():
+    begins = np.flatnonzero(np.append(np.True_, far[1:, 0] != far[:-1, 1])).tolist()
+    for begin, end in pairwise([*begins, len(far)]):
         times = np.append(far[begin:end, 0], far[end - 1, 1])
         for stretch in find_slow_stretches(times, interval):
             rows = distances_inside(times, stretch)

@@ -1,6 +1,7 @@
-"""The Arrow tables that hold the series and the training metrics of a recording: their columns, and their order."""
+"""The series of a recording: tables of known columns in a fixed order, in memory or read from a file when wanted."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,10 +26,86 @@ KEY_FIELDS: tuple["pa.Field[Any]", ...] = (
 )
 """Columns every series table begins with."""
 
-SCHEMA: "pa.Schema" = pa.schema(
-    [*KEY_FIELDS, *(pa.field(name, kind, metadata=None) for name, kind in METRIC_TYPES.items())]
-)
+SCHEMA: "pa.Schema" = pa.schema([*KEY_FIELDS, *(pa.field(name, kind) for name, kind in METRIC_TYPES.items())])
 """All columns a series table can hold, unknown `extra_` columns aside."""
+
+TRAINING_SCHEMA: "pa.Schema" = pa.schema(
+    [
+        pa.field("timestamp", pa.timestamp("us")),
+        pa.field("step", pa.int64()),
+        pa.field("name", pa.dictionary(pa.int32(), pa.string())),
+        pa.field("value", pa.float64()),
+    ]
+)
+
+
+class DeviceRows:
+    """The rows of one device in the order of time, of which columns are read one by one."""
+
+    def __init__(self, schema: "pa.Schema", length: int, column: "Callable[[str], pa.ChunkedArray[Any]]") -> None:
+        self.schema, self.column_names, self.column, self._length = schema, schema.names, column, length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def filter(self, selected: columns.BoolArray) -> "DeviceRows":
+        """Return some of the rows."""
+        mask = columns.to_arrow(selected, pa.bool_())
+        return DeviceRows(self.schema, int(np.count_nonzero(selected)), lambda name: self.column(name).filter(mask))
+
+
+class SeriesRows:
+    """The rows of all devices of a run, wherever they are."""
+
+    def __init__(
+        self,
+        schema: "pa.Schema",
+        counts: Mapping[str, int],
+        read: "Callable[[Sequence[str], Sequence[str]], pa.Table]",
+        *,
+        in_memory: bool = False,
+    ) -> None:
+        """Take how many rows each device has, in order, and what reads columns of the rows of devices."""
+        self.schema, self.in_memory, self._counts, self._read = schema, in_memory, counts, read
+
+    def __len__(self) -> int:
+        return sum(self._counts.values())
+
+    def table(self) -> "pa.Table":
+        """Return all rows, in the order that `Recording.series` has."""
+        return self._read([*self._counts], self.schema.names)
+
+    def list_devices(self) -> list[str]:
+        """Return the ids of the devices that have rows, in their order."""
+        return [device for device, rows in self._counts.items() if rows]
+
+    def rows_of(self, device: str) -> DeviceRows:
+        """Return the rows of one device, none where it has none."""
+        rows = self._counts.get(device, 0)
+        return DeviceRows(self.schema, rows, lambda name: self._read([device], [name]).column(name))
+
+    def table_of(self, device: str) -> "pa.Table":
+        """Return the same with all columns."""
+        return self._read([device], self.schema.names)
+
+
+def hold_rows(table: "pa.Table") -> SeriesRows:
+    """Return the rows of a table, sorted by device, then by time."""
+    tables: dict[str, pa.Table] = {}
+    if len(table):
+        chunks: list[Any] = table.column("device").unify_dictionaries().chunks
+        names = chunks[0].dictionary.to_pylist()
+        codes = np.concatenate([columns.read_codes(chunk.indices) for chunk in chunks])
+        starts = [0, *(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), len(codes)]
+        tables = {names[codes[start]]: table.slice(start, stop - start) for start, stop in pairwise(starts)}
+
+    def read(devices: Sequence[str], wanted: Sequence[str]) -> "pa.Table":
+        if [*devices] == [*tables]:
+            return table.select([*wanted])
+        (device,) = devices
+        return (tables[device] if device in tables else table.slice(0, 0)).select([*wanted])
+
+    return SeriesRows(table.schema, {name: len(rows) for name, rows in tables.items()}, read, in_memory=True)
 
 
 def arrange_series(tables: Sequence["pa.Table"]) -> "pa.Table":
@@ -48,30 +125,24 @@ def arrange_series(tables: Sequence["pa.Table"]) -> "pa.Table":
 
 
 def sort_by_time(table: "pa.Table", device: str | None = None) -> "pa.Table":
-    """Return the rows of one device in the order of time; the table itself where they are.
-
-    Args:
-        table: rows of one device.
-        device: id the device gets, None to keep what it has.
-    """
+    """Return the rows of one device in the order of time, under another id if given; itself where they are."""
     times = columns.integers(table.column("timestamp"))
     if (times[1:] < times[:-1]).any():
         table = table.take(columns.to_arrow(np.argsort(times, kind="stable"), pa.int64()))
     if device is not None:
         place = table.schema.get_field_index("device")
-        named = columns.category(device, len(table))
-        table = table.set_column(place, table.schema.field(place), pa.chunked_array([named]))
+        table = table.set_column(place, table.schema.field(place), columns.category(device, len(table)))
     return table
 
 
-TRAINING_SCHEMA: "pa.Schema" = pa.schema(
-    [
-        pa.field("timestamp", pa.timestamp("us")),
-        pa.field("step", pa.int64()),
-        pa.field("name", pa.dictionary(pa.int32(), pa.string())),
-        pa.field("value", pa.float64()),
-    ]
-)
+def collect_series(batches: Iterable["pa.Table"], devices: Iterable[str]) -> "pa.Table":
+    """Return tables of one device each as one series, in the order of devices."""
+    kept: dict[str, list[pa.Table]] = {}
+    for batch in batches:
+        kept.setdefault(batch.column("device")[0].as_py(), []).append(batch)
+    return arrange_series(
+        [sort_by_time(pa.concat_tables(kept[each], promote_options="default")) for each in devices if each in kept]
+    )
 
 
 def empty_training() -> "pa.Table":
@@ -85,19 +156,3 @@ def local_times(times: "pd.Series[Any]", zone: str | None) -> "pd.Series[Any]":
 
     stamps = pd.to_datetime(times, unit="us").astype("datetime64[us]")
     return stamps if zone is None else stamps.dt.tz_localize("UTC").dt.tz_convert(zone)
-
-
-def collect_series(batches: Iterable["pa.Table"], devices: Iterable[str]) -> "pa.Table":
-    """Return tables of one device each as one series, device by device.
-
-    Args:
-        batches: the tables.
-        devices: the devices in their order.
-    """
-    kept: dict[str, list[pa.Table]] = {}
-    for batch in batches:
-        device = batch.column("device")[0].as_py()
-        kept.setdefault(device, []).append(batch)
-    return arrange_series(
-        [sort_by_time(pa.concat_tables(kept[each], promote_options="default")) for each in devices if each in kept]
-    )

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from math import fsum
 
-from gpureport.answers import Answer, ChecklistEntry
-from gpureport.findings import Finding, Interval, NotJudged
+from gpureport.findings import Answer, ChecklistEntry, Finding, Interval, NotJudged
 from gpureport.recording import Run
 
 _HOUR = 3600

@@ -14,7 +14,7 @@ from gpureport.api.notebook_results import Analysis
 from gpureport.errors import SettingsError
 from gpureport.recording import Recording
 from gpureport.redaction import redact_extra_columns, use_own_secrets
-from gpureport.series_rows import RowsInMemory
+from gpureport.series_table import hold_rows
 from gpureport.settings.secret_settings import SECTION, read_own_secrets
 
 
@@ -63,8 +63,8 @@ def analyze(
 def _redact_again(recording: Recording) -> Recording:
     """Return a run without the secrets now in use; rows that lie in a file lose them whenever they are read."""
     rows = recording.rows
-    if isinstance(rows, RowsInMemory):
-        rows = RowsInMemory(redact_extra_columns(rows.table()))
+    if rows.in_memory:
+        rows = hold_rows(redact_extra_columns(rows.table()))
     return Recording(run=replace(recording.run), rows=rows, training=recording.training)
 
 

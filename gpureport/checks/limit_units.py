@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import isclose, isfinite
 
+from gpureport.parsing import UNITS, Unit
 from gpureport.report.wording import display
-from gpureport.units import UNITS, Unit
 
 SHARE, POINTS, TIME, MONEY, FINDINGS, COUNT, NUMBER = "1", "points", "s", "currency", "findings", "", "number"
 """Units of quantities besides the base units of metrics."""

@@ -145,7 +145,7 @@ def main(args: list[str] | None = None) -> None:
         _trace(debug=debug)
         _say_code(error.code, debug=debug)
         if isinstance(error, SourceError):
-            print_error(str(error), error.aside, to_stdout=error.to_stdout)
+            print_error(str(error), error.aside)
             sys.exit(_SOURCE)
         _fail(str(error), _SOURCE if isinstance(error, PlaceError | StoreError) else _USAGE)
     except BrokenPipeError:

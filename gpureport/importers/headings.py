@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpureport.metrics import BY_NAME
-from gpureport.units import MOST, UNITS
+from gpureport.parsing import MOST, UNITS
 
 
 def _by_word(words: Mapping[str, str]) -> dict[str, str]:

@@ -31,7 +31,7 @@ from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
 from gpureport.importers.protocol.reject_reasons import MALFORMED, WRONG_CELLS
 from gpureport.importers.source_text import RawFile, head_text
 from gpureport.importers.source_text import head as text_head
-from gpureport.units import UNITS
+from gpureport.parsing import UNITS
 
 _HINT = "record what is read, with a date and a time: sar -u -r -b -P ALL 1, mpstat, pidstat, vmstat -t, or a CSV"
 _FIRST_LINES = 100

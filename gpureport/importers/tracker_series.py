@@ -22,7 +22,7 @@ from gpureport.importers.account import list_first
 from gpureport.importers.clock import Clock, coverage_ratio
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.protocol.tracker import Tracked
-from gpureport.name_order import split_numbers
+from gpureport.parsing import split_numbers
 from gpureport.recording import HOST, Device, Work
 from gpureport.series_table import METRIC_TYPES, SCHEMA, TRAINING_SCHEMA, empty_training
 from gpureport.training_names import choose_throughput, recognise_metric

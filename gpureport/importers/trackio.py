@@ -24,8 +24,8 @@ from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TORN
 from gpureport.importers.protocol.tracker import Selection, Tracked
 from gpureport.importers.tracker_series import TrainingMetric, build_device_table, build_tracked
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
+from gpureport.parsing import MOST
 from gpureport.recording import HOST, Device
-from gpureport.units import MOST
 
 _TABLES = ("metrics", "system_metrics")
 _GPU = re.compile(r"gpu/([0-9]{1,4})/(.+)")

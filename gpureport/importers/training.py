@@ -30,7 +30,7 @@ from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome
 from gpureport.importers.source_text import Text, head_text
 from gpureport.importers.tensorboard import MARK, read_events
-from gpureport.json_text import parse_json
+from gpureport.parsing import parse_json
 from gpureport.recording import Work
 from gpureport.series_table import TRAINING_SCHEMA
 from gpureport.work_counting import count_gains

@@ -1,9 +1,17 @@
 """Where runs, reports and logs lie: a path of this machine, or an object or folder of a bucket.
 
-`buckets` reaches what lies in a bucket, with `bucket_errors` for what goes wrong there, `transfer` fetches it and sends
-folders, `part_files` writes files here whole or not at all, `written_paths` says which paths a command may write.
+`buckets` reaches what lies in a bucket, `transfer` fetches it, sends folders and writes files here whole or not at all,
+`written_paths` says which paths a command may write.
 """
+
+from pathlib import Path
 
 from gpureport.places.buckets import Place, RemotePath, is_bucket_url, is_place, map_places, parse_place
 
-__all__ = ["Place", "RemotePath", "is_bucket_url", "is_place", "map_places", "parse_place"]
+__all__ = ["Place", "RemotePath", "find_shipped_folder", "is_bucket_url", "is_place", "map_places", "parse_place"]
+
+
+def find_shipped_folder(name: str) -> Path:
+    """Return a folder that ships with the package: a wheel carries it inside, a checkout has it beside the package."""
+    package = Path(__file__).parents[1]
+    return package / name if (package / name).is_dir() else package.parent / name

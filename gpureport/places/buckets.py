@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from functools import cache
-from io import BytesIO
 from mimetypes import guess_type
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
 from gpureport.errors import PlaceError, SettingsError
 from gpureport.fetched_copies import SCHEMES
-from gpureport.places.bucket_errors import NO_BUCKET, describe_bucket_error
+from gpureport.redaction import redact_start
 
 if TYPE_CHECKING:
     from pyarrow import fs
@@ -32,18 +31,50 @@ _CONNECT_SECONDS, _SILENT_SECONDS, _ATTEMPTS = 10, 15, 3
 _AT_ONCE = 16
 """Requests at the same time; pyarrow keeps 25 connections open."""
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
+_LOGIN = {
+    "s3": "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and what they may do there",
+    "gs": "check GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login",
+    "az": "check AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or run az login",
+}
+_NETWORK = "check the network, AWS_ENDPOINT_URL or AZURE_STORAGE_ACCOUNT where you set it, and run it again"
+_NO_BUCKET = ("there is no such bucket", "create it, or check its name")
+_NO_LOGIN = (
+    "INVALID_ACCESS_KEY_ID|InvalidAccessKeyId|SIGNATURE_DOES_NOT_MATCH|EXPIRED_TOKEN|ExpiredToken"
+    "|OAuth2 access token|Failed to get token|AuthenticationFailed|UNAUTHENTICATED"
+)
+_DENIED = "ACCESS_DENIED|AccessDenied|PERMISSION_DENIED|AuthorizationFailure|HTTP status 403"
+_REDIRECT = "PERMANENT_REDIRECT|AuthorizationHeaderMalformed|HTTP status 301"
+_LOST = "NETWORK_CONNECTION|curlCode|CURL error|resolve host|new connection|UNAVAILABLE"
+_CASES = (
+    ("no_such_bucket", "NO_SUCH_BUCKET|ContainerNotFound|bucket does not exist", *_NO_BUCKET),
+    ("not_logged_in", _NO_LOGIN, "the credentials are missing or not valid", ""),
+    ("access_denied", _DENIED, "access is denied", ""),
+    ("other_region", _REDIRECT, "the bucket is in another region", "set AWS_REGION to the region of the bucket"),
+    ("no_answer", "Timeout was reached", "it does not answer", _NETWORK),
+    ("no_connection", _LOST, "the connection failed", _NETWORK),
+)
+"""Code of what a person can act on, words of the clients' long texts that show it, what is wrong, and what to do where
+that is not to log in."""
+_LONGEST = 160
 Result = TypeVar("Result")
+
+
+def describe_bucket_error(url: str, scheme: str, error: Exception) -> PlaceError:
+    """Return an error of the client of the cloud with this scheme as one that a person can act on."""
+    text = " ".join(str(error).split())
+    for code, words, what, hint in _CASES:
+        if re.search(words, text):
+            return PlaceError(url, what, hint or _LOGIN[scheme], code=code)
+    what = f"the request failed ({redact_start(text, _LONGEST)})"
+    return PlaceError(url, what, "run it again, or choose another place", code="request_failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class RemotePath:
     """An object of a bucket, or a folder, which is there when an object lies in it; methods are those of pathlib.
 
-    Those that reach the bucket raise `PlaceError` when it cannot be reached or refuses.
-
-    Attributes:
-        scheme: one of `SCHEMES`.
-        path: the bucket, then the key without a slash at either end.
+    Its path is the bucket, then the key without a slash at either end. Methods that reach the bucket raise `PlaceError`
+    when it cannot be reached or refuses.
     """
 
     scheme: str
@@ -80,9 +111,6 @@ class RemotePath:
     def is_dir(self) -> bool:
         return self.find_info().type.name == "Directory"
 
-    def absolute(self) -> "RemotePath":
-        return self
-
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
         """Do nothing: a folder is there once something lies in it."""
 
@@ -92,10 +120,6 @@ class RemotePath:
 
     def read_text(self, encoding: str = "utf-8") -> str:
         return self.read_bytes().decode(encoding)
-
-    def open(self, mode: str) -> BytesIO:
-        del mode
-        return BytesIO(self.read_bytes())
 
     def write_bytes(self, content: bytes) -> None:
         """Write an object, which appears whole or not at all, with the type that its name says.
@@ -162,7 +186,7 @@ class RemotePath:
         bucket = RemotePath(scheme=self.scheme, path=self.path.partition("/")[0])
         try:
             if not bucket.exists():
-                raise PlaceError(str(bucket), *NO_BUCKET, code="no_such_bucket")
+                raise PlaceError(str(bucket), *_NO_BUCKET, code="no_such_bucket")
         except PlaceError as error:
             # whoever may write objects need not be allowed to ask for the bucket
             if error.code != "access_denied":
@@ -223,8 +247,7 @@ def is_bucket_url(text: str) -> bool:
 
 def is_place(text: str) -> bool:
     """Return whether a text can be a place: a path, or the URL of something in a bucket."""
-    url = _URL.fullmatch(text)
-    return url is None or (url[1] in SCHEMES and bool(url[2].strip("/")))
+    return "://" not in text or is_bucket_url(text)
 
 
 def parse_place(text: str) -> Place:
@@ -237,11 +260,9 @@ def parse_place(text: str) -> Place:
     if url is None:
         return Path(text)
     scheme, path = url[1], url[2].strip("/")
-    if scheme not in SCHEMES:
-        hint = f"give a path, or a URL that begins with {', '.join(f'{each}://' for each in SCHEMES)}"
-        raise SettingsError(text, f"{scheme}:// is not supported", hint, code="unknown_scheme")
-    if not path:
-        raise SettingsError(text, "it names no bucket", f"write {scheme}://BUCKET/PATH", code="no_bucket_named")
+    if scheme not in SCHEMES or not path:
+        hint = f"give a path, or a URL such as {SCHEMES[0]}://BUCKET/PATH; schemes are {', '.join(SCHEMES)}"
+        raise SettingsError(text, "this is no URL of something in a bucket", hint, code="not_a_place")
     return RemotePath(scheme=scheme, path=path)
 
 

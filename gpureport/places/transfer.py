@@ -1,11 +1,18 @@
-"""What lies in a bucket, fetched to this machine to be read; folders of this machine sent there."""
+"""Files that go from one place to another: fetched from a bucket or sent there, or put where a person keeps files.
 
+What is put there appears whole or not at all, and what killed writers left is removed.
+"""
+
+import os
+import re
 import shutil
-from collections.abc import Iterator
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from gpureport.errors import PlaceError
 from gpureport.fetched_copies import copy_path
@@ -14,6 +21,8 @@ from gpureport.regular_files import code_system_error
 
 _AT_ONCE = 8
 """Objects that are sent at the same time."""
+_STALE = 86_400
+"""Age in seconds of a half-written file or folder whose writer can no longer be at it."""
 _fetched: dict[RemotePath, dict[str, tuple[int, int | None]]] = {}
 """The size and time of each object that was fetched for a place, by its path."""
 
@@ -42,7 +51,7 @@ def fetch(place: RemotePath) -> Path:
         return copy
     _fetched.pop(place, None)
     try:
-        shutil.rmtree(copy) if copy.is_dir() else copy.unlink(missing_ok=True)
+        remove_entry(copy)
         for path in states:
             copy_path(place.scheme, path).parent.mkdir(parents=True, exist_ok=True)
         with place.reach() as client:
@@ -70,7 +79,7 @@ def stage_folder(place: Place, last: str) -> Iterator[Path]:
     if isinstance(place, Path):
         yield place
         return
-    with TemporaryDirectory(prefix="gpureport-") as name:
+    with tempfile.TemporaryDirectory(prefix="gpureport-") as name:
         yield Path(name)
         send_folder(Path(name), place, last)
 
@@ -81,3 +90,41 @@ def send_folder(folder: Path, target: RemotePath, last: str) -> None:
     for group in ([name for name in names if name != last], [last]):
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(lambda name: (target / name).write_bytes((folder / name).read_bytes()), group))
+
+
+@contextmanager
+def write_part(target: Path) -> Iterator[Path]:
+    """Give an empty file beside a target to write to; on success it takes the target's place, otherwise it is removed.
+
+    Those that killed writers of the same target left a day ago or longer are removed.
+    """
+    own = re.compile(rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}\.part")
+    with suppress(OSError):
+        beside = [each for each in target.parent.iterdir() if own.fullmatch(each.name)]
+        remove_stale(beside, lambda left: stat.S_ISREG(left.lstat().st_mode))
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    os.close(handle)
+    part = Path(name)
+    try:
+        yield part
+        part.replace(target)
+    finally:
+        remove_entry(part)
+
+
+def remove_stale(paths: Iterable[Path], is_own: Callable[[Path], bool]) -> None:
+    """Remove files and folders that a writer made and last wrote a day ago or longer, as far as that is possible."""
+    for left in paths:
+        with suppress(OSError):
+            inside = left.iterdir() if left.is_dir() and not left.is_symlink() else ()
+            if is_own(left) and max(each.lstat().st_mtime for each in (left, *inside)) < time.time() - _STALE:
+                remove_entry(left)
+
+
+def remove_entry(path: Path) -> None:
+    """Remove a file, a folder, or a link and not what it leads to, as far as that is possible."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    with suppress(OSError):
+        path.unlink()

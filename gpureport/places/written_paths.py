@@ -7,20 +7,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from gpureport.errors import RenderError
+from gpureport.errors import CodedProblem, RenderError
 from gpureport.places.buckets import Place, RemotePath
 
 STORE, STORE_MARKER = ".gpureport", "store.json"
 """Name of a store that is called nothing else, and the file that makes a folder one."""
 STORE_PARTS = (STORE_MARKER, "runs", "baselines", "history", "fleet", "index.parquet")
 """What a store keeps in its folder; other names are free, such as `site` in a history that jobs share."""
-_NEPTUNE = ".neptune"
-"""Folder in which Neptune's client keeps runs."""
 _TRACKED, _SAYS = "meta.yaml", b"lifecycle_stage:"
 """File in each folder of an MLflow store, and what it says."""
 _HEAD = 4096
 _ANOTHER = "choose another name"
-_ELSEWHERE = "choose a folder that can be written, or another name"
 
 
 class WrittenPath(NamedTuple):
@@ -31,13 +28,9 @@ class WrittenPath(NamedTuple):
 
 
 class ReadPath(NamedTuple):
-    """What a command reads.
+    """What a command reads: the name it has in a message, and whether nothing may be written into the folder.
 
-    Attributes:
-        place: the file or folder.
-        name: what it is called in a message, such as `a source` or `the file of --labels`.
-        is_closed: whether nothing may be written into the folder.
-        suffixes: endings of files that may be written over in the folder: none of them is read from it.
+    Files whose endings are among the suffixes may be written over in the folder: none of them is read from it.
     """
 
     place: Place
@@ -65,48 +58,48 @@ def refuse_taken_paths(
     """
     for at, target in enumerate(written):
         obstacles = () if str(target.place) == "-" else _find_obstacles(target, written[:at], read, holds_data)
-        for code, what, hint in obstacles:
+        for what, hint, code in obstacles:
             raise RenderError(str(target.place), what, hint, code=code)
 
 
 def _find_obstacles(
     target: WrittenPath, others: Sequence[WrittenPath], read: Sequence[ReadPath], holds_data: Callable[[Path], bool]
-) -> Iterator[tuple[str, str, str]]:
-    """Yield the code of why a path may not be written, why, and what to do."""
+) -> Iterator[CodedProblem]:
     place, is_folder = target
     for each in read:
         if what := _describe_clash(target, each):
-            yield "is_read", what, _ANOTHER
+            yield what, _ANOTHER, "is_read"
     if any(_is_same(place, other.place, in_any_case=True) for other in others):
-        yield "same_output", "two outputs of this command are this file", "give each a name of its own"
+        yield "two outputs of this command are this file", "give each a name of its own", "same_output"
     if isinstance(place, RemotePath):
         return
     if owner := _find_owner(place, is_folder=is_folder):
-        yield "foreign_folder", f"it lies in {owner}", "choose a folder of your own"
+        yield f"it lies in {owner}", "choose a folder of your own", "foreign_folder"
     if place.exists() and not (place.is_dir() if is_folder else place.is_file()):
         kind = "is a folder, not a file" if place.is_dir() else "is no folder" if is_folder else "is no regular file"
-        yield "not_a_regular_file", f"this {kind}", _ANOTHER
+        yield f"this {kind}", _ANOTHER, "not_a_regular_file"
     if not is_folder and place.is_file() and holds_data(place):
-        yield "holds_data", "this is a log or a database, not a place to write to", _ANOTHER
+        yield "this is a log or a database, not a place to write to", _ANOTHER, "holds_data"
     if what := find_folder_obstacle(place, is_folder=is_folder):
-        yield "cannot_write", f"cannot be written ({what})", _ELSEWHERE
+        yield f"cannot be written ({what})", "choose a folder that can be written, or another name", "cannot_write"
 
 
 def _describe_clash(target: WrittenPath, read: ReadPath) -> str:
     """Return why a path clashes with one that is read; empty where it does not."""
-    is_dir = isinstance(read.place, Path) and read.place.is_dir()
-    if _is_same(target.place, read.place) and not (target.is_folder and is_dir and not read.is_closed):
+    place, is_remote = target.place, isinstance(target.place, RemotePath)
+    is_open_folder = target.is_folder and not read.is_closed and isinstance(read.place, Path) and read.place.is_dir()
+    if _is_same(place, read.place) and not is_open_folder:
         return f"this is {read.name}, not a place to write to"
-    if isinstance(target.place, RemotePath) or isinstance(read.place, RemotePath):
-        # a bucket is not asked: what it may hold under this name is a log
-        is_inside, is_there = str(target.place).startswith(f"{read.place}/"), isinstance(target.place, RemotePath)
+    if is_remote or isinstance(read.place, RemotePath):
+        is_inside = str(place).startswith(f"{read.place}/")
     else:
-        is_inside = Path(os.path.realpath(read.place)) in Path(os.path.realpath(target.place)).parents
-        is_there = target.place.exists()
+        is_inside = Path(os.path.realpath(read.place)) in Path(os.path.realpath(str(place))).parents
     if is_inside and read.is_closed:
         return f"it lies in {read.name}"
-    is_free = target.is_folder or target.place.suffix.lower() in read.suffixes
-    return f"it lies in {read.name}, which may need it" if is_inside and is_there and not is_free else ""
+    if not is_inside or target.is_folder or place.suffix.lower() in read.suffixes:
+        return ""
+    # a bucket is not asked: what it may hold under this name is a log
+    return f"it lies in {read.name}, which may need it" if is_remote or place.exists() else ""
 
 
 def _is_same(one: Place, other: Place, *, in_any_case: bool = False) -> bool:
@@ -127,21 +120,18 @@ def _find_owner(place: Path, *, is_folder: bool) -> str:
     """Return whose folder a path lies in; empty where it is nobody's but the person's."""
     resolved = Path(os.path.realpath(place))
     for folder in (resolved, *resolved.parents) if is_folder else resolved.parents:
-        is_part = resolved.relative_to(folder).parts[:1] in {(name,) for name in STORE_PARTS}
-        if is_part and (folder.name == STORE or _is_store(folder)):
-            return f"a store of gpureport ({folder})"
-        if folder.name == _NEPTUNE:
+        if resolved.relative_to(folder).parts[:1] in {(name,) for name in STORE_PARTS}:
+            is_store = False
+            with suppress(ValueError, AttributeError):
+                is_store = isinstance(json.loads(_read_head(folder / STORE_MARKER)).get("format"), int)
+            if is_store or folder.name == STORE:
+                return f"a store of gpureport ({folder})"
+        # the folder in which Neptune's client keeps runs
+        if folder.name == ".neptune":
             return f"a store of Neptune ({folder})"
         if _SAYS in _read_head(folder / _TRACKED):
             return f"an MLflow store ({folder})"
     return ""
-
-
-def _is_store(folder: Path) -> bool:
-    try:
-        return isinstance(json.loads(_read_head(folder / STORE_MARKER)).get("format"), int)
-    except (ValueError, AttributeError):
-        return False
 
 
 def _read_head(path: Path) -> bytes:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gpureport.errors import RenderError, SourceError
 from gpureport.places import Place, RemotePath
-from gpureport.places.part_files import write_part
+from gpureport.places.transfer import write_part
 from gpureport.places.written_paths import ReadPath, WrittenPath, refuse_taken_paths
 
 

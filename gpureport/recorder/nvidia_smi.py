@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Collection, Sequence
 
 from gpureport.errors import SourceError
-from gpureport.gpu_query import COUNTER_FIELDS, GPU_FIELDS, IDENTITY_FIELDS
+from gpureport.recording_advice import COUNTER_FIELDS, GPU_FIELDS, IDENTITY_FIELDS
 from gpureport.regular_files import code_system_error
 
 _NAME, _CHECK = "nvidia-smi", "check the driver, or give --host-only"

@@ -12,13 +12,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gpureport.errors import StoreError
-from gpureport.places import Place, RemotePath, part_files
-from gpureport.places.transfer import send_folder
+from gpureport.places import Place, RemotePath
+from gpureport.places.transfer import remove_entry, remove_stale, send_folder
 from gpureport.regular_files import TooLargeFileError, UnsafeFileError, code_system_error
 
 _OWN_NAME = re.compile(r"\.tmp-(?:(?P<target>.+)-\d+-[0-9a-f]{8}|[0-9a-f]{16}-old)")
 """Names of files and folders that writers make; another that begins like them belongs to a person."""
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _TRIES = 100
 
@@ -36,10 +35,10 @@ def raise_store_errors(store: Place) -> Iterator[None]:
         # it lies where a writer has it, and is gone when this is read
         raise refuse_file(f"{store}: {Path(error.filename).name}", error) from error
     except OSError as error:
+        code = code_system_error(error, "cannot_write")
+        hint = f"{'free some space, or ' if code == 'disk_full' else ''}choose another store with --store"
         what = os.strerror(error.errno) if error.errno else "cannot be written"
-        hint = "free some space, or choose another store with --store"
-        hint = hint if error.errno in _FULL else "choose another store with --store"
-        raise StoreError(str(store), what, hint, code=code_system_error(error, "cannot_write")) from error
+        raise StoreError(str(store), what, hint, code=code) from error
 
 
 def refuse_file(where: str, error: UnsafeFileError) -> StoreError:
@@ -59,9 +58,8 @@ def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Pa
         with tempfile.TemporaryDirectory(prefix="gpureport-") as folder:
             yield Path(folder)
             # without renaming, the order makes up for it: whoever reads finds no mixture of two contents
-            target = runs / name()
-            target.remove_folder(last)
-            send_folder(Path(folder), target, last)
+            (runs / name()).remove_folder(last)
+            send_folder(Path(folder), runs / name(), last)
         return
     part = _temporary_path(runs, "run")
     try:
@@ -69,53 +67,39 @@ def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Pa
             part.mkdir()
         yield part
         with raise_store_errors(runs.parent):
-            for file in part.iterdir():
-                flush_to_disk(file)
-            flush_to_disk(part)
+            for path in (*part.iterdir(), part):
+                flush_to_disk(path)
             _move_into_place(part, runs / name())
             flush_to_disk(runs)
     finally:
         # where the run was a link to its folder, it is now the link
-        part_files.remove_entry(part)
+        remove_entry(part)
 
 
 def _move_into_place(folder: Path, place: Path) -> None:
-    """Move a folder to its place in one step; one already there takes its old name, or is removed.
+    """Move a folder to its place in one step; one already there takes its old name.
 
-    Raises:
-        OSError: when neither is possible.
+    Where the system cannot exchange them, the other is moved out of the way, and a reader can miss it meanwhile.
     """
+    exchange = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     for _ in range(_TRIES):
-        if place.exists() and _exchange(folder, place):
-            return
         try:
             folder.rename(place)
         except OSError as error:
-            # another writer of the same run was first
-            if error.errno not in {errno.EEXIST, errno.ENOTEMPTY}:
+            if error.errno not in {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}:
                 raise
         else:
             return
+        if exchange and not exchange(_AT_FDCWD, os.fsencode(folder), _AT_FDCWD, os.fsencode(place), _RENAME_EXCHANGE):
+            return
+        code = ctypes.get_errno() if exchange else errno.ENOSYS
+        if code in {errno.EINVAL, errno.ENOSYS}:
+            with suppress(FileNotFoundError):
+                place.rename(folder.with_name(f".tmp-{secrets.token_hex(8)}-old"))
+        # another writer of the same run may have removed it meanwhile
+        elif code != errno.ENOENT:
+            raise OSError(code, os.strerror(code), str(place))
     raise OSError(errno.EBUSY, "other writers keep replacing it", str(place))
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Exchange two folders; false if one of them disappeared.
-
-    Where the system cannot, the other is moved out of the way, and a reader can miss it until the next rename.
-    """
-    library = ctypes.CDLL(None, use_errno=True)
-    code = errno.ENOSYS
-    if hasattr(library, "renameat2"):
-        if not library.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE):
-            return True
-        code = ctypes.get_errno()
-    if code in {errno.EINVAL, errno.ENOSYS}:
-        with suppress(FileNotFoundError):
-            other.rename(one.with_name(f".tmp-{secrets.token_hex(8)}-old"))
-    elif code != errno.ENOENT:
-        raise OSError(code, os.strerror(code), str(other))
-    return False
 
 
 def write_bytes(path: Place, content: bytes, runs: Place) -> None:
@@ -131,8 +115,7 @@ def write_bytes(path: Place, content: bytes, runs: Place) -> None:
         part.replace(path)
         flush_to_disk(path.parent)
     finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
+        remove_entry(part)
 
 
 def replace_file(path: Place, content: bytes, folder: Place) -> None:
@@ -151,8 +134,8 @@ def remove_folder(folder: Place, last: str) -> None:
     if gone.is_symlink():
         # what it leads to lies where a person put it
         gone.unlink()
-        return
-    shutil.rmtree(gone)
+    else:
+        shutil.rmtree(gone)
 
 
 def remove_stale_files(runs: Place, targets: str = "") -> None:
@@ -168,7 +151,7 @@ def remove_stale_files(runs: Place, targets: str = "") -> None:
         return re.fullmatch(targets, match["target"] or "") is not None and path.is_file() and not path.is_symlink()
 
     if not isinstance(runs, RemotePath):
-        part_files.remove_stale(runs.glob(".tmp-*"), is_own)
+        remove_stale(runs.glob(".tmp-*"), is_own)
 
 
 def flush_to_disk(path: Path) -> None:

@@ -25,8 +25,9 @@ from gpureport.regular_files import UnsafeFileError, check_regular_file, code_sy
 RUN_FILE = "run.json"
 """File that makes a folder a run."""
 _FIRST_KEYS = {"importer_version", "columns", "run"}
+"""All that a run has which was stored before there was a checksum."""
 _DAMAGE = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
-"""What reading a damaged `run.json` raises."""
+"""What reading a damaged `run.json` raises; an error of msgspec is a ValueError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,14 @@ class StoredRun:
     training_sha256: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunIndex:
+    """What a store holds: its runs, oldest first, and the names of folders whose `run.json` cannot be read."""
+
+    runs: tuple[StoredRun, ...]
+    damaged: tuple[str, ...]
+
+
 def dump_run(stored: StoredRun) -> str:
     """Return the JSON text; params and tags as objects."""
     run = asdict(stored.run)
@@ -48,9 +57,8 @@ def dump_run(stored: StoredRun) -> str:
         # as it was written before there was common work
         del run["work"]["is_common"]
     content: dict[str, Any] = {"importer_version": stored.importer_version, "columns": stored.columns, "run": run}
-    for name in ("series_sha256", "training_sha256"):
-        if getattr(stored, name) is not None:
-            content[name] = getattr(stored, name)
+    hashes = {"series_sha256": stored.series_sha256, "training_sha256": stored.training_sha256}
+    content |= {name: value for name, value in hashes.items() if value is not None}
     return json.dumps({**content, "sha256": _hash_content(content)}, indent=1) + "\n"
 
 
@@ -60,17 +68,13 @@ def _load_run(text: str) -> StoredRun:
 
     content = json.loads(text)
     written = content.pop("sha256", None)
-    # a run stored before there was a checksum has these three keys alone
     if written != _hash_content(content) and (written is not None or content.keys() != _FIRST_KEYS):
         msg = "its content is not what was written"
         raise ValueError(msg)
     run = {**content["run"], **{name: tuple(content["run"][name].items()) for name in ("params", "tags")}}
-    try:
-        # version 0 writes equal values alike
-        run["devices"] = _share_devices(marshal.dumps(run["devices"], 0), get_own_secrets())
-        stored = msgspec.convert({**content, "run": run}, StoredRun)
-    except msgspec.ValidationError as error:
-        raise ValueError(str(error)) from error
+    # version 0 writes equal values alike
+    run["devices"] = _share_devices(marshal.dumps(run["devices"], 0), get_own_secrets())
+    stored = msgspec.convert({**content, "run": run}, StoredRun)
     if max(abs(stored.run.started), abs(stored.run.ended)) >= LAST_MICROSECOND:
         msg = "a time lies beyond all calendars"
         raise ValueError(msg)
@@ -79,7 +83,7 @@ def _load_run(text: str) -> StoredRun:
 
 @lru_cache(maxsize=512)
 def _share_devices(dumped: bytes, _own: OwnSecrets) -> tuple[Device, ...]:
-    """Return the devices of a run, the same for runs on the same GPUs: most of what a list of runs holds."""
+    """Return the devices of a run, the same for runs on the same GPUs: a third of what a list of runs holds."""
     import msgspec  # noqa: PLC0415 - as above
 
     return msgspec.convert(marshal.loads(dumped), tuple[Device, ...])  # noqa: S302 - dumped right before
@@ -90,11 +94,7 @@ def _hash_content(content: Mapping[str, Any]) -> str:
 
 
 def read_stored_file(path: Place, most: int) -> bytes:
-    """Return the content of a file of a store.
-
-    Raises:
-        OSError: when it cannot be read, is no regular file, or is larger than `most` bytes.
-    """
+    """Return the content of a file of a store; OSError when it is no regular file, or larger than `most` bytes."""
     if isinstance(path, Path):
         check_regular_file(path, most=most)
     return path.read_bytes()
@@ -124,26 +124,18 @@ def list_run_folders(runs: Place) -> list[str]:
         # one listing of all objects, since each question for one would wait for its answer
         paths = [info.path.removeprefix(f"{runs.path}/") for info in runs.list_infos(recursive=True) if info.is_file]
         found = [folder for folder, *names in (path.split("/") for path in paths) if names == [RUN_FILE]]
-        return sorted(folder for folder in found if not folder.startswith("."))
-    with suppress(FileNotFoundError):
-        for folder in runs.iterdir():
-            # not every folder is a run, and one may be removed meanwhile
-            with suppress(OSError):
-                if not folder.name.startswith(".") and stat.S_ISREG((folder / RUN_FILE).stat().st_mode):
-                    found.append(folder.name)
-    return sorted(found)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunIndex:
-    """What a store holds: its runs, oldest first, and the names of folders whose `run.json` cannot be read."""
-
-    runs: tuple[StoredRun, ...]
-    damaged: tuple[str, ...]
+    else:
+        with suppress(FileNotFoundError):
+            for folder in runs.iterdir():
+                # not every folder is a run, and one may be removed meanwhile
+                with suppress(OSError):
+                    if stat.S_ISREG((folder / RUN_FILE).stat().st_mode):
+                        found.append(folder.name)
+    return sorted(name for name in found if not name.startswith("."))
 
 
 def read_index(runs: Place) -> RunIndex:
-    """Return what a store holds by every `run.json` in the folder of its runs: ten thousand take two seconds."""
+    """Return what a store holds by every `run.json` in the folder of its runs: ten thousand take a second or two."""
     folders = [runs / name for name in list_run_folders(runs)]
     found = list(zip(folders, map_places(_try_stored_run, folders), strict=True))
     # a folder without the file was removed meanwhile

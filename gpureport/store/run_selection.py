@@ -13,12 +13,12 @@ from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from zoneinfo import ZoneInfo
 
 from gpureport.errors import SettingsError, StoreError, UnknownRunError
+from gpureport.parsing import parse_duration
 from gpureport.places import Place
-from gpureport.units import parse_duration
 
 if TYPE_CHECKING:
     from gpureport.recording import Run
@@ -35,15 +35,9 @@ _SHORTEST_PREFIX = 4
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COMPARISON = re.compile(r"((?:tag|param):[^=!<>~]+|[^=!<>~:]+)(!=|<=|>=|==?|<|>|~)(.*)", re.DOTALL)
 _DATE = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d)?)?)?)?)?Z?")
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "=": compare.eq,
-    "!=": compare.ne,
-    "<": compare.lt,
-    "<=": compare.le,
-    ">": compare.gt,
-    ">=": compare.ge,
-}
-_ORDERS = {"<", "<=", ">", ">="}
+_EQUALS: dict[str, Callable[[Any, Any], bool]] = {"=": compare.eq, "!=": compare.ne}
+_ORDERS: dict[str, Callable[[Any, Any], bool]] = {"<": compare.lt, "<=": compare.le, ">": compare.gt, ">=": compare.ge}
+_COMPARE = _EQUALS | _ORDERS
 
 _TEXTS: "dict[str, Callable[[Run], Iterable[str | None]]]" = {
     "name": lambda run: [run.name],
@@ -58,10 +52,14 @@ _NUMBERS: "dict[str, Callable[[Run], float]]" = {
     "gpus": lambda run: len(run.gpus),
     "duration": lambda run: (run.ended - run.started) / 1e6,
 }
-_TIMES = ("started", "ended")
-KEYS = (*_TEXTS, *_NUMBERS, *_TIMES)
+TIMES = ("started", "ended")
+KEYS = (*_TEXTS, *_NUMBERS, *TIMES)
 """What runs are selected by, besides `tag:KEY` and `param:KEY`."""
 _HINT = f"write KEY=VALUE with one of {', '.join(KEYS)}, tag:KEY, param:KEY, and =, !=, <, <=, >, >= or ~"
+_VALUES = (
+    "give gpus a number, duration 90s or 1h30m, started and ended 2026-10 or 2026-10-14T09:30; compare these and "
+    "numbers of tags and params by =, !=, <, <=, > or >=, any text by =, != or ~"
+)
 
 
 def find_store_folder(start: Path) -> Path:
@@ -103,8 +101,7 @@ class RunLookup:
         runs = [stored.run for stored in self._index.runs]
         ids = {run.id for run in runs if run.name == name}
         if len(name) >= _SHORTEST_PREFIX:
-            known = (*(run.id for run in runs), *self._index.damaged)
-            ids |= {each for each in known if each.startswith(name)}
+            ids |= {each for each in (*(run.id for run in runs), *self._index.damaged) if each.startswith(name)}
         if len(ids) > 1:
             hint = f"name one by its id: {', '.join(sorted(ids))}"
             raise StoreError(name, f'{len(ids)} runs are named "{name}"', hint, code="several_runs")
@@ -137,12 +134,12 @@ class Condition:
         """Return whether a run meets the condition."""
         if self.key in _NUMBERS:
             wanted = parse_duration(self.value) if self.key == "duration" else float(self.value)
-            return wanted is not None and _COMPARE[self.operator](_NUMBERS[self.key](run), wanted)
-        if self.key in _TIMES:
+            return _COMPARE[self.operator](_NUMBERS[self.key](run), wanted)
+        if self.key in TIMES:
             return not run.quality.synthetic_time and self._matches_date(getattr(run, self.key), run.timezone)
         if self.label:
-            kind, key = self.label
-            texts = [value for known, value in _get_labels(run, kind) if known == key]
+            kind, name = self.label
+            texts = [value for key, value in getattr(run, f"{kind}s") if key == name]
         else:
             texts = [text for text in _TEXTS[self.key](run) if text]
         return bool(texts) and any(map(self._matches_text, texts)) is not (self.operator == "!=")
@@ -153,7 +150,7 @@ class Condition:
             return fnmatchcase(text.lower(), self.value.lower())
         one, other = (_parse_number(text), _parse_number(self.value)) if self.label else (None, None)
         if self.operator in _ORDERS:
-            return one is not None and other is not None and _COMPARE[self.operator](one, other)
+            return one is not None and other is not None and _ORDERS[self.operator](one, other)
         return text == self.value or (one is not None and one == other)
 
     def _matches_date(self, microseconds: int, timezone: str | None) -> bool:
@@ -165,20 +162,8 @@ class Condition:
         return _COMPARE[self.operator](time[: len(wanted)], wanted)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSelection:
-    """Which stored runs are wanted: those that meet every condition; all without one."""
-
-    conditions: tuple[Condition, ...] = ()
-
-    def __bool__(self) -> bool:
-        """Return whether it selects at all."""
-        return bool(self.conditions)
-
-    @property
-    def needs_time(self) -> bool:
-        """Whether it asks when a run was, which a log without time stamps does not say."""
-        return any(condition.key in _TIMES for condition in self.conditions)
+RunSelection: TypeAlias = tuple[Condition, ...]
+"""Which stored runs are wanted: those that meet every condition; all without one."""
 
 
 def parse_condition(text: str) -> Condition:
@@ -194,27 +179,20 @@ def parse_condition(text: str) -> Condition:
     if not key.startswith(("tag:", "param:")) and key not in KEYS:
         hint = f"write tag:{key}{operator}{value} for a tag; other keys are {', '.join(KEYS)} and param:KEY"
         raise SettingsError("--where", f"no key {key!r}", hint, code="unknown_key")
-    found = Condition(key=key, operator=operator, value=value.replace(" ", "T") if key in _TIMES else value)
-    if problem := _find_problem(found):
-        code, what, hint = problem
-        raise SettingsError("--where", f"{text!r}: {what}", hint, code=code)
-    return found
+    value = value.replace(" ", "T") if key in TIMES else value
+    if not _fits(key, operator, value):
+        raise SettingsError("--where", f"{text!r} cannot be compared", _VALUES, code="not_a_comparison")
+    return Condition(key=key, operator=operator, value=value)
 
 
-def _find_problem(condition: Condition) -> tuple[str, str, str] | None:
-    """Return the code of what is wrong with a condition, what it is and what to write instead; None when nothing is."""
-    key, operator, value = condition.key, condition.operator, condition.value
-    if key in _TEXTS and operator in _ORDERS:
-        return "operator_of_numbers", f"{key} is text", "compare it by =, != or ~"
-    if key in _NUMBERS and operator == "~":
-        return "operator_of_texts", f"{key} is a number", "compare it by =, !=, <, <=, > or >="
-    if key == "duration" and parse_duration(value) is None:
-        return "not_a_duration", f"{value!r} is no duration", "write it as 90s, 30m, 2h or 1h30m"
-    if (key == "gpus" or (condition.label and operator in _ORDERS)) and _parse_number(value) is None:
-        return "not_a_number", f"{value!r} is no number", f"write it as {key}{operator}8"
-    if key in _TIMES and operator != "~" and not _DATE.fullmatch(value):
-        return "not_a_time", f"{value!r} is no date", "write it as 2026-10, 2026-10-14 or 2026-10-14T09:30"
-    return None
+def _fits(key: str, operator: str, value: str) -> bool:
+    if key in _TEXTS:
+        return operator not in _ORDERS
+    if key in TIMES:
+        return operator == "~" or _DATE.fullmatch(value) is not None
+    if key in _NUMBERS:
+        return operator != "~" and (parse_duration if key == "duration" else _parse_number)(value) is not None
+    return operator not in _ORDERS or _parse_number(value) is not None
 
 
 def parse_since(text: str, now: int) -> Condition:
@@ -223,12 +201,10 @@ def parse_since(text: str, now: int) -> Condition:
     Raises:
         SettingsError: when the text is neither.
     """
-    seconds = parse_duration(text)
+    seconds, date = parse_duration(text), text.strip().replace(" ", "T")
     if seconds is not None:
         date = f"{_format_time(now - round(min(seconds * 1e6, now)), None)}Z"
-    else:
-        date = text.strip().replace(" ", "T")
-    if not _DATE.fullmatch(date):
+    elif not _DATE.fullmatch(date):
         hint = "write it as 30d, 12h, 2026-10-14 or 2026-10-14T09:30"
         raise SettingsError("--since", f"{text!r} is no time", hint, code="not_a_time")
     return Condition(key="ended", operator=">=", value=date)
@@ -240,16 +216,12 @@ def select_runs(runs: "Sequence[StoredRun]", selection: RunSelection) -> "list[S
     Raises:
         SettingsError: when no run at all has a tag or param that is asked for.
     """
-    for kind, key in filter(None, (condition.label for condition in selection.conditions)):
-        known = dict.fromkeys(name for stored in runs for name, _ in _get_labels(stored.run, kind))
+    for kind, key in filter(None, (condition.label for condition in selection)):
+        known = dict.fromkeys(name for stored in runs for name, _ in getattr(stored.run, f"{kind}s"))
         if runs and key not in known:
             hint = f"{kind}s of the runs are: {', '.join(list(known)[:8]) or 'none'}"
             raise SettingsError("--where", f"no stored run has the {kind} {key!r}", hint, code="unknown_label")
-    return [stored for stored in runs if all(condition.matches(stored.run) for condition in selection.conditions)]
-
-
-def _get_labels(run: "Run", kind: str) -> tuple[tuple[str, str], ...]:
-    return run.tags if kind == "tag" else run.params
+    return [stored for stored in runs if all(condition.matches(stored.run) for condition in selection)]
 
 
 def _format_time(microseconds: int, timezone: str | None) -> str:

@@ -1,11 +1,12 @@
 """The store: a folder of runs, on this machine or in a bucket. A run appears there when it is whole."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,35 +16,17 @@ from gpureport.places import Place
 from gpureport.recording import Recording, Run
 from gpureport.redaction import redact_column, redact_extra_columns
 from gpureport.regular_files import UnsafeFileError, code_system_error
-from gpureport.series_rows import RowsInMemory
-from gpureport.store import atomic_writes, run_records, series_file, series_reader
+from gpureport.series_table import hold_rows
+from gpureport.store import atomic_writes, run_records, series
 from gpureport.store.run_records import RUN_FILE, RunIndex, StoredRun, read_stored_file, read_stored_run
 from gpureport.store.run_selection import RunLookup, find_store_folder
 
 FORMAT = 1
 """Version of the store's layout. 1 (2026-11): run.json, hardware.parquet per run."""
 _SERIES, _TRAINING = "hardware.parquet", "training.parquet"
-_DAMAGED = ("damaged or missing", "ingest the run again")
 _MOST_ROWS_IN_MEMORY = 6_000_000
 """Rows up to which a run is read at once: about 400 MB."""
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
-
-
-class ReadableRun(Protocol):
-    """A run that is being read: all batches of its series first, then what is known about it."""
-
-    @property
-    def run_id(self) -> str:
-        """Its id; complete after the last batch."""
-
-    def batches(self) -> Iterator["pa.Table"]:
-        """Yield its series."""
-
-    def run(self) -> Run:
-        """Return what is known about it."""
-
-    def training(self) -> "pa.Table":
-        """Return its training metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +66,11 @@ class Store:
         """Return the store of a folder or of the nearest one above it, else a new one in it."""
         return cls(find_store_folder(start))
 
-    def write(self, reading: ReadableRun, importer_version: str, label_source: Run | None = None) -> Entry:
-        """Read a run into the store, with the labels of another if given; one of the same id is replaced whole."""
+    def write(self, reading: Any, importer_version: str, label_source: Run | None = None) -> Entry:
+        """Read a run into the store, with the labels of another if given; one of the same id is replaced whole.
+
+        `reading` gives all `batches()` of the series first, then its `run_id`, `run()` and `training()`.
+        """
         with atomic_writes.raise_store_errors(self.folder):
             self._runs.mkdir(parents=True, exist_ok=True)
             atomic_writes.remove_stale_files(self._runs)
@@ -92,25 +78,24 @@ class Store:
                 marker = json.dumps({"format": FORMAT}) + "\n"
                 atomic_writes.write_bytes(self._marker, marker.encode(), self._runs)
         with atomic_writes.write_folder(self._runs, lambda: reading.run_id, RUN_FILE) as folder:
-            series, training = folder / _SERIES, folder / _TRAINING
-            columns, run = self._write_series(reading, series)
+            columns, run = self._write_series(reading, folder / _SERIES)
             points = redact_column(reading.training(), "name")
             with atomic_writes.raise_store_errors(self.folder):
                 if len(points):
-                    series_file.write_training(points, training)
+                    series.write_training(points, folder / _TRAINING)
                 stored = StoredRun(
                     run=_copy_labels(run, label_source or run),
                     columns=columns,
                     importer_version=importer_version,
-                    series_sha256=series_reader.hash_file(series),
-                    training_sha256=series_reader.hash_file(training) if len(points) else None,
+                    series_sha256=series.hash_file(folder / _SERIES),
+                    training_sha256=series.hash_file(folder / _TRAINING) if len(points) else None,
                 )
                 (folder / RUN_FILE).write_text(run_records.dump_run(stored), encoding="utf-8")
         return Entry(stored, self._runs / run.id)
 
-    def _write_series(self, reading: ReadableRun, path: Path) -> tuple[tuple[str, ...], Run]:
+    def _write_series(self, reading: Any, path: Path) -> tuple[tuple[str, ...], Run]:
         """Write the series of a run; return their columns and the run."""
-        writer = series_file.SeriesWriter(path, lambda: reading.run_id)
+        writer = series.SeriesWriter(path, lambda: reading.run_id)
         try:
             for batch in reading.batches():
                 with atomic_writes.raise_store_errors(self.folder):
@@ -126,36 +111,24 @@ class Store:
         """Return all runs, oldest first, and which cannot be read; every `run.json` is read."""
         return run_records.read_index(self._runs)
 
-    def run_folder(self, run_id: str) -> Place:
-        """Return the folder of a run."""
-        return self._runs / run_id
-
     def get(self, run_id: str) -> Entry | None:
-        """Return the run of exactly this id, None when it is not there.
-
-        Raises:
-            StoreError: when its `run.json` is damaged.
-        """
+        """Return the run of exactly this id, None when it is not there; StoreError when its `run.json` is damaged."""
         folder = self._runs / run_id
         return Entry(read_stored_run(folder), folder) if (folder / RUN_FILE).is_file() else None
 
     def may_hold(self, sizes: Sequence[int]) -> bool:
         """Return whether a run may be here whose sources have these sizes; what no size is known of may be any."""
-        for stored in self.index().runs:
-            # training metrics are no part of a run's identity
-            logs = [source.bytes for source in stored.run.sources if source.kind != "training"]
-            known = [size for size in logs if size is not None]
-            if len(known) < len(logs) or sorted(known) == sorted(sizes):
-                return True
-        return False
+        # training metrics are no part of a run's identity
+        held = [[each.bytes for each in known.run.sources if each.kind != "training"] for known in self.index().runs]
+        return any(None in logs or Counter(logs) == Counter(sizes) for logs in held)
 
     def intact(self, entry: Entry) -> bool:
         """Return whether the series of a run are there, byte for byte as they were written where that is known."""
         stored = entry.stored
         with suppress(OSError):
             training = stored.training_sha256
-            whole = training is None or training == series_reader.hash_file(entry.folder / _TRAINING)
-            return whole and stored.series_sha256 in {None, series_reader.hash_file(entry.folder / _SERIES)}
+            whole = training is None or training == series.hash_file(entry.folder / _TRAINING)
+            return whole and stored.series_sha256 in {None, series.hash_file(entry.folder / _SERIES)}
         return False
 
     def lookup(self) -> RunLookup:
@@ -163,11 +136,7 @@ class Store:
         return RunLookup(self)
 
     def named(self, name: str) -> Entry:
-        """Return the one run with this name, or whose id begins so.
-
-        Raises:
-            StoreError: when there is none, or more than one, or it is damaged.
-        """
+        """Return what `RunLookup.find` does."""
         return self.lookup().find(name)
 
     def read(self, entry: Entry) -> Recording:
@@ -177,14 +146,13 @@ class Store:
             StoreError: when the file is damaged.
         """
         stored, path = entry.stored, entry.folder / _SERIES
-        devices = [device.id for device in entry.run.devices]
         try:
-            file = series_reader.SeriesFile(path, stored.columns, devices, stored.series_sha256)
+            devices = [device.id for device in entry.run.devices]
+            rows = series.open_series(path, stored.columns, devices, stored.series_sha256)
             # without a hash only reading shows damage
-            is_long = len(file) > _MOST_ROWS_IN_MEMORY and stored.series_sha256 is not None
-            rows = file if is_long else RowsInMemory(file.table())
-            training = series_reader.read_training(entry.folder / _TRAINING, stored.training_sha256)
-            training = redact_column(training, "name")
+            if len(rows) <= _MOST_ROWS_IN_MEMORY or stored.series_sha256 is None:
+                rows = hold_rows(rows.table())
+            training = series.read_training(entry.folder / _TRAINING, stored.training_sha256)
         except UnsafeFileError as error:
             raise atomic_writes.refuse_file(error.filename, error) from error
         except _UNREADABLE as error:
@@ -192,7 +160,7 @@ class Store:
             if now is not None and now.stored.series_sha256 != stored.series_sha256:
                 # another process replaced the run since the entry was read
                 return self.read(now)
-            raise StoreError(str(path), *_DAMAGED, code="damaged_run") from error
+            raise _refuse_damaged(path) from error
         return Recording(run=entry.run, rows=rows, training=training)
 
     def relabel(self, entry: Entry, run: Run) -> Entry:
@@ -219,16 +187,18 @@ class Store:
             what = "the series are exported as Parquet"
             raise StoreError(str(target), what, "name a file that ends in .parquet", code="unknown_file_type")
         if not self.intact(entry):
-            raise StoreError(str(entry.folder / _SERIES), *_DAMAGED, code="damaged_run")
+            raise _refuse_damaged(entry.folder / _SERIES)
         try:
-            series = (entry.folder / _SERIES).read_bytes()
-            atomic_writes.replace_file(target, series_file.redact_series(series), target.parent)
+            content = series.redact_series((entry.folder / _SERIES).read_bytes())
+            atomic_writes.replace_file(target, content, target.parent)
         except OSError as error:
             what, code = error.strerror or "cannot be written", code_system_error(error, "cannot_write")
             raise StoreError(str(target), what, "choose another file", code=code) from error
 
 
-def _copy_labels(run: Run, label_source: Run) -> Run:
-    """Return a run with the name, step, params, tags and work of another."""
-    labels: dict[str, Any] = {name: getattr(label_source, name) for name in ("name", "step", "params", "tags", "work")}
-    return replace(run, **labels)
+def _refuse_damaged(path: Place) -> StoreError:
+    return StoreError(str(path), "damaged or missing", "ingest the run again", code="damaged_run")
+
+
+def _copy_labels(run: Run, of: Run) -> Run:
+    return replace(run, name=of.name, step=of.step, params=of.params, tags=of.tags, work=of.work)

@@ -49,63 +49,12 @@ from gpureport.testing.recordings import (
 )
 from gpureport.testing.stages import build_file, build_page, check, comparison_document, fault
 
-__all__ = [
-    "GIB",
-    "GPU_TIME_CLASSES",
-    "HOST",
-    "START",
-    "AbsentCells",
-    "AdvisedStep",
-    "Analysis",
-    "Check",
-    "ClockEventTotal",
-    "ClockStep",
-    "Comparison",
-    "Confidence",
-    "Cost",
-    "Delta",
-    "Device",
-    "DeviceStatistics",
-    "Evidence",
-    "Finding",
-    "Floats",
-    "GpuTime",
-    "Interval",
-    "LogEvent",
-    "LogGap",
-    "MetricSummary",
-    "NotJudged",
-    "Quality",
-    "Recording",
-    "Rejected",
-    "Run",
-    "Severity",
-    "Source",
-    "Stage",
-    "Threshold",
-    "Verdict",
-    "Work",
-    "analyze",
-    "at",
-    "build_file",
-    "build_page",
-    "check",
-    "compare",
-    "comparison_document",
-    "event",
-    "fault",
-    "find_note_code",
-    "find_reject_code",
-    "finding",
-    "found",
-    "read",
-    "recording",
-    "repeated",
-    "spans",
-    "steps",
-    "unjudged",
-    "with_host",
-    "with_params",
-    "with_quality",
-    "with_training",
-]
+__all__ = ["HOST", "Device", "Recording", "Run", "Source", "Stage", "Work"]
+__all__ += ["AbsentCells", "ClockStep", "LogEvent", "LogGap", "Quality", "Rejected"]
+__all__ += ["AdvisedStep", "Check", "Confidence", "Evidence", "Finding", "Interval", "NotJudged"]
+__all__ += ["GPU_TIME_CLASSES", "Analysis", "ClockEventTotal", "Cost", "DeviceStatistics", "GpuTime", "MetricSummary"]
+__all__ += ["Comparison", "Delta", "Severity", "Threshold", "Verdict"]
+__all__ += ["analyze", "build_file", "build_page", "check", "compare", "comparison_document", "fault", "read"]
+__all__ += ["GIB", "START", "Floats", "at", "event", "finding", "found", "recording", "repeated", "spans", "steps"]
+__all__ += ["find_note_code", "find_reject_code"]
+__all__ += ["unjudged", "with_host", "with_params", "with_quality", "with_training"]

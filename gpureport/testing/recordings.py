@@ -19,49 +19,28 @@ from gpureport.series_table import METRIC_TYPES, TRAINING_SCHEMA, arrange_series
 START = 1_773_480_413_000_000
 GIB = 2**30
 
-_COLUMNS: dict[str, tuple[str, float]] = {
-    "util": ("gpu_utilization_ratio", 0.01),
-    "memory_controller": ("gpu_memory_controller_ratio", 0.01),
-    "memory": ("gpu_memory_used_bytes", GIB),
-    "power": ("gpu_power_watts", 1),
-    "power_limit": ("gpu_power_limit_watts", 1),
-    "default_limit": ("gpu_power_limit_default_watts", 1),
-    "temperature": ("gpu_temperature_celsius", 1),
-    "margin": ("gpu_temperature_margin_celsius", 1),
-    "clock": ("gpu_sm_clock_hertz", 1e6),
-    "clock_max": ("gpu_sm_clock_max_hertz", 1e6),
-    "energy": ("gpu_energy_joules_total", 1),
-    "unknown_bits": ("clock_event_unknown_bits", 1),
-    "sm_active": ("gpu_sm_active_ratio", 0.01),
-    "tensor_active": ("gpu_tensor_active_ratio", 0.01),
-    "dram_active": ("gpu_dram_active_ratio", 0.01),
-    "received": ("pcie_receive_bytes_per_second", 1e9),
-    "sent": ("pcie_transmit_bytes_per_second", 1e9),
-    "link_generation": ("pcie_link_generation", 1),
-    "link_width": ("pcie_link_width", 1),
-}
-_HOST_COLUMNS: dict[str, tuple[str, float]] = {
-    "cpu": ("cpu_utilization_ratio", 0.01),
-    "core": ("cpu_busiest_core_ratio", 0.01),
-    "iowait": ("cpu_iowait_ratio", 0.01),
-    "cores_of_process": ("process_cpu_cores", 1),
-    "cores_of_job": ("job_cpu_cores", 1),
-    "host_memory": ("host_memory_used_ratio", 0.01),
-    "cores": ("cpu_logical_cores", 1),
-}
-_COLUMNS |= {
-    "link_generation_max": ("pcie_link_generation_max", 1),
-    "link_width_max": ("pcie_link_width_max", 1),
-    "corrected": ("gpu_ecc_corrected_total", 1),
-    "uncorrected": ("gpu_ecc_uncorrected_total", 1),
-    "remapped": ("gpu_remapped_rows_uncorrectable_total", 1),
-    "remap_pending": ("gpu_remapped_rows_pending", 1),
-    "remap_failure": ("gpu_remapped_rows_failure", 1),
-    "xid": ("gpu_xid_code", 1),
+_NAMES: dict[float, str] = {
+    0.01: "util=gpu_utilization_ratio memory_controller=gpu_memory_controller_ratio sm_active=gpu_sm_active_ratio "
+    "tensor_active=gpu_tensor_active_ratio dram_active=gpu_dram_active_ratio cpu=cpu_utilization_ratio "
+    "core=cpu_busiest_core_ratio iowait=cpu_iowait_ratio host_memory=host_memory_used_ratio",
+    1: "power=gpu_power_watts power_limit=gpu_power_limit_watts default_limit=gpu_power_limit_default_watts "
+    "temperature=gpu_temperature_celsius margin=gpu_temperature_margin_celsius energy=gpu_energy_joules_total "
+    "unknown_bits=clock_event_unknown_bits link_generation=pcie_link_generation link_width=pcie_link_width "
+    "link_generation_max=pcie_link_generation_max link_width_max=pcie_link_width_max corrected=gpu_ecc_corrected_total "
+    "uncorrected=gpu_ecc_uncorrected_total remapped=gpu_remapped_rows_uncorrectable_total xid=gpu_xid_code "
+    "remap_pending=gpu_remapped_rows_pending remap_failure=gpu_remapped_rows_failure "
+    "cores_of_process=process_cpu_cores cores_of_job=job_cpu_cores cores=cpu_logical_cores",
+    1e6: "clock=gpu_sm_clock_hertz clock_max=gpu_sm_clock_max_hertz",
+    1e9: "received=pcie_receive_bytes_per_second sent=pcie_transmit_bytes_per_second",
+    GIB: "memory=gpu_memory_used_bytes",
 }
 _EVENTS = (*CLOCK_EVENT_BITS, *(f"{reason}_seconds_total" for reason in COUNTED_CLOCK_EVENTS))
-_COLUMNS |= {name: (f"clock_event_{name}", 1) for name in _EVENTS}
-
+_COLUMNS: dict[str, tuple[str, float]] = {
+    name: (metric, scale)
+    for scale, pairs in _NAMES.items()
+    for name, metric in (pair.split("=") for pair in pairs.split())
+} | {name: (f"clock_event_{name}", 1) for name in _EVENTS}
+"""Metric of each argument of `recording`, and how many base units one of it is."""
 _HOST = Device(id=HOST)
 
 Floats = npt.NDArray[np.float64]
@@ -91,52 +70,70 @@ def recording(  # noqa: PLR0913 - each argument is something a test varies
 ) -> Recording:
     """Return a recording of one or several GPUs, and of a host when `cpu` or `host` is given.
 
+    Arguments are `_NAMES`, per cent of shares, GiB, W, J as counted, degrees Celsius, MHz, GB/s and numbers, and clock
+    event reasons and their counters by name: a number, one series for all GPUs, or one series a GPU. NaN is null.
+
     Args:
         every: seconds between samples of a GPU.
         times: seconds of each sample instead.
         cpu: CPU use in per cent, one value a sample of the host.
         cpu_every: seconds between samples of the host.
-        host: what else the host recorded: `core`, `iowait` and `host_memory` in per cent, `cores_of_process`,
-            `cores_of_job`, `cores`.
+        host: what else the host recorded.
         model: the GPUs' name.
         memory_total: memory installed in bytes.
         reserved: memory the driver keeps, in bytes.
-        series: `util` and `memory_controller` in per cent, `memory` in GiB, `power`, `power_limit` and `default_limit`
-            in W, `energy` in J as counted, `temperature` and `margin` in degrees Celsius, `clock` and `clock_max` in
-            MHz, `sm_active`, `tensor_active` and `dram_active` in per cent, `received` and `sent` in GB/s,
-            `link_generation`, `link_width` and their `_max`, clock event reasons and their counters by name,
-            `unknown_bits` as a number, counters of errors, `xid`; a number, one series for all GPUs, or one series a
-            GPU. NaN is null.
+        series: what the GPUs recorded.
     """
-    arrays = dict(zip(series, np.broadcast_arrays(*map(_table, series.values())), strict=True))
+    arrays = _scale(dict(zip(series, np.broadcast_arrays(*map(_table, series.values())), strict=True)))
     count, length = next(iter(arrays.values())).shape
     seconds = np.asarray(np.arange(length) * every if times is None else times, dtype=np.float64)
     known = gpus.find_gpu(model)
-    devices = [
-        Device(
-            id=f"gpu:{index}",
-            index=index,
-            model=model,
-            memory_total_bytes=memory_total,
-            memory_reserved_bytes=reserved,
-            power_window=known.power_window if known else "unknown",
-        )
-        for index in range(count)
-    ]
-    values = {_COLUMNS[name][0]: array * _COLUMNS[name][1] for name, array in arrays.items()}
-    blocks: list[tuple[Floats, dict[str, Floats]]] = [
-        (seconds, {name: array[index] for name, array in values.items()}) for index in range(count)
-    ]
+    window = known.power_window if known else "unknown"
+    gpu = Device(
+        id="", model=model, memory_total_bytes=memory_total, memory_reserved_bytes=reserved, power_window=window
+    )
+    devices = [replace(gpu, id=f"gpu:{index}", index=index) for index in range(count)]
+    blocks = [(seconds, {name: array[index] for name, array in arrays.items()}) for index in range(count)]
     beside = {**({} if cpu is None else {"cpu": cpu}), **(host or {})}
     if beside:
-        block = {
-            _HOST_COLUMNS[name][0]: np.asarray(held, dtype=np.float64) * _HOST_COLUMNS[name][1]
-            for name, held in beside.items()
-        }
-        at_seconds: Floats = np.arange(len(next(iter(block.values()))), dtype=np.float64) * cpu_every
-        devices.append(Device(id=HOST))
-        blocks.append((at_seconds, block))
-    return Recording(run=_run(tuple(devices), seconds, every), series=_series(devices, blocks))
+        block = _scale({name: np.asarray(held, dtype=np.float64) for name, held in beside.items()})
+        devices.append(_HOST)
+        blocks.append((np.arange(len(next(iter(block.values()))), dtype=np.float64) * cpu_every, block))
+    run = Run(
+        id="0123abcd",
+        name="made by hand",
+        started=at(float(seconds[0])),
+        ended=at(float(seconds[-1])),
+        sources=(),
+        devices=tuple(devices),
+        quality=Quality(),
+        interval=every,
+    )
+    return Recording(run=run, series=_series(devices, blocks))
+
+
+def _table(values: npt.ArrayLike) -> Floats:
+    return np.atleast_2d(np.asarray(values, dtype=np.float64))
+
+
+def _scale(given: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return arrays by metric, in base units."""
+    return {_COLUMNS[name][0]: array * _COLUMNS[name][1] for name, array in given.items()}
+
+
+def _series(devices: Sequence[Device], blocks: Sequence[tuple[Floats, Mapping[str, Floats]]]) -> "pa.Table":
+    """Return the series of devices, each as its seconds and its values by metric."""
+    codes = np.concatenate([np.full(len(seconds), code) for code, (seconds, _) in enumerate(blocks)])
+    stamps = np.concatenate([START + np.round(seconds * 1e6).astype(np.int64) for seconds, _ in blocks])
+    table: dict[str, Any] = {
+        "device": columns.categories(codes, [device.id for device in devices]),
+        "timestamp": columns.to_arrow(stamps, pa.timestamp("us")),
+    }
+    for metric, kind in METRIC_TYPES.items():
+        if any(metric in block for _, block in blocks):
+            parts = [block.get(metric, np.full(len(seconds), np.nan)) for seconds, block in blocks]
+            table[metric] = columns.nan_to_null(np.concatenate(parts), kind)
+    return pa.table(table)
 
 
 def repeated(values: npt.ArrayLike, times: int) -> Floats:
@@ -160,29 +157,26 @@ def with_training(
 ) -> Recording:
     """Return a recording with training metrics: seconds, None where no time was written, name and value.
 
-    Args:
-        run: the recording.
-        points: one a value.
-        steps: the step of each point; counted from 0 without.
+    The step of each point is counted from 0 where none are given.
     """
-    times = [None if seconds is None else at(seconds) for seconds, _, _ in points]
-    arrays: list[Any] = [
-        pa.array(times, pa.timestamp("us")),
-        pa.array(range(len(points)) if steps is None else steps, pa.int64()),
-        pa.array([name for _, name, _ in points], pa.string()).cast(pa.dictionary(pa.int32(), pa.string())),
-        pa.array([value for _, _, value in points], pa.float64()),
-    ]
-    return replace(run, training=pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA))
+    rows = {
+        "timestamp": [None if seconds is None else at(seconds) for seconds, _, _ in points],
+        "step": range(len(points)) if steps is None else steps,
+        "name": [name for _, name, _ in points],
+        "value": [value for _, _, value in points],
+    }
+    kinds = {"timestamp": pa.timestamp("us"), "step": pa.int64(), "name": pa.string(), "value": pa.float64()}
+    table = pa.table({name: pa.array(rows[name], kind) for name, kind in kinds.items()})
+    return replace(run, training=table.cast(TRAINING_SCHEMA))
 
 
 def with_host(run: Recording, times: npt.ArrayLike, host: Device = _HOST, /, **series: npt.ArrayLike) -> Recording:
     """Return a recording with a host of these columns, sampled at these seconds; in place of none it may have."""
     seconds = np.asarray(times, dtype=np.float64)
     values = {name: np.broadcast_to(np.asarray(one, dtype=np.float64), seconds.shape) for name, one in series.items()}
-    added = _series([host], [(seconds, values)])
     return Recording(
         run=replace(run.run, devices=(*run.run.devices, host), ended=max(run.run.ended, at(float(seconds[-1])))),
-        series=arrange_series([run.series, added]),
+        series=arrange_series([run.series, _series([host], [(seconds, values)])]),
         training=run.training,
     )
 
@@ -190,38 +184,6 @@ def with_host(run: Recording, times: npt.ArrayLike, host: Device = _HOST, /, **s
 def event(kind: str, seconds: float | None, text: str = "", *, line: int = 1, device: str | None = None) -> LogEvent:
     """Return what a log says happened, at a time in seconds."""
     return LogEvent(kind=kind, at=None if seconds is None else at(seconds), line=line, device=device, text=text)
-
-
-def _table(values: npt.ArrayLike) -> Floats:
-    return np.atleast_2d(np.asarray(values, dtype=np.float64))
-
-
-def _run(devices: tuple[Device, ...], seconds: Floats, every: float) -> Run:
-    return Run(
-        id="0123abcd",
-        name="made by hand",
-        started=at(float(seconds[0])),
-        ended=at(float(seconds[-1])),
-        sources=(),
-        devices=devices,
-        quality=Quality(),
-        interval=every,
-    )
-
-
-def _series(devices: list[Device], blocks: list[tuple[Floats, dict[str, Floats]]]) -> "pa.Table":
-    codes = np.concatenate([np.full(len(seconds), code) for code, (seconds, _) in enumerate(blocks)])
-    stamps = np.concatenate([START + np.round(seconds * 1e6).astype(np.int64) for seconds, _ in blocks])
-    names = pa.array([device.id for device in devices], pa.string())
-    table: dict[str, Any] = {
-        "device": pa.DictionaryArray.from_arrays(columns.to_arrow(codes, pa.int32()), names),
-        "timestamp": columns.to_arrow(stamps, pa.timestamp("us")),
-    }
-    for metric, kind in METRIC_TYPES.items():
-        if any(metric in block for _, block in blocks):
-            parts = [block.get(metric, np.full(len(seconds), np.nan)) for seconds, block in blocks]
-            table[metric] = columns.nan_to_null(np.concatenate(parts), kind)
-    return pa.table(table)
 
 
 def found(analysis: Analysis, kind: str) -> list[Finding]:

@@ -46,16 +46,18 @@ def check(
     Raises:
         SettingsError: when a rule or a setting is not valid.
     """
-    limits: Sequence[str] = ()
+    stated, limits = (
+        Settings(),
+        () if isinstance(rules, Path | Mapping) else [rules] if isinstance(rules, str) else rules,
+    )
     if isinstance(rules, Path):
         stated = read_settings(rules)
     elif isinstance(rules, Mapping):
         stated = check_sections(Settings(file="gpureport.toml", content=dict(rules)))
-    else:
-        stated, limits = Settings(), [rules] if isinstance(rules, str) else rules
     goals = read_goals(stated).with_overrides((), None if target is None else parse_target(target))
     analyses = [*map(_analysed, runs)]
-    checked, before = [*map(_sampled, analyses)], [_sampled(_analysed(run)) for run in baseline]
+    checked = [build_sampled_run(run.recording, run) for run in analyses]
+    before = [build_sampled_run(run.recording, run) for run in map(_analysed, baseline)]
     steps: dict[str, list[SampledRun]] = {}
     for run in checked:
         steps.setdefault(step_name(run.analysis), []).append(run)
@@ -81,10 +83,6 @@ def _analysed(run: Recording | Analysis) -> Analysis:
     return run if isinstance(run, Analysis) else analyze(run)
 
 
-def _sampled(analysis: Analysis) -> SampledRun:
-    return build_sampled_run(analysis.recording, analysis)
-
-
 Results: TypeAlias = Recording | Analysis | Comparison | Sequence[Recording | Analysis]
 """What a page shows; recordings are analysed first."""
 
@@ -95,14 +93,7 @@ def build_page(results: Results, form: str = "txt", title: str = "", *, full: bo
 
 
 def build_file(results: Results, form: str, title: str = "", *, full: bool = False) -> bytes:
-    """Return the page as the file that a report writes.
-
-    Args:
-        results: what the page shows.
-        form: `txt` (a terminal), `md`, `html`, `json`, `svg`, `png` or `pdf`.
-        title: title of the page; the names of the runs when empty.
-        full: whether a terminal and a PDF show everything.
-    """
+    """Return the page as the file that a report writes: `txt` is a terminal, which shows everything if `full`."""
     if isinstance(results, Comparison):
         content = comparison_content(results, title or None)
     else:
@@ -121,12 +112,9 @@ _STAGES: dict[str, tuple[type[Any], str, Callable[..., str]]] = {
 
 @contextmanager
 def fault(stage: str, error: Exception, run: str = "") -> Iterator[None]:
-    """Let gpureport itself fail, so that a test sees what becomes of the other runs.
+    """Let a stage of gpureport itself fail, as a bug would, so that a test sees what becomes of the other runs.
 
-    Args:
-        stage: `reading`, `analysis` or `storing`.
-        error: what is raised, as a bug would.
-        run: end of the name of the run, or of the path of its log, that fails; all runs when empty.
+    It fails for the runs whose name, or path of a log, ends like `run`; for all when that is empty.
     """
     owner, name, find_run = _STAGES[stage]
     whole = getattr(owner, name)

@@ -11,7 +11,7 @@ from gpureport.errors import GpureportError, InternalError, SettingsError, Sourc
     "error",
     [
         SettingsError("--by", "no run has it", "name another"),
-        SourceError("a.csv", "no rows", "give a log", "an example", to_stdout=True),
+        SourceError("a.csv", "no rows", "give a log", "an example"),
         InternalError("a.csv", ValueError("odd")),
     ],
     ids=lambda error: type(error).__name__,

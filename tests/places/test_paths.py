@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import PlaceError
-from gpureport.places.bucket_errors import describe_bucket_error
+from gpureport.places.buckets import describe_bucket_error
 from tests.cli.program import Program
 from tests.support.logs import log, write
 

@@ -29,7 +29,7 @@ NAMES = {
 
 
 def test_a_name_leads_to_its_own_model() -> None:
-    """In any spelling, not to a relative with other limits; temperatures of one board are in order."""
+    """In any spelling, not to a relative with other limits."""
     found = {name: gpus.find_gpu(name) for name in NAMES}
     assert {name: known and known.model for name, known in found.items()} == NAMES
     windows = {"Tesla T4": "instant", "NVIDIA A100-SXM4-80GB": "instant", "NVIDIA A30": "instant", "NVIDIA L4": "1 s"}
@@ -39,14 +39,6 @@ def test_a_name_leads_to_its_own_model() -> None:
         assert known is not None, name
         assert known.memory_total_bytes, name
         assert known.memory_bandwidth_bytes_per_second, name
-    for known in gpus.load_gpus():
-        limits = (
-            known.temperature_max_operating_celsius,
-            known.temperature_slowdown_celsius,
-            known.temperature_shutdown_celsius,
-        )
-        values = [cell.value for cell in limits if cell]
-        assert values == sorted(values), known.model
 
 
 def test_every_cell_has_a_source_and_every_source_is_used() -> None:

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport import number_format
-from gpureport.name_order import split_numbers
-from gpureport.units import parse_quantity
+from gpureport.parsing import parse_quantity, split_numbers
 
 READ = {
     ("97 %", "", "1"): 0.97,

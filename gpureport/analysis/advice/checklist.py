@@ -15,8 +15,7 @@ from gpureport.analysis.rules.missing_metrics import MEMORY_RESERVED, NOT_RECORD
 from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
 from gpureport.analysis.signals import core_count, job_load, short_pauses
 from gpureport.analysis.signals.core_count import CPU
-from gpureport.answers import ChecklistEntry, Practice
-from gpureport.findings import Finding, NotJudged
+from gpureport.findings import ChecklistEntry, Finding, NotJudged, Practice
 from gpureport.recording import Recording
 from gpureport.recording_advice import RECORD, choose_recording
 from gpureport.training_names import Role, recognise_metric

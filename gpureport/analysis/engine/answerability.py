@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from gpureport.analysis.rules.rule import Rule
-from gpureport.answers import Answer, Outcome
-from gpureport.findings import Confidence, Finding, NotJudged
+from gpureport.findings import Answer, Confidence, Finding, NotJudged, Outcome
 from gpureport.recording import Device, Run
 
 NO_GPU = "no GPU"

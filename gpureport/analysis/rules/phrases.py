@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gpureport import number_format
-from gpureport.name_order import split_numbers
+from gpureport.parsing import split_numbers
 
 percent = number_format.format_percent
 duration = number_format.format_duration

@@ -16,7 +16,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 from gpureport.recording import Device, Recording
 from gpureport.sampling_rate import SamplingRate
-from gpureport.series_rows import DeviceRows, SelectedRows
+from gpureport.series_table import DeviceRows
 
 T = TypeVar("T")
 
@@ -273,7 +273,7 @@ def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
     """Return the series of a device as if some stretches had not been recorded."""
     # the last sample of a run lies at its end
     left = ~intervals.contains(stretches, np.minimum(series.times, series.window.end - 1))
-    return _build_series(series.device, SelectedRows(series.rows, left), series.window)
+    return _build_series(series.device, series.rows.filter(left), series.window)
 
 
 def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 from weakref import ref
 
-from gpureport.series_rows import SeriesRows
+from gpureport.series_table import SeriesRows
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from gpureport.cli.options.written_paths import OUTPUT, WritingCommand
 from gpureport.cli.results import report_output
 from gpureport.cli.runs import analyses, step_grouping
 from gpureport.comparison.study.factors import parse_factors
-from gpureport.resources import find_shipped_folder
+from gpureport.places import find_shipped_folder
 
 if TYPE_CHECKING:
     from gpureport.places import Place

@@ -66,5 +66,5 @@ def ingest(*, source: tuple[str, ...], force: bool, listing: bool, options: Sour
 def _print_once(error: SourceError, failures: list[str]) -> None:
     """Print an error and keep its text; one that was printed is not said again, as a fault can be that of many runs."""
     if str(error) not in failures:
-        print_error(str(error), error.aside, to_stdout=error.to_stdout)
+        print_error(str(error), error.aside)
     failures.append(str(error))

@@ -21,14 +21,11 @@ def make_printable(text: str) -> str:
     return "".join(character for character in spaced if character.isprintable())
 
 
-def print_error(message: str, aside: str = "", *, to_stdout: bool = False) -> None:
-    """Say on standard error what went wrong, on one line, with lines to save below where there are any.
-
-    Lines that the command was to print go to standard output.
-    """
+def print_error(message: str, aside: str = "") -> None:
+    """Say on standard error what went wrong, on one line, and on standard output lines to save where there are any."""
     click.echo(f"gpureport: {make_printable(' '.join(message.split()))}", err=True)
     for line in aside.splitlines():
-        click.echo(make_printable(line), err=not to_stdout)
+        click.echo(make_printable(line))
 
 
 def wrap_for_terminal(line: str) -> str:

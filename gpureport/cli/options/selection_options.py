@@ -57,4 +57,4 @@ def _parse(tags: Sequence[tuple[str, str]], where: Sequence[str], since: Sequenc
     conditions = [Condition(key=f"tag:{key}", operator="=", value=value) for key, value in tags]
     conditions += [parse_condition(text) for text in where]
     conditions += [parse_since(text, now()) for text in since]
-    return RunSelection(conditions=tuple(conditions))
+    return tuple(conditions)

@@ -76,7 +76,7 @@ def _select_by_tags(options: "SourceOptions", selection: RunSelection) -> RunSel
             given, "it matters only while a log is read", "name a SOURCE, or leave it out", code="only_while_reading"
         )
     tags = (Condition(key=f"tag:{key}", operator="=", value=value) for key, value in options.labels.tag)
-    return RunSelection(conditions=(*tags, *selection.conditions))
+    return (*tags, *selection)
 
 
 def _label_values(options: "SourceOptions") -> Iterator[tuple[str, object]]:
@@ -147,7 +147,7 @@ def summarise_fleet(found: FleetRuns, settings: "SummarySettings", engine: "Engi
 def describe_selection(sources: Sequence[str], options: "SourceOptions", selection: RunSelection) -> str:
     """Return how the runs were selected, in words; empty for all."""
     tags = () if sources else options.labels.tag
-    words = (*(f"{key}={value}" for key, value in tags), *(each.text for each in selection.conditions))
+    words = (*(f"{key}={value}" for key, value in tags), *(each.text for each in selection))
     return ", ".join(word.removeprefix("tag:") for word in words)
 
 

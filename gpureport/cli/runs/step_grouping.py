@@ -163,7 +163,7 @@ def select_steps(
     """
 
     def check(runs: "Sequence[StoredRun]") -> None:
-        words = (word for each in selection.conditions for word in ("--where", each.text))
+        words = (word for each in selection for word in ("--where", each.text))
         if chain.is_plain:
             _refuse_unlabelled(sum(stored.run.step is None for stored in runs), "--where", [*words])
 

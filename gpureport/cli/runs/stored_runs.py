@@ -11,7 +11,7 @@ from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.options.usage_errors import UsageError
 from gpureport.cli.sources import source_names
 from gpureport.errors import DamagedRunError, SettingsError, StoreError, UnknownRunError
-from gpureport.store.run_selection import RunSelection, list_baseline_names, select_runs
+from gpureport.store.run_selection import TIMES, RunSelection, list_baseline_names, select_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,7 +74,7 @@ def select_stored_runs(place: "Store", selection: RunSelection) -> "list[StoredR
 
 def _explain_damage(place: "Store", run_id: str) -> str:
     """Return why a run is left out, and what to do; one that cannot be read now need not be damaged."""
-    folder = place.run_folder(run_id)
+    folder = place.folder / "runs" / run_id
     try:
         place.get(run_id)
     except DamagedRunError:
@@ -86,8 +86,8 @@ def _explain_damage(place: "Store", run_id: str) -> str:
 
 def note_undated_runs(runs: "Sequence[StoredRun]", selection: RunSelection) -> None:
     """Say on standard error how many runs a selection by time leaves out, since their logs have no time stamps."""
-    without_time = sum(stored.run.quality.synthetic_time for stored in runs) if selection.needs_time else 0
-    if without_time:
+    without_time = sum(stored.run.quality.synthetic_time for stored in runs)
+    if without_time and any(each.key in TIMES for each in selection):
         print_note(
             f"gpureport: {without_time} stored {'run' if without_time == 1 else 'runs'} without time stamps left out"
         )

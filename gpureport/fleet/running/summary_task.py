@@ -10,7 +10,7 @@ from gpureport.errors import GpureportError, InternalError, SettingsError, Store
 from gpureport.fleet.gpu_summary import GpuSummary
 from gpureport.fleet.summaries import run_summary, summary_key
 from gpureport.fleet.summaries.summary_key import KeyMaker, SummarySettings
-from gpureport.places import Place
+from gpureport.places import Place, RemotePath
 from gpureport.store.store import Entry, Store
 
 
@@ -63,7 +63,7 @@ class ReadTask:
 
 def locate_store(store: Place) -> Place:
     """Return a store as a worker finds it, whatever folder that works in."""
-    return store.absolute()
+    return store if isinstance(store, RemotePath) else store.absolute()
 
 
 def summarise(store: Store, run_id: str, settings: SummarySettings) -> list[GpuSummary]:

@@ -28,9 +28,9 @@ from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OT
 from gpureport.importers.protocol.tracker import Selection, Tracked
 from gpureport.importers.tracker_series import TrainingMetric, build_device_table, build_tracked
 from gpureport.limits import MOST_LABELS
+from gpureport.parsing import MOST
 from gpureport.record_folder import COMPRESSED_SUFFIXES
 from gpureport.recording import HOST, Device, Stage
-from gpureport.units import MOST
 
 if TYPE_CHECKING:
     from gpureport.importers.mlflow.selection import Store

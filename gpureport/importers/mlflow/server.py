@@ -28,8 +28,8 @@ from gpureport.errors import SettingsError, SourceError
 from gpureport.fetched_copies import make_temporary_folder
 from gpureport.importers.mlflow import stores
 from gpureport.importers.mlflow.stores import POINT, Contents, Points, RunInfo
-from gpureport.json_text import parse_json
 from gpureport.limits import MOST_ANSWER_BYTES, MOST_PAGES
+from gpureport.parsing import parse_json
 from gpureport.redaction import redact_start
 
 _FIRST, _LATER, _PAUSE = 10.0, 30.0, 1.0

@@ -19,8 +19,8 @@ from gpureport.data_quality import Rejected, gap_seconds
 from gpureport.errors import SourceError
 from gpureport.importers.neptune.names import MEMORY, UTILIZATION, Namespace
 from gpureport.importers.tracker_series import build_device_table
+from gpureport.parsing import MOST
 from gpureport.recording import HOST, Stage
-from gpureport.units import MOST
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,7 +16,7 @@ from typing import Any
 
 from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers.neptune.hardware import Stored
-from gpureport.json_text import parse_json
+from gpureport.parsing import parse_json
 
 _SILENT = 60.0
 """Seconds without an answer after which a server is given up; to be imported takes the client 16 on a busy machine."""

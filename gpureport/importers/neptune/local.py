@@ -20,8 +20,8 @@ from gpureport.errors import SourceError
 from gpureport.importers.neptune.hardware import Scalar, Stored, make_broken_run
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, TORN
 from gpureport.importers.read_only_sqlite import is_database, open_read_only
-from gpureport.json_text import parse_json
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND, MOST_RECORD_BYTES
+from gpureport.parsing import parse_json
 from gpureport.regular_files import check_regular_file, read_regular_file
 
 _LOG = re.compile(r"data-(\d{1,18})\.log", re.ASCII)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from gpureport.errors import SettingsError
 from gpureport.importers.protocol.column_map import check_keys, get_typed, read_column
+from gpureport.parsing import UNITS
 from gpureport.settings.toml_files import read_toml
-from gpureport.units import UNITS
 
 GIB, MIB = 2**30, 2**20
 UTILIZATION, MEMORY, POWER = "gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts"

@@ -29,7 +29,7 @@ from gpureport.importers.columns import (
     without_faults,
 )
 from gpureport.importers.protocol import reject_reasons as reasons
-from gpureport.units import parse_quantity
+from gpureport.parsing import parse_quantity
 
 _CLOCK, _DATE = "time of day", "day"
 """Targets of columns that hold a time without a date, and a date without a time."""

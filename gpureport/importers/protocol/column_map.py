@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeVar
 from gpureport.errors import SettingsError
 from gpureport.limits import MOST_GPUS
 from gpureport.metrics import BY_NAME, Scope
+from gpureport.parsing import UNITS
 from gpureport.settings.toml_files import read_toml
-from gpureport.units import UNITS
 
 T = TypeVar("T")
 ISO = "iso"

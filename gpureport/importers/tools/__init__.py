@@ -21,10 +21,9 @@ from gpureport.importers.columns import TIME
 from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
 from gpureport.importers.source_text import RawFile
-from gpureport.json_text import replace_half_characters
 from gpureport.limits import LONGEST_LINE
 from gpureport.metrics import BY_NAME
-from gpureport.units import UNITS
+from gpureport.parsing import UNITS, replace_half_characters
 
 Record = dict[str, Any]
 Meaning = tuple[str, str]

@@ -20,7 +20,7 @@ from gpureport.importers import extraction, tools
 from gpureport.importers.account import Account
 from gpureport.importers.columns import MASK, TIME
 from gpureport.importers.headings import absence_word, convert_to_base, describe_absence, parse_number
-from gpureport.units import MOST
+from gpureport.parsing import MOST
 
 _TABLE = {
     "gpu_sm_clock_hertz": "MHz: DEV_SM_CLOCK 100 SMCLK; Hz: DEV_SM_CLOCK_HERTZ 1603",

@@ -21,8 +21,8 @@ from gpureport.importers.protocol.column_map import CLEAR, EPOCHS, ISO, Mapping
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
 from gpureport.importers.source_text import RawFile
 from gpureport.metrics import BY_NAME, Scope
+from gpureport.parsing import UNITS
 from gpureport.redaction import redact_start
-from gpureport.units import UNITS
 
 _DELIMITERS = (",", ";", "\t", "|")
 _LISTED, _MOST_COLUMNS = 30, 200
@@ -52,7 +52,7 @@ class Mapped:
             draft = draft_map(text)
             hint = ("save standard output as map.toml, complete it, then " if draft else "") + "give --map map.toml"
             what = "no map says what its columns are"
-            raise SourceError(str(file.path), what, hint, draft, to_stdout=True, code="no_map")
+            raise SourceError(str(file.path), what, hint, draft, code="no_map")
         for delimiter in told.delimiter or _DELIMITERS:
             if any(told.headings <= {*tools.split_cells(line, delimiter)} for line in text.splitlines()):
                 read = partial(read_mapped, told=told, delimiter=delimiter)

@@ -78,5 +78,4 @@ def _names_generator(page: Place) -> bool:
     """Return whether a page says that gpureport made it."""
     if not page.is_file():
         return False
-    with page.open("rb") as file:
-        return _GENERATOR in file.read(_HEAD)
+    return _GENERATOR in page.read_bytes()[:_HEAD]

@@ -1,8 +1,7 @@
 """What to record, in words: the one command, and the raw ones for those who cannot install it."""
 
 from gpureport import record_folder, recording_advice
-from gpureport.gpu_query import COUNTER_FIELDS
-from gpureport.recording_advice import RECORD
+from gpureport.recording_advice import COUNTER_FIELDS, RECORD
 from gpureport.report.model.shapes import Explanation, Fact, Section
 
 _FILES = {

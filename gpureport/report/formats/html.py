@@ -7,8 +7,8 @@ from hashlib import sha256
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from gpureport import resources
-from gpureport.answers import Outcome, Practice
+from gpureport.findings import Outcome, Practice
+from gpureport.places import find_shipped_folder
 from gpureport.report.charts import report_figures
 from gpureport.report.formats import page_pictures, term_tooltips
 from gpureport.report.formats.branding import PLAIN, Brand
@@ -36,7 +36,7 @@ _TONES = {"better": "good", "worse": "bad"}
 def template_environment(brand: Brand = PLAIN) -> Environment:
     """Return the environment that runs templates."""
     pages = Environment(
-        loader=FileSystemLoader(resources.find_shipped_folder("templates")),
+        loader=FileSystemLoader(find_shipped_folder("templates")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

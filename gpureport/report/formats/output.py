@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpureport.errors import RenderError
 from gpureport.places import Place, RemotePath, is_place, parse_place
-from gpureport.places.part_files import write_part
+from gpureport.places.transfer import write_part
 from gpureport.places.written_paths import ReadPath, WrittenPath, find_folder_obstacle, refuse_taken_paths
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import typst
 
-from gpureport import resources
 from gpureport.errors import RenderError
+from gpureport.places import find_shipped_folder
 from gpureport.recording import Recording
 from gpureport.report.charts import fonts
 from gpureport.report.formats import pdf_figures
@@ -64,7 +64,7 @@ def set_document(name: str, content: object, describe: Describe, *, brand: Brand
                 return _compile(folder, name, date)
             except (typst.TypstError, RuntimeError) as error:
                 # the only part that is not ours
-                where = str(brand.logo or resources.find_shipped_folder("templates") / name)
+                where = str(brand.logo or find_shipped_folder("templates") / name)
                 what = f"cannot be set as PDF ({' '.join(str(error).split())})"
                 hint = "save the logo again as SVG or PNG" if brand.logo else "report this as a bug of gpureport"
                 raise RenderError(where, what, hint, code="cannot_set_pdf") from error
@@ -94,7 +94,7 @@ def _choose_date(ended: int) -> int:
 
 def _copy_inputs(folder: Path, brand: Brand, paths: Sequence[Path]) -> None:
     """Lay out what typst may read: it sees nothing outside this folder."""
-    source = resources.find_shipped_folder("templates")
+    source = find_shipped_folder("templates")
     for path in (*source.glob("*.typ"), *source.glob("sections/*.typ")):
         target = folder / path.relative_to(source)
         target.parent.mkdir(exist_ok=True)

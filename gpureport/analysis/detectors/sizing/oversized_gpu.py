@@ -97,7 +97,7 @@ class OversizedGpu(Rule):
             size = _look_up_size(gpu)
             if own is None or size is None or size.memory >= total or size.power >= own.power:
                 continue
-            if (known.compute_capability or (0, 0)) >= _AMPERE > (gpu.compute_capability or (0, 0)):
+            if known.compute_capability >= _AMPERE > gpu.compute_capability:
                 continue
             slower = max(own.bandwidth / size.bandwidth, own.arithmetic / size.arithmetic, 1.0)
             fit = _SmallerGpu(gpu=gpu, busy=used * slower, memory=peak / size.memory, slower=slower)

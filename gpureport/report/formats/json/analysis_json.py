@@ -21,10 +21,9 @@ from gpureport.analysis.results import (
     Job,
     MetricSummary,
 )
-from gpureport.answers import Answer, ChecklistEntry
 from gpureport.comparison.steps.steps import Step
 from gpureport.data_quality import LogEvent
-from gpureport.findings import Finding, Interval, NotJudged
+from gpureport.findings import Answer, ChecklistEntry, Finding, Interval, NotJudged
 from gpureport.importers.protocol.reject_reasons import find_note_code, find_reject_code
 from gpureport.recording import Run
 from gpureport.report.formats.json.across_json import across_runs_json

@@ -3,8 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from gpureport.answers import Outcome
-from gpureport.findings import CheckOutcome, Severity
+from gpureport.findings import CheckOutcome, Outcome, Severity
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.findings import kind_answers

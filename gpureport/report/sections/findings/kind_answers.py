@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from gpureport.analysis.advice.checklist import ITEMS
-from gpureport.answers import Answer, Outcome, Practice
+from gpureport.findings import Answer, Outcome, Practice
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import AnswerLine, Answers, CheckLine, Checklist
 from gpureport.report.runs.drawn_gpus import FEW_GPUS

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpureport.answers import Outcome
+from gpureport.findings import Outcome
 from gpureport.report.model.comparison_parts import StepPairView
 from gpureport.report.model.report_content import AnswerLine, Answers, Report
 from gpureport.report.model.shapes import Fact

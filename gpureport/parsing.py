@@ -1,0 +1,104 @@
+"""Texts of sources as values: quantities in base units, lengths of time, JSON, and names with numbers in them."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+MOST = 2.0**62
+"""No quantity that is measured here is as large."""
+_QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(%|°?C|[A-Za-z]+(?:/s)?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit as written in a source: value in base = value * numerator / denominator."""
+
+    base: str
+    numerator: int
+    denominator: int = 1
+
+    def to_base(self, value: float) -> float:
+        """Return `value` of this unit in the base unit; one rounding at most."""
+        return value * self.numerator / self.denominator
+
+
+_SIZES: dict[str, dict[str, tuple[int, int]]] = {
+    "": {"": (1, 1)},
+    "1": {"1": (1, 1), "%": (1, 100)},
+    # old nvidia-smi headers say MB where the driver counts binary megabytes
+    "By": {"B": (1, 1), "KiB": (2**10, 1), "MiB": (2**20, 1), "GiB": (2**30, 1), "TiB": (2**40, 1), "MB": (2**20, 1)},
+    "By/s": {"KB/s": (1000, 1), "MB/s": (10**6, 1), "MiB/s": (2**20, 1), "B/s": (1, 1)},
+    "W": {"mW": (1, 1000), "W": (1, 1), "kW": (1000, 1)},
+    "Hz": {"Hz": (1, 1), "kHz": (1000, 1), "MHz": (10**6, 1), "GHz": (10**9, 1)},
+    "Cel": {"C": (1, 1), "°C": (1, 1)},
+    "J": {"mJ": (1, 1000), "J": (1, 1)},
+    "s": {"ns": (1, 10**9), "us": (1, 10**6), "ms": (1, 1000), "s": (1, 1), "seconds": (1, 1)},
+}
+UNITS: dict[str, Unit] = {name: Unit(base, *size) for base, sizes in _SIZES.items() for name, size in sizes.items()}
+_SECONDS = {"w": 604_800, "d": 86_400, "h": 3_600, "min": 60, "m": 60, "s": 1}
+_TIME = re.compile(r"(\d+(?:\.\d+)?)(w|d|h|min|m|s)")
+_ESCAPES = re.compile(
+    r"\\\\"
+    r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+"""A backslash, two halves of a character, or half a one."""
+
+
+def parse_quantity(text: str, unit: str, base: str) -> float | None:
+    """Return the quantity in `text` in the base unit, None when it is not one or none that can be.
+
+    Only temperatures fall below 0, and nothing that is measured here is larger than 2**62.
+
+    Args:
+        text: a number, with or without a unit of its own, which wins over `unit`.
+        unit: unit assumed where the text has none.
+        base: base unit wanted; a quantity of another dimension is not one.
+    """
+    parts = _QUANTITY.fullmatch(text)
+    written = UNITS.get(parts[2] or unit) if parts else None
+    if parts is None or written is None or written.base != base:
+        return None
+    value = written.to_base(float(parts[1]))
+    return value if abs(value) < MOST and (value >= 0 or base == "Cel") else None
+
+
+def parse_duration(text: str) -> float | None:
+    """Return a length of time such as `90s`, `1h30m` or `2d` in seconds, None when a text is none."""
+    parts = _TIME.findall(text.strip())
+    if not parts or "".join(map("".join, parts)) != text.strip():
+        return None
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+def replace_half_characters(text: str) -> str:
+    r"""Return JSON in which no escape names half a character, such as `\ud800` alone; its length stays."""
+    if r"\ud" not in text and r"\uD" not in text:
+        return text
+    return _ESCAPES.sub(lambda found: r"\ufffd" if found[1] else found[0], text)
+
+
+def parse_json(text: str | bytes, parse_number: Callable[[str], Any] | None = None) -> Any:
+    """Return what JSON that others wrote holds, which can be written again: Python's reader alone does not ensure it.
+
+    Args:
+        text: the JSON; of bytes the encoding is found out, as JSON allows.
+        parse_number: makes a value of a number as it is written; Python's numbers when None.
+
+    Raises:
+        ValueError: when it is none. `RecursionError` when it is nested too deeply.
+    """
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text))
+    return json.loads(replace_half_characters(text), parse_float=parse_number, parse_int=parse_number)
+
+
+def split_numbers(name: str) -> list[tuple[str, int, str]]:
+    """Return a name as what people expect it to sort by: `gpu:2` before `gpu:10`, `step 9` before `step 10`.
+
+    Numbers in it sort by their length, then their digits, however many those are.
+    """
+    texts, digits = re.split("[0-9]+", name), (*(each.lstrip("0") for each in re.findall("[0-9]+", name)), None)
+    return [(text, -1 if each is None else len(each), each or "") for text, each in zip(texts, digits, strict=True)]
