@@ -16,14 +16,7 @@ from gpureport.data_quality import merge_quality
 from gpureport.errors import SettingsError, SourceError
 from gpureport.fetched_copies import name_by_url
 from gpureport.importers.clock import load_zone
-from gpureport.importers.protocol.importer import (
-    Input,
-    Labels,
-    Outcome,
-    ReadOptions,
-    TrainingFile,
-    name_gpu_models,
-)
+from gpureport.importers.protocol.importer import Input, Labels, Outcome, ReadOptions, TrainingFile, name_gpu_models
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.source_text import FileState, RawFile
 from gpureport.importers.sources import count_named, derive_name, identify, read_label_files, strip_suffixes

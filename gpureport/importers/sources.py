@@ -18,18 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpureport import record_folder
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import (
-    HEAD_BYTES,
-    HOST_IMPORTERS,
-    IMPORTERS,
-    LOCATORS,
-    SEARCHED_BYTES,
-    TRACKERS,
-    Importer,
-    Input,
-    Labels,
-    TrainingFile,
-)
+from gpureport.importers import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
+from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, Labels, TrainingFile
 from gpureport.importers.source_text import FileState, RawFile, archive_kind
 from gpureport.importers.source_text import head as read_head
 from gpureport.limits import MOST_PIPE_BYTES

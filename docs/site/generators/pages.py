@@ -14,13 +14,8 @@ from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.analysis.advice.step_choice import PATHS
 from gpureport.analysis.advice.steps import STEPS, Step
 from gpureport.cli.main import gpureport
-from gpureport.importers.protocol.importer import (
-    HOST_IMPORTERS,
-    IMPORTERS,
-    TRACKERS,
-    TRAINING_IMPORTERS,
-    DescribedSource,
-)
+from gpureport.importers import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
+from gpureport.importers.protocol.importer import DescribedSource
 from gpureport.metrics import METRICS, Metric, Scope
 from gpureport.report.sections.findings.advice_steps import name_frameworks
 

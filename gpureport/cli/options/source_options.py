@@ -13,7 +13,7 @@ from gpureport.cli.options.option_values import Fields, Indices, JobNumber, Seco
 from gpureport.cli.options.place_type import FETCHED_FILE, PLACE
 from gpureport.cli.options.tracker_options import TRACKER_OPTIONS, TrackerOptions
 from gpureport.errors import SettingsError
-from gpureport.importers.protocol.importer import IMPORTERS
+from gpureport.importers import IMPORTERS
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.importer import ReadOptions

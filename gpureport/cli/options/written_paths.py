@@ -12,7 +12,7 @@ from gpureport.cli.options.place_type import PlaceType
 from gpureport.cli.options.usage_errors import refuse
 from gpureport.errors import SettingsError
 from gpureport.fetched_copies import name_by_url
-from gpureport.importers.protocol.importer import TRACKERS
+from gpureport.importers import TRACKERS
 from gpureport.places import Place, parse_place
 from gpureport.places.written_paths import STORE_PARTS, ReadPath, WrittenPath, refuse_taken_paths
 

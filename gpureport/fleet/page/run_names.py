@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from gpureport.fleet.fleet_report import RunName
 from gpureport.fleet.page.class_words import shorten_name
-from gpureport.importers.protocol.importer import LOCATORS
+from gpureport.importers import LOCATORS
 from gpureport.importers.runs import longer_names
 
 _ID, _LONGEST_KEY = 8, 24

@@ -13,7 +13,6 @@ from typing import Any
 
 from gpureport.importers.account import LOST_WORDS, NOISE, is_driver_message
 from gpureport.importers.columns import ATTRIBUTES, MASK, TIME, Column, Layout, absence, make_column, make_layout
-from gpureport.importers.headings import GPU_COLUMNS, INDEX, MODEL, heading_words, is_time_heading, recognise_column
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 
 ALIASES = {
@@ -132,10 +131,12 @@ def read_heading(heading: str, decimal: str = ".") -> Column | None:
 @lru_cache(2048)
 def find_query_field(heading: str) -> str | None:
     """Return a hand-written heading as nvidia-smi would have it, None when it is none that is known."""
-    found = recognise_column(heading, GPU_COLUMNS)
+    from gpureport.importers import headings  # noqa: PLC0415 - most headers are those of nvidia-smi
+
+    found = headings.recognise_column(heading, headings.GPU_COLUMNS)
     if found is None:
         return None
-    field = {INDEX: "index", MODEL: "name"}.get(found.target) or BY_NAME[found.target].recorded_by
+    field = {headings.INDEX: "index", headings.MODEL: "name"}.get(found.target) or BY_NAME[found.target].recorded_by
     return f"{field} [{found.unit}]" if found.unit else field
 
 
@@ -146,6 +147,8 @@ def is_metric(target: str) -> bool:
 
 def _names_gpu(heading: str) -> bool:
     """Return whether a hand-written heading names a GPU or its load, not just any power or temperature."""
+    from gpureport.importers.headings import heading_words  # noqa: PLC0415 - as above
+
     return find_query_field(heading) is not None and not {"gpu", "utilization", "sm"}.isdisjoint(heading_words(heading))
 
 
@@ -165,12 +168,16 @@ def declare(line: str) -> Layout | None:
         return None
     decimal = "," if delimiter == ";" else "."
     own = [each for heading in headings if (each := parse_query_field(heading, decimal)) is not None]
+    targets = {each.target for each in own if not each.target.startswith("extra_")}
+    if len(headings) == len(targets) and TIME in targets and any(map(is_metric, targets)):
+        return make_layout(own, PREFERRED, delimiter, line)
+    from gpureport.importers.headings import is_time_heading  # noqa: PLC0415 - as above
+
     columns = [each for heading in headings if (each := read_heading(heading, decimal)) is not None]
     ours = any(map(_names_gpu, headings)) or any(map(_is_of_gpu, own))
     if len(headings) == 1 or not (ours and any(is_metric(each.target) for each in columns)):
         # any single word is a heading
-        known = {each.target for each in own if not each.target.startswith("extra_")}
-        columns = own if known - {TIME} or (known and len(headings) == 1) else []
+        columns = own if targets - {TIME} or (targets and len(headings) == 1) else []
     if len(columns) < len(headings):
         return None
     time = next((place for place, each in enumerate(headings) if is_time_heading(each)), None)

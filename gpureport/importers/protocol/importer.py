@@ -1,16 +1,13 @@
-"""What an importer is: it recognises a source by its content and yields its series in batches; and all there are.
+"""What an importer is: it recognises a source by its content and yields its series in batches.
 
 Series come in batches so that a log of any size is read with bounded memory; what is known about the run is
 complete only when the last batch is out.
 """
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from gpureport import gpus
 from gpureport.data_quality import Quality
@@ -22,9 +19,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from gpureport.importers.protocol.column_map import Mapping
-    from gpureport.importers.protocol.tracker import Tracker
-
-T = TypeVar("T")
 
 HEAD_BYTES = 64 * 1024
 """How much of a source's text an importer sees to recognise it."""
@@ -232,47 +226,3 @@ def name_gpu_models(run: Run, model: str | None) -> Run:
         elif device.model.casefold() != model.casefold() and (not known or gpus.find_gpu(device.model) is not known):
             notes[f"{device.id} is known as {device.model}: --gpu-model {model} is not used for it"] = None
     return replace(run, devices=tuple(devices), quality=replace(run.quality, notes=tuple(notes)))
-
-
-class Registry(Sequence[T], Generic[T]):
-    """Importers, each loaded when its turn comes; `kinds` are known without loading any."""
-
-    def __init__(self, *names: str) -> None:
-        """Remember `kind=package:Class` below `gpureport.importers`; without `kind=` the package is named after it."""
-        self._names = names
-        self.kinds = tuple(re.split("[.=]", name.partition(":")[0])[0 if "=" in name else -1] for name in names)
-
-    def __getitem__(self, index: Any) -> Any:
-        return _load(self._names[index])
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
-@cache
-def _load(name: str) -> object:
-    package, _, class_name = name.rpartition("=")[2].partition(":")
-    found = getattr(import_module(f"gpureport.importers.{package}"), class_name)
-    return found() if isinstance(found, type) else found
-
-
-IMPORTERS: "Registry[Importer]" = Registry(
-    "nvidia_smi:NvidiaSmi",
-    "gpustat=tools.monitors:GPUSTAT",
-    "nvitop=tools.monitors:NVITOP",
-    "tools.dcgm:DCGM",
-    "wandb=tools.monitors:WANDB",
-    "tools.monitors:MONITORS",
-    "tools.mapped:Mapped",
-)
-"""Importers of logs that make a run, in the order in which they are asked."""
-HOST_IMPORTERS: "Registry[Importer]" = Registry("host:HostLog")
-"""Importers of files that lie beside a log and are joined to it by time."""
-TRAINING_IMPORTERS: "Registry[DescribedSource]" = Registry("training:TrainingLog")
-"""Importers of what a training loop wrote of its metrics."""
-TRACKERS: "Registry[Tracker]" = Registry(
-    "mlflow:Mlflow", "neptune=neptune.runs:Neptune", "trackio:Trackio", "accounting:Accounting"
-)
-"""Readers of experiment trackers; one of them is asked before a source is taken for a log."""
-LOCATORS = tuple(f"{kind}:" for kind in TRACKERS.kinds)
-"""What the locator of a tracker's store begins with."""
