@@ -11,6 +11,10 @@ from gpureport.data_quality import gap_seconds
 _FEWEST = 10
 """Distances in a row, each long enough for a log gap, from which on they are a pace (pragmatic: a collector that hangs
 ten times does not each time write a single sample in between)."""
+_CLOSE = 0.5
+"""Share of the mean distance below which a row is just behind another (pragmatic: a quarter of a recorder's beat)."""
+_NOT_ALTERNATING = 0.1
+"""Share of the distances that may not alternate between short and long, where a recorder missed a row (pragmatic)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ def measure_sampling_rate(times: IntArray) -> SamplingRate | None:
     if not len(moved):
         return None
     # the lower middle one, as importers take: a mean of two may be no distance of the log at all
-    interval = _lower_median(moved) / 1e6
+    interval = detect_paired_interval(moved) or _lower_median(moved) / 1e6
     slow = find_slow_stretches(times, interval)
     if slow:
         apart = [steps[distances_inside(times, each)] for each in slow]
@@ -61,6 +65,21 @@ def measure_sampling_rate(times: IntArray) -> SamplingRate | None:
 def _lower_median(values: IntArray) -> int:
     place = (len(values) - 1) // 2
     return int(np.partition(values, place)[place])
+
+
+def detect_paired_interval(moved: IntArray) -> float | None:
+    """Return the seconds between rows of each of two recorders that write one log, just behind each other.
+
+    None where distances do not alternate between one much shorter than the mean and a longer one.
+
+    Args:
+        moved: distances between different stamps in microseconds, in order.
+    """
+    short = moved < _CLOSE * moved.mean() if len(moved) else np.zeros(0, dtype=np.bool_)
+    if len(moved) < _FEWEST or abs(short.mean() - 0.5) > _NOT_ALTERNATING:
+        return None
+    alternate = (short[1:] != short[:-1]).mean()
+    return _lower_median(moved[1:] + moved[:-1]) / 1e6 if alternate >= 1 - _NOT_ALTERNATING else None
 
 
 def find_slow_stretches(times: IntArray, interval: float) -> tuple[SlowStretch, ...]:

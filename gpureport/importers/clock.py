@@ -275,6 +275,7 @@ class Clock:
     _unmeasured: list[IntArray] = field(default_factory=list)
     _ticks: Counter[int] = field(default_factory=Counter)
     _long: list[tuple[int, int]] = field(default_factory=list)
+    _pairs: float | None = None
 
     def accept(self, times: IntArray) -> IntArray:
         """Return the times of the next rows in microseconds, never decreasing, and note what was seen."""
@@ -301,6 +302,7 @@ class Clock:
         if len(self._ticks) + len(values) > _DISTINCT:
             values, counts = np.unique(moved // 1000 * 1000, return_counts=True)
         self._ticks.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        self._pairs = self._pairs or sampling_rate.detect_paired_interval(moved)
         limit = gap_seconds(self.interval or 0.0) / 2 * 1e6
         self._long += [(int(times[row]), int(times[row + 1])) for row in np.flatnonzero(ticks > limit)]
 
@@ -308,7 +310,7 @@ class Clock:
     def interval(self) -> float | None:
         """Median of the positive differences between stamps, in seconds; None before there are any."""
         self.measure()
-        return _middle(sorted(self._ticks.items())) / 1e6 if self._ticks else None
+        return self._pairs or (_middle(sorted(self._ticks.items())) / 1e6 if self._ticks else None)
 
     def gaps(self) -> tuple[LogGap, ...]:
         """Return the stretches without samples, judged by the interval of the whole log."""

@@ -66,8 +66,8 @@ def _may_be_store(path: Path) -> bool:
         if path.is_file():
             with path.open("rb") as file:
                 head = file.read(4096).lstrip()
-            # an empty file can be a store by its name
-            return not head or head.startswith(_STORES)
+            # an empty file can be a store by its name; tables of runs may be packed
+            return not head or head.startswith(_STORES) or read_head(RawFile(path), 64).startswith(_STORES)
         return path.is_dir() and any(_STORED.fullmatch(name) for _, _, names in walk_folder(path) for name in names)
     except OSError:
         return True

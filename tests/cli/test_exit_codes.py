@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.testing import fault
-from tests.cli.logs import gapped, log
+from tests.cli.logs import gapped, log, row, table
 from tests.cli.program import Program
 
 KEPT, BROKEN = ("--fail-on", "idle_ratio <= 50%"), ("--fail-on", "idle_ratio <= 0.1%")
@@ -122,7 +122,7 @@ def logs(tmp_path: Path) -> Path:
     """A folder of three logs."""
     (tmp_path / "logs").mkdir()
     for number, name in enumerate("abc"):
-        (tmp_path / "logs" / f"{name}.csv").write_text(log(1200 + number))
+        (tmp_path / "logs" / f"{name}.csv").write_text(table(*(row(1200 * number + second) for second in range(900))))
     return tmp_path
 
 

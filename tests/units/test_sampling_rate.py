@@ -18,6 +18,7 @@ def stamps(*parts: tuple[int, float]) -> Stamps:
 def test_the_pace_of_a_log() -> None:
     """The interval is that of most of the time; ten distances in a row that would be gaps are a slower pace."""
     slow = SlowStretch(600_000_000, 900_000_000, 10.0)
+    pairs = np.sort(np.concatenate([stamps((300, 1)), stamps((300, 1)) + 20_000]))
     table = {
         "one": (stamps((100, 1), (1, 600), (100, 1), (1, 30)), SamplingRate(1.0)),
         "one sample": (stamps((0, 1)), None),
@@ -25,6 +26,8 @@ def test_the_pace_of_a_log() -> None:
         "a slower stretch": (stamps((600, 1), (30, 10), (300, 1)), SamplingRate(1.0, (slow,))),
         "nine gaps": (stamps((600, 1), (9, 10), (300, 1)), SamplingRate(1.0)),
         "slow for most of the time": (stamps((600, 1), (120, 10)), SamplingRate(10.0, denser=1.0)),
+        "two recorders just behind each other": (pairs, SamplingRate(1.0)),
+        "some of their rows missing": (np.delete(pairs, [100, 101, 201]), SamplingRate(1.0)),
         "late every other time": (np.sort(np.r_[stamps((300, 1)), stamps((300, 1)) + 400_000]), SamplingRate(0.4)),
     }
     assert {name: got for name, (times, rate) in table.items() if (got := measure_sampling_rate(times)) != rate} == {}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport.errors import StoreError
+from gpureport.importers import LOCATORS
 from gpureport.regular_files import path_exists
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ BASELINE = "baseline:"
 
 def find_store(options: "SourceOptions") -> "Store":
     """Return the store the options name, else the nearest one."""
-    from gpureport.store.store import Store
+    from gpureport.store.store import Store  # noqa: PLC0415 - loads pyarrow
 
     return Store(options.store) if options.store else Store.find(Path.cwd())
 
@@ -53,7 +54,7 @@ def is_stored(name: str, options: "SourceOptions") -> bool:
 
 
 def _names_tracker(source: str) -> bool:
-    from gpureport.importers import LOCATORS
+
     from gpureport.importers.sources import names_run  # noqa: PLC0415 - as above
 
     return source.startswith(LOCATORS) or names_run(source)

@@ -128,7 +128,7 @@ def read_name_map(path: Path | None) -> NameMap:
     named, series = table.get("namespaces", []), get_typed(where, table, "series", dict)
     if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
         hint = 'such as namespaces = ["hw/training"]'
-        raise SettingsError(where, "namespaces is no list of paths", hint, code="not_a_list")
+        raise SettingsError(where, "namespaces is not a list of paths", hint, code="not_a_list")
     read = [read_column(where, name, said, by_row=False) for name, said in series.items()]
     meanings = {each.heading: Meaning(each.metric, UNITS[each.unit].to_base(1.0), each.gpu) for each in read}
     return NameMap(namespaces=tuple(each.strip("/") for each in named), series=meanings)
