@@ -23,6 +23,8 @@ _TICK = 60_000
 """Rows of one tick lie some milliseconds apart (1 to 6 in genuine logs, 50 under load), in microseconds."""
 _NAMED = 3
 """Most names of one GPU that a note lists."""
+_LARGER = 1.1
+"""Times the memory of a GPU that is another one's (pragmatic: ECC and what the driver keeps take less)."""
 NOT_NAMED, NOT_SELECTED = -1, -2
 _LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts")
 _EXTREMES = {
@@ -42,6 +44,7 @@ class Gpu:
     names: dict[str, str] = field(default_factory=dict)
     extremes: dict[str, float] = field(default_factory=dict)
     models: dict[str, None] = field(default_factory=dict)
+    sizes: Counter[float] = field(default_factory=Counter)
 
     @property
     def by_index(self) -> bool:
@@ -52,6 +55,7 @@ class Gpu:
         """Return it as a device; `averaged` says that its power readings are averages over a second."""
         memory, reserved = (self.extremes.get(f"gpu_memory_{part}_bytes") for part in ("total", "reserved"))
         known = gpus.find_gpu(self.names.get("model"))
+        sizes = [size for size, rows in self.sizes.items() if rows > _HANDFUL]
         boards = {board.model for model in self.models if (board := gpus.find_gpu(model)) is not None}
         return Device(
             id=f"gpu:{self.index}",
@@ -67,7 +71,7 @@ class Gpu:
             power_limit_default_watts=self.extremes.get("gpu_power_limit_default_watts"),
             power_window="1 s" if averaged else "unknown" if known is None else known.power_window,
             mig=None if "mig" not in self.names else self.names["mig"] == "Enabled",
-            mixed=self.by_index and len(boards) > 1,
+            mixed=self.by_index and (len(boards) > 1 or max(sizes, default=0) > _LARGER * min(sizes, default=0)),
         )
 
 
@@ -151,6 +155,9 @@ class Gpus:
         for each, pick in _EXTREMES.items():
             held = np.asarray(rows.data.get(each, ()), dtype=np.float64)[own if each in rows.data else slice(0)]
             held = held[~np.isnan(held)]
+            if each == "gpu_memory_total_bytes" and len(held):
+                alike = held.max() == held.min()
+                gpu.sizes.update({float(held[0]): len(held)} if alike else Counter(held.tolist()))
             if len(held):
                 value = float(pick(held.max(), held.min()))
                 gpu.extremes[each] = pick(gpu.extremes.get(each, value), value)

@@ -1,6 +1,7 @@
 """Two machines or two recorders in one log: told apart, or counted once."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -41,9 +42,10 @@ def _in_turn(one: Callable[[float], str], other: Callable[[float], str]) -> list
 
 
 def test_one_index_of_two_boards_is_not_judged(tmp_path: Path) -> None:
-    recording = _read(tmp_path, _in_turn(_row, lambda second: _row(second, idle=True, name="NVIDIA L4")))
-    assert [device.mixed for device in recording.run.gpus] == [True]
-    assert _held(recording) == {}
+    for other in (partial(_row, idle=True, name="NVIDIA L4"), partial(_row, idle=True, total=40960)):
+        recording = _read(tmp_path, _in_turn(_row, other))
+        assert [device.mixed for device in recording.run.gpus] == [True]
+        assert _held(recording) == {}
 
 
 @pytest.mark.parametrize(

@@ -101,11 +101,19 @@ def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
         return None
     field = canonicalize(match[1])
     column = make_column(find_target(field), field, match[2] or "", decimal, heading=heading.strip())
-    return replace(column, read=_read_name) if column.target in {"uuid", "bus_id", "model"} else column
+    return replace(column, read=_READ_NAMES[column.target]) if column.target in _READ_NAMES else column
 
 
-def _read_name(text: str) -> str | None:
+def _read_model(text: str) -> str | None:
     return text if _NAME.fullmatch(text) else None
+
+
+def _read_id(text: str) -> str | None:
+    """Return what names a GPU in a column of ids; a word of what a job prints beside it is none."""
+    return text if _NAME.fullmatch(text) and re.search(r"[\d:*-]", text) else None
+
+
+_READ_NAMES = {"uuid": _read_id, "bus_id": _read_id, "model": _read_model}
 
 
 @lru_cache(100_000)
