@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gpureport.importers.surveys import Log
     from gpureport.importers.training import Training
 
-IMPORTER_VERSION = "14"
+IMPORTER_VERSION = "15"
 """Raised whenever the same source would be read differently."""
 surveyed: "dict[tuple[Path, FileState, str, str], Log | None]" = {}
 """Logs that were read to find which run they are of, until they are read as that run."""
