@@ -227,6 +227,32 @@ def parse_printed_time(text: str) -> tuple[int, bool] | None:
     return midnight[0] + since, match["zone"] is not None
 
 
+_SECOND, _FEWEST = 1_000_000, 10
+"""Microseconds, and stamps from which on rows that share them show how often a log was written (pragmatic)."""
+
+
+def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
+    """Return stamps in which rows that were written several times a second share it evenly.
+
+    A log whose stamps are whole seconds and that is sampled more often has several rows of a GPU with each stamp.
+    """
+    if not len(stamps) or (stamps % _SECOND).any():
+        return stamps
+    shared = stamps.copy()
+    for device in present(devices):
+        own = np.flatnonzero(devices == device)
+        seconds, bounds, sizes = np.unique(stamps[own], return_index=True, return_counts=True)
+        usual = int(np.median(sizes))
+        rises = (np.diff(bounds) == sizes[:-1]).all()
+        if not rises or len(sizes) < _FEWEST or usual < 2 or np.median(np.diff(seconds)) != _SECOND:  # noqa: PLR2004
+            continue
+        places = np.arange(len(own)) - np.repeat(bounds, sizes)
+        # the first second may have begun before, and the last one may go on
+        places[: sizes[0]] += max(usual - int(sizes[0]), 0)
+        shared[own] += places * _SECOND // np.maximum(np.repeat(sizes, sizes), usual)
+    return shared
+
+
 def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
     """Return which rows have a damaged date: stamps a day or more off the two rows of their device beside them.
 

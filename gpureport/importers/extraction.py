@@ -14,7 +14,7 @@ from gpureport.data_quality import ClockStep
 from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers import clock
 from gpureport.importers.account import LOST_WORDS, Account, format_count
-from gpureport.importers.clock import Clock, find_wrong_dates
+from gpureport.importers.clock import Clock, find_wrong_dates, share_seconds
 from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, LOST, Rows, Texts, to_arrays
 from gpureport.importers.gpu_devices import NOT_NAMED, NOT_SELECTED, Gpus, Identity, find_damaged_names
 from gpureport.importers.protocol import reject_reasons
@@ -158,6 +158,8 @@ class Extraction:
         codes[host] = 0
         if times is None:
             stamps = self._count_times(codes)
+        if self._gpus.named and rows.times is not None:
+            stamps = share_seconds(stamps, codes)
         wrong = find_wrong_dates(stamps, codes)
         account.drop(reject_reasons.OUT_OF_SEQUENCE, rows.lines[wrong])
         codes[wrong] = NOT_NAMED
@@ -278,6 +280,9 @@ class Extraction:
             return "no row names its GPU", NAME_GPUS, "no_gpu_named"
         reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in rejected.items())
         what = f"none of its {self._account.lines} lines holds a value of a GPU" + (f" ({reasons})" if reasons else "")
+        shown = [each for found in self._account.examples.values() for each in found]
+        if first := min(shown, key=lambda each: each.line, default=None):
+            what += f", such as line {first.line}: {first.text}"
         return what, RECORDS_ONE, "no_usable_row"
 
     def outcome(self) -> "Outcome":

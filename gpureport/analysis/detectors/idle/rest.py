@@ -265,8 +265,8 @@ def name_causes(
             named[name] = [replace(gap, cause="unused") for gap in gaps]
             continue
         waits = intervals.collect_finding_spans(context.findings_on(name), name, waiting_gpus.WAIT_KINDS)
-        spans = intervals.to_spans(gap.interval for gap in gaps)
-        waited = intervals.overlap_seconds(spans[:, 0], spans[:, 1], waits) if len(gaps) else np.zeros(0)
+        edges = np.array([(gap.interval.start, gap.interval.end) for gap in gaps], dtype=np.int64).reshape(-1, 2)
+        waited = intervals.overlap_seconds(edges[:, 0], edges[:, 1], waits)
         by_event = _list_event_causes(events, gaps, series)
         # the host explains none from which the GPU never came back to work
         end = context.active[name].end if name in context.active else int(series.times[-1])
