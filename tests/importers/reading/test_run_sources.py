@@ -254,7 +254,8 @@ def test_recordings_of_nodes_are_one_run_on_demand(tmp_path: Path) -> None:
 @settings(max_examples=6, deadline=None)
 @given(names=st.permutations("vwxyz"))
 def test_the_names_of_logs_never_matter(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
-    logs = (query(range(60)), dmon(range(60)), query(range(100, 160)), dmon(range(100, 160)), query(range(60), 3, "GPU-3"))
+    first, second, other = range(60), range(100, 160), query(range(60), 3, "GPU-3")
+    logs = (query(first), dmon(first), query(second), dmon(second), other)
     folder = tmp_path_factory.mktemp("logs")
     write(folder, ".log", **dict(zip(names, logs, strict=True)))
     assert runs(folder) == sorted([sorted([names[0], names[1], names[4]]), sorted(names[2:4])])
