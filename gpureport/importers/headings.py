@@ -42,8 +42,6 @@ UNIT_WORDS = _by_word(
     }
 )
 """Words that state a unit. What monitoring scripts call MB are the MiB that drivers and psutil count."""
-DECIMAL_WORDS = frozenset({"kb", "mb", "gb", "tb"})
-"""Words of units that are powers of 1000 by their name, and powers of 1024 in practice."""
 _SPELLINGS = _by_word(
     {
         "gpu": "cuda",

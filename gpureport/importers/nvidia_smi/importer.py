@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain, groupby
 from operator import itemgetter
@@ -81,21 +80,6 @@ class NvidiaSmi:
             return True
         return not declared and is_headerless(text.split("\n"))
 
-    def drop_unused_options(self, file: RawFile, options: ReadOptions) -> ReadOptions:
-        """Return the options without `columns` where a header names them, and `interval` where rows have stamps."""
-        if options.columns is None and options.interval is None:
-            return options
-        text = _read_beginning(file)
-        if options.columns is None and _begins_other_form(text):
-            return options
-        try:
-            found = read_opening(str(file.path), text, options.columns)
-        except SourceError:
-            # what is wrong with it is said when it is read
-            return options
-        columns = options.columns if found.by_option else None
-        return replace(options, columns=columns, interval=None if found.stamped else options.interval)
-
     def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
         """Begin to read a log; one that holds a table from end to end is read as such."""
         text = _read_beginning(file)
@@ -133,7 +117,7 @@ def read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening:
     notes = list[str]()
     if dates and all(int(match[1]) <= _LAST_MONTH for match in dates):
         notes += [f"Dates such as {dates[0][0].strip()} are read as day/month/year; the log does not tell."]
-    headed = Opening(stamped=header is not None and header.stamp is not None, where=where, notes=tuple(notes))
+    headed = Opening(where=where, notes=tuple(notes))
     if names is None:
         if header is None and is_headerless(before):
             width = Counter(len(cells) for line in before if len(cells := line.split(",")) > 1).most_common(1)[0][0]
@@ -158,8 +142,7 @@ def read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening:
         found = declare(line)
         return named if replaced and found is not None and len(found.columns) != len(names) else found
 
-    stamped = named.stamp is not None if header is None or replaced else headed.stamped
-    return Opening(declared, named, tuple(notes), stamped, by_option=True, where=where)
+    return Opening(declared, named, tuple(notes), where=where)
 
 
 @lru_cache(4096)

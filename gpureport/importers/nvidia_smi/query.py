@@ -44,16 +44,11 @@ Scan = tuple[list["pa.Array[Any]"], list[int]]
 
 
 class Opening(NamedTuple):
-    """How a log is read: what recognises a header, the columns of rows before any, whether rows have stamps.
-
-    `by_option` says whether `--columns` names columns, `dated` whether dates between rows are their times.
-    """
+    """How a log is read: what recognises a header, the columns of rows before any, whether dates above rows are times."""
 
     header: Callable[[str], Layout | None] = declare
     layout: Layout | None = None
     notes: tuple[str, ...] = ()
-    stamped: bool = False
-    by_option: bool = False
     where: str = ""
     dated: bool = True
 
