@@ -44,7 +44,7 @@ Scan = tuple[list["pa.Array[Any]"], list[int]]
 
 
 class Opening(NamedTuple):
-    """How a log is read: what recognises a header, the columns of rows before any, whether dates above rows are times."""
+    """How a log is read: what declares a header, the columns of rows above any, whether dates above rows are times."""
 
     header: Callable[[str], Layout | None] = declare
     layout: Layout | None = None
