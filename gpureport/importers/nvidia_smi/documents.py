@@ -211,15 +211,21 @@ def _text_cells(text: str) -> list[tuple[str, str]]:
     return cells
 
 
+_HELD, _MOST, _ALIKE = 8 * 2**20, 1024, 8192
+"""Characters of a GPU's section, sections of a document, and characters of a passage that are held at most."""
+
+
 def _text_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
     head, sections = dict[str, str](), list[_Section]()
     inside: list[str] | None = None
     """Lines of the section of a GPU, the first of them that names it; None outside of any."""
-    begun = 0
+    begun = held = 0
 
     def close() -> None:
         if inside is not None and (gpu := _GPU.fullmatch(inside[0])):
-            cells = chain.from_iterable(map(_text_cells, _PASSAGE.split("\n".join(inside))[1:]))
+            passages = _PASSAGE.split("\n".join(inside))[1:]
+            read = (_text_cells(each) if len(each) < _ALIKE else _text_cells.__wrapped__(each) for each in passages)
+            cells = chain.from_iterable(read)
             sections.append(_section(begun, inside[0], cells, bus_id=gpu[1].upper()))
 
     for number, line in enumerate(lines, first):
@@ -231,12 +237,16 @@ def _text_documents(lines: Iterable[str], first: int, account: Account) -> Itera
         elif inside is not None and line[0] == " ":
             account.continued += 1
             inside.append(text)
+            held += len(text)
+            if held > _HELD:
+                account.reject(reasons.TORN, begun, inside[0])
+                inside = None
         else:
             close()
-            inside, begun = [text] if _GPU.fullmatch(text) else None, number
-            if TEXT.fullmatch(text):
+            inside, begun, held = [text] if _GPU.fullmatch(text) else None, number, 0
+            if TEXT.fullmatch(text) or len(sections) >= _MOST:
                 yield head, sections
-                head, sections = {}, []
+                head, sections = {} if TEXT.fullmatch(text) else head, []
             label, colon, value = text.partition(":")
             if TEXT.fullmatch(text):
                 account.headers += 1
@@ -262,7 +272,7 @@ def read_query_xml(lines: Iterable[str], first: int, account: Account) -> Iterat
 def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
     head, sections = dict[str, str](), list[_Section]()
     element: list[str] = []
-    begun = 0
+    begun = held = 0
 
     def close(flaw: str) -> None:
         if element:
@@ -277,15 +287,18 @@ def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterat
             opens_gpu, begins = text.startswith(("<gpu ", "<gpu>")), text.startswith("<?xml")
             if opens_gpu or begins:
                 close(reasons.TORN)
-            if begins:
+            if begins or len(sections) >= _MOST:
                 yield head, sections
-                head, sections = {}, []
+                head, sections = {} if begins else head, []
             if opens_gpu:
                 # a row each, in lines that rise
                 begun = max(number, begun + 1)
             if element or opens_gpu:
                 account.continued += bool(element)
-                element.append(part)
+                held = len(part) if opens_gpu else held + len(part)
+                if held <= _HELD:
+                    # of a longer one the end is missing, so that it is torn
+                    element.append(part)
                 close("") if text.endswith("</gpu>") else None
                 continue
             head |= {label: said.strip() for label, said in _HEAD_ELEMENT.findall(text)}

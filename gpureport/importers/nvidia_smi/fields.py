@@ -110,7 +110,8 @@ def _read_model(text: str) -> str | None:
 
 def _read_id(text: str) -> str | None:
     """Return what names a GPU in a column of ids; a word of what a job prints beside it is none."""
-    return text if _NAME.fullmatch(text) and re.search(r"[\d:*-]", text) else None
+    # a damaged address may hold a comma
+    return text if _NAME.fullmatch(text.replace(",", ".")) and re.search(r"[\d:*-]", text) else None
 
 
 _READ_NAMES = {"uuid": _read_id, "bus_id": _read_id, "model": _read_model}

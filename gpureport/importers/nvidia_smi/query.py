@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpureport.columns import BoolArray, IntArray, read_codes
+from gpureport.columns import BoolArray, IntArray, integers, read_codes
 from gpureport.errors import SourceError
 from gpureport.importers.account import NOISE, Account, is_driver_message
 from gpureport.importers.columns import CUT, NAMES, TIME, Column, Layout, Rows, Texts, decode, scan, without_faults
@@ -206,9 +206,7 @@ class QueryLines:
         torn, nul, text = line.rpartition("\0")
         text = text.strip("\r\ufeff")
         if not text.strip():
-            if torn.strip("\0\r\ufeff \t"):
-                self._reject(number, torn, reasons.NUL_BYTES)
-            return None
+            return self._sort_torn(number, torn)
         header = self._header(text)
         # a log that was killed inside a line and appended to has its next header behind that
         heading = self.layout.header.partition(self.layout.delimiter)[0] if self.layout else ""
@@ -222,6 +220,8 @@ class QueryLines:
         found = None
         if self.layout is not None and not unreadable:
             found = complete_row(text, self.layout, begun=not nul, ended=not cut)
+        if found is None and nul and (row := self._begun(torn)) is not None:
+            return row
         if found is None:
             missing = reasons.CUT_LAST_LINE if cut else reasons.WRONG_CELLS
             missing = reasons.BEFORE_HEADER if self.layout is None else missing
@@ -229,6 +229,22 @@ class QueryLines:
             return None
         self._tear_off(number, torn.replace("\0", "") + found[1])
         return found[0]
+
+    def _begun(self, torn: str) -> str | None:
+        """Return the row that a line begins with of which NUL bytes took the end."""
+        text = torn.strip("\0\r\ufeff \t").rpartition("\0")[2]
+        # more digits may have followed the last one
+        if self.layout is None or "\ufffd" in text or text[-1:].isdigit():
+            return None
+        found = complete_row(text, self.layout, ended=False)
+        return found[0] if found is not None and not found[1] else None
+
+    def _sort_torn(self, number: int, torn: str) -> str | None:
+        """Return the row before NUL bytes that end a line; what is no row is rejected."""
+        row = self._begun(torn)
+        if row is None and torn.strip("\0\r\ufeff \t"):
+            self._reject(number, torn, reasons.NUL_BYTES)
+        return row
 
     def _header(self, text: str) -> Layout | None:
         """Return the layout a line declares; what is left of a torn header lacks columns, or has one twice."""
@@ -284,11 +300,11 @@ def _decode(columns: Sequence[Column], cells: Sequence[Any], lines: IntArray) ->
     """Return rows and their faults; a last number without the unit that most others have is cut, which is one."""
     rows, faults = decode(columns, cells, lines)
     if columns[-1].unit:
-        bare: Any = np.asarray(pc.match_substring_regex(cells[-1].dictionary, r"[0-9]\s*$"))
+        bare = integers(pc.match_substring_regex(cells[-1].dictionary, r"[0-9]\s*$")) == 1
         if bare.any() and not bare.all():
             codes, alike = read_codes(cells[-1].indices), pc.match_substring_regex(cells[-1].dictionary, "[%A-Za-z]$")
             torn = bare[codes]
-            if torn.sum() <= _SHARE * np.asarray(alike)[codes].sum():
+            if torn.sum() <= _SHARE * integers(alike)[codes].sum():
                 faults[reasons.TORN] = torn
     return rows, faults
 
