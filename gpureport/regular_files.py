@@ -75,7 +75,8 @@ def check_regular_file(path: Path, *, root: Path | None = None, most: int | None
     if root is not None and not lies_within(path, root):
         raise UnsafeFileError(path, f"a link out of {root}", copy, "link_out_of_folder")
     if not stat.S_ISREG(state.st_mode):
-        what = "a named pipe, a socket, a device or a folder, not a regular file"
+        kind = "a folder" if stat.S_ISDIR(state.st_mode) else "a named pipe, a socket or a device"
+        what = f"{kind}, not a regular file"
         raise UnsafeFileError(path, what, copy, "not_a_regular_file")
     if most is not None and state.st_size > most:
         raise TooLargeFileError(path, most)

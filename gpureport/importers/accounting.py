@@ -6,6 +6,7 @@ use and energy, and too little for anything to be judged.
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -68,8 +69,12 @@ class Table(LocalStore):
             cells = list(csv.DictReader(lines, restkey="", restval="", **form))
         except csv.Error as error:
             raise SourceError(where, str(error), "export it again", code="cannot_read") from error
-        found = _read_jobs(cells) if of_jobs else map(_read_emissions, cells)
+        found = list(_read_jobs(cells) if of_jobs else map(_read_emissions, cells))
         self.rows = {f"{row.id} {row.start}": row for row in found}
+        again = Counter(row.id for row in self.rows.values())
+        for key, row in self.rows.items():
+            if again[row.id] > 1 and row.start is not None:
+                self.rows[key] = row._replace(id=f"{row.id}@{row.start[0] // 1_000_000}")
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return all runs; an experiment is a project."""
@@ -143,10 +148,15 @@ def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
     The use of a step is the sum over its GPUs, as a mean of its tasks; a batch script is one task. Where a GPU or its
     driver is not supported, use and memory are both 0, so that alone is no sign of rest.
     """
-    jobs: dict[str, list[Cells]] = {}
+    jobs: list[tuple[str, list[Cells]]] = []
     for cells in table:
-        jobs.setdefault(cells["JobID"].partition(".")[0], []).append(cells)
-    for job, (own, *steps) in jobs.items():
+        job, _, part = cells["JobID"].partition(".")
+        if not part or not jobs or jobs[-1][0] != job:
+            # a job that was requeued has rows for each attempt
+            jobs.append((job, []))
+        jobs[-1][1].append(cells)
+    for job, rows in jobs:
+        own, *steps = rows
         gpus, seconds, used, seen = int(_count(own, "AllocTRES", "gpu")), _read_seconds(own), 0.0, 0
         for step in steps:
             name, tasks = step["JobID"].rpartition(".")[2], _read_number(step.get("NTasks", ""))
@@ -196,7 +206,7 @@ def _count(cells: Cells, column: str, name: str) -> float:
 
 
 def _read_number(text: str) -> float:
-    return float(text) if re.fullmatch(r"\d{1,12}(?:\.\d*)?(?:e-\d+)?", text, re.ASCII) else 0.0
+    return float(text) if re.fullmatch(r"\d{1,12}(?:\.\d*)?(?:[eE]-\d+)?", text, re.ASCII) else 0.0
 
 
 def _read_seconds(cells: Cells) -> float:

@@ -264,7 +264,6 @@ def _add_log(log: Log, main: str, known: dict[str, Device], tables: Tables, rate
             continue
         times = columns.integers(tables[name].column("timestamp"))
         if is_host and not spans_overlap(log.spans[device.id], (int(times[0]), int(times[-1]))):
-            names[device.id] = name
             both = [tables[name], sort_by_time(rows, name)]
             tables[name] = sort_by_time(pa.concat_tables(both, promote_options="default"), name)
             continue

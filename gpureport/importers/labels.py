@@ -147,7 +147,8 @@ def _read_rows(path: Path) -> tuple[list[LabelRow], list[int]]:
             unread += [line] if any(cell.strip() for cell in cells) else []
             continue
         texts = [(name, cell.strip()) for name, cell in zip(names, cells, strict=True)]
-        row = _make_row(line, {name: text for name, text in reversed(texts) if text.lower() not in _EMPTY})
+        said = {name: text for name, text in reversed(texts) if text.lower() not in _EMPTY}
+        row = _make_row(line, dict(reversed(said.items())))
         rows += [row] if row is not None else []
         machines += len(row.nodes) if row is not None else 0
         if machines > _MOST_MACHINES:

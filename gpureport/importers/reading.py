@@ -300,7 +300,7 @@ def lengthen_equal_names(readings: Sequence[Reading]) -> None:
     """Name runs that are called alike after their logs, or by a file of labels, by as much of the path as differs."""
     from gpureport.importers import runs  # noqa: PLC0415 - most sources are files
 
-    given = [(derive_name(each.locator), each.file_labels.name) for each in readings]
+    given = [(_name_after_logs(each._inputs), derive_name(each.locator), each.file_labels.name) for each in readings]
     named = [
         (each.name, each.locator if each.name in names else None) for each, names in zip(readings, given, strict=True)
     ]

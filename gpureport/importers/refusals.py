@@ -50,8 +50,8 @@ _FIRST_LINES: dict[str, CodedProblem] = {
         "unusable_table",
     ),
     r"JobID\||timestamp,project_name,run_id,": (
-        "an accounting table that comes through a pipe",
-        "save it as a file, and give that",
+        "an accounting table, which is no log of GPUs",
+        "give it as a file, and as the only source",
         "piped_table",
     ),
 }

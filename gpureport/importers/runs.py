@@ -128,7 +128,11 @@ def find_run_logs(
     """
     logs, hosts = _find_logs(sources, host, kind)
     folders = dict.fromkeys(log.folder for log in logs if log.folder is not None and not hosts)
-    used = {log.given.path for log in logs}
+    used = set[Path]()
+    for given in [*(log.given for log in logs), *hosts]:
+        if given.path in used:
+            raise SourceError(given.locator, "named twice for one run", "name every log once", code="given_twice")
+        used.add(given.path)
     hosts += [each for folder in folders for each in list_in_folder(folder, "host", used)]
     groups = _group_logs(logs, options or ReadOptions(), only_adding=True)
     return [*_list_inputs({log: main for group in groups for log, main in group.items()}), *hosts]

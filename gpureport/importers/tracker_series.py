@@ -2,7 +2,7 @@
 
 A tracker `acme` is a class `Acme` in a folder `acme/` beside this module that fulfils the protocol `Tracker`: `claims`
 recognises a store, `listed` and `runs` select runs, and each run's `read` returns a `Tracked`. `"acme:Acme"` in
-`TRACKERS` in `protocol/importer.py` makes `acme:STORE#RUN` a locator; the kind also stands in `TRACKER_KINDS` in
+`TRACKERS` in `importers/__init__.py` makes `acme:STORE#RUN` a locator; the kind also stands in `TRACKER_KINDS` in
 `recording.py`. `read_only_sqlite` opens databases. `trackio.py` is the shortest reader.
 """
 

@@ -90,7 +90,8 @@ class TrackioStore(LocalStore):
         find_experiments(self.where, {self.path.stem: self.path.stem}, experiment)
         rows = self.query(
             "select RUN, run_name, min(timestamp), max(system) from (select RUN, run_name, timestamp, null system from "
-            "metrics union all select RUN, run_name, timestamp, metrics from system_metrics) group by 1 order by 3 desc"
+            "metrics union all select RUN, run_name, timestamp, case when json_valid(metrics) then metrics end from "
+            "system_metrics) group by 1 order by 3 desc"
         )
         return [
             RunInfo(

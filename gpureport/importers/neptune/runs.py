@@ -202,6 +202,10 @@ def _record_run(run_id: str, store: _Store, options: ReadOptions) -> Tracked:
         raise SourceError(locator, f"it has no stage {asked.stage!r}", hint, code="no_such_stage")
     whole = hardware.arrange_by_device(block for _, samples in processes for block in samples.blocks)
     rows, unselected = hardware.select_gpus(whole, options.gpus)
+    if unselected and all(gpu is None for _, gpu in rows.blocks):
+        held = sorted({gpu for _, gpu in whole.blocks if gpu is not None})
+        hint = f"--gpus can name {', '.join(map(str, held))}"
+        raise SourceError(locator, "it holds none of the GPUs selected", hint, code="gpus_not_held")
     if not whole.blocks:
         raise SourceError(locator, "its hardware series hold no value", "leave the run out", code="no_values")
     sizes = [(run.size, run.last, *(len(each.times) for each in run.series.values())) for run in runs]

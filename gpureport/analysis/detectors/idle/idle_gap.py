@@ -288,13 +288,15 @@ def _describe(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
     idle = f"{phrases.gpu_name(series.device.id)} sat idle for {phrases.duration(seconds)}"
     if cause == rest.NO_PROCESS:
         return f"{idle}; its memory was empty for most of that, as between two processes."
+    longest = max(gap.interval.seconds for gap in gaps)
+    is_open = longest >= jobs.FREE_BETWEEN_JOBS and not jobs.records_occupancy(series)
     if len(gaps) > 1:
-        return f"{idle} in {len(gaps)} gaps."
+        return f"{idle} in {len(gaps)} gaps{'; whether a job used it then is not known' if is_open else ''}."
     # of several GPUs one may begin to work later than others, or never work again
     if first.start <= series.times[0]:
         return f"{idle} from the first sample on, while other GPUs worked."
     if last.end + series.shift >= series.times[-1]:
         return f"{idle} to the last sample, while other GPUs worked."
-    if seconds >= jobs.FREE_BETWEEN_JOBS and not jobs.records_occupancy(series):
+    if is_open:
         return f"{idle} between two stretches of work; whether a job used it is not known."
     return f"{idle} mid-job."

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpureport.analysis.job import jobs
 from gpureport.analysis.job.job_events import JobEvents
-from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION, UTILISATION_WINDOW
+from gpureport.analysis.job.phases import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION, UTILISATION_WINDOW
 from gpureport.analysis.results import Job
 from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.rule import Context
@@ -45,6 +45,7 @@ _REST_QUANTILE, _REST_TIMES = 0.1, 2.0  # of the job's own rest power at the sam
 _CLOCK_STEPS = 10  # of the highest clock: rest draws what its clock asks for
 _NEAR = 2.0  # s; a metric is written when its work is done
 _COINCIDE = 0.5  # share of a metric's moments in gaps; fewer are chance
+_WORKED = 0.9  # share of the gap in which another GPU worked, with room for its own pauses
 _LONG = 60.0  # s; ranks of one job do not wait this long for each other
 SPINNING = pragmatic(0.99, "1", "a rank that waits in a collective keeps a kernel running all the time")
 COLLECTIVE = pragmatic(0.9, "1", "waiting ranks draw less than working ones")
@@ -288,15 +289,16 @@ def _judge_peers(context: Context, name: str, gap: Gap) -> Gap | None:
     peers = [one for other, one in context.gpus().items() if other in context.active and other != name]
     if gap.interval.seconds < _LONG or not peers:
         return None
-    used, ratios = [], []
+    used, ratios, worked = [], [], []
     for one in peers:
         span = intervals.to_spans([gap.interval])
         values, power = one.find_values(UTILISATION, span), one.find_values(POWER, span)
         at_work = one.values(POWER)[(one.values(UTILISATION) > _HALF) & (one.values(POWER) > 0)]
         used.append(float(values.mean()) if len(values) else 0.0)
+        worked.append(float((values > ACTIVE.value).mean()) if len(values) else 0.0)
         ratios.append(float(power.mean() / np.median(at_work)) if len(power) and len(at_work) else np.inf)
     lowest, highest = min(used), max(ratios)
-    if lowest < COLLECTIVE.value:
+    if max(worked) < _WORKED:
         return None
     is_hang = lowest >= SPINNING.value and (highest < COLLECTIVE.value or np.isinf(highest))
     measured = [
