@@ -173,6 +173,10 @@ def _decode(
     for place, column in kept.items():
         read, wrong = decode([replace(column, target=_BUSIEST)], [cells[place]], numbers)
         found[place] = np.asarray(read.data[_BUSIEST])
+        gone, why = np.isnan(found[place]), read.reasons.get(column.source)
+        gone &= True if why is None else why.codes < 0
+        if gone.any():
+            account.absent[column.source, "no value it can have"] += int(gone.sum())
         rows.reasons |= read.reasons
         faults |= wrong
     bare = [place for place, column in kept.items() if column.stated == _BARE]

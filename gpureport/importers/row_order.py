@@ -129,7 +129,11 @@ def _find_copies(stamps: IntArray, hashes: npt.NDArray[Any], zone: ZoneInfo | No
 
     place = repeats(stamps[own])
     again = place & repeats(hashes[own].astype(np.int64) ^ stamps[own] * 0x1E3779B97F4A7C15)
-    share = np.bincount(among, again, stretch[-1] + 1) / np.bincount(stretch)
+    rows = np.bincount(stretch)
+    repeated, met = np.bincount(among, again, len(rows)), np.bincount(among, minlength=len(rows))
+    varied = {int(part) for part in np.unique(among) if len(np.unique(hashes[own[again & (among == part)]])) > _LATE}
+    # of a stretch that goes on behind the copy only what was met before counts, where values vary
+    share = repeated / np.where(np.isin(np.arange(len(rows)), [*varied]), np.maximum(met, 1), rows)
     pace, cuts = measure_pace(stamps), own[again & (np.diff(among, prepend=-1) > 0)]
     rightly = [stretch[cut] for cut in cuts.tolist() if cut and _is_fold(stamps, cut, pace, zone)]
     # a copy of which the last cell was cut off is one nevertheless

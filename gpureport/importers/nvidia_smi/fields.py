@@ -100,8 +100,17 @@ def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
     if match is None:
         return None
     field = canonicalize(match[1])
-    column = make_column(find_target(field), field, match[2] or "", decimal, heading=heading.strip())
-    return replace(column, read=_READ_NAMES[column.target]) if column.target in _READ_NAMES else column
+    return make_column(find_target(field), field, match[2] or "", decimal, heading=heading.strip())
+
+
+def arrange(columns: Sequence[Column], delimiter: str, line: str = "") -> Layout:
+    """Return columns in their places; without a time stamp, names of GPUs must be what the driver writes."""
+    if all(each.target != TIME for each in columns):
+        columns = [
+            replace(each, read=_READ_NAMES[each.target], known={}) if each.target in _READ_NAMES else each
+            for each in columns
+        ]
+    return make_layout(columns, PREFERRED, delimiter, line)
 
 
 def _read_model(text: str) -> str | None:
@@ -179,7 +188,7 @@ def declare(line: str) -> Layout | None:
     own = [each for heading in headings if (each := parse_query_field(heading, decimal)) is not None]
     targets = {each.target for each in own if not each.target.startswith("extra_")}
     if len(headings) == len(targets) and TIME in targets and any(map(is_metric, targets)):
-        return make_layout(own, PREFERRED, delimiter, line)
+        return arrange(own, delimiter, line)
     from gpureport.importers.headings import is_time_heading  # noqa: PLC0415 - as above
 
     columns = [each for heading in headings if (each := read_heading(heading, decimal)) is not None]
@@ -196,7 +205,7 @@ def declare(line: str) -> Layout | None:
         and any(is_metric(each.target) for each in columns)
     ):
         columns[time] = make_column(TIME, TIME, heading=headings[time], translated=True)
-    return make_layout(columns, PREFERRED, delimiter, line)
+    return arrange(columns, delimiter, line)
 
 
 def _is_of_gpu(column: Column) -> bool:

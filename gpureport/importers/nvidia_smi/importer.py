@@ -10,11 +10,11 @@ from typing import ClassVar
 
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.account import Account, format_columns_option
-from gpureport.importers.columns import Layout, Rows, make_layout
+from gpureport.importers.columns import Layout, Rows
 from gpureport.importers.extraction import Extraction, Form
 from gpureport.importers.nvidia_smi import documents, monitors
 from gpureport.importers.nvidia_smi.fields import (
-    PREFERRED,
+    arrange,
     declare,
     find_headers,
     is_headerless,
@@ -113,7 +113,7 @@ def read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening:
     """Return how the lines of a log are read, by its beginning and the query fields that a person named, if any."""
     place, header = next(find_headers(text), (len(text), None))
     before, after = text[:place].split("\n")[-_LINES:], text[place:].split("\n")[1:_LINES]
-    dates = [match for line in before + after if ";" in line for match in _SLASHED.finditer(line)]
+    dates = [match for line in before + after for match in _SLASHED.finditer(line)]
     notes = list[str]()
     if dates and all(int(match[1]) <= _LAST_MONTH for match in dates):
         notes += [f"Dates such as {dates[0][0].strip()} are read as day/month/year; the log does not tell."]
@@ -130,7 +130,7 @@ def read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening:
     if None in columns:
         hint = "name them as in --query-gpu, one for each cell"
         raise SettingsError("--columns", f"no query field {names[columns.index(None)]!r}", hint, code="unknown_column")
-    named = make_layout([each for each in columns if each], PREFERRED, delimiter)
+    named = arrange([each for each in columns if each], delimiter)
     widths = Counter(line.count(delimiter) + 1 for line in filter(str.strip, after)).most_common(1)
     replaced = header is not None and [len(header.columns)] != [each for each, _ in widths] == [len(names)]
     if header is not None and not replaced and not above:

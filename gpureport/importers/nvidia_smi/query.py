@@ -75,6 +75,7 @@ def _usable(log: "QueryLines", opening: Opening, parts: Iterable[tuple[Layout, R
     """Yield the rows that have a column of a GPU, and count the others."""
     translated: dict[str, None] = {}
     machines: Counter[str] = Counter()
+    doubted: set[str] = set()
     account = log.account
     for layout, rows in parts:
         for each in layout.columns:
@@ -97,7 +98,8 @@ def _usable(log: "QueryLines", opening: Opening, parts: Iterable[tuple[Layout, R
             rows = date_rows(rows, log)  # noqa: PLW2901
         for each in [each for each in layout.columns if each.unit == "%" and not each.stated]:
             shares = 100 * np.nan_to_num(np.asarray(rows.data[each.target]))
-            if shares.max(initial=0) <= 1 and (shares % 1).any():
+            if each.target in doubted or (shares.max(initial=0) <= 1 and (shares % 1).any()):
+                doubted.add(each.target)
                 account.note(f"{each.heading} has no unit and no value above 1, so it could be fractions or per cent.")
                 del rows.data[each.target]
         if not any(map(is_metric, rows.data)):
