@@ -223,6 +223,9 @@ def decode(columns: Sequence[Column], cells: Sequence[Cells], lines: IntArray) -
     for column, texts in sorted(zip(columns, cells, strict=True), key=lambda pair: pair[0].target == TIME):
         if column.target == TIME:
             rows.times, valid, rows.zone = read_times(texts)
+            rows.zone = rows.zone or (
+                "UTC" if re.search(r"(?<![a-z])utc(?![a-z])", column.heading, re.IGNORECASE) else None
+            )
             wrong = ~valid
         else:
             rows.data[column.target], reasons, wrong = _decode_column(column, texts)

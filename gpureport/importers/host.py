@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from math import nan
 from typing import Any, ClassVar
 
@@ -141,10 +141,19 @@ def _read(text: str, *, scale: float, most: float) -> float | None:
 def _read_csv(lines: Iterable[str], first: int, account: Account, around: object) -> Iterator[Rows]:
     """Yield the rows of such a CSV; its first line is the header."""
     del around
-    numbered = (each for each in whole_lines(lines, first, account) if each[1])
+    numbered: Iterator[tuple[int, str]] = (each for each in whole_lines(lines, first, account) if each[1])
     table = _find_table(next(numbered, (0, ""))[1])
     account.headers += 1
     while table and (block := list(islice(numbered, _TOGETHER))):
+        changes = (
+            (place, other)
+            for place, (_, line) in enumerate(block)
+            if line[:1].isalpha() and line != table[0].header and (other := _find_table(line))
+        )
+        end, following = next(changes, (len(block), table))
+        if end < len(block):
+            account.headers += 1
+            numbered, block = chain(block[end + 1 :], numbered), block[:end]
         rows = [each for each in block if each[1] != table[0].header]
         account.headers += len(block) - len(rows)
         cells, odd = scan("\n".join(line for _, line in rows).encode(), table[0])
@@ -157,6 +166,7 @@ def _read_csv(lines: Iterable[str], first: int, account: Account, around: object
             for place, reason in faulty:
                 account.reject(reason, *rows[place])
             yield kept
+        table = following
 
 
 def _decode(

@@ -165,10 +165,12 @@ def _swap_back(times: IntArray) -> IntArray:
 
 def date_rows(rows: Rows, log: QueryLines) -> Rows:
     """Return rows without stamps with the time of the date above them; where none names GPUs, each is a place below."""
-    dates = [(line, time[0]) for line, text in log.dates.items() if (time := parse_printed_time(text)) is not None]
+    dates = [(line, *time) for line, text in log.dates.items() if (time := parse_printed_time(text)) is not None]
     if not dates:
         return rows
-    lines, times = np.array(dates, dtype=np.int64).T
+    lines, times, zoned = np.array(dates, dtype=np.int64).T
+    if zoned.any():
+        log.account.note("Dates above the rows name a zone: they are taken as written.")
     ticks = np.searchsorted(lines, rows.lines) - 1
     log.account.reject_rows(NO_TIME, rows.lines[ticks < 0])
     rows, ticks = replace(rows, times=times[ticks]).select(ticks >= 0), ticks[ticks >= 0]

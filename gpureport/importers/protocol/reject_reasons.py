@@ -119,7 +119,7 @@ NOTE_CODES: dict[str, str] = {
     "day_alone": "writes the day alone",
     "time_of_day": "times of day and no date",
     "dates_placed": "it writes no date: its times were placed",
-    "zone_above_tables": "times above the tables name a zone",
+    "zone_above_tables": "name a zone: they are taken as written",
     "zones_of_sources": "zones of the time stamps:",
     "different_zones": "made in different zones",
     "unknown_zone": "which is not known here; give --tz",
