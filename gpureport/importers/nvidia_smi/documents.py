@@ -1,8 +1,7 @@
 """`nvidia-smi -q` as text and as XML, and the tables that plain `nvidia-smi` draws: one row for each GPU in them.
 
- One table of paths says where it writes what a query
-field holds: the labels of the text, or the elements of the XML, from a GPU's section down, in lower case with `_` for
-whatever is no letter or digit. Both often give the same path.
+One table of paths says where it writes what a query field holds: the labels of the text, or the elements of the XML,
+from a GPU's section down, in lower case with `_` for whatever is not a letter or digit. Both often give the same path.
 """
 
 import re
