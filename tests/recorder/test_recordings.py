@@ -135,8 +135,8 @@ def test_another_environment_has_no_known_python(record: Any, tmp_path: Path) ->
     assert not [name for name in params if name.endswith("_version")]
 
 
+@pytest.mark.slow
 def test_whose_job_it_is(record: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slurm and Kubernetes say it; otherwise whoever records is the user, unless that is root."""
     slurm = {"SLURM_JOB_ID": "4418", "SLURM_ARRAY_JOB_ID": "4411", "SLURM_ARRAY_TASK_ID": "7", "SLURM_JOB_NAME": "x"}
     slurm |= {"SLURM_JOB_USER": "ada", "SLURM_JOB_ACCOUNT": "vision", "SLURMD_NODENAME": "gpu01"}
     cluster = {"POD_NAME": "train-0", "POD_NAMESPACE": "vision", "NODE_NAME": "n1", "LOGNAME": "root"}

@@ -162,8 +162,8 @@ def test_a_recording_of_the_machine(tmp_path: Path) -> None:
         gpureport.read(folder)
 
 
+@pytest.mark.slow
 def test_recorded_then_read(gpureport: Program, stand_in_driver: Path) -> None:
-    """`gpureport record`, then `analyze`, says how the job was set up and how it ended."""
     assert stand_in_driver.exists()
     code = "import time; time.sleep(2); raise SystemExit(3)"
     job = (sys.executable, "-c", code, "--batch-size", "64", "--token=wxyz")
