@@ -8,7 +8,6 @@ import numpy as np
 from gpureport.analysis import thresholds
 from gpureport.analysis.advice import checklist, step_choice
 from gpureport.analysis.advice.run_facts import RunFacts, gather_facts
-from gpureport.analysis.detectors import RULES
 from gpureport.analysis.detectors.low_use.low_util_cause_unknown import LowUtilCauseUnknown
 from gpureport.analysis.detectors.memory import leaks_void_headroom
 from gpureport.analysis.detectors.throttling import clock_event_totals
@@ -20,7 +19,8 @@ from gpureport.analysis.job.observed_job import find_observed_job
 from gpureport.analysis.job.phases import find_activities, find_job_window, split_phases
 from gpureport.analysis.job.stages import summarise_stages
 from gpureport.analysis.results import Analysis, GpuTime
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.rulebook import Context, Rule
+from gpureport.analysis.rules import RULES
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import series_by_device
 from gpureport.analysis.series.intervals import Spans
@@ -164,9 +164,16 @@ def _measure_slow_time(
     context: Context, rules: Sequence[Rule], devices: Collection[str] | None = None
 ) -> dict[str, tuple[Spans, ThrottledTime | None]]:
     """Return episodes of low use of each GPU as their rule sees them, findings or not, and its throttled time."""
-    rule = next((rule for rule in rules if isinstance(rule, LowUtilCauseUnknown)), None)
-    low = low_use.find_low_use(context, thresholds.read_limits(rule, low_use.Limits)).spans if rule else {}
-    slowed = next((rule.measure_throttled_time for rule in rules if isinstance(rule, Throttling)), None)
+    by_name = {rule.name: rule for rule in rules}
+    low_rule, throttling = by_name.get("low_util_cause_unknown"), by_name.get("throttling")
+    low = (
+        low_use.find_low_use(
+            context, thresholds.read_limits(LowUtilCauseUnknown().with_limits(low_rule.limits), low_use.Limits)
+        ).spans
+        if low_rule
+        else {}
+    )
+    slowed = Throttling().with_limits(throttling.limits).measure_throttled_time if throttling else None
     return {
         device: (
             low.get(device, intervals.NO_SPANS),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpureport import __version__
 from gpureport.analysis.results import Analysis as AnalysisResult
-from gpureport.analysis.rules.rule import Rule
+from gpureport.analysis.rulebook import Rule
 from gpureport.api import frames
 from gpureport.comparison.steps.steps import Comparison as ComparisonResult
 from gpureport.comparison.study.factors import Factor

@@ -10,7 +10,7 @@ from gpureport.report.formats.output import FORMATS, render, write
 
 if TYPE_CHECKING:
     from gpureport.analysis.results import Analysis
-    from gpureport.analysis.rules.rule import Rule
+    from gpureport.analysis.rulebook import Rule
     from gpureport.comparison.study.factors import Factor
     from gpureport.comparison.training.training_goals import TrainingGoals
     from gpureport.findings import Check

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from generators.kind_signs import SIGNS
 from generators.pages import MADE, table
 from gpureport.analysis import RULES
-from gpureport.analysis.engine import selection
-from gpureport.analysis.rules.kinds import KindDescription
-from gpureport.analysis.rules.rule import Rule
+from gpureport.analysis.kinds import KindDescription
+from gpureport.analysis.rulebook import Rule
 from gpureport.testing import Threshold
 
 _UNITS = {"1": "", "": "", "s": " s", "Cel": " °C", "W": " W", "By": " bytes", "Hz": " Hz"}
@@ -57,12 +56,11 @@ def _fold_condition(rule: Rule, kind: KindDescription) -> Iterator[str]:
     yield "<summary>Found when, and limits</summary>\n"
     yield f"{inspect.getdoc(type(rule)) or ''}\n"
     limits = [
-        (f"`{name}`", format_limit(limit), limit.provenance.value, limit.source)
-        for name, limit in selection.list_thresholds(rule).items()
+        (f"`{name}`", format_limit(limit), limit.provenance.value, limit.source) for name, limit in rule.limits.items()
     ]
     if limits:
         yield table(("limit", "default", "kind of source", "source"), limits)
-        names = ", ".join(f"`{name}`" for name in selection.list_settings(rule))
+        names = ", ".join(f"`{name}`" for name in rule.settings)
         which = f": {names}; the others are fixed" if names.count("`") < 2 * len(limits) else ""
         yield f"Set in `gpureport.toml` under `[rules.{rule.name}]`{which}.\n"
     needs = " and ".join(" or ".join(f"`{name}`" for name in group.split("|")) for group in _required(rule))

@@ -4,15 +4,15 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
+from gpureport.analysis import phrases
 from gpureport.analysis.advice.run_facts import UTILISATION, RunFacts
-from gpureport.analysis.detectors import RULES
 from gpureport.analysis.detectors.memory import leaks_void_headroom
 from gpureport.analysis.detectors.waiting.cpu_bound import OTHER_LOAD
 from gpureport.analysis.job.training_signs import counts_steps
+from gpureport.analysis.missing_metrics import MEMORY_RESERVED, NOT_RECORDED, TOO_SHORT
 from gpureport.analysis.results import DeviceStatistics, GpuTime, sum_seconds_by_class
-from gpureport.analysis.rules import phrases
-from gpureport.analysis.rules.missing_metrics import MEMORY_RESERVED, NOT_RECORDED, TOO_SHORT
-from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
+from gpureport.analysis.rulebook import kinds_by_gpu_time_class
+from gpureport.analysis.rules import RULES
 from gpureport.analysis.signals import core_count, job_load, short_pauses
 from gpureport.analysis.signals.core_count import CPU
 from gpureport.findings import ChecklistEntry, Finding, NotJudged, Practice

@@ -7,8 +7,8 @@ from functools import lru_cache
 from gpureport.analysis.advice.run_facts import RunFacts, adapt_facts
 from gpureport.analysis.advice.steps import STEPS
 from gpureport.analysis.advice.worker_count import suggest_workers
-from gpureport.analysis.detectors import RULES
-from gpureport.analysis.rules.kinds import AdvicePath
+from gpureport.analysis.kinds import AdvicePath
+from gpureport.analysis.rules import RULES
 from gpureport.findings import AdvisedStep, Finding
 
 WORKERS = "loader_workers"

@@ -10,8 +10,8 @@ waits for may be something else.
 
 from math import ceil
 
+from gpureport.analysis import phrases
 from gpureport.analysis.advice.run_facts import UTILISATION, RunFacts
-from gpureport.analysis.rules import phrases
 from gpureport.analysis.signals import core_count
 from gpureport.analysis.signals.core_count import CoreCount
 from gpureport.analysis.signals.low_use import LOW_USE_KINDS

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from gpureport.analysis.rules.rule import Rule
+from gpureport.analysis.rulebook import Rule
 from gpureport.findings import Answer, Confidence, Finding, NotJudged, Outcome
 from gpureport.recording import Device, Run
 

@@ -17,11 +17,11 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
+from gpureport.analysis import phrases
 from gpureport.analysis.engine.gpu_time_ledger import Ledger
 from gpureport.analysis.job.phases import ACTIVE, UTILISATION, WITHOUT_LASTING_WORK
 from gpureport.analysis.results import GpuTime
-from gpureport.analysis.rules import phrases
-from gpureport.analysis.rules.rule import Context, Rule, kinds_by_gpu_time_class
+from gpureport.analysis.rulebook import Context, Rule, kinds_by_gpu_time_class
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans

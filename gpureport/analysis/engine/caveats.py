@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport import gpus
+from gpureport.analysis import phrases
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, SHORTEST_GAP, UTILISATION
-from gpureport.analysis.rules import phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.refresh_interval import RESOLVED

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
-from gpureport.analysis.rules import missing_metrics
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis import missing_metrics
+from gpureport.analysis.rulebook import Context, Rule
 from gpureport.findings import NotJudged
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpureport.analysis.rules.kinds import RootCause, When
-from gpureport.analysis.rules.rule import Rule
+from gpureport.analysis.kinds import RootCause, When
+from gpureport.analysis.rulebook import Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.intervals import Spans
 from gpureport.findings import Finding, Interval, Severity

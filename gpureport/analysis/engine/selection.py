@@ -1,13 +1,11 @@
 """Which kinds a person wants to hear of, and with which thresholds."""
 
-import inspect
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any
 
 from gpureport.analysis.results import Analysis
-from gpureport.analysis.rules.rule import Rule
+from gpureport.analysis.rulebook import Limits, Rule
 from gpureport.errors import SettingsError
 from gpureport.findings import Provenance, Threshold
 from gpureport.settings import Section, Settings
@@ -52,18 +50,9 @@ def _look_up_kinds(names: Iterable[str], known: dict[str, tuple[str, ...]], opti
     return wanted
 
 
-def list_thresholds(rule: Rule) -> dict[str, Threshold]:
-    """Return the thresholds of a rule by name, those that are constants of its class or of a base included."""
-    plain: Any = rule
-    names = [name for each in reversed(type(rule).__mro__) for name in inspect.get_annotations(each)]
-    return {name: value for name in names if isinstance(value := getattr(plain, name), Threshold)}
-
-
 def list_settings(rule: Rule) -> dict[str, Threshold]:
-    """Return the thresholds of a rule that a person can set: they are its fields."""
-    plain: Any = rule
-    names = {entry.name for entry in fields(plain)}
-    return {name: limit for name, limit in list_thresholds(rule).items() if name in names}
+    """Return the limits of a rule that a person can set."""
+    return {name: rule.limits[name] for name in rule.settings}
 
 
 def select_kinds(rules: Sequence[Rule], select: Sequence[str], ignore: Sequence[str]) -> set[str]:
@@ -100,26 +89,24 @@ def apply_settings(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...
 def _apply_section(rule: Rule, section: Section) -> Rule:
     if not section.values:
         return rule
-    plain: Any = rule
-    section.only({*list_thresholds(rule), *_FORMER_SETTINGS.get(rule.name, "").split()})
-    known = list_settings(rule)
+    section.only({*rule.limits, *_FORMER_SETTINGS.get(rule.name, "").split()})
     changed = {
         key: replace(
-            known[key], value=float(section.number(key) or 0), provenance=Provenance.SETTINGS, source=section.file
+            rule.limits[key], value=float(section.number(key) or 0), provenance=Provenance.SETTINGS, source=section.file
         )
-        for key in section.values.keys() & known.keys()
+        for key in rule.settings
+        if key in section.values
     }
-    configured: Rule = replace(plain, **changed)
-    return configured
+    return replace(rule, limits=Limits({**rule.limits, **changed}))
 
 
 def list_ignored_settings(rules: Sequence[Rule], settings: Settings) -> Iterator[str]:
     """Yield a sentence for each rule of which the settings name thresholds that can no longer be set."""
     for rule in rules:
         section = settings.section(f"rules.{rule.name}")
-        names = [name for name in section.values if name not in list_settings(rule)]
+        names = [name for name in section.values if name not in rule.settings]
         if names:
             yield (
                 f"{section.at(names[0])}: {', '.join(names)} in [{section.name}] can no longer be set; "
-                f"the default holds. Its settings are {', '.join(list_settings(rule))}."
+                f"the default holds. Its settings are {', '.join(rule.settings)}."
             )

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from gpureport.analysis.rules import certainty, missing_metrics
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis import certainty, missing_metrics
+from gpureport.analysis.rulebook import Context, Rule
 from gpureport.findings import NotJudged
 
 _MEAN = "the table holds one mean of the whole run, and no check is made of it"

@@ -6,7 +6,7 @@ from math import fsum
 import numpy as np
 
 from gpureport.analysis.results import Pauses
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series.device_series import DeviceSeries
 
 

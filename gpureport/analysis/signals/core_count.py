@@ -5,10 +5,10 @@ from math import floor
 
 import numpy as np
 
+from gpureport.analysis import phrases
 from gpureport.analysis.job import job_params
 from gpureport.analysis.job.job_params import JobParams, Setting
-from gpureport.analysis.rules import phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.findings import Evidence
 

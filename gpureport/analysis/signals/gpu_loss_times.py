@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.columns import IntArray
 from gpureport.data_quality import LogEvent

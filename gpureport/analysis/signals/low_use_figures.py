@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpureport.analysis import phrases
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job import training_signs
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans

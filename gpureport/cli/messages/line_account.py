@@ -53,7 +53,7 @@ def describe_size(run: "Run") -> str:
 
 def _size(run: "Run") -> str:
     """Return how many GPUs a run is of, and how long it is."""
-    from gpureport.analysis.rules.phrases import duration  # noqa: PLC0415 - loads the analysis
+    from gpureport.analysis.phrases import duration  # noqa: PLC0415 - loads the analysis
 
     length = duration((run.ended - run.started) / 1e6) if run.ended > run.started else "one sample"
     return f"{len(run.gpus)} GPU{plural(len(run.gpus))}, {length}"

@@ -12,7 +12,7 @@ from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
 if TYPE_CHECKING:
     from gpureport.analysis.cost.prices import Prices
     from gpureport.analysis.results import Analysis
-    from gpureport.analysis.rules.rule import Rule
+    from gpureport.analysis.rulebook import Rule
     from gpureport.cli.options.analysis_options import AnalysisOptions
     from gpureport.cli.options.option_values import GpuHourPrice
     from gpureport.recording import Recording

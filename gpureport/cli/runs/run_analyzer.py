@@ -7,7 +7,7 @@ from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import Prices
 from gpureport.analysis.engine.selection import keep_kinds
 from gpureport.analysis.results import Analysis
-from gpureport.analysis.rules.rule import Rule
+from gpureport.analysis.rulebook import Rule
 from gpureport.cli.messages.internal_errors import InternalError, internal_errors
 from gpureport.recording import Recording, Run
 

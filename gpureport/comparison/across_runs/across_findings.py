@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gpureport.analysis.rules import phrases
+from gpureport.analysis import phrases
 from gpureport.comparison.across_runs.across_runs import BatchDoubt, BatchSize, Scaling, largest_batch, scaling
 from gpureport.comparison.across_runs.memory_fit import HEADROOM, MemoryFit, memory_fits
 from gpureport.comparison.steps.steps import Step

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from math import fsum
 
-from gpureport.analysis.detectors import RULES
 from gpureport.analysis.results import LOST_CLASSES, Analysis, sum_seconds_by_class
+from gpureport.analysis.rules import RULES
 from gpureport.analysis.signals.low_use import BELOW
 from gpureport.analysis.signals.short_pauses import measure_pauses_ratio
 from gpureport.findings import Finding

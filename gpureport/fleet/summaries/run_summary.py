@@ -8,7 +8,7 @@ from math import fsum
 from gpureport import label_tags
 from gpureport.analysis import RULES
 from gpureport.analysis.results import Analysis, CounterReading, DeviceStatistics
-from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
+from gpureport.analysis.rulebook import kinds_by_gpu_time_class
 from gpureport.comparison.gains import known_loss
 from gpureport.findings import Finding, Severity
 from gpureport.fleet.gpu_summary import FindingSummary, GpuSummary

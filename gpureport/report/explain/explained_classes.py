@@ -1,8 +1,8 @@
 """What `gpureport explain` says of a class of GPU time."""
 
-from gpureport.analysis.detectors import RULES
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES
-from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
+from gpureport.analysis.rulebook import kinds_by_gpu_time_class
+from gpureport.analysis.rules import RULES
 from gpureport.report.model.shapes import Explanation, Fact, Section
 from gpureport.report.wording import terms
 

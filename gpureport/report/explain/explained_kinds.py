@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.analysis.engine.selection import list_settings, list_thresholds
-from gpureport.analysis.rules.rule import Rule
+from gpureport.analysis.rulebook import Rule
 from gpureport.findings import Threshold
 from gpureport.metrics import BY_NAME
 from gpureport.recording_advice import is_recorded
@@ -64,7 +63,7 @@ def _rest(name: str, kinds: Sequence[str], rule: Rule, steps: int) -> str:
     texts = sum(len(kind.advice) for kind in rule.descriptions if kind.name in kinds)
     parts = [
         "the condition in full",
-        display.plural(len(list_thresholds(rule)), "limit"),
+        display.plural(len(rule.limits), "limit"),
         "advice by cause" if texts > 1 else "advice",
         f"what {'each step' if steps > 1 else 'the step'} needs and risks",
     ]
@@ -90,10 +89,10 @@ def _limits(rule: Rule) -> Iterator[Section]:
             name=name,
             text=f"{_amount(limit)}; {limit.provenance.value}: {display.clean_sentence(limit.source)}",
         )
-        for name, limit in list_thresholds(rule).items()
+        for name, limit in rule.limits.items()
     )
     if facts:
-        which = "one" if list_settings(rule) == list_thresholds(rule) else " or ".join(list_settings(rule))
+        which = "one" if len(rule.settings) == len(rule.limits) else " or ".join(rule.settings)
         where = f"To change {which}, name it in gpureport.toml under [rules.{rule.name}], in base units."
         yield Section(title="Thresholds", facts=facts, paragraphs=(where,))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.analysis.rules.rule import Rule
+from gpureport.analysis.rulebook import Rule
 from gpureport.metrics import Metric, Scope
 from gpureport.recording_advice import is_recorded
 from gpureport.report.model.shapes import Explanation, Fact, Section

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 from gpureport.analysis.engine.selection import kinds_by_name
 from gpureport.analysis.results import GPU_TIME_CLASSES
-from gpureport.analysis.rules.rule import Rule
+from gpureport.analysis.rulebook import Rule
 from gpureport.errors import SettingsError
 from gpureport.importers.nvidia_smi.fields import ALIASES, canonicalize, find_query_field, find_target
 from gpureport.importers.nvidia_smi.fields import ATTRIBUTE_FIELDS as ATTRIBUTES

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpureport.analysis import RULES, trace_gpu_time
 from gpureport.analysis.results import GPU_TIME_CLASSES
-from gpureport.analysis.rules.rule import Rule
+from gpureport.analysis.rulebook import Rule
 from gpureport.columns import FloatArray
 from gpureport.report.model.pictures import ClassStretch
 from gpureport.report.runs.report_run import ReportRun

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gpureport.analysis import RULES
 from gpureport.analysis.results import Analysis
-from gpureport.analysis.rules.rule import Rule
+from gpureport.analysis.rulebook import Rule
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.comparison.study.factors import Factor, describe_factors

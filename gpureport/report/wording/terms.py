@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable
 
-from gpureport.analysis.detectors import RULES
 from gpureport.analysis.engine import attribution
+from gpureport.analysis.rules import RULES
 from gpureport.metrics import BY_NAME, METRICS
 from gpureport.report.wording.display import lower_first
 from gpureport.report.wording.figure_names import FIGURE_NAMES, name_figure

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.detectors.balance.peer_differences import (
     PAIR,
     POWER,
@@ -16,11 +17,10 @@ from gpureport.analysis.detectors.balance.peer_differences import (
     group_by_model,
     is_surely_different,
 )
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
-from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, build_grid
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -36,7 +36,7 @@ points (measured at 5 to 30 s on jobs that alternate between work and waits); wh
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Imbalance(Rule):
+class Imbalance(ClassRule):
     """The mean utilisation of one GPU differs by over 20 points from the median of its peers, which agree within 12.
 
     Or all are above 80% and the mean power of one GPU differs by over 25% from the median of its peers, which agree
@@ -48,7 +48,6 @@ class Imbalance(Rule):
     """
 
     name = _KIND
-    descriptions = describe(_KIND)
     requires = ((UTILISATION,),)
     after = (*("idle_gap", "startup_idle", "tail_idle", "thermal_throttle", "hw_throttle", "hollow_util"),)
     wants = (POWER,)

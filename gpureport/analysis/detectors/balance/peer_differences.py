@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series.bins import Grid, rolling_mean, split_bins
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans

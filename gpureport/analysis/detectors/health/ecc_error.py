@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis import certainty, missing_metrics, phrases
+from gpureport.analysis.evidence import compare_with_limit
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -42,7 +42,7 @@ class _CounterRise:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EccError(Rule):
+class EccError(ClassRule):
     """A counter of memory errors, remapped rows or retired pages that rises between two samples of the run.
 
     Uncorrectable errors and failed remappings are a problem, corrected errors information. A counter that begins
@@ -51,7 +51,6 @@ class EccError(Rule):
     """
 
     name = _KIND
-    descriptions = describe(_KIND)
     requires = ((*_UNCORRECTED, *_CORRECTED, *_RETIRED),)
     wants = (*_PENDING, _FAILURE)
 

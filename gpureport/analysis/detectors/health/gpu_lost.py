@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.rules import phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis import phrases
+from gpureport.analysis.evidence import compare_with_limit
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.signals.gpu_loss_times import LossEvent
 from gpureport.analysis.thresholds import pragmatic, vendor
@@ -30,7 +30,7 @@ class _Silence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GpuLost(Rule):
+class GpuLost(ClassRule):
     """The log reports a lost GPU or an Xid error, or a GPU has no values from some time on until the log ends.
 
     The report may be a message of the driver, a cell that reads "GPU is lost", a line of the kernel log between the
@@ -39,7 +39,6 @@ class GpuLost(Rule):
     """
 
     name = _KIND
-    descriptions = describe(_KIND)
     requires = (gpu_loss_times.LIVENESS_METRICS,)
     wants = (gpu_loss_times.XID,)
     whole_log = True

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gpureport.analysis import certainty, phrases
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job import observed_time
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.missing_metrics import NO_TIMES
 from gpureport.analysis.results import Pauses
-from gpureport.analysis.rules import certainty, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.missing_metrics import NO_TIMES
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.thresholds import pragmatic
@@ -30,14 +30,13 @@ _SHORTEST_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogGap(Rule):
+class LogGap(ClassRule):
     """Two samples of a GPU more than 3.5 intervals apart, and more than 5 s where the interval is below 2 s.
 
     Not assessed where the log has no time stamps.
     """
 
     name = "log_gap"
-    descriptions = describe("log_gap")
     whole_log = True
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:

@@ -7,11 +7,11 @@ from itertools import takewhile
 import numpy as np
 
 from gpureport import columns
-from gpureport.analysis.rules import certainty, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.missing_metrics import NO_TIMES
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis import certainty, phrases
+from gpureport.analysis.evidence import compare_with_limit
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.missing_metrics import NO_TIMES
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.signals.core_count import CPU
 from gpureport.analysis.thresholds import pragmatic
@@ -32,7 +32,7 @@ class _OtherSeries:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MonitoringEnded(Rule):
+class MonitoringEnded(ClassRule):
     """The samples of a GPU end a minute or more, and ten intervals, before another GPU, the host or training metrics.
 
     At least two values must lie after that minute. A series that also begins later by as much has another clock and
@@ -40,7 +40,6 @@ class MonitoringEnded(Rule):
     """
 
     name = _KIND
-    descriptions = describe(_KIND)
     requires = (gpu_loss_times.LIVENESS_METRICS,)
     after = ("gpu_lost",)
     wants = (CPU,)

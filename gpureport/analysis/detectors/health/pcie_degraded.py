@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpureport.analysis import certainty, missing_metrics, phrases
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.columns import BoolArray
@@ -40,7 +40,7 @@ class _Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PcieDegraded(Rule):
+class PcieDegraded(ClassRule):
     """A PCIe generation or width that stays below its maximum in every busy sample, of which there are at least five.
 
     A link slows down when the GPU rests, by design: only samples at a utilisation above 20% count, and the best of
@@ -49,7 +49,6 @@ class PcieDegraded(Rule):
     """
 
     name = _KIND
-    descriptions = describe(_KIND)
     requires = ((UTILISATION,), (_GENERATION[0], _WIDTH[0]), (_GENERATION[1], _WIDTH[1]))
 
     busy: Threshold = vendor(0.2, "1", "NVML: the link generation may be reduced when the GPU is not in use")

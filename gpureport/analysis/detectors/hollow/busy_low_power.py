@@ -6,14 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpureport.analysis import missing_metrics
 from gpureport.analysis.detectors.hollow import hollow_causes, hollow_episodes, hollow_wording
 from gpureport.analysis.detectors.hollow.hollow_causes import HANG, HollowSigns
 from gpureport.analysis.detectors.hollow.hollow_groups import HollowGroup, group_episodes
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.clock_signals import CLOCKS, list_event_metrics, read_clocks
@@ -27,7 +27,7 @@ _SURE_READINGS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HollowUtil(Rule):
+class HollowUtil(ClassRule):
     """Utilisation of at least 80% in 85% of the samples, and next to no work, over 15 s or eleven samples.
 
     Next to no work: mean power above idle below 36% of what the limit in force leaves, unless DCGM saw memory busy (the
@@ -42,7 +42,6 @@ class HollowUtil(Rule):
     """
 
     name = _KIND
-    descriptions = describe(_KIND)
     requires = ((UTILISATION,), (POWER, hollow_episodes.SM))
     after = hollow_episodes.EXPLAINING_KINDS
     wants = (

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpureport.analysis.detectors.hollow.hollow_episodes import DRAM, SM, STILL
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans

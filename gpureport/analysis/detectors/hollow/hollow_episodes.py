@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, build_grid, rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gpureport.analysis import phrases
 from gpureport.analysis.detectors.hollow.hollow_causes import HANG, LAUNCH, STRAGGLER, HollowSigns
 from gpureport.analysis.detectors.hollow.hollow_episodes import STILL
-from gpureport.analysis.rules import phrases
 from gpureport.analysis.signals.waits.copied_data import COPYING
 
 

@@ -8,14 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.detectors.idle import rest
 from gpureport.analysis.detectors.idle.rest import Gap, Period
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job import job_events, jobs, training_signs
 from gpureport.analysis.job.phases import SHORTEST_GAP, UTILISATION
-from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.waits import waiting_gpus
@@ -38,7 +38,7 @@ _STALLED = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IdleGap(Rule):
+class IdleGap(ClassRule):
     """At least 5 s within the job in which a GPU's utilisation reaches 5% or less and never exceeds 12%.
 
     Before the first work of a GPU, in a job that works already, it need not reach 5%. A moment of little work, such as
@@ -73,7 +73,6 @@ class IdleGap(Rule):
     """
 
     name = "idle_gap"
-    descriptions = describe("idle_gap", "periodic_stall")
     requires = ((UTILISATION,),)
     after = waiting_gpus.WAIT_KINDS
     wants = (rest.POWER, rest.IOWAIT, rest.READS, rest.WRITES)

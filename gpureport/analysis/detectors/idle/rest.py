@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job import jobs
 from gpureport.analysis.job.job_events import JobEvents
 from gpureport.analysis.job.phases import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION, UTILISATION_WINDOW
 from gpureport.analysis.results import Job
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import find_hysteresis_runs

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.detectors.idle.stretch_figures import (
     build_length_evidence,
     build_share_evidence,
@@ -21,17 +22,16 @@ from gpureport.analysis.detectors.idle.stretch_figures import (
 )
 from gpureport.analysis.detectors.idle.stretch_wording import describe_length, describe_no_job_time
 from gpureport.analysis.job.phases import ACTIVE, LITTLE_WORK, NO_JOB, NO_WORK, UTILISATION
+from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.results import Job
-from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StartupIdle(Rule):
+class StartupIdle(ClassRule):
     """At least 10 s before the first sustained activity of any GPU (utilisation above 12%), or after the last.
 
     The log may have ended up to one interval after its last sample. Each job of a log has both. Time at the end of
@@ -45,7 +45,6 @@ class StartupIdle(Rule):
     """
 
     name = "startup_idle"
-    descriptions = describe("startup_idle", "tail_idle")
     requires = ((UTILISATION,),)
 
     shortest: Threshold = pragmatic(10.0, "s", "importing a framework takes as long")

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.findings import Evidence, Interval, Threshold

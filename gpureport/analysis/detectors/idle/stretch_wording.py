@@ -1,8 +1,8 @@
 """Stretches before or after the work in words: how long they lasted, and how long no job held a GPU."""
 
+from gpureport.analysis import phrases
 from gpureport.analysis.detectors.idle.stretch_figures import measure_seconds_of_jobs, name_whole
-from gpureport.analysis.rules import phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rulebook import Context
 from gpureport.findings import Interval
 
 

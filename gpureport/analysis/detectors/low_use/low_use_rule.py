@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.signals import low_use, low_use_figures
 from gpureport.analysis.signals.low_use import LowUse
 from gpureport.analysis.signals.low_use_figures import LowUseFigures
@@ -15,7 +15,7 @@ from gpureport.findings import Finding, NotJudged, Threshold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LowUseRule(Rule):
+class LowUseRule(ClassRule):
     """Findings over the GPUs that work only part of the time and whose cause the check may name."""
 
     requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)

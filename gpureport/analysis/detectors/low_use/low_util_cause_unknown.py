@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpureport.analysis import certainty, phrases
 from gpureport.analysis.detectors.low_use.low_use_rule import LowUseRule
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job import training_signs
 from gpureport.analysis.job.observed_job import JOB
-from gpureport.analysis.rules import certainty, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.signals import job_load, low_use, low_use_figures
 from gpureport.analysis.signals.core_count import CPU
@@ -36,7 +36,6 @@ class LowUtilCauseUnknown(LowUseRule):
     """
 
     name = _KIND
-    descriptions = describe(_KIND)
     wants = (CPU, JOB)
 
     def group_gpus(self, context: Context, low: LowUse) -> Sequence[Sequence[str]]:

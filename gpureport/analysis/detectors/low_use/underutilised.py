@@ -8,8 +8,8 @@ import numpy as np
 from gpureport.analysis.detectors.low_use.low_use_rule import LowUseRule
 from gpureport.analysis.job.observed_job import JOB
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
@@ -40,7 +40,6 @@ class Underutilised(LowUseRule):
     """
 
     name = _KIND
-    descriptions = describe(_KIND)
     requires = ((UTILISATION,), (CPU,))
     after = (*low_use.EXPLAINING_KINDS, "imbalance")
     wants = (*_CAUSES, core_count.CORES, JOB)

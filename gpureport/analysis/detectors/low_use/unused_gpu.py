@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpureport.analysis import certainty, missing_metrics, phrases
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job import jobs
 from gpureport.analysis.job.phases import ACTIVE, UTILISATION, find_job_window
-from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.power_of_limit import AT_WORK, POWER, draws_working_power
@@ -24,7 +24,7 @@ _SEEN = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnusedGpu(Rule):
+class UnusedGpu(ClassRule):
     """No sustained utilisation above 12% in the whole recording, while another GPU of it worked for a minute.
 
     A GPU on which no process held memory is found after half a minute, also where its utilisation was not recorded or
@@ -33,7 +33,6 @@ class UnusedGpu(Rule):
     """
 
     name = _KIND
-    descriptions = describe(_KIND)
     requires = ((UTILISATION, _MEMORY),)
     wants = (POWER,)
 

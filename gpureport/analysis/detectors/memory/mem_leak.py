@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis import certainty, missing_metrics, phrases
+from gpureport.analysis.evidence import compare_with_limit
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_reserved, memory_total
 from gpureport.analysis.thresholds import pragmatic
@@ -52,7 +52,7 @@ class _Growth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemLeak(Rule):
+class MemLeak(ClassRule):
     """After start-up, memory in use grows by more than 2% of what is installed, and in every quarter of the time.
 
     The check looks at the longest stretch of the job in which memory never falls by half, without its first fifth. It
@@ -62,7 +62,6 @@ class MemLeak(Rule):
     """
 
     name = _KIND
-    descriptions = describe(_KIND)
     requires = ((_USED,),)
     after = ("mem_prealloc",)
     wants = ("gpu_utilization_ratio", "gpu_memory_total_bytes", "gpu_memory_reserved_bytes")

@@ -6,12 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.detectors.memory.memory_use import FEWEST_SAMPLES, USED, MemoryUse, is_constant
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job import jobs
-from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_reserved, memory_total
 from gpureport.analysis.thresholds import literature, pragmatic
@@ -19,7 +19,7 @@ from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory(Rule):
+class Memory(ClassRule):
     """The peak below 70% of what a job can get (headroom), or at 95% and more (pressure), unless preallocated.
 
     Preallocated: one step takes at least 60% of the memory, which then stays within 1.2% until it is released. Memory
@@ -30,7 +30,6 @@ class Memory(Rule):
     """
 
     name = "memory"
-    descriptions = describe("mem_headroom", "mem_pressure", "mem_prealloc")
     requires = ((USED,),)
     wants = ("gpu_memory_total_bytes", "gpu_memory_reserved_bytes")
 

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpureport.analysis import missing_metrics, phrases
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.core_count import CPU
 from gpureport.analysis.thresholds import pragmatic
@@ -22,7 +22,7 @@ _CORE = "cpu_busiest_core_ratio"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ZombieMemory(Rule):
+class ZombieMemory(ClassRule):
     """A GPU that worked keeps over half of its peak memory at the last sample, two minutes after any GPU worked.
 
     Memory that was in use before the work began does not count. Nor does memory while the CPU still works for the
@@ -30,7 +30,6 @@ class ZombieMemory(Rule):
     """
 
     name = _KIND
-    descriptions = describe(_KIND)
     requires = ((UTILISATION,), (_USED,))
     wants = (CPU, _CORE)
     whole_log = True

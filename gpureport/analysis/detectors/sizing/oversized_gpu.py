@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport import gpus
+from gpureport.analysis import missing_metrics, phrases
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_total
 from gpureport.analysis.thresholds import pragmatic
@@ -35,7 +35,7 @@ class _SmallerGpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OversizedGpu(Rule):
+class OversizedGpu(ClassRule):
     """Peak memory and busy time of the job would fit a smaller GPU of the GPU table.
 
     The peak takes less than 60% of this GPU's memory and at most 80% of the smaller GPU's. The smaller GPU is slower
@@ -46,7 +46,6 @@ class OversizedGpu(Rule):
     """
 
     name = _KIND
-    descriptions = describe(_KIND)
     requires = ((UTILISATION,), (_USED,))
     after = ("mem_prealloc",)
     wants = ("gpu_memory_total_bytes",)

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis import certainty, missing_metrics, phrases
+from gpureport.analysis.evidence import compare_with_limit
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.clock_signals import (
     CLOCKS,
@@ -55,7 +55,7 @@ class _ClockSetting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClocksLocked(Rule):
+class ClocksLocked(ClassRule):
     """A clock set by application or display clocks for half of the busy time, or one that stays below the highest.
 
     The bits 0x2 and 0x100 of the clock event reasons say so. Without them, the clock looks locked if it stays within
@@ -66,7 +66,6 @@ class ClocksLocked(Rule):
     """
 
     name = _KIND
-    descriptions = describe(_KIND)
     wants = (*SIGNALS, *list_event_metrics(*_SETTINGS), *list_event_metrics(*_HELD))
 
     held: Threshold = pragmatic(0.5, "1", "share of busy time; a setting made for the job holds for most of it")

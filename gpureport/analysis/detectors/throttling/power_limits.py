@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.detectors.throttling.power_limit_figures import (
     PAUSES,
     CappedTime,
@@ -17,10 +18,9 @@ from gpureport.analysis.detectors.throttling.power_limit_figures import (
     is_masked_by_diagnostics,
     read_counted_time,
 )
-from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.evidence import compare_with_limit
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
@@ -40,7 +40,7 @@ _ALL = 0.995
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PowerLimits(Rule):
+class PowerLimits(ClassRule):
     """The clock is set by the power limit while busy (power_cap), or the limit is below 90% of the default.
 
     power_cap: the software power cap bit, or power within 2% of the limit where bits were not logged, for at least 5%
@@ -51,7 +51,6 @@ class PowerLimits(Rule):
     """
 
     name = "power_limits"
-    descriptions = describe("power_cap", "power_limited")
     wants = (*SIGNALS, *list_event_metrics("sw_power_cap"), "gpu_power_limit_default_watts")
 
     merge: Threshold = pragmatic(20.0, "s", "at its power limit a GPU slows and recovers with every step")

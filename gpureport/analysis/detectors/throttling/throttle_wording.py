@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpureport.analysis import phrases
 from gpureport.analysis.detectors.throttling.throttled_samples import BRAKE, THERMAL, ThrottledSamples
-from gpureport.analysis.rules import phrases
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.clock_event_time import measure_counted_time

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpureport.analysis.detectors.throttling.throttle_wording import ThrottledEpisodes
 from gpureport.analysis.detectors.throttling.throttled_samples import BRAKE, HW_CLOCK_DROP, THERMAL, ThrottledSamples
-from gpureport.analysis.rules.evidence import compare_with_limit
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpureport.analysis import certainty, missing_metrics
 from gpureport.analysis.detectors.throttling import throttle_wording, throttled_samples
 from gpureport.analysis.detectors.throttling.throttle_wording import ThrottledEpisodes
 from gpureport.analysis.detectors.throttling.throttled_episodes import (
@@ -16,10 +17,9 @@ from gpureport.analysis.detectors.throttling.throttled_episodes import (
     measure_throttled_seconds,
 )
 from gpureport.analysis.detectors.throttling.throttled_samples import ThrottledSamples
-from gpureport.analysis.rules import certainty, missing_metrics
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.evidence import compare_with_limit
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
@@ -37,7 +37,7 @@ from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Throttling(Rule):
+class Throttling(ClassRule):
     """Heat lowers the clock (thermal_throttle), or the hardware does for another reason (hw_throttle).
 
     With clock event reasons: a thermal slowdown bit; the power brake bit, or the hardware slowdown bit without a
@@ -51,7 +51,6 @@ class Throttling(Rule):
     """
 
     name = "throttling"
-    descriptions = describe("thermal_throttle", "hw_throttle")
     wants = (*SIGNALS, *list_event_metrics(*throttled_samples.REASONS), "gpu_memory_temperature_celsius")
 
     merge: Threshold = pragmatic(10.0, "s", "at its limit a GPU slows and recovers every few seconds")

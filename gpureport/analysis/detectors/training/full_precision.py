@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport import gpus
+from gpureport.analysis import phrases
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job import precision_params
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.clock_signals import BUSY
 from gpureport.analysis.thresholds import pragmatic, vendor
@@ -25,7 +25,7 @@ _RECORD += "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FullPrecision(Rule):
+class FullPrecision(ClassRule):
     """Mixed precision is supported (compute capability 7.0 or higher) and not in use, for the whole run.
 
     Tensor cores are active in less than 1% of at least half a minute of busy time (DCGM, or dmon on Hopper and
@@ -34,7 +34,6 @@ class FullPrecision(Rule):
     """
 
     name = _KIND
-    descriptions = describe(_KIND)
     wants = (_TENSOR, UTILISATION, _SM)
 
     capability: Threshold = vendor(7.0, "1", "NVIDIA: tensor cores since compute capability 7.0")

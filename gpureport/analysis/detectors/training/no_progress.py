@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpureport import columns
+from gpureport.analysis import missing_metrics, phrases
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job.evaluations import Evaluations, find_evaluations
-from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -17,7 +17,7 @@ _RECORD = "a validation metric such as val_loss, by a tracker or with --training
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoProgress(Rule):
+class NoProgress(ClassRule):
     """No validation metric improved in the last fifth of the job or more, with at least 10 evaluations.
 
     A validation metric is one whose name says so (val, valid, validation, eval, evaluation, test, dev) and which way
@@ -29,7 +29,6 @@ class NoProgress(Rule):
     """
 
     name = _KIND
-    descriptions = describe(_KIND)
     recording = _RECORD
 
     fewest: Threshold = pragmatic(10.0, "rows", "with fewer, a pause in the progress looks like its end")

@@ -6,12 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpureport.analysis import phrases
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job.observed_job import JOB
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -33,7 +33,7 @@ _HALF = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CpuBound(Rule):
+class CpuBound(ClassRule):
     """Mean utilisation of the GPUs below 70% and median CPU use of at least 75% over 30 s or nine samples.
 
     A wait lasts until the mean exceeds 80%. The median GPU counts, without those that never work. Only within the
@@ -46,7 +46,6 @@ class CpuBound(Rule):
     """
 
     name = "cpu_bound"
-    descriptions = describe("cpu_bound")
     requires = ((UTILISATION,), (CPU,))
     wants = (core_count.CORES, JOB)
 

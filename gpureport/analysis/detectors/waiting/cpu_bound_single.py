@@ -6,12 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpureport.analysis import missing_metrics, phrases
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job.observed_job import JOB
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.signals import job_load, low_use
 from gpureport.analysis.signals.core_count import CPU
@@ -31,7 +31,7 @@ _HALF = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CpuBoundSingle(Rule):
+class CpuBoundSingle(ClassRule):
     """Mean utilisation of the GPUs of at most 64%, one core busy for 96%, all cores together less than 75%.
 
     The utilisation is the mean over 30 s and 30 samples of the median GPU; a wait lasts until it exceeds 72%. The
@@ -48,7 +48,6 @@ class CpuBoundSingle(Rule):
     """
 
     name = _KIND
-    descriptions = describe(_KIND)
     requires = ((UTILISATION,), (CPU,), (CORE, PROCESS))
     after = ("cpu_bound", "io_bound")
     wants = (PROCESS, JOB, copied_data.RECEIVED, copied_data.SENT)

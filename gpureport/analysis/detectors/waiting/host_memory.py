@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpureport.analysis import missing_metrics, phrases
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
@@ -27,7 +27,7 @@ _ROOM = "workers_headroom"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostMemory(Rule):
+class HostMemory(ClassRule):
     """Host memory in use while GPUs wait for the CPU or for storage, for at least a minute.
 
     workers_headroom: the p95 is below 70% of what is installed, and the median CPU use below 90%, so that a core is
@@ -36,7 +36,6 @@ class HostMemory(Rule):
     """
 
     name = "host_memory"
-    descriptions = describe("workers_headroom", "host_memory_pressure")
     requires = ((UTILISATION,), (CPU, "cpu_iowait_ratio"), (RATIO, USED))
     after = _WAITS
     wants = (RATIO, TOTAL, core_count.CORES)

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from gpureport.analysis import missing_metrics, phrases
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.signals import low_use
@@ -24,7 +24,7 @@ IOWAIT = "cpu_iowait_ratio"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IoBound(Rule):
+class IoBound(ClassRule):
     """Mean utilisation of the GPUs of at most 64%, and at least 15% of CPU time waiting for storage.
 
     The utilisation is the mean over 30 s and 30 samples of the median GPU; a wait lasts until it exceeds 72%. The
@@ -35,7 +35,6 @@ class IoBound(Rule):
     """
 
     name = _KIND
-    descriptions = describe(_KIND)
     requires = ((UTILISATION,), (IOWAIT,))
     after = ("cpu_bound",)
 

@@ -7,11 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport import gpus
+from gpureport.analysis import missing_metrics, phrases
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
-from gpureport.analysis.rules.kinds import KINDS, describe
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -49,7 +49,7 @@ class _Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TransferBound(Rule):
+class TransferBound(ClassRule):
     """Mean utilisation of a GPU of at most 64% beside PCIe traffic of at least 60% of what its link carries one way.
 
     Both are means over 30 s and 30 samples, the traffic of the busier direction; a wait lasts until the utilisation
@@ -60,7 +60,6 @@ class TransferBound(Rule):
     """
 
     name = _KIND
-    descriptions = describe(_KIND)
     requires = ((UTILISATION,), (RECEIVED, SENT))
     after = ("cpu_bound", "io_bound", "cpu_bound_single")
     wants = (*GENERATION, *WIDTH)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from gpureport.analysis.rules.evidence import compare_with_limit
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.thresholds import pragmatic

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpureport.analysis import certainty, phrases
+from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import certainty, phrases
-from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans

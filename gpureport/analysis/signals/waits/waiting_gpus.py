@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpureport.analysis import missing_metrics
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
-from gpureport.analysis.rules import missing_metrics
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series.bins import Grid, build_grid, median_over_devices
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.thresholds import pragmatic

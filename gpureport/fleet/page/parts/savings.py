@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from gpureport.analysis.advice.steps import STEPS, Step
-from gpureport.analysis.rules.kinds import GROUPS
+from gpureport.analysis.kinds import GROUPS
 from gpureport.fleet.fleet_report import Saving
 from gpureport.fleet.page.amounts import Amounts
 from gpureport.fleet.page.class_words import shorten_name

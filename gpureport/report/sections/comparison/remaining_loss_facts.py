@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpureport.analysis.rules import phrases
+from gpureport.analysis import phrases
 from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.remaining_loss import LargestFinding, RemainingLoss, measure_remaining_loss
 from gpureport.comparison.steps.steps import Step

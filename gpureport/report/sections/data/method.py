@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.analysis.engine.selection import list_thresholds
-from gpureport.analysis.rules.rule import Rule
+from gpureport.analysis.rulebook import Rule
 from gpureport.report.model.report_content import SCHEMA, Method
 from gpureport.report.model.shapes import Cell, Fact, Row, Table
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun
@@ -43,7 +42,7 @@ def _thresholds(rules: Sequence[Rule]) -> Iterator[tuple[str, ...]]:
     """Yield every limit the rules judge by: they are the fields of the rules."""
     for rule in rules:
         kinds = ", ".join(terms.kind_title(kind) for kind in rule.kinds)
-        for name, limit in list_thresholds(rule).items():
+        for name, limit in rule.limits.items():
             value = display.quantity(limit.value, limit.unit)
             yield kinds, name.replace("_", " "), value, limit.provenance.value, display.clean(limit.source)
 

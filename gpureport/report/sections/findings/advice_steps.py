@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.advice import step_choice
 from gpureport.analysis.advice.steps import STEPS, Step
-from gpureport.analysis.rules.kinds import AdvicePath
+from gpureport.analysis.kinds import AdvicePath
 from gpureport.findings import AdvisedStep, Finding
 from gpureport.report.model.finding_card import AdviceStep
 from gpureport.report.model.shapes import Fact, Section

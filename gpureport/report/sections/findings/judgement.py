@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpureport import recording_advice
-from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis import missing_metrics, phrases
 from gpureport.findings import Amount, NotJudged
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.recording_advice import RECORD

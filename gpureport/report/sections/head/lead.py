@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.analysis.rules import phrases
-from gpureport.analysis.rules.certainty import SURE_READINGS
+from gpureport.analysis import phrases
+from gpureport.analysis.certainty import SURE_READINGS
 from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.step_figures import (
     SHORTEST_REPETITION_SECONDS,

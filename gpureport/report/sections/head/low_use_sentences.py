@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from math import fsum
 
+from gpureport.analysis import phrases
 from gpureport.analysis.engine.attribution import OUTSIDE
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.results import Analysis
-from gpureport.analysis.rules import phrases
 from gpureport.analysis.signals.low_use import BELOW
 from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.step_figures import below_ratios, utilisation

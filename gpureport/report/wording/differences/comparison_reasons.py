@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from gpureport.analysis.rules import phrases
+from gpureport.analysis import phrases
 from gpureport.comparison.across_runs.across_findings import BATCH_DOUBTS
 from gpureport.comparison.across_runs.across_runs import BatchDoubt
 from gpureport.comparison.across_runs.memory_fit import PeakDoubt

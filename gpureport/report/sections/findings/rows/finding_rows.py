@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpureport.analysis.detectors import RULES
-from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
+from gpureport.analysis.rulebook import kinds_by_gpu_time_class
+from gpureport.analysis.rules import RULES
 from gpureport.comparison.verdicts.finding_changes import can_tell
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.finding_rows import FindingRow, RunMark

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from gpureport.analysis.rules import phrases
+from gpureport.analysis import phrases
 from gpureport.findings import Severity
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings import finding_groups

@@ -1,8 +1,8 @@
 """Headlines on GPUs that work less than they could: waiting, little used, busy in name only, uneven."""
 
+from gpureport.analysis import phrases
 from gpureport.analysis.job import training_signs
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import phrases
 from gpureport.analysis.signals.waits.copied_data import COPYING
 from gpureport.findings import Confidence
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts, format_length, name_gpus

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
+from gpureport.analysis import phrases
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import phrases
 from gpureport.report.model.head import Change, Tile
 from gpureport.report.model.pictures import SignalHistory, SignalPanel
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts, format_length

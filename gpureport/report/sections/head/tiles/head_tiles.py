@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from gpureport.analysis import phrases
 from gpureport.analysis.results import Analysis
-from gpureport.analysis.rules import phrases
 from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.report.model.head import Tile

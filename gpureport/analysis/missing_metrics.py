@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from gpureport.analysis.rules import phrases
+from gpureport.analysis import phrases
 from gpureport.findings import Amount, NotJudged
 from gpureport.recording_advice import choose_recording
 

@@ -1,23 +1,50 @@
 """What a rule is, and what it may look at."""
 
-import inspect
 import re
+import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeVar
 
+from gpureport.analysis.kinds import KINDS, KindDescription
 from gpureport.analysis.results import Job, ObservedJob
-from gpureport.analysis.rules.finding_index import FindingIndex
-from gpureport.analysis.rules.kinds import KindDescription
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.findings import Finding, Interval, NotJudged
+from gpureport.findings import Evidence, Finding, Interval, NotJudged, Provenance, Threshold
 from gpureport.metrics import Scope
 from gpureport.recording import Recording
 
 T = TypeVar("T")
+
+
+class FindingIndex:
+    """Findings by kind and by device, each in their order."""
+
+    def __init__(self, findings: Iterable[Finding], devices: Iterable[str]) -> None:
+        """Sort findings in.
+
+        Args:
+            findings: the findings.
+            devices: ids of all devices, which a finding without devices concerns.
+        """
+        self._by_kind: dict[str, list[Finding]] = {}
+        self._by_device: dict[str, list[Finding]] = {device: [] for device in devices}
+        everybody = tuple(self._by_device)
+        for found in findings:
+            self._by_kind.setdefault(found.kind, []).append(found)
+            for device in dict.fromkeys(found.devices or everybody):
+                self._by_device.setdefault(device, []).append(found)
+
+    def list_of_kind(self, kind: str) -> tuple[Finding, ...]:
+        """Return the findings of a kind."""
+        return tuple(self._by_kind.get(kind, ()))
+
+    def list_on_device(self, device: str) -> tuple[Finding, ...]:
+        """Return the findings that concern a device, those without devices included."""
+        return tuple(self._by_device.get(device, ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,16 +137,58 @@ class Context:
         return self._index[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule(ABC):
-    """One way to lose GPU time, or a family of ways that share a computation.
+class Limits(Mapping[str, Threshold]):
+    """The limits of one rule: `limits.shortest` is a number in its base unit, `limits["shortest"]` the threshold."""
 
-    The class docstring states the condition in words. Settings are fields of the dataclass that implements it,
-    each a `Threshold`.
+    def __init__(self, thresholds: Mapping[str, Threshold]) -> None:
+        """Take the limits of a rule.
+
+        Args:
+            thresholds: its limits by name.
+        """
+        self._thresholds = thresholds
+
+    def __getattr__(self, name: str) -> float:
+        """Return a limit as a plain number."""
+        if name in self._thresholds:
+            return self._thresholds[name].value
+        raise AttributeError(name)
+
+    def __getitem__(self, name: str) -> Threshold:
+        """Return a limit with its unit and its source."""
+        return self._thresholds[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of the limits, in the order in which they are declared."""
+        return iter(self._thresholds)
+
+    def __len__(self) -> int:
+        """Return how many limits there are."""
+        return len(self._thresholds)
+
+    def compare(self, metric: str, statistic: str, observed: float, relation: str, name: str) -> Evidence:
+        """Return a value beside the limit that made it count, in the unit of the limit."""
+        limit = self[name]
+        return Evidence(
+            metric=metric, statistic=statistic, observed=observed, unit=limit.unit, threshold=limit, relation=relation
+        )
+
+
+Judge = Callable[[Context, Limits], Iterable[Finding | NotJudged]]
+"""What finds the kinds of a rule, or says why it cannot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One way to lose GPU time, or a family of ways that share a computation, as `rules.toml` declares it.
 
     Attributes:
         name: what `--select` and `[rules.NAME]` of the settings call it; that of its kind, unless it makes several.
+        judge: the function that finds them.
         descriptions: the kinds of findings it makes.
+        condition: paragraphs and list items that state when, the first in short.
+        limits: its limits.
+        settings: names of the limits that a person can set.
         requires: metrics of which at least one of every group must be recorded.
         after: kinds whose findings it needs.
         wants: further metrics it looks at, which some of its answers or their certainty rest on.
@@ -127,27 +196,82 @@ class Rule(ABC):
         whole_log: whether it looks at all samples, those outside jobs included.
     """
 
-    name: ClassVar[str]
-    descriptions: ClassVar[tuple[KindDescription, ...]]
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = ()
-    recording: ClassVar[str] = ""
-    whole_log: ClassVar[bool] = False
+    name: str
+    judge: Judge
+    descriptions: tuple[KindDescription, ...]
+    condition: tuple[str, ...]
+    limits: Limits
+    settings: tuple[str, ...]
+    requires: tuple[tuple[str, ...], ...] = ()
+    after: tuple[str, ...] = ()
+    wants: tuple[str, ...] = ()
+    recording: str = ""
+    whole_log: bool = False
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """Names of the kinds it makes."""
         return tuple(kind.name for kind in self.descriptions)
 
+    def find(self, context: Context) -> Iterable[Finding | NotJudged]:
+        """Yield findings, and what could not be judged."""
+        return self.judge(context, self.limits)
+
+
+_SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
+
+
+def rule(name: str) -> Callable[[Judge], Rule]:
+    """Make a rule of a function that finds its kinds; `rules.toml` says the rest."""
+    said = _SAID[name]
+    settings, fixed = said.get("settings", {}), said.get("limits", {})
+    limits = {
+        key: Threshold(value=value, unit=unit, provenance=Provenance(origin), source=source)
+        for key, (value, unit, origin, source) in (settings | fixed).items()
+    }
+
+    def make(judge: Judge) -> Rule:
+        return Rule(
+            name=name,
+            judge=judge,
+            descriptions=tuple(KINDS[kind] for kind in said.get("kinds", [name])),
+            condition=tuple(re.split(r"\n\n|\n(?=- )", said["condition"])),
+            limits=Limits(limits),
+            settings=tuple(settings),
+            requires=tuple(tuple(group) for group in said.get("requires", [])),
+            after=tuple(said.get("after", [])),
+            wants=tuple(said.get("wants", [])),
+            recording=said.get("recording", ""),
+            whole_log=said.get("whole_log", False),
+        )
+
+    return make
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassRule(ABC):
+    """A rule that is still a class; its limits are fields, or constants of the class."""
+
+    name: ClassVar[str]
+
     @property
-    def condition(self) -> tuple[str, ...]:
-        """Paragraphs and list items that state the condition, the first in short."""
-        return tuple(" ".join(each.split()) for each in re.split(r"\n\n|\n(?=- )", inspect.getdoc(type(self)) or ""))
+    def kinds(self) -> tuple[str, ...]:
+        """Names of the kinds it makes."""
+        return tuple(_SAID[self.name].get("kinds", [self.name]))
 
     @abstractmethod
     def find(self, context: Context) -> Iterable[Finding | NotJudged]:
         """Yield findings, and what could not be judged."""
+
+    def with_limits(self, limits: Limits) -> Self:
+        """Return the same with other limits."""
+        names = {entry.name for entry in fields(self)} & set(limits)
+        return replace(self, **{name: limits[name] for name in names})
+
+
+def from_class(old: ClassRule) -> Rule:
+    """Return a rule of one that is still a class."""
+    return rule(old.name)(lambda context, limits: old.with_limits(limits).find(context))
 
 
 def kinds_by_gpu_time_class(rules: Iterable[Rule]) -> dict[str, tuple[str, ...]]:

@@ -1,5 +1,6 @@
 """What is said of each kind of finding, as `kinds.toml` has it: its names, its advice, and what it may follow from."""
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +8,8 @@ from enum import Enum
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+
+from gpureport.analysis.phrases import capitalize
 
 
 class When(Enum):
@@ -54,6 +57,7 @@ class KindDescription:
         name: the kind, as it stands in JSON and on the command line.
         title: its title in reports.
         meaning: what it is, in one plain sentence.
+        says: the sentence of a finding, by its cause or by what its rule chooses by.
         advice: every recommendation that a finding of it may give, by its cause or by what its rule chooses by.
         paths: steps to take; the first path that fits the cause of a finding is its own.
         follows: kinds that may be its root, the preferred one first.
@@ -69,6 +73,7 @@ class KindDescription:
     name: str
     title: str
     meaning: str
+    says: Mapping[str, str]
     advice: Mapping[str, str]
     paths: tuple[AdvicePath, ...]
     follows: tuple[RootCause, ...]
@@ -79,6 +84,19 @@ class KindDescription:
     always_loses_time: bool
     needs_gpus: bool
     judges_few_samples: bool
+
+    def say(self, case: str | None, **words: str) -> str:
+        """Return the sentence of a finding: `{name}` is a word, and what stands in brackets goes without its words."""
+        said = self.says.get(case or "", self.says.get("", ""))
+        said = _OPTIONAL.sub(lambda part: part[1] if all(words[name] for name in _NAME.findall(part[1])) else "", said)
+        return capitalize(said.format_map(words))
+
+    def advise(self, case: str | None) -> str:
+        """Return the recommendation of a case."""
+        return self.advice.get(case or "", self.advice.get("", ""))
+
+
+_OPTIONAL, _NAME = re.compile(r"\[([^]]*)\]"), re.compile(r"{(\w+)}")
 
 
 def _by_case(said: Any) -> dict[str, Any]:
@@ -102,6 +120,7 @@ def _read_kind(name: str, said: dict[str, Any]) -> KindDescription:
         name=name,
         title=said["title"],
         meaning=said["meaning"],
+        says=_by_case(said.get("says", "")),
         advice={
             case: _SHARED[text[1:]] if text.startswith("@") else text for case, text in _by_case(said["advice"]).items()
         },
@@ -120,12 +139,7 @@ def _read_kind(name: str, said: dict[str, Any]) -> KindDescription:
     )
 
 
-_SAID = tomllib.loads(Path(__file__).parents[1].joinpath("kinds.toml").read_text(encoding="utf-8"))
+_SAID = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text(encoding="utf-8"))
 _SHARED, GROUPS = _SAID.pop("@advice"), _SAID.pop("@steps")
 KINDS = {name: _read_kind(name, said) for name, said in _SAID.items()}
 """Every kind by its name."""
-
-
-def describe(*names: str) -> tuple[KindDescription, ...]:
-    """Return the kinds of these names."""
-    return tuple(KINDS[name] for name in names)
