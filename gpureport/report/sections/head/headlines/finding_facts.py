@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import fsum
 
-from gpureport.analysis.engine.attribution import OUTSIDE
+from gpureport.analysis.account.gpu_time import OUTSIDE
 from gpureport.analysis.results import GpuTime
 from gpureport.comparison.gains import known_loss
 from gpureport.findings import Finding
