@@ -1,14 +1,15 @@
 """The checklist of the practice, answered for one run: done, worth trying, or what to record to know."""
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from math import isfinite
+from pathlib import Path
 
 from gpureport.analysis import phrases
 from gpureport.analysis.advice.facts import UTILISATION, RunFacts
 from gpureport.analysis.job.training_signs import counts_steps
 from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.missing_metrics import MEMORY_RESERVED, NOT_RECORDED, TOO_SHORT
 from gpureport.analysis.results import DeviceStatistics, GpuTime, sum_seconds_by_class
 from gpureport.analysis.signals import job_load, short_pauses
 from gpureport.analysis.signals.core_count import CPU
@@ -17,37 +18,16 @@ from gpureport.recording import Recording
 from gpureport.recording_advice import RECORD, choose_recording
 from gpureport.training_names import Role, recognise_metric
 
-WAITS = sorted(name for name, kind in KINDS.items() if kind.gpu_time_class == "waiting_for_input")
-ITEMS = {
-    "memory": "GPU memory watched and near full",
-    "precision": "Reduced precision supported and used",
-    "cpu_beside_gpu": "CPU and GPU read together",
-    "input_pipeline": "Input pipeline not the limit",
-    "cpu_cores": "CPU cores enough for the GPUs",
-    "batch": "Batch as large as fits",
-    "framework": "The framework's own means used",
-    "throughput": "Work done measured, so that each change can be assessed",
-}
+_SAID = tomllib.loads(Path(__file__).with_name("checklist.toml").read_text(encoding="utf-8"))
+ITEMS: dict[str, str] = {item: said["title"] for item, said in _SAID.items()}
 """The questions, in the order asked."""
 
-_DONE, _TRY, _CANNOT = Practice.DONE, Practice.WORTH_TRYING, Practice.CANNOT_JUDGE
+_WAITS = sorted(name for name, kind in KINDS.items() if kind.gpu_time_class == "waiting_for_input")
 _SPEEDS = {Role.THROUGHPUT, Role.STEP_TIME, Role.EPOCH_TIME}
 _ROOMY, _BARE = 0.70, 0.1
 _SHORTEST = 60.0
 """Seconds from which memory shows whether it keeps one level."""
 _UNCLEAR = ("low_util_cause_unknown", job_load.BESIDE_OTHERS)
-_LOG_NEED = "one run without preallocation (XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true)"
-
-
-@dataclass(frozen=True, slots=True)
-class _Reply:
-    """What a question is answered with: the state, the code and the words of the reason, and what to record."""
-
-    state: Practice
-    code: str
-    reason: str
-    recording: str = ""
-    metrics: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +37,15 @@ class _Run:
     recording: Recording
     facts: RunFacts
     metrics: frozenset[str]
-    found: frozenset[str]
     causes: frozenset[tuple[str, str | None]]
     unjudged: Sequence[NotJudged]
     judged: frozenset[str]
     pauses: float
+
+    @property
+    def found(self) -> frozenset[str]:
+        """The kinds that were found."""
+        return frozenset(kind for kind, _ in self.causes)
 
 
 def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answered from
@@ -78,52 +62,48 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
         recording=recording,
         facts=facts,
         metrics=frozenset(summary.metric for one in statistics for summary in one.metrics),
-        found=frozenset(finding.kind for finding in findings),
         causes=frozenset((finding.kind, finding.cause) for finding in findings),
         unjudged=not_judged,
         judged=frozenset(kinds) - {entry.kind for entry in not_judged},
         pauses=short_pauses.measure_pauses_ratio(sum_seconds_by_class(gpu.seconds for gpu in gpu_time)),
     )
-    together, unknown = _read_together(run), _doubt_memory(run)
-    replies = {
-        "memory": unknown or _judge_memory(run),
-        "precision": _judge_precision(run),
-        "cpu_beside_gpu": together,
-        "input_pipeline": _judge_input(run),
-        "cpu_cores": together if together.state is _CANNOT else _judge_cores(run),
-        "batch": unknown or _judge_batch(run),
-        "framework": _judge_framework(run),
-        "throughput": _judge_throughput(run),
-    }
-    return tuple(
-        ChecklistEntry(
-            item=item,
-            state=reply.state,
-            reason=reply.reason,
-            reason_code=reply.code,
-            recording="; ".join(filter(None, [choose_recording(reply.metrics), reply.recording])),
-            metrics=tuple(reply.metrics),
-            other_recordings=(reply.recording,) if reply.recording else (),
-        )
-        for item, reply in replies.items()
+    together, doubt = _read_together(run), _doubt_memory(run)
+    return (
+        doubt or _judge_memory(run),
+        _judge_precision(run),
+        together,
+        _judge_input(run),
+        replace(together, item="cpu_cores") if together.state is Practice.CANNOT_JUDGE else _judge_cores(run),
+        replace(doubt, item="batch") if doubt else _judge_batch(run),
+        _judge_framework(run),
+        _judge_throughput(run),
     )
 
 
-def _doubt_memory(run: _Run) -> _Reply | None:
+def _say(item: str, code: str, metrics: Sequence[str] = (), **words: str) -> ChecklistEntry:
+    """Return an answer in the words of the table, and the metrics to record beside what it asks for."""
+    state, reason, *asked = _SAID[item][code]
+    others = tuple(text for each in asked if (text := each.format(**words)))
+    return ChecklistEntry(
+        item=item,
+        state=Practice(state),
+        reason=reason.format(**words),
+        reason_code=words.get("own_code", code),
+        recording="; ".join(filter(None, [choose_recording(metrics), *others])),
+        metrics=tuple(metrics),
+        other_recordings=others,
+    )
+
+
+def _doubt_memory(run: _Run) -> ChecklistEntry | None:
     """Return why memory says nothing; None where it does."""
     if run.facts.gpu_memory is None:
-        fields = ("gpu_memory_used_bytes", "gpu_memory_total_bytes")
-        return _Reply(_CANNOT, NOT_RECORDED, "GPU memory in use, or its size, was not recorded", metrics=fields)
-    if run.facts.preallocated:
-        reason = "memory was reserved at once, so the real need is not known"
-        return _Reply(_CANNOT, MEMORY_RESERVED, reason, _LOG_NEED)
-    if run.facts.preallocated is None and (run.recording.run.ended - run.recording.run.started) / 1e6 < _SHORTEST:
-        reason = "less than a minute was recorded: memory may have been reserved, not used"
-        return _Reply(_CANNOT, TOO_SHORT, reason, "a minute or more of the job")
-    if run.facts.preallocated is None:
-        reason = "memory stayed at one level from the first row on: it may have been reserved at once"
-        return _Reply(_CANNOT, "memory_perhaps_reserved", reason, "a log that begins before the job does")
-    return None
+        return _say("memory", "not_recorded", ("gpu_memory_used_bytes", "gpu_memory_total_bytes"))
+    if run.facts.preallocated is False:
+        return None
+    is_short = (run.recording.run.ended - run.recording.run.started) / 1e6 < _SHORTEST
+    doubt = "too_short" if is_short else "memory_perhaps_reserved"
+    return _say("memory", "memory_reserved_at_once" if run.facts.preallocated else doubt)
 
 
 def _has_room(run: _Run) -> bool:
@@ -132,149 +112,105 @@ def _has_room(run: _Run) -> bool:
     return "mem_headroom" in run.found or (run.facts.gpu_memory or 0.0) < limit
 
 
-def _judge_memory(run: _Run) -> _Reply:
-    if "mem_leak" in run.found:
-        return _Reply(_TRY, "memory_keeps_growing", "memory keeps growing: see what the finding on it advises")
-    filled = f"the fullest GPU reached {phrases.percent(run.facts.gpu_memory or 0.0)} of its memory"
-    if not _has_room(run):
-        return _Reply(_DONE, "memory_filled", filled)
-    return _Reply(_TRY, "memory_left", f"{filled}: there is room for a larger batch or model")
+def _judge_memory(run: _Run) -> ChecklistEntry:
+    growing = "memory_keeps_growing" if "mem_leak" in run.found else ""
+    used = phrases.percent(run.facts.gpu_memory or 0.0)
+    return _say("memory", growing or ("memory_left" if _has_room(run) else "memory_filled"), used=used)
 
 
-def _judge_batch(run: _Run) -> _Reply:
-    if "mem_leak" in run.found:
-        reason = "memory keeps growing, so its peak does not say what a batch needs"
-        return _Reply(_CANNOT, "memory_keeps_growing", reason, "a run of the job once its memory no longer grows")
+def _judge_batch(run: _Run) -> ChecklistEntry:
+    growing = "memory_keeps_growing" if "mem_leak" in run.found else ""
     used = run.facts.gpu_memory or 0.0
-    free = phrases.percent(1 - used)
-    if not _has_room(run):
-        reason = f"{phrases.percent(used)} of the memory was used at the peak; the remaining {free} is too little"
-        return _Reply(_DONE, "memory_filled", f"{reason} for a larger batch")
-    low = run.found & {"hollow_util", "underutilised", "low_util_cause_unknown"}
-    why = f", and GPUs did little of what they could ({', '.join(sorted(low))})" if low else ""
-    return _Reply(_TRY, "memory_left", f"{free} of the memory was never used{why}")
+    low = ", ".join(sorted(run.found & {"hollow_util", "underutilised", "low_util_cause_unknown"}))
+    words = {"used": phrases.percent(used), "free": phrases.percent(1 - used)}
+    words["low"] = f", and GPUs did little of what they could ({low})" if low else ""
+    return _say("batch", growing or ("memory_left" if _has_room(run) else "memory_filled"), **words)
 
 
-def _judge_precision(run: _Run) -> _Reply:
-    facts, is_judged = run.facts, "full_precision" in run.judged
-    capability = facts.compute_capability
-    if facts.reduced_precision:
-        return _Reply(_DONE, "reduced_precision", "params say that the job computes in 16 bits or fewer")
+def _judge_precision(run: _Run) -> ChecklistEntry:
+    stated, capability = run.facts.reduced_precision, run.facts.compute_capability
+    if stated:
+        return _say("precision", "reduced_precision")
     if capability and capability < (7, 0):
-        shown = ".".join(map(str, capability))
-        reason = f"nothing to do: at compute capability {shown} the GPU has no tensor cores"
-        return _Reply(_DONE, "no_tensor_cores", reason)
+        return _say("precision", "no_tensor_cores", capability=".".join(map(str, capability)))
     if "full_precision" in run.found:
-        return _Reply(_TRY, "full_precision", "full precision was found on GPUs with tensor cores")
-    if facts.reduced_precision is False and capability:
-        worked = ", which worked, as they do in TF32" if is_judged else ""
-        reason = f"params say that the job computes in 32 bits, on GPUs with tensor cores{worked}"
-        return _Reply(_TRY, "full_precision_stated", reason)
-    if is_judged and capability:
-        reason = "the tensor cores worked, as they do in 16 bits and in TF32; nothing recorded tells which"
-        return _Reply(_CANNOT, "unknown_precision", reason, "--param precision=bf16 (or fp32)")
-    code, what = "precision_not_recorded", "the precision"
+        return _say("precision", "full_precision")
     if capability is None:
-        code, what = "unknown_gpu_model", "the GPU's model and the precision"
-    told = "--param precision=bf16 (or fp32), or DCGM's tensor activity (gpu_tensor_active_ratio)"
-    return _Reply(_CANNOT, code, f"nothing recorded tells {what}", told)
+        return _say("precision", "unknown_gpu_model")
+    unknown = "unknown_precision" if "full_precision" in run.judged else "precision_not_recorded"
+    return _say("precision", "full_precision_stated" if stated is False else unknown)
 
 
-def _read_together(run: _Run) -> _Reply:
+def _read_together(run: _Run) -> ChecklistEntry:
     absent = [name for name in (UTILISATION, CPU) if name not in run.metrics]
     if absent:
-        names = " and ".join("CPU" if name == CPU else "GPU" for name in absent)
-        reason = f"no use of the {names} was recorded, so the cause of a wait is not known"
-        return _Reply(_CANNOT, NOT_RECORDED, reason, metrics=absent)
+        unknown = " and ".join("CPU" if name == CPU else "GPU" for name in absent)
+        return _say("cpu_beside_gpu", "not_recorded", absent, unknown=unknown)
     for thin in run.unjudged:
         if thin.kind == "cpu_bound":
-            return _Reply(_CANNOT, thin.code, thin.reason, "" if thin.metrics else thin.recording, thin.metrics)
-    return _Reply(_DONE, "recorded_together", "both were recorded side by side")
+            words = {"own_code": thin.code, "reason": thin.reason, "recording": "" if thin.metrics else thin.recording}
+            return _say("cpu_beside_gpu", "not_judged", thin.metrics, **words)
+    return _say("cpu_beside_gpu", "recorded_together")
 
 
-def _judge_input(run: _Run) -> _Reply:
-    waits = [kind for kind in WAITS if kind in run.found]
-    if waits:
-        reason = f"GPUs waited for input ({', '.join(waits)}): see what these findings advise"
-        return _Reply(_TRY, "waits_found", reason)
+def _judge_input(run: _Run) -> ChecklistEntry:
+    if waits := [kind for kind in _WAITS if kind in run.found]:
+        return _say("input_pipeline", "waits_found", waits=", ".join(waits))
     if _UNCLEAR in run.causes:
-        return _doubt_waits(run, "", "whether GPUs waited for input", others=True)
-    missing = [entry for entry in run.unjudged if entry.kind in WAITS]
-    if missing or not run.judged & set(WAITS):
+        return _say("input_pipeline", "beside_other_programs")
+    missing = [entry for entry in run.unjudged if entry.kind in _WAITS]
+    if missing or not run.judged & set(_WAITS):
         kinds = ", ".join(dict.fromkeys(entry.kind for entry in missing)) or "the causes of waits"
         # kinds share what they lack: each thing to record is named once
         metrics = list(dict.fromkeys(name for entry in missing for name in entry.metrics))
         others = "; ".join(dict.fromkeys(entry.recording for entry in missing if not entry.metrics))
-        reason = f"no wait was found, but {kinds} could not be assessed"
-        return _Reply(_CANNOT, "waits_not_assessed", reason, others or ("" if metrics else RECORD), metrics)
-    if run.pauses >= short_pauses.NOTABLE:
-        return _doubt_waits(run, "no wait was found; ", "whether they are waits", others=False)
-    return _Reply(_DONE, "no_waits", f"assessed ({', '.join(sorted(run.judged & set(WAITS)))}), and no wait was found")
+        other = others or ("" if metrics else RECORD)
+        return _say("input_pipeline", "waits_not_assessed", metrics, kinds=kinds, recording=other)
+    code = "short_pauses" if run.pauses >= short_pauses.NOTABLE else "no_waits"
+    kinds = ", ".join(sorted(run.judged & set(_WAITS)))
+    return _say("input_pipeline", code, pauses=phrases.percent(run.pauses), kinds=kinds)
 
 
-def _doubt_waits(run: _Run, known: str, what: str, *, others: bool) -> _Reply:
-    """Return that a wait may hide behind other programs, or in short pauses."""
-    if others:
-        why, alone = "other programs filled the CPU and the job hardly used it", "some minutes of the job without them"
-        return _Reply(_CANNOT, "beside_other_programs", f"{known}{why}, so {what} is not shown", alone)
-    why = f"short pauses took {phrases.percent(run.pauses)} of the GPU time"
-    more = "the job with more loader workers: with fewer pauses they were waits"
-    return _Reply(_CANNOT, "short_pauses", f"{known}{why}, so {what} is not shown", more)
-
-
-def _judge_cores(run: _Run) -> _Reply:
+def _judge_cores(run: _Run) -> ChecklistEntry:
     """Judge the cores by what the CPU did beside GPUs that waited; how many a GPU has is a fact, and no limit."""
-    waits = "the CPU was busy while GPUs waited (cpu_bound)" if "cpu_bound" in run.found else ""
-    count, workers = run.facts.cores, run.facts.setup.workers
+    count, workers, waited = run.facts.cores, run.facts.setup.workers, "cpu_bound" in run.found
     if count is None:
-        reason = "; ".join(filter(None, [waits, "the number of cores was not recorded"]))
-        return _Reply(_CANNOT, "cores_not_recorded", reason, "--param cpu_count=N")
-    known = count.words
+        waits = "the CPU was busy while GPUs waited (cpu_bound); " if waited else ""
+        return _say("cpu_cores", "cores_not_recorded", waits=waits)
+    cores = count.words
     if workers is not None and isfinite(workers.value):
-        known = f"{known} and {phrases.count_of(round(workers.value), 'loader worker')} a process"
-    if waits:
-        left = "some are left for more loader workers" if "workers_headroom" in run.found else ""
-        held = "other programs held most of them" if ("cpu_bound", "other programs") in run.causes else left
-        reason = f"{known}, and {waits}: {held or 'too few for what the loader does'}"
-        return _Reply(_TRY, "cpu_busy_while_waiting", reason)
+        cores = f"{cores} and {phrases.count_of(round(workers.value), 'loader worker')} a process"
+    if waited:
+        has_left = "workers_headroom" in run.found
+        left = "some are left for more loader workers" if has_left else "too few for what the loader does"
+        is_others = ("cpu_bound", "other programs") in run.causes
+        left = "other programs held most of them" if is_others else left
+        return _say("cpu_cores", "cpu_busy_while_waiting", cores=cores, left=left)
     if "cpu_bound_single" in run.found:
-        reason = f"{known}; one thread was busy all the time while GPUs waited (cpu_bound_single): spread its work"
-        return _Reply(_TRY, "one_core_busy_while_waiting", reason)
-    if _UNCLEAR in run.causes or run.pauses >= short_pauses.NOTABLE:
-        others = _UNCLEAR in run.causes or run.facts.others_fill_cpu
-        return _doubt_waits(run, f"{known}; ", "whether it lacks cores", others=others)
-    used = phrases.percent(run.facts.cpu_used or 0.0)
+        return _say("cpu_cores", "one_core_busy_while_waiting", cores=cores)
+    is_unclear, has_pauses = _UNCLEAR in run.causes, run.pauses >= short_pauses.NOTABLE
+    if is_unclear or (has_pauses and run.facts.others_fill_cpu):
+        return _say("cpu_cores", "beside_other_programs", cores=cores)
     other = ": GPUs worked little for another reason (underutilised)" if "underutilised" in run.found else ""
-    return _Reply(_DONE, "no_waits", f"{known}; the CPU's median use was {used}, and no wait for it was found{other}")
+    words = {"used": phrases.percent(run.facts.cpu_used or 0.0), "pauses": phrases.percent(run.pauses)}
+    return _say("cpu_cores", "short_pauses" if has_pauses else "no_waits", cores=cores, other=other, **words)
 
 
-def _judge_framework(run: _Run) -> _Reply:
-    setup = run.facts.setup
+def _judge_framework(run: _Run) -> ChecklistEntry:
+    setup, whose = run.facts.setup, run.facts.framework
     known = [one for one in (setup.compiled, setup.cuda_graphs, setup.cudnn_benchmark) if one is not None]
-    used = dict.fromkeys(one.text for one in known if one.value)
-    whose = f"the job runs {run.facts.framework}; " if run.facts.framework else ""
-    if used:
-        return _Reply(_DONE, "means_used", f"{whose}params say what is used: {', '.join(used)}")
-    if known:
-        unused = ", ".join(dict.fromkeys(one.text for one in known))
-        return _Reply(_TRY, "means_not_used", f"{whose}params say what is not used: {unused}")
-    reason = f"{whose}whether the model is compiled, or CUDA graphs or cuDNN autotuning are used, was not recorded"
-    return _Reply(_CANNOT, "means_not_recorded", reason, "--param compile=true (or false)")
+    used = [one for one in known if one.value]
+    code = "means_used" if used else "means_not_used" if known else "means_not_recorded"
+    params = ", ".join(dict.fromkeys(one.text for one in used or known))
+    return _say("framework", code, job=f"the job runs {whose}; " if whose else "", params=params)
 
 
-def _judge_throughput(run: _Run) -> _Reply:
-    work, speeds = run.recording.run.work, list(_list_speeds(run.recording))
+def _judge_throughput(run: _Run) -> ChecklistEntry:
+    training, work = run.recording.training, run.recording.run.work
     if work is not None:
-        return _Reply(_DONE, "work_known", f"the work done is known ({work.amount:,.12g} {work.unit})")
-    if speeds:
-        return _Reply(_DONE, "speed_logged", f"the job logged its speed ({', '.join(speeds)})")
-    if counts_steps(run.recording):
-        return _Reply(_DONE, "steps_logged", "the job logged its steps")
-    reason = "the work done is not known, so changes cannot be measured by it"
-    return _Reply(_CANNOT, "unknown_work", reason, "--work N:UNIT, or a throughput logged by the job")
-
-
-def _list_speeds(recording: Recording) -> Iterator[str]:
-    names = dict.fromkeys(recording.training.column("name").to_pylist()) if len(recording.training) else {}
-    known = (recognise_metric(name) for name in names if name)
-    yield from (each.name for each in known if each and each.role in _SPEEDS)
+        return _say("throughput", "work_known", work=f"{work.amount:,.12g} {work.unit}")
+    names = dict.fromkeys(training.column("name").to_pylist()) if len(training) else {}
+    metrics = (recognise_metric(name) for name in names if name)
+    if speeds := [metric.name for metric in metrics if metric and metric.role in _SPEEDS]:
+        return _say("throughput", "speed_logged", speeds=", ".join(speeds))
+    return _say("throughput", "steps_logged" if counts_steps(run.recording) else "unknown_work")
