@@ -1,13 +1,15 @@
 """From a recording to findings: every rule once, in order, then where each GPU-second went."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
 from gpureport.analysis.account import answers, caveats, gpu_time, roots
 from gpureport.analysis.advice import checklist, choose
 from gpureport.analysis.advice.facts import RunFacts, gather_facts
+from gpureport.analysis.certainty import SURE_READINGS
 from gpureport.analysis.detectors.memory import leaks_void_headroom
 from gpureport.analysis.detectors.throttling import clock_event_totals
 from gpureport.analysis.job import jobs, observed_time
@@ -18,11 +20,13 @@ from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis
 from gpureport.analysis.rulebook import Context, Rule
 from gpureport.analysis.rules import RULES
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import series_by_device
+from gpureport.analysis.series.device_series import DeviceSeries, series_by_device
+from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.latest_rows import LATEST
 from gpureport.analysis.series.statistics import compute_statistics
 from gpureport.columns import FloatArray
 from gpureport.findings import Finding, Interval, NotJudged, Severity
+from gpureport.metrics import Scope
 from gpureport.recording import Recording
 
 _RANK = {severity: rank for rank, severity in enumerate(reversed(Severity))}
@@ -91,9 +95,22 @@ def build_context(recording: Recording) -> Context:
         window=find_job_window(recording.run, active.values()),
         all_series=all_cells,
         jobs=found.jobs,
-        time_without_job=found.no_job,
+        time_without_job={**found.no_job, **_find_turns(all_cells, whole, found.no_job)},
     )
     return replace(context, observed_job=find_observed_job(context.whole_log.hosts().values()))
+
+
+def _find_turns(series: Mapping[str, DeviceSeries], whole: Interval, no_job: Mapping[str, Spans]) -> dict[str, Spans]:
+    """Return when no job held each of several GPUs that were recorded one after another, never two at a time."""
+    gpus = [one for one in series.values() if one.device.scope is Scope.GPU and len(one) >= SURE_READINGS]
+    gpus = sorted(gpus, key=lambda one: (one.start[0], one.end[-1]))
+    if len(gpus) < 2 or any(one.end[-1] > after.start[0] for one, after in pairwise(gpus)):  # noqa: PLR2004 - two take turns
+        return {}
+    own = {one.device.id: np.array([[whole.start, one.start[0]], [one.end[-1], whole.end]]) for one in gpus}
+    return {
+        device: intervals.union(np.concatenate([away, no_job.get(device, intervals.NO_SPANS)]))
+        for device, away in own.items()
+    }
 
 
 def trace_gpu_time(

@@ -172,6 +172,11 @@ class GpuTime:
         """Time in which a job held the GPU, or may have: what shares of GPU time are shares of."""
         return fsum(amount for name, amount in self.seconds if name != "no_job")
 
+    @property
+    def seen_seconds(self) -> float:
+        """The part of it that samples show: what a share of one GPU's own time is a share of."""
+        return self.job_seconds - dict(self.seconds).get("no_samples", 0.0)
+
 
 def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[str, float]:
     """Return the seconds of several GPUs in each class, each GPU given by its own."""

@@ -153,6 +153,7 @@ CONDITIONS: dict[str, _Told] = {
     "power_limit_reached": lambda facts: facts.power_limit_reached,
     "several_gpus": lambda facts: facts.gpus > 1 if facts.gpus else None,
     "trains": lambda facts: facts.trains,
+    "whole_host": lambda facts: facts.whole_host,
     "whole_gpus": lambda facts: facts.whole_gpus,
 }
 """The conditions of steps by their names in `steps.toml`: whether each holds."""
@@ -268,19 +269,18 @@ def _fit_step(name: str, facts: RunFacts, finding: Finding | None = None) -> Adv
 def write_recommendation(finding: Finding, known: RunFacts) -> str:
     """Return what to do in short: in the words of the kind, unless facts say more or speak against it.
 
-    Where params tell of steps on the way, it says what they say and which steps are next. Where a step that the words
-    name is ruled out, it lists the steps that are left.
+    Where params tell of steps on the way, it says what they say and which steps are next. Where the step that the words
+    name first is ruled out, it lists the steps that are left.
     """
     facts, names = adapt_facts(known, finding), find_steps(finding.kind, finding.cause)
     chosen = choose_steps(finding, known)
     told = [_tell_taken(STEPS[name].taken) for name in names if STEPS[name].taken]
     settings = [getattr(facts.setup, param) for holds, params in told if holds(facts) is not None for param in params]
     said = list(dict.fromkeys(setting.text for setting in settings if setting is not None))
-    left = {step.name for step in chosen}
-    contradicted = any(
-        name not in left and STEPS[name].title.lower() in finding.recommendation.lower() for name in names
-    )
-    if not chosen or not (said or contradicted):
+    places = {name: finding.recommendation.lower().find(STEPS[name].title.lower()) for name in names}
+    first = min((name for name in names if places[name] >= 0), key=places.__getitem__, default=None)
+    is_contradicted = first is not None and all(step.name != first for step in chosen)
+    if not chosen or not (said or is_contradicted):
         return finding.recommendation
     titles = [STEPS[step.name].title for step in chosen[:_MOST_NAMED]]
     order = "; ".join(f"{place}. {title}" for place, title in enumerate(titles, 1)) if len(titles) > 1 else titles[0]

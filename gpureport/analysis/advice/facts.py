@@ -15,7 +15,7 @@ from gpureport.analysis.signals import core_count, job_load
 from gpureport.analysis.signals.core_count import CPU, CoreCount
 from gpureport.findings import Finding
 from gpureport.metrics import Scope
-from gpureport.recording import Device, Run
+from gpureport.recording import TRACKER_KINDS, Device, Run
 
 UTILISATION = "gpu_utilization_ratio"
 _LANES, _COMMON_GENERATION, _HALF = 16.0, 4.0, 0.5
@@ -43,6 +43,7 @@ class RunFacts:
         power_limit_reached: whether a GPU with a lowered power limit comes near it.
         trains: False where findings say that GPUs may wait for requests, or that nothing worked for long.
         whole_gpus: False where a GPU is split into instances, whose share of it a log does not tell.
+        whole_host: whether a tracker logged every GPU of a host, whose they are not told.
         reduced_links: GPUs with a reduced link, as `full_links` are those of which it is known that theirs is not.
     """
 
@@ -63,6 +64,7 @@ class RunFacts:
     power_limit_reached: bool | None = None
     trains: bool = True
     whole_gpus: bool = True
+    whole_host: bool = False
     reduced_links: frozenset[str] = frozenset()
     full_links: frozenset[str] = frozenset()
 
@@ -112,6 +114,7 @@ def gather_facts(
         job_hardly_uses_cpu=bool(job_cores) and max(job_cores) < job_load.HARDLY.value,
         framework=find_framework(run.params_and_tags),
         trains=not any(found.cause == REQUESTS for found in findings),
+        whole_host=len(run.gpus) > 1 and any(source.kind in {*TRACKER_KINDS, "wandb"} for source in run.sources),
         whole_gpus=not any(gpu.mig for gpu in run.gpus),
         reduced_links=reduced,
         full_links=frozenset(full - reduced),

@@ -86,15 +86,15 @@ def _round_shares(time: GpuTime) -> dict[str, str]:
 
 def _lost_ratio(*times: GpuTime) -> float:
     lost = fsum(amount for time in times for name, amount in time.seconds if name in LOST_CLASSES)
-    return lost / fsum(time.job_seconds for time in times)
+    return lost / (fsum(time.seen_seconds for time in times) or 1.0)
 
 
 def _build_bar(run: ReportRun, times: Sequence[GpuTime], causes: Causes, *, is_rest: bool = False) -> SpentBar:
     """Return the bar of one GPU, or the mean of several."""
     held = fsum(time.job_seconds for time in times)
     classes = {name: amount / len(times) for name, amount in seconds_by_class(times).items()}
-    whole = held / len(times)
-    losses = sorted(((classes.get(name, 0.0) / whole, name) for name in LOST_CLASSES), reverse=True)
+    whole, seen = held / len(times), fsum(time.seen_seconds for time in times) / len(times)
+    losses = sorted(((classes.get(name, 0.0) / (seen or whole), name) for name in LOST_CLASSES), reverse=True)
     devices = [time.device for time in times]
     count = len(devices)
     return SpentBar(
