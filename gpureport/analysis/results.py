@@ -174,7 +174,7 @@ class GpuTime:
 
     @property
     def seen_seconds(self) -> float:
-        """The part of it that samples show: what a share of one GPU's own time is a share of."""
+        """The part of it that samples show."""
         return self.job_seconds - dict(self.seconds).get("no_samples", 0.0)
 
 

@@ -105,7 +105,8 @@ def _divide(
     start, end = series.averaging_windows(window)
     causes, lost = slowed or ([], np.zeros(len(start)))
     held = [intervals.intersection(spans, intervals.to_spans([window])) for _, _, spans, _ in [*claims, *causes]]
-    cuts = np.unique(np.concatenate([edges, start, end, *(spans.ravel() for spans in held)]))
+    cuts = np.sort(np.concatenate([start, end, edges, *(spans.ravel() for spans in held)]), kind="stable")
+    cuts = cuts[np.append(True, cuts[1:] > cuts[:-1])]
     masks = np.stack([_mark(cuts, spans) for spans in held])
     row = np.minimum(np.searchsorted(end, cuts[:-1], side="right"), len(end) - 1)
     used = np.clip(series.values(UTILISATION), 0, 1)[row]

@@ -148,6 +148,8 @@ CONDITIONS: dict[str, _Told] = {
     "full_precision": lambda facts: _not(facts.reduced_precision),
     "not_compiled": lambda facts: _not(_is_on("compiled")(facts)),
     "fixed_shapes": lambda _facts: None,
+    # asked where neither is the bottleneck, unless params say how many workers there are
+    "input_waits": lambda facts: None if facts.host_cleared and facts.setup.workers is None else True,
     "from_scratch": lambda facts: _not(_is_on("pretrained")(facts)),
     "link_reduced": lambda facts: facts.link_reduced,
     "power_limit_reached": lambda facts: facts.power_limit_reached,

@@ -18,6 +18,7 @@ from gpureport.metrics import Scope
 from gpureport.recording import TRACKER_KINDS, Device, Run
 
 UTILISATION = "gpu_utilization_ratio"
+_IOWAIT = "cpu_iowait_ratio"
 _LANES, _COMMON_GENERATION, _HALF = 16.0, 4.0, 0.5
 """Lanes of a full link, the generation assumed for an unknown model, and half of what a link carries."""
 
@@ -42,6 +43,7 @@ class RunFacts:
         job_hardly_uses_cpu: whether the job kept less than half a core busy, as recorded or as a finding says.
         power_limit_reached: whether a GPU with a lowered power limit comes near it.
         trains: False where findings say that GPUs may wait for requests, or that nothing worked for long.
+        host_cleared: whether a finding says that neither CPU nor storage is the bottleneck.
         whole_gpus: False where a GPU is split into instances, whose share of it a log does not tell.
         whole_host: whether a tracker logged every GPU of a host, whose they are not told.
         reduced_links: GPUs with a reduced link, as `full_links` are those of which it is known that theirs is not.
@@ -63,6 +65,7 @@ class RunFacts:
     job_hardly_uses_cpu: bool = False
     power_limit_reached: bool | None = None
     trains: bool = True
+    host_cleared: bool = False
     whole_gpus: bool = True
     whole_host: bool = False
     reduced_links: frozenset[str] = frozenset()
@@ -139,12 +142,13 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
     adapted = replace(
         known,
         link_reduced=True if known.reduced_links & devices else False if is_full else None,
+        host_cleared=finding.kind == "underutilised" and {CPU, _IOWAIT} <= {one.metric for one in finding.evidence},
         power_limit_reached=next((one.relation == ">=" for one in power), None),
         job_hardly_uses_cpu=finding.cause == job_load.BESIDE_OTHERS
         or (known.job_hardly_uses_cpu and not waits_for_cpu),
     )
     # only findings that compare the CPU with the GPU measure both
-    if not any(one.metric in {CPU, "cpu_iowait_ratio"} for one in finding.evidence):
+    if not any(one.metric in {CPU, _IOWAIT} for one in finding.evidence):
         return adapted
     measured = {(one.metric, one.statistic): one.observed for one in finding.evidence if one.unit == "1"}
     return replace(

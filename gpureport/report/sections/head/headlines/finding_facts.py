@@ -112,7 +112,7 @@ def _find_observed(finding: Finding, metric: str, statistic: str) -> float | Non
 
 def _measure_idle_share(time: GpuTime) -> float:
     gaps = fsum(part.seconds for part in time.parts if part.name == "idle" and part.cause != OUTSIDE)
-    return gaps / time.seen_seconds if time.seen_seconds > 0 else 0.0
+    return gaps / gpu_time.measure_own_seconds(time) if time.job_seconds else 0.0
 
 
 def name_gpus(group: Group) -> str:
