@@ -162,7 +162,8 @@ def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], 
             else:
                 not_judged.append(result)
     findings, growing = leaks_void_headroom.withdraw_headroom(findings)
-    not_judged += growing
+    findings, split = answers.withdraw_shared_memory(findings, context.recording.run)
+    not_judged += [*growing, *split]
     answered = {found.kind for found in findings} | {entry.kind for entry in not_judged}
     return findings, [*not_judged, *answers.list_unevaluated_kinds(context, rules, answered)]
 

@@ -21,6 +21,19 @@ def reject_mixed_gpus(run: Run, rules: Sequence[Rule]) -> Iterator[NotJudged]:
         yield NotJudged(kind=kind, device=device.id, reason=_MIXED, recording=RECORD, code="rows_of_several_gpus")
 
 
+def withdraw_shared_memory(findings: Sequence[Finding], run: Run) -> tuple[list[Finding], list[NotJudged]]:
+    """Return the findings without those on free memory of GPUs in MIG mode, and these as not judged.
+
+    A log holds the memory of the board, of which an instance has a part.
+    """
+    split = {gpu.id for gpu in run.gpus if gpu.mig}
+    withdrawn = [one for one in findings if one.kind == "mem_headroom" and split.intersection(one.devices)]
+    reason, other = "the GPU is in MIG mode, and the memory of an instance was not recorded", "nvidia-smi -q -d MEMORY"
+    return [one for one in findings if one not in withdrawn], [
+        NotJudged(kind=one.kind, device=None, reason=reason, recording=other, code="mig_mode") for one in withdrawn
+    ]
+
+
 def list_unmet_requirements(rule: Rule, context: Context) -> Iterator[NotJudged]:
     """Yield each kind of a rule where a group of metrics that it requires was recorded, or is plausible, nowhere."""
     absent = [group[0] for group in rule.requires if not any(map(context.recorded, group))]
