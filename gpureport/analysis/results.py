@@ -24,11 +24,8 @@ class Phase:
 class Job:
     """One job of a log: GPUs held without a break, and sustained work on some of them.
 
-    Attributes:
-        number: from 1, in the order of time.
-        interval: from when the first GPU was held to when the last was free; the first job begins with the log.
-        window: from the first to the last sustained activity of any GPU in it.
-        active: the same of each GPU that worked, keyed by device id.
+    The number counts from 1; `window` is from the first to the last sustained activity of any GPU in the interval, and
+    `active` that of each GPU that worked, by device id. The first job begins with the log.
     """
 
     number: int
@@ -41,22 +38,10 @@ class Job:
 class MetricSummary:
     """One metric of one device over the whole recording.
 
-    Attributes:
-        metric: column name.
-        mean: weighted by the time of each sample, log gaps excluded.
-        sample_mean: plain mean of the rows.
-        p5: 5% quantile, time-weighted like `p50` and `p95`.
-        p50: median.
-        p95: 95% quantile.
-        max: highest value.
-        min: lowest value.
-        seconds: time the figures rest on.
-        samples: rows with a value.
-        changes: rows whose value differs from that of the row before: the fewest new readings there can be.
-        repeated_ratio: share of the rows that repeat the one before; None with a single one.
-        refresh_seconds: None; it was the time from one new value to the next, told from the changes.
-        effective_samples: readings the rows hold at most; of utilisation as many periods as fit into the time.
-        below: (limit, share of time below it), for utilisation only.
+    Mean and quantiles are weighted by the time of each sample, log gaps excluded; `sample_mean` is that of the rows.
+    `seconds` is the time they rest on, `changes` counts rows whose value differs from that of the row before,
+    `repeated_ratio` is the share of the others. Of utilisation `effective_samples` are as many refresh periods as fit
+    into the time, and `below` has pairs of a limit and the share of time below it. `refresh_seconds` is always None.
     """
 
     metric: str
@@ -78,15 +63,10 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterReading:
-    """What a counter of the driver rose by from its first reading to its last.
+    """What a counter of the driver rose by from its first reading to its last, in its own unit.
 
-    Attributes:
-        total: the rise, in the unit of the counter; after a restart what it holds then is counted, not what it held
-            since the reading before.
-        in_gaps: the part of it counted across log gaps.
-        seconds: time between the first and the last reading.
-        restarts: how often it fell, since the driver was loaded again.
-        impossible: rises left out because no GPU can show them.
+    `in_gaps` is the part of it counted across log gaps. After each of `restarts`, when the driver was loaded again,
+    what it holds then is counted. `impossible` counts rises left out because no GPU can show them.
     """
 
     total: float
@@ -101,19 +81,11 @@ class DeviceStatistics:
     """What one device did, without the time in which no job held it; None is not recorded.
 
     Attributes:
-        device: device id.
-        metrics: a summary for each recorded metric.
         idle_seconds: time with utilisation <= 5%, start-up and tail included, log gaps excluded.
-        memory_peak_bytes: highest memory in use.
-        memory_headroom_ratio: 1 - peak / total.
-        energy_joules: integral of power; None also for a single sample, which has no length.
+        energy_joules: integral of power over `energy_seconds`, of which no sample owns `energy_bridged_seconds`.
         observed_seconds: time that samples own, half an interval at both ends included.
-        energy_counter: what the driver's energy counter rose by, in joules, from the first to the last sample of the
-            log; None where it was not read twice.
-        energy_seconds: time of the run the integral covers.
-        energy_bridged_seconds: the part of it that no sample owns, between samples too near for a log gap.
-        power_doubt: why power was recorded and cannot be right, as words on it, so that no energy is stated; empty
-            where nothing speaks against it.
+        energy_counter: what the driver's counter rose by, in joules, over the log; None where it was not read twice.
+        power_doubt: why recorded power cannot be right, as words on it, so that no energy is stated; empty otherwise.
     """
 
     device: str
@@ -181,11 +153,9 @@ class TimePart:
 class GpuTime:
     """Where the time of one GPU went.
 
-    Attributes:
-        device: device id.
-        seconds: by class; to the microsecond, together they are the time from first to last sample of the run.
-        parts: of the classes with causes, the same time by cause: idle by the cause of the gap, waiting for input by
-            the kind that was found, throttled by what lowered the clock. Those without time are left out.
+    `seconds` of all classes are the time from first to last sample of the run, to the microsecond. `parts` are the
+    same time by cause, of the classes that have causes: idle by the cause of the gap, waiting for input by the kind
+    that was found, throttled by what lowered the clock.
     """
 
     device: str
@@ -201,6 +171,11 @@ class GpuTime:
     def job_seconds(self) -> float:
         """Time in which a job held the GPU, or may have: what shares of GPU time are shares of."""
         return fsum(amount for name, amount in self.seconds if name != "no_job")
+
+    @property
+    def seen_seconds(self) -> float:
+        """The part of it that samples show."""
+        return self.job_seconds - dict(self.seconds).get("no_samples", 0.0)
 
 
 def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[str, float]:
@@ -226,17 +201,12 @@ class Cost:
     """What a run cost by stated prices, in money and in carbon.
 
     Attributes:
-        currency: name of the currency, empty where none is stated.
-        date: when the prices held, empty where not stated.
-        gpus: price of each GPU.
+        currency: as stated, as is the day on which prices held; empty where not.
         total: cost of the GPUs from first to last sample; None where a GPU has no price.
-        idle: the part of it that idle gaps and idle samples cost; None as above, or where the utilisation of a GPU was
-            not recorded.
-        carbon_intensity: grams of CO2 equivalent a kWh, as stated; None where it is not.
-        carbon_source: where the intensity is stated.
-        energy_joules: energy of all GPUs, by the driver's counter where it is read, by the integral of power else;
-            None unless every GPU has either.
-        counted: whether the energy of every GPU is that of the counter.
+        idle: the part of it that idle gaps and idle samples cost; None also without the utilisation of a GPU.
+        carbon_intensity: grams of CO2 equivalent per kWh, as stated; None where it is not.
+        energy_joules: energy of all GPUs, by the driver's counter where it is read, otherwise by the integral of
+            power; None unless every GPU has either. `counted` says that each has the counter.
         carbon_grams: what that energy emitted; None without energy or intensity.
     """
 
@@ -273,14 +243,11 @@ class ClockEventTotal:
     """What one clock event reason did to one GPU, as far as it was recorded.
 
     Attributes:
-        device: the GPU.
         reason: NVML's name of the reason, or the bit in hex where it has none here.
-        effect: whether it is a fault.
         busy_seconds: time of the busy samples that show it; None where its bit was not recorded.
         counted: what the driver's counter of it rose by, in seconds; None where it was not read twice.
         clock_hertz: median clock of the busy samples that show it, None without any.
-        reference_hertz: clock of other busy samples, or the highest clock; None where neither is known.
-        reference: whose clock that is, in words; empty without one.
+        reference_hertz: clock of other busy samples, or the highest clock, as `reference` says; None without either.
         lost_ratio: estimated share of the busy time that the lower clock cost; None where it is not known, and for
             reasons that lower no clock of work.
     """
@@ -298,12 +265,7 @@ class ClockEventTotal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedJob:
-    """When the processes of a job were seen, in microseconds.
-
-    Attributes:
-        started: the first sample with them, after one without; None where the log does not show the beginning.
-        ended: the last sample with them, before one without; None where the log does not show the end.
-    """
+    """When the processes of a job were first and last seen, in microseconds; None where the log does not show it."""
 
     started: int | None = None
     ended: int | None = None
@@ -313,10 +275,7 @@ class ObservedJob:
 class Pauses:
     """Distances between samples too short for a log gap and too long for the samples to own all of it.
 
-    Attributes:
-        count: how many, of the GPU with most.
-        longest_seconds: the longest, from sample to sample.
-        seconds: the time in them that no sample owns, that of the GPU with most.
+    The number and the seconds that no sample owns are those of the GPU with most; the longest is from sample to sample.
     """
 
     count: int
@@ -329,25 +288,23 @@ class Analysis:
     """All that was found out about one run.
 
     Attributes:
-        run: the run.
-        coverage_ratio: share of its time, over all GPUs, that samples own; None where that is not known.
-        jobs: the jobs of the log, in the order of time; empty where no GPU worked.
-        no_job: when no job held a GPU, by device id; GPUs without such time are left out.
-        observed_job: when the job's own processes were seen to begin and to end.
         phases: start-up, steady and tail, in order.
         statistics: one entry a device, of GPUs over the time of the jobs.
-        whole_statistics: the same over the whole recording, of the GPUs with time in which no job held them.
         gpu_time: one entry a GPU.
         findings: by severity, then lost time, then start.
         not_judged: kinds that could not be judged, and why.
-        limits: what this sampling cannot show, one sentence each.
-        limit_codes: the code of each of these sentences.
+        limits: what this sampling cannot show, one sentence each, with its code in `limit_codes`.
         stages: one entry a stage, in the order they began; empty where a run has none.
         throttle_ledger: one entry a GPU and clock event reason that was recorded; empty where none was.
         cost: what the run cost; None where nothing is known of prices or carbon.
         answers: every kind once for each group of devices: found, judged, or why not.
         checklist: the questions of the practice, answered.
         pauses: distances between samples below a log gap that no sample owns in full; None without any.
+        whole_statistics: as statistics, over the whole recording, of the GPUs that no job held for some time.
+        coverage_ratio: share of the run's time, over all GPUs, that samples own; None where that is not known.
+        jobs: the jobs of the log, in the order of time; empty where no GPU worked.
+        no_job: when no job held a GPU, by device id; GPUs without such time are left out.
+        observed_job: when the job's own processes were seen to begin and to end.
     """
 
     run: Run

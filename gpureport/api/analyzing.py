@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from gpureport import analysis, settings
-from gpureport.analysis.cost.cost import calculate_cost
-from gpureport.analysis.cost.prices import read_prices
-from gpureport.analysis.engine import selection
+from gpureport.analysis.account import selection
+from gpureport.analysis.account.cost import calculate_cost, read_prices
 from gpureport.api.notebook_results import Analysis
 from gpureport.errors import SettingsError
 from gpureport.recording import Recording

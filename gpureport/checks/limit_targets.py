@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 
 from gpureport.analysis import RULES, results
-from gpureport.analysis.engine.selection import kinds_by_name
+from gpureport.analysis.account.selection import kinds_by_name
 from gpureport.checks.limit_units import COUNT, FINDINGS, MONEY, NUMBER, POINTS, SHARE, TIME
 from gpureport.comparison.steps.compared_figures import BY_METRIC
 from gpureport.comparison.steps.step_figures import SECONDS_TO_TARGET, TRAINING_RATE

@@ -11,8 +11,8 @@ import click
 import gpureport as api
 from generators.limit_rows import LIMITS
 from gpureport.analysis.advice.checklist import ITEMS
-from gpureport.analysis.advice.step_choice import PATHS
-from gpureport.analysis.advice.steps import STEPS, Step
+from gpureport.analysis.advice.choose import STEPS, Step
+from gpureport.analysis.kinds import KINDS
 from gpureport.cli.main import gpureport
 from gpureport.importers import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
 from gpureport.importers.protocol.importer import DescribedSource
@@ -150,15 +150,15 @@ def advice_page() -> str:
     """Return docs/explanation/advice.md."""
     rows = [
         (f"`{kind}`", ", ".join(path.causes), "; ".join(STEPS[name].title for name in path.steps))
-        for kind, paths in PATHS.items()
-        for path in paths
+        for kind, described in KINDS.items()
+        for path in described.paths
     ]
     parts = [_ADVICE, "## Which steps for which kind\n", table(("kind", "cause", "steps, in order"), rows), _CHECKLIST]
     parts.append("\n".join(f"- {title}" for title in ITEMS.values()) + "\n")
     for chapter, steps in groupby(STEPS.values(), key=lambda step: step.chapter):
         parts.append(f"## {chapter}\n")
         for step in steps:
-            kinds = [kind for kind, paths in PATHS.items() if any(step.name in path.steps for path in paths)]
+            kinds = [name for name, kind in KINDS.items() if any(step.name in path.steps for path in kind.paths)]
             parts += _step_section(step, kinds)
     return "\n".join(parts).rstrip("\n") + "\n"
 

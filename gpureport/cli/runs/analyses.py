@@ -10,7 +10,7 @@ from gpureport.cli.messages.verbosity import print_note
 from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals, read_goals
 
 if TYPE_CHECKING:
-    from gpureport.analysis.cost.prices import Prices
+    from gpureport.analysis.account.cost import Prices
     from gpureport.analysis.results import Analysis
     from gpureport.analysis.rulebook import Rule
     from gpureport.cli.options.analysis_options import AnalysisOptions
@@ -42,7 +42,7 @@ def read_run_prices(
     settings: "Settings", price: "GpuHourPrice | None", carbon_intensity: float | None = None
 ) -> "Prices":
     """Return the prices of the settings, with those of the command line in their place."""
-    from gpureport.analysis.cost.prices import read_prices  # noqa: PLC0415 - loads numpy and pyarrow
+    from gpureport.analysis.account.cost import read_prices  # noqa: PLC0415 - loads numpy and pyarrow
 
     amount, currency = (price.amount, price.currency) if price else (None, "")
     return read_prices(settings).with_overrides(amount, carbon_intensity, currency)
@@ -62,7 +62,7 @@ def analyze_runs(recordings: Sequence["Recording"], options: "AnalysisOptions", 
         InternalError: when gpureport fails on so many that fewer are left.
     """
     from gpureport.analysis import RULES  # noqa: PLC0415 - loads numpy and pyarrow
-    from gpureport.analysis.engine.selection import apply_settings, list_ignored_settings, select_kinds  # noqa: PLC0415 - as above
+    from gpureport.analysis.account.selection import apply_settings, list_ignored_settings, select_kinds  # noqa: PLC0415 - as above
     from gpureport.cli.runs.run_analyzer import RunAnalyzer  # noqa: PLC0415 - as above
     from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 

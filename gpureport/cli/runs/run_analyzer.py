@@ -3,9 +3,8 @@
 from dataclasses import dataclass, replace
 
 from gpureport.analysis import analyze
-from gpureport.analysis.cost.cost import calculate_cost
-from gpureport.analysis.cost.prices import Prices
-from gpureport.analysis.engine.selection import keep_kinds
+from gpureport.analysis.account.cost import Prices, calculate_cost
+from gpureport.analysis.account.selection import keep_kinds
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rulebook import Rule
 from gpureport.cli.messages.internal_errors import InternalError, internal_errors

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gpureport.analysis.advice.run_facts import read_setup
-from gpureport.analysis.advice.steps import STEPS, SettingChange
+from gpureport.analysis.advice.choose import STEPS, SettingChange
+from gpureport.analysis.advice.facts import read_setup
 from gpureport.comparison.steps.steps import Step
 from gpureport.findings import Finding
 from gpureport.recording import Run

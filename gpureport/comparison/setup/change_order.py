@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from gpureport.analysis.advice.run_facts import read_setup
+from gpureport.analysis.advice.facts import read_setup
 from gpureport.comparison.setup.command_lines import COMMAND, normalize_name
 
 _SETTINGS = (

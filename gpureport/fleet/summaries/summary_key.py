@@ -13,8 +13,8 @@ from pathlib import Path
 
 import gpureport
 from gpureport.analysis import RULES
-from gpureport.analysis.advice.run_facts import read_setup
-from gpureport.analysis.engine.selection import apply_settings, list_settings
+from gpureport.analysis.account.selection import apply_settings, list_settings
+from gpureport.analysis.advice.facts import read_setup
 from gpureport.analysis.job.framework import find_framework
 from gpureport.analysis.job.training_signs import is_training_name
 from gpureport.analysis.rulebook import Rule

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from math import fsum
 
-from gpureport.analysis.cost.prices import Prices
+from gpureport.analysis.account.cost import Prices
 from gpureport.fleet.fleet_report import FailedRun, FleetPrices, FleetReport, RunName, UnassessedCheck
 from gpureport.fleet.gpu_summary import GpuSummary
 from gpureport.fleet.totals import label_groups, overlaps, priced_gpu, worst_runs

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import fsum
 
-from gpureport.analysis.cost.prices import Prices
+from gpureport.analysis.account.cost import Prices
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES
 from gpureport.fleet.fleet_report import ClassTime, RunName, TimeUse
 from gpureport.fleet.gpu_summary import GpuSummary

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import fsum
 
-from gpureport.analysis.advice.steps import STEPS
+from gpureport.analysis.advice.choose import STEPS
 from gpureport.fleet.fleet_report import Saving
 from gpureport.fleet.gpu_summary import FindingSummary
 from gpureport.fleet.totals.priced_gpu import PricedGpu

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 
-from gpureport.analysis.engine.selection import kinds_by_name
+from gpureport.analysis.account.selection import kinds_by_name
 from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.analysis.rulebook import Rule
 from gpureport.errors import SettingsError

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime, sum_seconds_by_class
 from gpureport.analysis.signals.short_pauses import measure_pauses_ratio
-from gpureport.comparison.gains.known_loss import NEGLIGIBLE_RATIO, measure_excessive_short_pauses
+from gpureport.comparison.gains.known_loss import MOST_UNSEEN_RATIO, NEGLIGIBLE_RATIO, measure_excessive_short_pauses
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.model.time_charts import ClassShare, TimeBar
 from gpureport.report.runs.report_run import ReportRun
@@ -68,6 +68,12 @@ def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
     held = job_gpu_seconds(analyses)
     unseen = sum(seconds_by_class(analysis.gpu_time).get("no_samples", 0.0) for analysis in analyses)
     return unseen / held if held else 0.0
+
+
+def measure_own_seconds(time: GpuTime) -> float:
+    """Return the seconds that shares of one GPU's own time are of: where most of it has no data, those with data."""
+    is_partly_seen = 0 < time.seen_seconds < (1 - MOST_UNSEEN_RATIO) * time.job_seconds
+    return time.seen_seconds if is_partly_seen else time.job_seconds
 
 
 def short_pauses_ratio(analyses: Sequence[Analysis]) -> float:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from gpureport.analysis.engine import attribution
+from gpureport.analysis.account.gpu_time import FAR_SECONDS, OUTSIDE, UNKNOWN
 from gpureport.analysis.rules import RULES
 from gpureport.metrics import BY_NAME, METRICS
 from gpureport.report.wording.display import lower_first
@@ -39,8 +39,8 @@ SLOWED = {"heat": "Slowed by heat", "power brake": "Slowed by hardware", "hardwa
 """What slowed time is called if all of it has one cause."""
 
 TIME_CAUSES = {name: kind.gpu_time_part for name, kind in DESCRIPTIONS.items() if kind.gpu_time_part} | {
-    attribution.UNKNOWN: "cause unknown",
-    attribution.OUTSIDE: "outside the job",
+    UNKNOWN: "cause unknown",
+    OUTSIDE: "outside the job",
 }
 """What a part of a class of GPU time is called; a cause without an entry is its own name."""
 
@@ -60,7 +60,7 @@ _COLUMNS = {
     "host_memory_used_bytes": "host memory used",
     "host_memory_used_ratio": "share of host memory used",
 }
-_FAR_MINUTES = attribution.FAR_SECONDS / 60
+_FAR_MINUTES = FAR_SECONDS / 60
 _FIELDS = [metric.recorded_by for metric in METRICS]
 _RECORDED = {metric.recorded_by: metric.name for metric in METRICS if _FIELDS.count(metric.recorded_by) == 1}
 _SUFFIXES = (

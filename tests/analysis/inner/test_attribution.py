@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport.analysis import RULES, build_context
-from gpureport.analysis.engine import attribution
-from gpureport.analysis.series import intervals
+from gpureport.analysis.account.gpu_time import attribute_gpu_times
 from gpureport.testing import GPU_TIME_CLASSES, Finding, GpuTime, Recording, finding, recording, steps
 
 KINDS = ["cpu_bound", "cpu_bound_single", "io_bound", "transfer_bound", "idle_gap", "hollow_util", "underutilised"]
@@ -29,7 +28,8 @@ PARTS = st.lists(
 
 def time_of(run: Recording, findings: list[Finding], device: str = "gpu:0") -> GpuTime:
     context = replace(build_context(run), earlier_findings=tuple(findings))
-    return attribution.attribute_gpu_time(context, RULES, device, low=intervals.NO_SPANS, throttled=None)
+    rules = [rule for rule in RULES if rule.name not in {"low_util_cause_unknown", "throttling"}]
+    return next(entry for entry in attribute_gpu_times(context, rules) if entry.device == device)
 
 
 @settings(max_examples=80, deadline=None)

@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.analysis import RULES
-from gpureport.analysis.engine.root_causes import Link, link_findings, list_links
+from gpureport.analysis.account.roots import link_findings
+from gpureport.analysis.kinds import KINDS, RootCause
 from gpureport.testing import Finding, Interval, Severity, analyze, at, finding, recording, steps
 
 WHOLE, GPUS = Interval(at(0), at(1000)), ["gpu:0", "gpu:1"]
@@ -15,7 +15,7 @@ Pairs = list[tuple[str, str]]
 
 
 def linked(*findings: Finding) -> tuple[Finding, ...]:
-    return link_findings(findings, RULES, WHOLE, GPUS)
+    return link_findings(findings, WHOLE, GPUS)
 
 
 def pairs(*findings: Finding) -> Pairs:
@@ -120,26 +120,25 @@ def test_a_root_is_as_severe_as_what_it_led_to() -> None:
 
 
 def test_the_links_have_no_circle() -> None:
-    links = list(list_links(RULES))
+    links = [(name, root) for name, kind in KINDS.items() for root in kind.follows]
 
-    def next_of(link: Link) -> list[Link]:
+    def next_of(root: RootCause) -> list[tuple[str, RootCause]]:
         return [
-            other
-            for other in links
-            if other.root.kind == link.consequence
-            and (not other.root.causes or not link.root.explains or set(other.root.causes) & set(link.root.explains))
+            (name, other)
+            for name, other in links
+            if name == root.kind and (not root.causes or not other.explains or set(root.causes) & set(other.explains))
         ]
 
-    def is_circle(link: Link, seen: tuple[Link, ...] = ()) -> bool:
-        return link in seen or any(is_circle(other, (*seen, link)) for other in next_of(link))
+    def is_circle(root: RootCause, seen: tuple[RootCause, ...] = ()) -> bool:
+        return root in seen or any(is_circle(other, (*seen, root)) for _, other in next_of(root))
 
-    assert [link for link in links if is_circle(link)] == []
+    assert [(name, root.kind) for name, root in links if is_circle(root)] == []
 
 
-KINDS = sorted({kind for link in list_links(RULES) for kind in (link.root.kind, link.consequence)})
+NAMES = sorted({kind for name, one in KINDS.items() for root in one.follows for kind in (root.kind, name)})
 ANY = st.builds(
     lambda kind, cause, start, length, devices: finding(kind, (start, start + length), cause=cause, devices=devices),
-    st.sampled_from(KINDS),
+    st.sampled_from(NAMES),
     st.sampled_from(["data", "io", "hang", "unused", "checkpoint", None]),
     st.integers(0, 500),
     st.integers(0, 400),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from gpureport.analysis.advice.steps import STEPS, Step
+from gpureport.analysis.advice.choose import STEPS, Step
 from gpureport.analysis.kinds import GROUPS
 from gpureport.fleet.fleet_report import Saving
 from gpureport.fleet.page.amounts import Amounts

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gpureport.analysis.advice.steps import STEPS
+from gpureport.analysis.advice.choose import STEPS
 from gpureport.analysis.results import Analysis
 from gpureport.findings import AdvisedStep
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from gpureport.analysis.advice.steps import STEPS
+from gpureport.analysis.advice.choose import STEPS
 from gpureport.comparison.chain.step_pairs import StepPair
 from gpureport.comparison.gains.advised_changes import AdvisedChange
 from gpureport.comparison.gains.potential import estimate_potential

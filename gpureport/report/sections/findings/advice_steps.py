@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.analysis.advice import step_choice
-from gpureport.analysis.advice.steps import STEPS, Step
-from gpureport.analysis.kinds import AdvicePath
+from gpureport.analysis.advice.choose import STEPS, Step
+from gpureport.analysis.kinds import KINDS, AdvicePath
 from gpureport.findings import AdvisedStep, Finding
 from gpureport.report.model.finding_card import AdviceStep
 from gpureport.report.model.shapes import Fact, Section
@@ -38,7 +37,7 @@ def _line(step: Step, advised: AdvisedStep) -> AdviceStep:
 
 def build_guide_sections(kinds: Sequence[str]) -> Iterator[Section]:
     """Yield which steps some kinds have, in order and by cause where that decides, then each step once."""
-    chosen = [(kind, path) for kind in kinds for path in step_choice.PATHS[kind]]
+    chosen = [(kind, path) for kind in kinds for path in KINDS[kind].paths]
     several = len(kinds) > 1
     yield Section(
         title="Steps, the most promising first",
@@ -75,17 +74,13 @@ def name_frameworks(step: Step) -> str:
 
 def guide_titles(kinds: Sequence[str]) -> list[str]:
     """Return what the steps of some kinds are called, each once, in the order in which causes give them."""
-    chosen = (name for kind in kinds for path in step_choice.PATHS[kind] for name in path.steps)
+    chosen = (name for kind in kinds for path in KINDS[kind].paths for name in path.steps)
     return [STEPS[name].title for name in dict.fromkeys(chosen)]
 
 
 def _when(kind: str, path: AdvicePath, *, several: bool) -> str:
     cause = (
-        f"cause {' or '.join(path.causes)}"
-        if path.causes
-        else "any other cause"
-        if len(step_choice.PATHS[kind]) > 1
-        else ""
+        f"cause {' or '.join(path.causes)}" if path.causes else "any other cause" if len(KINDS[kind].paths) > 1 else ""
     )
     return ", ".join(filter(None, [kind if several else "", cause]))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.analysis.advice.steps import STEPS
+from gpureport.analysis.advice.choose import STEPS
 from gpureport.comparison.gains.advised_changes import AdvisedChange
 from gpureport.comparison.gains.step_gains import RelativeChange, StepGain
 from gpureport.comparison.quality.quality_change import QualityChange

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gpureport.analysis.cost.cost import calculate_cost
-from gpureport.analysis.cost.prices import OPTION, Prices
+from gpureport.analysis.account.cost import OPTION, Prices, calculate_cost
 from gpureport.analysis.results import LOST_CLASSES, Analysis, Cost, DeviceStatistics, GpuPrice
 from gpureport.recording import Recording
 from gpureport.report.model.report_content import RunFacts

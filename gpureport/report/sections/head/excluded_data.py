@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.analysis.engine.attribution import OUTSIDE
+from gpureport.analysis.account.gpu_time import OUTSIDE
 from gpureport.analysis.job.phases import WITHOUT_LASTING_WORK
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.gains import known_loss

@@ -149,14 +149,14 @@ def _describe_seen_loss(analyses: Sequence[Analysis], held: float, *, is_all: bo
 def _describe_cost(analyses: Sequence[Analysis]) -> str:
     """Return what the lost time and all time cost, a mean over the runs as the GPU time is.
 
-    Empty where a price or its currency is not stated.
+    Empty where a price is not stated, or currencies differ.
     """
     totals = [analysis.cost.total for analysis in analyses if analysis.cost and analysis.cost.total is not None]
     lost, currency = spending.lost_cost(analyses), spending.currency(analyses)
-    if lost is None or not currency or len(totals) < len(analyses):
+    if lost is None or len(totals) < len(analyses) or len({one.cost.currency for one in analyses if one.cost}) > 1:
         return ""
     of_lost, of_all = (display.money(amount / len(analyses), currency) for amount in (lost, sum(totals)))
-    return f" ({of_lost} of {of_all})"
+    return f" ({'' if currency else 'cost '}{of_lost} of {of_all})"
 
 
 def _list_losses(lost: Mapping[str, float], held: float, analyses: Sequence[Analysis]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import fsum
 
 from gpureport.analysis import phrases
-from gpureport.analysis.engine.attribution import OUTSIDE
+from gpureport.analysis.account.gpu_time import OUTSIDE
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.signals.low_use import BELOW

@@ -7,7 +7,7 @@ from math import fsum
 from gpureport.analysis.results import LOST_CLASSES, GpuTime
 from gpureport.comparison.gains.known_loss import measure_excessive_short_pauses
 from gpureport.report.model.pictures import SpentBar, TimeSpent
-from gpureport.report.runs.gpu_time import seconds_by_cause, seconds_by_class
+from gpureport.report.runs.gpu_time import measure_own_seconds, seconds_by_cause, seconds_by_class
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.pictures.axes import place_time_ticks
 from gpureport.report.sections.pictures.class_names import (
@@ -86,15 +86,15 @@ def _round_shares(time: GpuTime) -> dict[str, str]:
 
 def _lost_ratio(*times: GpuTime) -> float:
     lost = fsum(amount for time in times for name, amount in time.seconds if name in LOST_CLASSES)
-    return lost / fsum(time.job_seconds for time in times)
+    return lost / fsum(map(measure_own_seconds, times))
 
 
 def _build_bar(run: ReportRun, times: Sequence[GpuTime], causes: Causes, *, is_rest: bool = False) -> SpentBar:
     """Return the bar of one GPU, or the mean of several."""
     held = fsum(time.job_seconds for time in times)
     classes = {name: amount / len(times) for name, amount in seconds_by_class(times).items()}
-    whole = held / len(times)
-    losses = sorted(((classes.get(name, 0.0) / whole, name) for name in LOST_CLASSES), reverse=True)
+    whole, seen = held / len(times), fsum(map(measure_own_seconds, times)) / len(times)
+    losses = sorted(((classes.get(name, 0.0) / seen, name) for name in LOST_CLASSES), reverse=True)
     devices = [time.device for time in times]
     count = len(devices)
     return SpentBar(

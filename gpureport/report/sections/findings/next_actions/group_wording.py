@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpureport.analysis.advice.step_choice import WORKERS
-from gpureport.analysis.advice.worker_count import DOUBLE, ONE_MORE
+from gpureport.analysis.advice.choose import DOUBLE, ONE_MORE, WORKERS
 from gpureport.report.sections.findings.next_actions import action_wording, action_words
 from gpureport.report.sections.findings.next_actions.action_words import ActionWording
 from gpureport.report.sections.findings.rows import range_wording

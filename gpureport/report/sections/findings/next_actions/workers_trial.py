@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from gpureport.analysis.advice import step_choice
-from gpureport.analysis.advice.run_facts import RunFacts, gather_facts
+from gpureport.analysis.advice import choose
+from gpureport.analysis.advice.facts import RunFacts, gather_facts
 from gpureport.analysis.signals.low_use import LOW_USE_KINDS
 from gpureport.analysis.signals.short_pauses import NOTABLE
 from gpureport.analysis.signals.waits.waiting_gpus import WAIT_KINDS
@@ -42,7 +42,7 @@ def find_trial(runs: Sequence[ReportRun], groups: Sequence[RowGroup]) -> Action 
         else f"Short pauses took {display.percent(pauses)} of the observed time"
     )
     facts = _gather_facts(runs[-1])
-    trial = step_choice.choose_workers_trial(facts)
+    trial = choose.choose_workers_trial(facts)
     wording = PROFILE if trial is None else TRY_BESIDE_OTHERS if facts.others_fill_cpu else TRY_WORKERS
     how = wording.how.format(workers="" if trial is None else trial.suggestion)
     return Action(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import fsum
 
-from gpureport.analysis.engine.attribution import OUTSIDE
+from gpureport.analysis.account.gpu_time import OUTSIDE
 from gpureport.analysis.results import GpuTime
 from gpureport.comparison.gains import known_loss
 from gpureport.findings import Finding
@@ -112,7 +112,7 @@ def _find_observed(finding: Finding, metric: str, statistic: str) -> float | Non
 
 def _measure_idle_share(time: GpuTime) -> float:
     gaps = fsum(part.seconds for part in time.parts if part.name == "idle" and part.cause != OUTSIDE)
-    return gaps / time.job_seconds if time.job_seconds else 0.0
+    return gaps / gpu_time.measure_own_seconds(time) if time.job_seconds else 0.0
 
 
 def name_gpus(group: Group) -> str:

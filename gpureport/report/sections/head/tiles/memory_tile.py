@@ -44,6 +44,8 @@ def _describe_installed(step: Step, peak: float) -> str:
     total = min(totals)
     if max(totals) > SAME_MEMORY * total:
         return "GPUs of several sizes"
+    if any(gpu.mig for analysis in step.analyses for gpu in analysis.run.gpus):
+        return f"Of {display.memory(total)}, in MIG instances"
     reserved = {kept for _, kept in found}
     if len(reserved) == 1 and (kept := reserved.pop()):
         usable = total - kept

@@ -1,0 +1,149 @@
+"""What became of every kind on every group of devices: found, judged with nothing found, or why not judged."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from gpureport.analysis import certainty, missing_metrics
+from gpureport.analysis.rulebook import Context, Rule
+from gpureport.findings import Answer, Confidence, Finding, NotJudged, Outcome
+from gpureport.recording import Device, Run
+from gpureport.recording_advice import RECORD
+
+T = TypeVar("T", bound=Finding | NotJudged)
+_MIXED = "its rows may be of several GPUs, and no column tells them apart"
+_MEAN = "the table holds one mean of the whole run, and no check is made of it"
+
+
+def reject_mixed_gpus(run: Run, rules: Sequence[Rule]) -> Iterator[NotJudged]:
+    """Yield every kind for each device whose rows several GPUs share: what looks like change may be another GPU."""
+    for kind, device in ((kind, one) for one in run.gpus if one.mixed for rule in rules for kind in rule.kinds):
+        yield NotJudged(kind=kind, device=device.id, reason=_MIXED, recording=RECORD, code="rows_of_several_gpus")
+
+
+def withdraw_shared_memory(findings: Sequence[Finding], run: Run) -> tuple[list[Finding], list[NotJudged]]:
+    """Return the findings without those on free memory of GPUs in MIG mode, and these as not judged.
+
+    A log holds the memory of the board, of which an instance has a part.
+    """
+    split = {gpu.id for gpu in run.gpus if gpu.mig}
+    withdrawn = [one for one in findings if one.kind == "mem_headroom" and split.intersection(one.devices)]
+    reason, other = "the GPU is in MIG mode, and the memory of an instance was not recorded", "nvidia-smi -q -d MEMORY"
+    return [one for one in findings if one not in withdrawn], [
+        NotJudged(kind=one.kind, device=None, reason=reason, recording=other, code="mig_mode") for one in withdrawn
+    ]
+
+
+def list_unmet_requirements(rule: Rule, context: Context) -> Iterator[NotJudged]:
+    """Yield each kind of a rule where a group of metrics that it requires was recorded, or is plausible, nowhere."""
+    absent = [group[0] for group in rule.requires if not any(map(context.recorded, group))]
+    doubtful = (name for name in absent if any(one.explain_implausibility(name) for one in context.series.values()))
+    doubted = next(doubtful, None)
+    for kind in rule.kinds if absent else ():
+        if doubted is None:
+            yield missing_metrics.not_recorded(kind, None, *absent)
+        else:
+            yield missing_metrics.implausible(kind, None, doubted)
+
+
+def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Collection[str]) -> Iterator[NotJudged]:
+    """Yield the kinds that rules left without a word because the run has no GPUs, or a few samples of each."""
+    gpus = context.gpus()
+    readings = max(map(len, gpus.values()), default=0)
+    for kind in (kind for rule in rules for kind in rule.descriptions):
+        unsaid = kind.name not in answered and readings < certainty.SURE_READINGS
+        if unsaid and gpus and not kind.judges_few_samples:
+            yield missing_metrics.too_few(kind.name, readings)
+        elif unsaid and not gpus and kind.needs_gpus:
+            metrics = missing_metrics.GPU_LOG_METRICS
+            yield missing_metrics.unjudged(kind.name, None, "no GPU was recorded", metrics, code="no_gpu_recorded")
+
+
+def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[NotJudged, ...]:
+    """Return the entries, each once, those that say the same of every GPU as one of the whole run.
+
+    Nobody is told to record again what the log holds a column of, and no value.
+    """
+    if context.recording.run.is_mean:
+        kinds = dict.fromkeys(entry.kind for entry in entries)
+        return tuple(
+            NotJudged(kind=kind, device=None, reason=_MEAN, recording="", code="single_mean") for kind in kinds
+        )
+    columns = set(context.recording.rows.schema.names)
+    known = [_drop_useless_recording(entry, context, columns) for entry in entries]
+    devices: dict[NotJudged, set[str | None]] = {}
+    for entry in known:
+        devices.setdefault(replace(entry, device=None), set()).add(entry.device)
+    everybody = set(context.gpus())
+    pairs = ((entry, replace(entry, device=None)) for entry in known)
+    return tuple(dict.fromkeys(whole if devices[whole] >= everybody else entry for entry, whole in pairs))
+
+
+def _drop_useless_recording(entry: NotJudged, context: Context, columns: Collection[str]) -> NotJudged:
+    lacking = [name for name in entry.metrics if not context.recorded(name)]
+    if not lacking or not all(name in columns for name in lacking):
+        return entry
+    were = "was" if len(lacking) == 1 else "were"
+    reason = f"{' and '.join(lacking)} {were} logged, but without a value: this machine does not report it"
+    return replace(
+        entry, reason=reason, template="", amounts=(), recording="", metrics=(), code="logged_without_values"
+    )
+
+
+def answer_kinds(
+    run: Run, rules: Sequence[Rule], findings: Sequence[Finding], not_judged: Sequence[NotJudged]
+) -> tuple[Answer, ...]:
+    """Return each kind of the rules exactly once for each group of devices.
+
+    A group is the GPUs of one node that are of one model, since what a source records is the same for them. What a
+    finding or a gap in the data says of the whole run, or of the host of a node, it says of each group there.
+    """
+    found, missing = _sort_by_kind(findings), _sort_by_kind(not_judged)
+    kinds = [kind for rule in rules for kind in rule.kinds]
+    return tuple(
+        _answer_kind(kind, name, gpus, beside, found.get(kind, []), missing.get(kind, []))
+        for name, gpus, beside in _group_gpus(run)
+        for kind in kinds
+    )
+
+
+def _sort_by_kind(entries: Sequence[T]) -> dict[str, list[T]]:
+    by_kind: dict[str, list[T]] = {}
+    for entry in entries:
+        by_kind.setdefault(entry.kind, []).append(entry)
+    return by_kind
+
+
+def _group_gpus(run: Run) -> Iterator[tuple[str, Sequence[Device], Collection[str]]]:
+    """Yield the name of each group, its GPUs, and the ids of these and of the hosts beside them."""
+    groups: dict[tuple[str | None, str | None], list[Device]] = {}
+    for gpu in run.gpus:
+        groups.setdefault((gpu.node, gpu.model), []).append(gpu)
+    for (node, model), gpus in groups.items():
+        hosts = (host.id for host in run.hosts if host.node in {None, node})
+        name = f"{len(gpus)} x {model or 'GPU'}" + (f" of {node}" if node else "")
+        yield name, gpus, {*(gpu.id for gpu in gpus), *hosts}
+    if not groups:
+        yield "no GPU", (), {host.id for host in run.hosts}
+
+
+def _answer_kind(  # noqa: PLR0913, PLR0917 - what an answer rests on
+    kind: str,
+    name: str,
+    gpus: Sequence[Device],
+    beside: Collection[str],
+    findings: Sequence[Finding],
+    not_judged: Sequence[NotJudged],
+) -> Answer:
+    found = [one for one in findings if not one.devices or any(device in beside for device in one.devices)]
+    missing = tuple(one for one in not_judged if one.device is None or one.device in beside)
+    sure = any(one.confidence is not Confidence.LOW for one in found)
+    unfound = Outcome.CANNOT_JUDGE if missing else Outcome.JUDGED
+    return Answer(
+        kind=kind,
+        group=name,
+        devices=tuple(gpu.id for gpu in gpus),
+        outcome=Outcome.FOUND if sure else Outcome.SUSPECTED if found else unfound,
+        findings=tuple(dict.fromkeys(one.fingerprint for one in found)),
+        missing=missing,
+    )

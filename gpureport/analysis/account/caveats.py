@@ -1,0 +1,123 @@
+"""What a recording cannot show, however it is analysed."""
+
+from collections.abc import Iterator, Sequence
+
+from gpureport import gpus
+from gpureport.analysis import phrases
+from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, SHORTEST_GAP, UTILISATION
+from gpureport.analysis.rulebook import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.signals.clock_signals import CLOCKS
+from gpureport.findings import Finding, Interval
+
+_POWER = "gpu_power_watts"
+_RESOLVED = 1.8
+"""Intervals between samples that a period spans where rows repeat readings: twice, with room for jitter."""
+_SHORT_ENERGY_SECONDS = 60.0
+"""Recorded time below which an energy compares with no other: sensors that see a quarter of the time need many of their
+windows to be right in the mean (arXiv 2312.02741); the minute itself is chosen, not measured."""
+_PART_TIME = {(8, 0), (9, 0)}
+"""Compute capability of GPUs whose power sensor sees part of the time: GA100 and GH100."""
+_AVERAGING = (8, 0)
+"""Compute capability from which on power is an average (NVML)."""
+
+
+def list_caveats(context: Context, findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
+    """Return what this recording cannot show: of each the code and the sentence."""
+    known = [series for series in context.gpus().values() if series.observed_seconds > 0]
+    return (
+        *_describe_sampling(known),
+        *_describe_power(known, gaps=any(context.full_series(series.device.id).gaps for series in known)),
+        *_describe_missing_clocks(context, findings),
+    )
+
+
+def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str]]:
+    """Say what falls between samples, where they lie nearer or farther apart, and where rows repeat a reading."""
+    used = [series for series in known if series.is_recorded(UTILISATION)]
+    if used:
+        interval = max(series.interval for series in known)
+        apart, shortest = f"samples {phrases.duration(interval)} apart", 2 * interval + 1
+        if shortest < SHORTEST_GAP.value:
+            yield "short_gaps", f"Idle gaps shorter than {SHORTEST_GAP.value:.0f} s are not looked for."
+        else:
+            yield "short_gaps", f"Idle gaps shorter than {phrases.duration(shortest)} cannot be seen with {apart}."
+        if interval > POINT_SAMPLE_SECONDS:
+            many = "waits that recur faster than the sampling show in the mean only"
+            yield "point_samples", f"With {apart}, each utilisation value is a sample of at most 1 s: {many}."
+    for series in [series for series in known if series.sampling_rate.denser is not None][:1]:
+        usual, denser = phrases.duration(series.interval), phrases.duration(series.sampling_rate.denser or 0.0)
+        most = f"Most samples are {usual} apart, some only {denser}"
+        yield (
+            "denser_part",
+            f"{most}. The denser part is analysed as if it were sampled every {usual}, so shorter events there are not "
+            "reported.",
+        )
+    sparse = [series for series in known if series.sampling_rate.slow]
+    if sparse:
+        lengths = sorted({each.interval for series in sparse for each in series.sampling_rate.slow})
+        slow = [intervals.to_spans(Interval(one.start, one.end) for one in each.sampling_rate.slow) for each in sparse]
+        yield (
+            "sparser_part",
+            f"For {phrases.duration(max(map(intervals.total_seconds, slow)))} samples are "
+            f"{' or '.join(map(phrases.duration, lengths))} apart instead of {phrases.duration(sparse[0].interval)}: "
+            "each stands for the time to its neighbours there, and idle gaps are looked for in the rest alone.",
+        )
+    repeated = [each for each in used if each.resolution(UTILISATION) > RESOLVED * each.interval]
+    if repeated:
+        period = phrases.duration(max(series.resolution(UTILISATION) for series in repeated))
+        often = f"The driver takes a new utilisation reading every {period} at most, by NVIDIA's documents"
+        yield "slow_refresh", f"{often}: rows in between repeat it, and nothing shorter can be seen."
+
+
+def _describe_power(known: Sequence[DeviceSeries], *, gaps: bool) -> Iterator[tuple[str, str]]:
+    """Say which power cannot be right, and how good the energy is that the rest adds up to."""
+    doubts = {series.device.id: series.explain_implausibility(_POWER) for series in known}
+    for doubt in dict.fromkeys(filter(None, doubts.values())):
+        whose = phrases.gpu_names([device for device, said in doubts.items() if said == doubt], tuple(doubts))
+        left_out = "that cannot be right, so energy and all else that rests on power is left out"
+        yield "implausible_power", f"The power of {whose} {doubt}: {left_out}."
+    metered = [series for series in known if series.is_recorded(_POWER)]
+    if not metered:
+        return
+    yield "energy_by_samples", "Energy is the integral of sampled power, good to several per cent at best."
+    if min(series.observed_seconds for series in known) < _SHORT_ENERGY_SECONDS:
+        short = "A recording of less than a minute gives an energy to compare only together with repetitions"
+        yield "energy_of_short_run", f"{short} that make up the minute."
+    for text in dict.fromkeys(_describe_power_sensor(series.device.model) for series in metered):
+        if text:
+            yield "power_sensor", text
+    if gaps:
+        counted = any(series.is_recorded("gpu_energy_joules_total") for series in metered)
+        more = ", and the driver's counter does not" if counted else ""
+        yield "energy_without_gaps", f"The integral of power leaves out the time of log gaps{more}."
+    if any(len(series.pause_rows) for series in metered):
+        bridged = "The integral of power bridges pauses between samples that are too short for a log gap."
+        yield "energy_over_pauses", bridged
+
+
+def _describe_power_sensor(model: str | None) -> str:
+    """Return what the power sensor of a model is known to miss; empty where nothing is known."""
+    known = gpus.find_gpu(model)
+    capability = known.compute_capability if known else None
+    if known is None or capability is None or (capability >= _AVERAGING and capability not in _PART_TIME):
+        return ""
+    if capability in _PART_TIME:
+        return (
+            f"The power sensor of the {known.model} sees a quarter of the runtime: what the GPU draws in the other "
+            "three is not in its energy (measured on A100 and H100, arXiv 2312.02741)."
+        )
+    return (
+        f"A power reading of the {known.model}, as of every GPU before Ampere, is that of a moment: what is drawn "
+        "between samples is not in its energy."
+    )
+
+
+def _describe_missing_clocks(context: Context, findings: Sequence[Finding]) -> Iterator[tuple[str, str]]:
+    slowed = (one for one in findings if one.kind in {"thermal_throttle", "hw_throttle"})
+    unknown = {device for found in slowed if found.lost_gpu_seconds is None for device in found.devices}
+    if unknown:
+        clocked = all(any(context.series[device].is_recorded(name) for name in CLOCKS) for device in unknown)
+        why = "the recording holds no clock to compare with" if clocked else "no clock was recorded"
+        yield "unknown_throttling_loss", f"Time lost to throttling is not known: {why}."

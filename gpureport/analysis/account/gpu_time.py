@@ -1,0 +1,231 @@
+"""Where every second of every GPU went. Runs after all rules.
+
+Each moment falls into the first class that applies, in the order of `_list_claims`. Of waiting for input the share in
+which no kernel ran counts, of low use it is low use, of any other moment short pauses, whatever the utilisation of a
+single sample: fine samples show a pause of a tenth of a second as one at 0%, coarse ones as one at 90%. The share in
+which one ran is computing, less what throttled clocks cost of it; of high utilisation with little work what that cost
+is hollow. So computing means the same in every step that is compared.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from gpureport.analysis import phrases, thresholds
+from gpureport.analysis.detectors.low_use.low_util_cause_unknown import LowUtilCauseUnknown
+from gpureport.analysis.detectors.throttling.throttling import Throttling
+from gpureport.analysis.job.phases import ACTIVE, UTILISATION, WITHOUT_LASTING_WORK
+from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime, TimePart
+from gpureport.analysis.rulebook import Context, Rule, kinds_by_gpu_time_class
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.intervals import NO_SPANS, Spans
+from gpureport.analysis.series.statistics import IDLE_RATIO
+from gpureport.analysis.signals import clock_signals, gpu_loss_times, low_use
+from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.findings import Finding, Interval
+
+UNKNOWN, OUTSIDE = "unknown", "outside gaps"
+"""Causes of idle time: of a gap that names none, and of still samples before, after or without sustained work."""
+
+_UNUSED, _BELOW_PEERS = "unused", "imbalance"
+FAR_SECONDS = 300.0
+"""Interval above which samples do not tell a short pause from a long one (pragmatic: two of them are ten minutes)."""
+_ROUNDING = 1e-6
+_BY_USE = float("nan")
+"""Share of a class that has of each moment what no kernel ran in."""
+
+Claim = tuple[str, str, Spans, float]
+"""A class, its cause, when it applies unless one before it does, and the share of that time that counts."""
+Slowed = tuple[list[Claim], FloatArray]
+"""Causes of throttling in the same form, and the share of each row that it cost."""
+Divided = dict[tuple[str, str], FloatArray]
+"""Seconds of each part of a run, by class and cause; computing is what no other class has."""
+
+
+def attribute_gpu_times(context: Context, rules: Sequence[Rule]) -> Iterator[GpuTime]:
+    """Yield where the time of each GPU went, in microseconds that add up to that from first to last sample of the run.
+
+    Args:
+        context: the run, with all findings as earlier ones.
+        rules: what found them.
+    """
+    window = context.whole
+    for device, divided in divide_gpu_times(context, rules, np.array([window.start, window.end])):
+        taken = {key: round(seconds[0] * 1e6) for key, seconds in divided.items()}
+        left = window.end - window.start - sum(taken.values())
+        # shares of moments are rounded each, which can add a few microseconds
+        taken[max(taken, key=lambda key: taken[key])] += min(left, 0)
+        totals = dict.fromkeys(GPU_TIME_CLASSES, 0) | {"computing": max(left, 0)}
+        for (name, _), amount in taken.items():
+            totals[name] += amount
+        parts = ((name, cause, amount / 1e6) for (name, cause), amount in taken.items() if cause and amount)
+        yield GpuTime(
+            device=device,
+            seconds=tuple((name, amount / 1e6) for name, amount in totals.items()),
+            parts=tuple(TimePart(name=name, cause=cause, seconds=seconds) for name, cause, seconds in parts),
+        )
+
+
+def divide_gpu_times(
+    context: Context, rules: Sequence[Rule], edges: IntArray, devices: Collection[str] | None = None
+) -> Iterator[tuple[str, Divided]]:
+    """Yield the time of each GPU, or of some, in the parts of the run that edges cut it into."""
+    low, throttling = _find_low_use(context, rules), next((rule for rule in rules if rule.name == "throttling"), None)
+    for device in context.gpus():
+        if devices is None or device in devices:
+            series = context.full_series(device)
+            claims = list(_list_claims(context, rules, series, low.get(device, NO_SPANS)))
+            lost = None if throttling is None else _measure_throttling(series, context.whole, throttling)
+            slowed = None if lost is None else (list(_list_slowed(context, rules, device)), lost)
+            yield device, _divide(series, context.whole, claims, slowed, edges)
+
+
+def _find_low_use(context: Context, rules: Sequence[Rule]) -> Mapping[str, Spans]:
+    """Return episodes of low use of each GPU as their rule sees them, findings or not."""
+    rule = next((rule for rule in rules if rule.name == "low_util_cause_unknown"), None)
+    if rule is None:
+        return {}
+    limits = thresholds.read_limits(LowUtilCauseUnknown().with_limits(rule.limits), low_use.Limits)
+    return low_use.find_low_use(context, limits).spans
+
+
+def _measure_throttling(series: DeviceSeries, window: Interval, rule: Rule) -> FloatArray | None:
+    """Return the share of each row that lowered clocks cost; None where nothing lowered them, or no clock tells."""
+    throttled = Throttling().with_limits(rule.limits).measure_throttled_time(series, window)
+    if not throttled.rows.any():
+        return None
+    return clock_signals.compute_lost_ratio(series, clock_signals.gather_signals(series), throttled)
+
+
+def _divide(
+    series: DeviceSeries, window: Interval, claims: Sequence[Claim], slowed: Slowed | None, edges: IntArray
+) -> Divided:
+    """Cut the run where a row, a claim or a part begins or ends; each piece falls to the first claim on it."""
+    start, end = series.averaging_windows(window)
+    causes, lost = slowed or ([], np.zeros(len(start)))
+    held = [intervals.intersection(spans, intervals.to_spans([window])) for _, _, spans, _ in [*claims, *causes]]
+    cuts = np.sort(np.concatenate([start, end, edges, *(spans.ravel() for spans in held)]), kind="stable")
+    cuts = cuts[np.append(True, cuts[1:] > cuts[:-1])]
+    masks = np.stack([_mark(cuts, spans) for spans in held])
+    row = np.minimum(np.searchsorted(end, cuts[:-1], side="right"), len(end) - 1)
+    used = np.clip(series.values(UTILISATION), 0, 1)[row]
+    first = masks[: len(claims)].argmax(axis=0)
+    share = np.array([part for *_, part in claims])[first]
+    by_use, free = np.isnan(share), np.nan_to_num(1 - used)
+    seconds, bucket = np.diff(cuts) / 1e6, np.searchsorted(edges, cuts[:-1], side="right") - 1
+    divided: Divided = {}
+
+    def count(names: Sequence[tuple[str, str]], which: IntArray, weight: FloatArray) -> None:
+        size = (len(edges) - 1) * len(names)
+        sums = np.bincount(bucket * len(names) + which, weight * seconds, minlength=size).reshape(-1, len(names))
+        for place, name in enumerate(names):
+            divided[name] = divided.get(name, np.zeros(len(sums))) + sums[:, place]
+
+    count([claim[:2] for claim in claims], first, np.where(by_use, free, share))
+    # the rest of what is hollow
+    count([("short_pauses", "")], np.zeros_like(first), np.where(by_use, 0.0, (1 - share) * free))
+    if causes:
+        weight = np.where(by_use, np.nan_to_num(np.minimum(lost[row], used)), 0.0)
+        count([cause[:2] for cause in causes], masks[len(claims) :].argmax(axis=0), weight)
+    return divided
+
+
+def _mark(cuts: IntArray, spans: Spans) -> BoolArray:
+    """Return whether each piece between cuts lies in stretches, whose edges are among them."""
+    turns = np.zeros(len(cuts), dtype=np.int8)
+    first, stop = np.searchsorted(cuts, spans).T
+    turns[first], turns[stop] = 1, -1
+    return np.cumsum(turns, dtype=np.int8)[:-1].view(np.bool_)
+
+
+def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, low: Spans) -> Iterator[Claim]:
+    """Yield the classes in the order in which they apply."""
+    device, window, kinds = series.device.id, context.whole, kinds_by_gpu_time_class(rules)
+    findings, whole = context.findings_on(device), intervals.to_spans([context.whole])
+
+    def collect(*names: str, among: Sequence[Finding] = findings) -> Spans:
+        return intervals.collect_finding_spans(among, device, names)
+
+    (start, end), used = series.averaging_windows(window), series.values(UTILISATION)
+    resting = intervals.rows_to_spans(start, end, used <= ACTIVE.value + _ROUNDING)
+    still = intervals.rows_to_spans(start, end, used <= IDLE_RATIO + _ROUNDING)
+    still = intervals.difference(still, context.work)
+    seen = intervals.rows_to_spans(start, end, series.known_rows(UTILISATION))
+    never_used = _find_unused_time(findings, window)
+    if not series.is_recorded(UTILISATION):
+        # memory that no process held shows it as well
+        seen = intervals.intersection(intervals.union(np.column_stack([start, end])), never_used)
+    unseen = intervals.difference(whole, seen)
+    no_job = context.time_without_job.get(device, NO_SPANS)
+    recorded = intervals.to_spans([Interval(int(start[0]), int(end[-1]))])
+    yield "no_job", "", intervals.difference(no_job, recorded), 1.0
+    # an Xid error alone loses no GPU
+    lost = [found for found in findings if found.kind == "gpu_lost" and found.cause in gpu_loss_times.FATAL_CAUSES]
+    yield "gpu_lost", "", intervals.intersection(unseen, collect("gpu_lost", among=lost)), 1.0
+    yield "no_samples", "", unseen, 1.0
+    # the first sample without a job speaks of the time before its stamp, its memory of the moment
+    yield "no_job", "", no_job - np.array([series.shift, 0]), 1.0
+    yield "unused", "", never_used, 1.0
+    at_work = [found for found in findings if found.cause not in WITHOUT_LASTING_WORK]
+    yield "startup", "", intervals.intersection(resting, collect("startup_idle", among=at_work)), 1.0
+    yield "tail", "", intervals.intersection(resting, collect("tail_idle", among=at_work)), 1.0
+    for kind in kinds.get("waiting_for_input", ()):
+        yield "waiting_for_input", kind, collect(kind), _BY_USE
+    gaps = [found for found in findings if found.kind == "idle_gap"]
+    for cause in sorted({found.cause or UNKNOWN for found in gaps}):
+        alike = [found for found in gaps if (found.cause or UNKNOWN) == cause]
+        yield "idle", cause, collect("idle_gap", among=alike), 1.0
+    for found in findings:
+        if found.kind in kinds.get("hollow", ()):
+            held = sum(part.seconds for part in found.intervals) * max(len(found.devices), 1)
+            ratio = 1.0 if found.lost_gpu_seconds is None or not held else min(found.lost_gpu_seconds / held, 1.0)
+            yield "hollow", "", intervals.to_spans(found.intervals), ratio
+    yield "low_use", _BELOW_PEERS, _find_time_below_peers(context, device), _BY_USE
+    # without any sustained work, as with samples that show no pause to be short, whatever is not idle is low use
+    if context.window is None or series.interval > FAR_SECONDS:
+        low = intervals.difference(whole, still)
+    else:
+        low = intervals.union(np.concatenate([low, collect(*low_use.LOW_USE_KINDS)]))
+    yield "low_use", UNKNOWN, low, _BY_USE
+    # a log without the job's own beginning and end may hold a part of it, and what lies there is idle
+    if context.window is not None and context.observed_job.started is not None:
+        before = intervals.to_spans([Interval(window.start, context.window.start)])
+        yield "startup", "", intervals.intersection(still, before), 1.0
+    if context.window is not None and context.observed_job.ended is not None:
+        after = intervals.to_spans([Interval(context.window.end, window.end)])
+        yield "tail", "", intervals.intersection(still, after), 1.0
+    yield "idle", OUTSIDE, still, 1.0
+    yield "short_pauses", "", whole, _BY_USE
+
+
+def _list_slowed(context: Context, rules: Sequence[Rule], device: str) -> Iterator[Claim]:
+    """Yield when clocks were lowered, by the cause of the first finding that speaks of it, then what none speaks of."""
+    kinds = kinds_by_gpu_time_class(rules).get("throttled", ())
+    for found in context.findings_on(device):
+        if found.kind in kinds and found.cause and device in found.devices:
+            yield "throttled", found.cause, intervals.to_spans(found.intervals), _BY_USE
+    yield "throttled", "", intervals.to_spans([context.whole]), _BY_USE
+
+
+def _find_unused_time(findings: Sequence[Finding], window: Interval) -> Spans:
+    """Return when a GPU was unused by a finding that names it: the whole run where it names no time."""
+    named = [
+        found
+        for found in findings
+        if found.devices and (found.kind == "unused_gpu" or (found.kind, found.cause) == ("idle_gap", _UNUSED))
+    ]
+    return intervals.to_spans(interval for found in named for interval in found.intervals or (window,))
+
+
+def _find_time_below_peers(context: Context, device: str) -> Spans:
+    """Return when a GPU did less than its peers: the one named, or all others of its model where that did more."""
+    parts = [NO_SPANS]
+    for found in context.findings(_BELOW_PEERS):
+        if found.lost_gpu_seconds is not None:
+            models = {context.series[name].device.model for name in found.devices}
+            means = {each.statistic: each.observed for each in found.evidence}
+            is_below = means["mean"] < means[phrases.PEERS_MEAN]
+            if context.series[device].device.model in models and (device in found.devices) == is_below:
+                parts.append(intervals.to_spans(found.intervals))
+    return intervals.union(np.concatenate(parts))

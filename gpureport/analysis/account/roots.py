@@ -1,0 +1,91 @@
+"""Which findings follow from which, so that each cause appears once, with its consequences beneath it."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from gpureport.analysis.kinds import KINDS, RootCause, When
+from gpureport.analysis.series import intervals
+from gpureport.findings import Finding, Interval, Severity
+
+_RANK = list(Severity)
+_COVERED_SHARE = 0.9
+"""Share of the time of a consequence that its root must cover."""
+
+
+def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:
+    """Return the findings, roots with their consequences and consequences with their root, the preferred one.
+
+    Findings of one kind and cause are one root together, each for its own devices. A root that itself follows from
+    another passes its consequences on to that one. A root is as severe as what it led to: the roots alone
+    show the worst of everything.
+
+    Args:
+        findings: all that was found, in the order in which roots are preferred.
+        whole: from first to last sample, which a finding without intervals stands for.
+        gpus: ids of all GPUs, which a finding without devices stands for.
+    """
+    above: dict[int, int] = {}
+    for place, found in enumerate(findings):
+        for root in KINDS[found.kind].follows:
+            place_of_root = _find_root(root, place, findings, whole, gpus) if _explains(root, found) else None
+            if place_of_root is not None and _climb(place_of_root, above) != place:
+                above[place] = place_of_root
+                break
+    tops = {place: _climb(place, above) for place in above}
+    below: dict[int, list[Finding]] = {}
+    for place, top in sorted(tops.items()):
+        below.setdefault(top, []).append(findings[place])
+    return tuple(
+        replace(
+            found,
+            severity=max([found, *below.get(place, ())], key=lambda one: _RANK.index(one.severity)).severity,
+            consequences=tuple(dict.fromkeys(one.fingerprint for one in below.get(place, ()))),
+            root=findings[tops[place]].fingerprint if place in tops else None,
+        )
+        for place, found in enumerate(findings)
+    )
+
+
+def _explains(root: RootCause, found: Finding) -> bool:
+    return not root.explains or found.cause in root.explains
+
+
+def _find_root(
+    root: RootCause, place: int, findings: Sequence[Finding], whole: Interval, gpus: Collection[str]
+) -> int | None:
+    """Return the first of the findings of one cause that together explain a finding on all of its devices."""
+    leading = [
+        other
+        for other, found in enumerate(findings)
+        if other != place
+        and found.kind == root.kind
+        and (not root.causes or found.cause in root.causes)
+        and not (root.needs_place and not (found.devices and found.intervals))
+    ]
+    wanted = set(findings[place].devices or gpus)
+    for cause in dict.fromkeys(findings[other].cause for other in leading):
+        family = {other: set(findings[other].devices or gpus) for other in leading if findings[other].cause == cause}
+        if not root.on_any_device:
+            family = {other: devices for other, devices in family.items() if devices & wanted}
+        is_covered = root.on_any_device or set().union(*family.values()) >= wanted
+        if family and is_covered and _fits(root, findings[place], [findings[other] for other in family], whole):
+            return min(family)
+    return None
+
+
+def _fits(root: RootCause, found: Finding, roots: Iterable[Finding], whole: Interval) -> bool:
+    """Return whether the time of a finding lies to that of its roots as it must."""
+    if root.when is When.EVER:
+        return True
+    parts = [part for one in roots for part in one.intervals or (whole,)]
+    if root.when is When.SINCE:
+        parts = [Interval(min(part.start for part in parts), whole.end)]
+    own = intervals.to_spans(found.intervals or (whole,))
+    inside = intervals.total_seconds(intervals.intersection(own, intervals.to_spans(parts)))
+    return inside >= _COVERED_SHARE * intervals.total_seconds(own) > 0
+
+
+def _climb(place: int, above: Mapping[int, int]) -> int:
+    while place in above:
+        place = above[place]
+    return place

@@ -1,0 +1,334 @@
+"""Which steps a finding gets: those of its kind and cause that no fact and no other finding of the run rules out.
+
+`steps.toml` words the steps; a condition of a step is the name of a function in CONDITIONS, which returns None where
+the recording does not tell, and its limits are a matter of judgement.
+"""
+
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import ceil, isfinite
+from pathlib import Path
+from typing import Any
+
+from gpureport.analysis import phrases
+from gpureport.analysis.advice.facts import UTILISATION, RunFacts, adapt_facts
+from gpureport.analysis.job.framework import Framework
+from gpureport.analysis.job.job_params import JobParams
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.signals.low_use import LOW_USE_KINDS
+from gpureport.analysis.signals.waits.waiting_gpus import WAIT_KINDS
+from gpureport.findings import AdvisedStep, Finding
+
+WORKERS = "loader_workers"
+"""The step that adds loader workers."""
+DOUBLE = "Double their number, to at most one a core."
+"""What to try where nothing is known of workers and cores."""
+ONE_MORE = "Add one at a time."
+"""What to try where no number is suggested."""
+_MOST_NAMED = 3
+"""Steps that a recommendation names; the others stand below the finding."""
+_FULL_CPU, _BUSY_CPU, _IDLE_CPU = 0.90, 0.75, 0.50
+_PEGGED_CORE, _FULL_HOST, _BUSY_GPU = 0.90, 0.90, 0.95
+_ROOMY_GPU, _FULL_GPU = 0.85, 0.90
+_FEW_SAMPLES = 8
+"""Samples in a batch below which matrix work leaves tensor cores unused, whose tiles are multiples of 8 (NVIDIA)."""
+_PREFETCHED = 4
+"""Batches each worker loads ahead, twice what PyTorch does of itself."""
+_DERIVED = 1.05
+"""Ratio up to which totals and limits differ that trackers leave to be derived from an amount and its share."""
+_UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
+"""What settings are where no param names them: None where that is not known, off for any other."""
+_MOST_TIMES, _FEWEST = 4, 2
+"""Times as many workers as before that are suggested at most where cores are no limit, and the fewest (pragmatic)."""
+_LEAST_GAIN = 1.05  # less prints as 1.0 times as much data
+
+_Told = Callable[[RunFacts], bool | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingChange:
+    """A change of one setting, of params or of the recording, that means a step was taken: it rises, or falls."""
+
+    setting: str
+    rises: bool
+
+    def is_made(self, before: float | None, after: float | None) -> bool:
+        """Return whether the setting moved in the direction of the step; None is a setting that was not recorded."""
+        first, last = self._known(before), self._known(after)
+        noise = _DERIVED if self.setting in {"gpu_memory", "power_limit"} else 1.0
+        if first is None or last is None:
+            return False
+        return last > noise * first if self.rises else noise * last < first
+
+    def may_be_made(self, before: float | None, after: float | None) -> bool:
+        """Return whether the setting is known on one side alone, so that its direction is not known."""
+        return (self._known(before) is None) != (self._known(after) is None)
+
+    def _known(self, value: float | None) -> float | None:
+        is_param = self.setting not in {"gpu_memory", "power_limit"}
+        return _UNSET.get(self.setting, 0.0) if value is None and is_param else value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One thing to do about lost GPU time, in the words of `steps.toml`.
+
+    Attributes:
+        needs: conditions that must hold for it to help, in words, with how a run tells.
+        frameworks: frameworks it is for, None for a run that names no framework; empty where it is for all.
+        taken: the name of what tells that it was taken already; empty where nothing does.
+        changes: changes between two runs, each of which shows that it was taken in the later one.
+    """
+
+    name: str
+    chapter: str
+    title: str
+    do: str
+    when: str
+    risk: str
+    check: str
+    source: str
+    needs: tuple[tuple[str, _Told], ...]
+    frameworks: tuple[Framework | None, ...]
+    taken: str
+    changes: tuple[SettingChange, ...]
+
+    def is_taken(self, facts: RunFacts) -> bool | None:
+        """Return whether params say that it was taken already; None where nothing tells."""
+        return _tell_taken(self.taken)[0](facts) if self.taken else None
+
+
+def _is_on(name: str, above: float = 0.0) -> _Told:
+    """Return a condition that a setting is on, or lies above a number."""
+
+    def holds(facts: RunFacts) -> bool | None:
+        setting = getattr(facts.setup, name)
+        return None if setting is None else bool(setting.value > above)
+
+    return holds
+
+
+def _not(told: bool | None) -> bool | None:
+    return None if told is None else not told
+
+
+def _below(value: float | None, limit: float) -> bool | None:
+    return None if value is None else value < limit
+
+
+def _is_memory_free(facts: RunFacts) -> bool | None:
+    """Whether a job needs less than most of the memory: no more than what was in use, however that was taken.
+
+    Full memory that nobody is known to have reserved is taken to be needed.
+    """
+    if facts.gpu_memory is None or facts.gpu_memory < _ROOMY_GPU:
+        return None if facts.gpu_memory is None else True
+    is_needed = facts.preallocated is False or (facts.preallocated is None and facts.gpu_memory >= _FULL_GPU)
+    return False if is_needed else None
+
+
+def _is_one_core(facts: RunFacts) -> bool | None:
+    others_free = _below(facts.cpu_used, _BUSY_CPU)
+    if facts.busiest_core is None:
+        return None if others_free is not False else False
+    return facts.busiest_core >= _PEGGED_CORE and others_free is not False
+
+
+CONDITIONS: dict[str, _Told] = {
+    "cores_free": lambda facts: facts.job_hardly_uses_cpu or _below(facts.cpu_used, _FULL_CPU),
+    "cpu_busy": lambda facts: _not(_below(facts.cpu_used, _BUSY_CPU)),
+    "host_memory_free": lambda facts: _below(facts.host_memory, _FULL_HOST),
+    "has_workers": _is_on("workers"),
+    "one_core": _is_one_core,
+    "gpu_memory_free": _is_memory_free,
+    "gpu_memory_full": lambda facts: _not(_below(facts.gpu_memory, _FULL_GPU)) if facts.preallocated is False else None,
+    "gpu_time_free": lambda facts: _below(facts.gpu_used, _BUSY_GPU),
+    "tensor_cores": lambda facts: facts.compute_capability and facts.compute_capability >= (7, 0),
+    "full_precision": lambda facts: _not(facts.reduced_precision),
+    "not_compiled": lambda facts: _not(_is_on("compiled")(facts)),
+    "fixed_shapes": lambda _facts: None,
+    # asked where neither is the bottleneck, unless params say how many workers there are
+    "input_waits": lambda facts: None if facts.host_cleared and facts.setup.workers is None else True,
+    "from_scratch": lambda facts: _not(_is_on("pretrained")(facts)),
+    "link_reduced": lambda facts: facts.link_reduced,
+    "power_limit_reached": lambda facts: facts.power_limit_reached,
+    "several_gpus": lambda facts: facts.gpus > 1 if facts.gpus else None,
+    "trains": lambda facts: facts.trains,
+    "whole_host": lambda facts: facts.whole_host,
+    "whole_gpus": lambda facts: facts.whole_gpus,
+}
+"""The conditions of steps by their names in `steps.toml`: whether each holds."""
+
+
+def _has_worker_per_core(facts: RunFacts) -> bool | None:
+    """Whether each process has a worker a core; not so without workers, or with half the cores at rest.
+
+    Workers of a job that hardly uses the CPU wait for something else: how many there are says nothing.
+    """
+    workers, cores = facts.setup.workers, facts.cores
+    if workers is None or not workers.value:
+        return None if workers is None else False
+    if cores is None or facts.job_hardly_uses_cpu:
+        return None
+    idle = facts.cpu_used is None or facts.cpu_used < _IDLE_CPU
+    has_few = idle and 2 * workers.value * cores.gpus <= cores.cores
+    return True if workers.value >= cores.most_workers else False if has_few else None
+
+
+def _prefetches_far_ahead(facts: RunFacts) -> bool | None:
+    factor, ahead = facts.setup.prefetch_factor, facts.setup.prefetch
+    if (factor and factor.value >= _PREFETCHED) or (ahead and ahead.value):
+        return True
+    return False if (factor and factor.value <= 1) or ahead else None
+
+
+_TAKEN: dict[str, tuple[_Told, tuple[str, ...]]] = {
+    "workers_match_cores": (_has_worker_per_core, ("workers", "cores_per_process", "cores")),
+    "fewest_workers": (lambda facts: _not(_is_on("workers", above=1)(facts)) or None, ("workers",)),
+    "prefetch": (_prefetches_far_ahead, ("prefetch_factor", "prefetch")),
+    # whoever trains from scratch may have a reason
+    "pretrained": (lambda facts: _is_on("pretrained")(facts) or None, ("pretrained",)),
+    "accumulation": (_is_on("accumulation", above=1), ("accumulation",)),
+    "large_batch": (lambda facts: _is_on("batch", above=_FEW_SAMPLES - 1)(facts) and None, ("batch",)),
+    "reduced_precision": (lambda facts: facts.reduced_precision, ("precision",)),
+}
+"""How a run tells that a step was taken, and the params that tell it; any other name is a setting that is on."""
+
+
+def _tell_taken(name: str) -> tuple[_Told, tuple[str, ...]]:
+    return _TAKEN.get(name) or (_is_on(name), (name,))
+
+
+def _read_steps(content: dict[str, Any]) -> Iterator[Step]:
+    sources, words = content["sources"], content["conditions"]
+    for chapter, steps in content["steps"].items():
+        for name, said in steps.items():
+            fits = said.pop("fits", {})
+            raises, lowers = fits.get("raises", []), fits.get("lowers", [])
+            yield Step(
+                **{"risk": "None."} | said,
+                name=name,
+                chapter=chapter,
+                source="; ".join(source for source, on in sources.items() if name in on),
+                needs=tuple((words[each], CONDITIONS[each]) for each in fits.get("needs", ())),
+                frameworks=tuple(Framework(each) if each else None for each in fits.get("frameworks", ())),
+                taken=fits.get("taken", raises[0] if len(raises) == 1 and hasattr(JobParams, raises[0]) else ""),
+                changes=(
+                    *(SettingChange(setting=each, rises=True) for each in raises),
+                    *(SettingChange(setting=each, rises=False) for each in lowers),
+                ),
+            )
+
+
+STEPS = {
+    step.name: step
+    for step in _read_steps(tomllib.loads(Path(__file__).with_name("steps.toml").read_text(encoding="utf-8")))
+}
+"""Every step by name, in the order of the page on advice."""
+
+
+def find_steps(kind: str, cause: str | None = None) -> tuple[str, ...]:
+    """Return the names of the steps for a finding, the most promising first; none for a kind without any."""
+    fitting = (path for path in KINDS[kind].paths if not path.causes or cause in path.causes)
+    return next((path.steps for path in fitting), ())
+
+
+def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
+    """Return the steps for a finding, the most promising first.
+
+    A step that was taken, of which a condition is known not to hold, or which is for another framework, is left
+    out. One that params say was not taken comes first. One of which a condition is not known says which, and comes
+    last.
+
+    Args:
+        finding: the finding.
+        known: what the run tells; where the finding measured the same in its own episodes, that counts.
+    """
+    facts = adapt_facts(known, finding)
+    fitting = (_fit_step(name, facts, finding) for name in find_steps(finding.kind, finding.cause))
+    chosen = [step for step in fitting if step is not None]
+    untaken = {step.name for step in chosen if STEPS[step.name].is_taken(facts) is False}
+    return tuple(sorted(chosen, key=lambda step: 0 if step.name in untaken else 1 + bool(step.unknown)))
+
+
+def choose_workers_trial(known: RunFacts) -> AdvisedStep | None:
+    """Return more loader workers as a trial for a run that is little used for no known reason; None where ruled out."""
+    return _fit_step(WORKERS, known)
+
+
+def _fit_step(name: str, facts: RunFacts, finding: Finding | None = None) -> AdvisedStep | None:
+    step = STEPS[name]
+    held = {words: holds(facts) for words, holds in step.needs}
+    if (step.frameworks and facts.framework not in step.frameworks) or False in held.values() or step.is_taken(facts):
+        return None
+    unknown = tuple(words for words, holds in held.items() if holds is None)
+    return AdvisedStep(
+        name=name, unknown=unknown, suggestion=suggest_workers(facts, finding) if name == WORKERS else ""
+    )
+
+
+def write_recommendation(finding: Finding, known: RunFacts) -> str:
+    """Return what to do in short: in the words of the kind, unless facts say more or speak against it.
+
+    Where params tell of steps on the way, it says what they say and which steps are next. Where the step that the words
+    name first is ruled out, it lists the steps that are left.
+    """
+    facts, names = adapt_facts(known, finding), find_steps(finding.kind, finding.cause)
+    chosen = choose_steps(finding, known)
+    told = [_tell_taken(STEPS[name].taken) for name in names if STEPS[name].taken]
+    settings = [getattr(facts.setup, param) for holds, params in told if holds(facts) is not None for param in params]
+    said = list(dict.fromkeys(setting.text for setting in settings if setting is not None))
+    places = {name: finding.recommendation.lower().find(STEPS[name].title.lower()) for name in names}
+    first = min((name for name in names if places[name] >= 0), key=places.__getitem__, default=None)
+    is_contradicted = first is not None and all(step.name != first for step in chosen)
+    if not chosen or not (said or is_contradicted):
+        return finding.recommendation
+    titles = [STEPS[step.name].title for step in chosen[:_MOST_NAMED]]
+    order = "; ".join(f"{place}. {title}" for place, title in enumerate(titles, 1)) if len(titles) > 1 else titles[0]
+    tried = f"try {'in this order: ' if len(titles) > 1 else ''}{order}."
+    return f"With {phrases.join_words(said)}, {tried}" if said else phrases.capitalize(tried)
+
+
+def suggest_workers(facts: RunFacts, finding: Finding | None = None) -> str:
+    """Return how many workers to try in each process, and why, in a sentence; empty where the GPU takes no more data.
+
+    Doubling is a step whose effect shows in one run (pragmatic). Where workers, cores and the use of the GPU are known,
+    the number is that at which a loader, whose speed grows with its workers, would keep the GPU busy: w workers that
+    keep it busy for the share u need w / u. Loading in the main process takes turns with the GPU: one worker for each
+    time that loading takes as long as computing, (1 - u) / u. A worker a core is the most, unless the job hardly uses
+    the CPU: its workers wait for storage or a network, and more of them than cores wait side by side.
+    """
+    cores, setting, is_waiting = facts.cores, facts.setup.workers, facts.job_hardly_uses_cpu
+    if setting is None or not isfinite(setting.value):
+        if is_waiting:
+            return "Double their number: the job hardly uses the CPU, so they can outnumber its cores."
+        each = "" if cores is None or cores.gpus == 1 else " for each GPU"
+        return f"Double their number, to at most {cores.most_workers}{each}: {cores.words}." if cores else DOUBLE
+    now, beyond = round(setting.value), ", and workers that hardly use the CPU can outnumber its cores"
+    wanted, why = 2 * now or _FEWEST, ""
+    if cores is None:
+        return f"Try {wanted} instead of {now}{beyond if is_waiting else ', but no more than one a core'}."
+    used = _find_use(facts, finding)
+    if used is not None:
+        if 1 / used < _LEAST_GAIN:
+            return ""
+        # 21 / 0.7 is a little over 30 in floating point
+        wanted = ceil(round(now / used if now else (1 - used) / used, 6))
+        times = f"{1 / used:.1f}" if used > 0.1 else f"{1 / used:.0f}"  # noqa: PLR2004 - three figures are too many
+        why = f": at {phrases.percent(used)} busy, the GPU can take {times} times as much data at most"
+    most = max(cores.most_workers, _MOST_TIMES * max(now, 1) if is_waiting else 0)
+    tried = min(wanted, most)
+    outnumbers = tried > cores.most_workers
+    limit = ", one a core" if why and tried < wanted and not outnumbers else ""
+    return f"Try {tried} instead of {now}{limit}{why}{beyond if outnumbers else ''}."
+
+
+def _find_use(facts: RunFacts, finding: Finding | None) -> float | None:
+    """Return how busy the GPUs were where a loader may have held them back; None where that is not known."""
+    if finding is None:
+        return facts.gpu_used or None
+    if finding.kind not in {*WAIT_KINDS, *LOW_USE_KINDS, "workers_headroom"}:
+        return None
+    measured = (one.observed for one in finding.evidence if (one.metric, one.statistic) == (UTILISATION, "mean"))
+    return next(measured, facts.gpu_used) or None

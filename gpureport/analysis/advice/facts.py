@@ -1,0 +1,187 @@
+"""Facts of a run that decide which advice fits. None means that the recording does not say."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from gpureport import gpus
+from gpureport.analysis.job import job_params, precision_params
+from gpureport.analysis.job.framework import Framework, find_framework
+from gpureport.analysis.job.job_params import JobParams, Setting
+from gpureport.analysis.job.observed_job import JOB
+from gpureport.analysis.job.training_signs import REQUESTS
+from gpureport.analysis.results import DeviceStatistics, MetricSummary
+from gpureport.analysis.signals import core_count, job_load
+from gpureport.analysis.signals.core_count import CPU, CoreCount
+from gpureport.findings import Finding
+from gpureport.metrics import Scope
+from gpureport.recording import TRACKER_KINDS, Device, Run
+
+UTILISATION = "gpu_utilization_ratio"
+_IOWAIT = "cpu_iowait_ratio"
+_LANES, _COMMON_GENERATION, _HALF = 16.0, 4.0, 0.5
+"""Lanes of a full link, the generation assumed for an unknown model, and half of what a link carries."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """Facts that the conditions of advice are checked against; of the run, or as one finding measured them.
+
+    Attributes:
+        gpus: how many GPUs the run had, as `gpus_a_machine` is how many of them one machine had at most.
+        compute_capability: the lowest among the GPUs, where the model of each is known.
+        gpu_used: mean utilisation of the GPUs, as a ratio.
+        gpu_memory: share of the memory that the fullest GPU filled: of what a job can get where a finding says it,
+            else of the memory installed.
+        preallocated: whether a framework took the memory at once, so that its use says nothing.
+        cpu_used: median use of the CPU, as a ratio, as `busiest_core` is that of the busiest core.
+        host_memory: share of the host's memory in use, 95% of the time at most.
+        reduced_precision: whether params say that arithmetic is done in 16 bits or fewer.
+        setup: what params and tags say of the loader, the machine and the training loop.
+        framework: the framework that params and tags name.
+        link_reduced: whether the PCIe link of a GPU runs below its highest generation or width under load.
+        job_hardly_uses_cpu: whether the job kept less than half a core busy, as recorded or as a finding says.
+        power_limit_reached: whether a GPU with a lowered power limit comes near it.
+        trains: False where findings say that GPUs may wait for requests, or that nothing worked for long.
+        host_cleared: whether a finding says that neither CPU nor storage is the bottleneck.
+        whole_gpus: False where a GPU is split into instances, whose share of it a log does not tell.
+        whole_host: whether a tracker logged every GPU of a host, whose they are not told.
+        reduced_links: GPUs with a reduced link, as `full_links` are those of which it is known that theirs is not.
+    """
+
+    gpus: int
+    gpus_a_machine: int = 1
+    compute_capability: tuple[int, int] | None = None
+    gpu_used: float | None = None
+    gpu_memory: float | None = None
+    preallocated: bool | None = None
+    cpu_used: float | None = None
+    busiest_core: float | None = None
+    host_memory: float | None = None
+    reduced_precision: bool | None = None
+    setup: JobParams = job_params.NO_PARAMS
+    framework: Framework | None = None
+    link_reduced: bool | None = None
+    job_hardly_uses_cpu: bool = False
+    power_limit_reached: bool | None = None
+    trains: bool = True
+    host_cleared: bool = False
+    whole_gpus: bool = True
+    whole_host: bool = False
+    reduced_links: frozenset[str] = frozenset()
+    full_links: frozenset[str] = frozenset()
+
+    @property
+    def others_fill_cpu(self) -> bool:
+        """Whether the CPU is as full as one that GPUs wait for, and the job hardly uses it."""
+        return self.job_hardly_uses_cpu and self.cpu_used is not None and self.cpu_used >= job_load.FULL.value
+
+    @property
+    def cores(self) -> CoreCount | None:
+        """The cores beside the GPUs of a machine, or of a process."""
+        return core_count.count_cores(self.setup, self.gpus_a_machine)
+
+
+def gather_facts(
+    run: Run, statistics: Sequence[DeviceStatistics], findings: Sequence[Finding], unjudged: Collection[str]
+) -> RunFacts:
+    """Return the facts of a run."""
+    devices = {device.id: device for device in run.devices}
+    gpus_of = [one for one in statistics if devices[one.device].scope is Scope.GPU]
+    hosts = [one for one in statistics if devices[one.device].scope is Scope.HOST]
+    room = [one.memory_headroom_ratio for one in gpus_of if one.memory_headroom_ratio is not None]
+    of_memory = [found for found in findings if found.kind in {"mem_headroom", "mem_pressure"}]
+    shares = [one.observed for found in of_memory for one in found.evidence if one.unit == "1"]
+    unknown = "mem_prealloc" in unjudged or not room or not all(found.ruled_out for found in of_memory)
+    used = [one.mean for one in _list_summaries(gpus_of, UTILISATION)]
+    precision = precision_params.find_precision_param(run.params_and_tags)
+    job_cores = [one.mean for one in _list_summaries(hosts, JOB)]
+    known_gpus = [gpus.find_gpu(gpu.model) for gpu in run.gpus]
+    capabilities = [each.compute_capability for each in known_gpus if each and each.compute_capability]
+    reduced = frozenset(name for found in findings if found.kind == "pcie_degraded" for name in found.devices)
+    full = {one.device for one in gpus_of if _has_full_link(devices[one.device], one, findings)}
+    counted = min((one.max for one in _list_summaries(hosts, core_count.CORES)), default=None)
+    return RunFacts(
+        gpus=len(run.gpus),
+        gpus_a_machine=max(Counter(gpu.node for gpu in run.gpus).values(), default=1),
+        compute_capability=min(capabilities) if capabilities and len(capabilities) == len(known_gpus) else None,
+        gpu_used=sum(used) / len(used) if used else None,
+        gpu_memory=max(shares, default=1 - min(room)) if room else None,
+        preallocated=any(found.kind == "mem_prealloc" for found in findings) or (None if unknown else False),
+        cpu_used=max((one.p50 for one in _list_summaries(hosts, CPU)), default=None),
+        busiest_core=max((one.p50 for one in _list_summaries(hosts, "cpu_busiest_core_ratio")), default=None),
+        host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
+        reduced_precision=None if precision is None else not precision[1],
+        setup=core_count.add_counted_cores(read_setup(run.params_and_tags), counted),
+        # how much of the load that is does not matter: on a machine at rest the job may be all of it
+        job_hardly_uses_cpu=bool(job_cores) and max(job_cores) < job_load.HARDLY.value,
+        framework=find_framework(run.params_and_tags),
+        trains=not any(found.cause == REQUESTS for found in findings),
+        whole_host=len(run.gpus) > 1 and any(source.kind in {*TRACKER_KINDS, "wandb"} for source in run.sources),
+        whole_gpus=not any(gpu.mig for gpu in run.gpus),
+        reduced_links=reduced,
+        full_links=frozenset(full - reduced),
+    )
+
+
+def read_setup(labels: Iterable[tuple[str, str]]) -> JobParams:
+    """Return what params and tags say of how the job was set up; the precision is 1 for less than 32 bits, else 0."""
+    known = list(labels)
+    said = precision_params.find_precision_param(known)
+    precision = None if said is None else Setting(text=said[0], value=float(not said[1]))
+    return replace(job_params.read_params(known), precision=precision)
+
+
+def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
+    """Return the facts with what a finding measured in its own episodes in place of the means of the run."""
+    devices = set(finding.devices)
+    is_full = bool(devices) and known.full_links >= devices
+    power = (one for one in finding.evidence if finding.kind == "power_limited" and one.metric == "gpu_power_watts")
+    # whoever waits for the CPU wants more of it, whatever the job used of it over the run
+    waits_for_cpu = finding.kind in {"cpu_bound", "cpu_bound_single"}
+    adapted = replace(
+        known,
+        link_reduced=True if known.reduced_links & devices else False if is_full else None,
+        host_cleared=finding.kind == "underutilised" and {CPU, _IOWAIT} <= {one.metric for one in finding.evidence},
+        power_limit_reached=next((one.relation == ">=" for one in power), None),
+        job_hardly_uses_cpu=finding.cause == job_load.BESIDE_OTHERS
+        or (known.job_hardly_uses_cpu and not waits_for_cpu),
+    )
+    # only findings that compare the CPU with the GPU measure both
+    if not any(one.metric in {CPU, _IOWAIT} for one in finding.evidence):
+        return adapted
+    measured = {(one.metric, one.statistic): one.observed for one in finding.evidence if one.unit == "1"}
+    return replace(
+        adapted,
+        gpu_used=measured.get((UTILISATION, "mean"), known.gpu_used),
+        cpu_used=measured.get((CPU, "median"), known.cpu_used),
+    )
+
+
+def _has_full_link(device: Device, gpu: DeviceStatistics, findings: Sequence[Finding]) -> bool:
+    """Whether a PCIe link ran at its best: at the highest logged, else with 16 lanes of the model's generation.
+
+    Where only the highest was logged, copies that fill more than half of it show this: no lesser link carries them.
+    """
+    names = ("pcie_link_generation", "pcie_link_width")
+    seen, possible = ([gpu.metric(f"{name}{end}") for name in names] for end in ("", "_max"))
+    if seen == [None, None] and None not in possible:
+        carried = (one for found in findings if gpu.device in found.devices for one in found.evidence)
+        return any(one.metric == "PCIe traffic" and one.observed > _HALF for one in carried)
+    known = gpus.find_gpu(device.model)
+    generation = known.pcie_generation.value if known and known.pcie_generation else _COMMON_GENERATION
+    usual = zip(possible, (generation, _LANES), strict=True)
+    limits = [most.max if most and most.max else limit for most, limit in usual]
+    return all(found is not None and found.max >= limit for found, limit in zip(seen, limits, strict=True))
+
+
+def _list_summaries(statistics: Iterable[DeviceStatistics], metric: str) -> list[MetricSummary]:
+    return [found for one in statistics if (found := one.metric(metric)) is not None]
+
+
+def _measure_host_memory(host: DeviceStatistics) -> float | None:
+    """Return the share of a host's memory in use, 95% of the time at most."""
+    share, used, total = (host.metric(f"host_memory_{name}") for name in ("used_ratio", "used_bytes", "total_bytes"))
+    if share is not None:
+        return share.p95
+    return used.p95 / total.max if used is not None and total is not None and total.max else None

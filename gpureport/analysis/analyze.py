@@ -1,0 +1,192 @@
+"""From a recording to findings: every rule once, in order, then where each GPU-second went."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from gpureport.analysis.account import answers, caveats, gpu_time, roots
+from gpureport.analysis.advice import checklist, choose
+from gpureport.analysis.advice.facts import RunFacts, gather_facts
+from gpureport.analysis.certainty import SURE_READINGS
+from gpureport.analysis.detectors.memory import leaks_void_headroom
+from gpureport.analysis.detectors.throttling import clock_event_totals
+from gpureport.analysis.job import jobs, observed_time
+from gpureport.analysis.job.observed_job import find_observed_job
+from gpureport.analysis.job.phases import find_activities, find_job_window, split_phases
+from gpureport.analysis.job.stages import summarise_stages
+from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis
+from gpureport.analysis.rulebook import Context, Rule
+from gpureport.analysis.rules import RULES
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import DeviceSeries, series_by_device
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.statistics import compute_statistics
+from gpureport.columns import FloatArray
+from gpureport.findings import Finding, Interval, NotJudged, Severity
+from gpureport.metrics import Scope
+from gpureport.recording import Recording
+
+_RANK = {severity: rank for rank, severity in enumerate(reversed(Severity))}
+
+
+def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
+    """Return all that can be said about one run.
+
+    Args:
+        recording: the run and its series.
+        rules: which rules to run; a rule that needs findings of one left out does without them.
+    """
+    run, context = recording.run, build_context(recording)
+    unclear = list(answers.reject_mixed_gpus(run, rules))
+    if unclear:
+        context = replace(context.whole_log, jobs=(), time_without_job={})
+    findings, not_judged = ([], unclear) if unclear else _run_rules(context, rules)
+    gpus = {} if unclear else context.gpus()
+    statistics = tuple(
+        compute_statistics(one, context.full_series(name)) for name, one in context.series.items() if len(one)
+    )
+    missing = answers.merge_not_judged(not_judged, context)
+    known = gather_facts(run, statistics, findings, {entry.kind for entry in missing})
+    ordered = sorted(findings, key=_sort_key)
+    linked = roots.link_findings(ordered, context.whole, [gpu.id for gpu in run.gpus])
+    judged = replace(context, earlier_findings=tuple(findings))
+    times = tuple(gpu_time.attribute_gpu_times(judged, rules)) if gpus else ()
+    known_caveats = caveats.list_caveats(context, findings)
+    kinds = {kind for rule in rules for kind in rule.kinds}
+    return Analysis(
+        run=run,
+        coverage_ratio=observed_time.measure_coverage(context),
+        jobs=context.jobs,
+        no_job={name: intervals.to_intervals(spans) for name, spans in context.time_without_job.items()},
+        observed_job=context.observed_job,
+        phases=split_phases(run, context.window) if context.recorded("gpu_utilization_ratio") else (),
+        statistics=statistics,
+        whole_statistics=tuple(
+            compute_statistics(context.full_series(name)) for name in context.time_without_job if name in gpus
+        ),
+        gpu_time=times,
+        findings=tuple(_add_advice(finding, known) for finding in sorted(linked, key=_sort_key)),
+        not_judged=missing,
+        limits=tuple(text for _, text in known_caveats),
+        limit_codes=tuple(code for code, _ in known_caveats),
+        stages=tuple(summarise_stages(recording)),
+        throttle_ledger=tuple(clock_event_totals.list_clock_event_totals(gpus.values())),
+        answers=answers.answer_kinds(run, rules, findings, missing),
+        checklist=checklist.answer_checklist(recording, statistics, known, findings, missing, kinds, times),
+        pauses=None if run.quality.synthetic_time else observed_time.summarise_pauses(context.gpus().values()),
+    )
+
+
+def build_context(recording: Recording) -> Context:
+    """Return what rules look at: the time of jobs, and beside it all samples."""
+    all_cells = series_by_device(recording)
+    whole = Interval(recording.run.started, recording.run.ended)
+    found = LATEST.memoize(
+        recording.rows, ("jobs", recording.run.devices, whole), lambda: jobs.find_occupancy(all_cells, whole)
+    )
+    active = find_activities(found.series)
+    context = Context(
+        recording=recording,
+        series=found.series,
+        active=active,
+        window=find_job_window(recording.run, active.values()),
+        all_series=all_cells,
+        jobs=found.jobs,
+        time_without_job={**found.no_job, **_find_turns(all_cells, whole, found.no_job)},
+    )
+    return replace(context, observed_job=find_observed_job(context.whole_log.hosts().values()))
+
+
+def _find_turns(series: Mapping[str, DeviceSeries], whole: Interval, no_job: Mapping[str, Spans]) -> dict[str, Spans]:
+    """Return when no job held each of several GPUs that were recorded one after another, never two at a time."""
+    gpus = [one for one in series.values() if one.device.scope is Scope.GPU and len(one) >= SURE_READINGS]
+    gpus = sorted(gpus, key=lambda one: (one.start[0], one.end[-1]))
+    if len(gpus) < 2 or any(one.end[-1] > after.start[0] for one, after in pairwise(gpus)):  # noqa: PLR2004 - two take turns
+        return {}
+    own = {one.device.id: np.array([[whole.start, one.start[0]], [one.end[-1], whole.end]]) for one in gpus}
+    return {
+        device: intervals.union(np.concatenate([away, no_job.get(device, intervals.NO_SPANS)]))
+        for device, away in own.items()
+    }
+
+
+def trace_gpu_time(
+    recording: Recording,
+    analysis: Analysis,
+    buckets: int,
+    rules: Sequence[Rule] = RULES,
+    devices: Collection[str] | None = None,
+) -> dict[str, dict[str, FloatArray]]:
+    """Return the seconds of each class of GPU time over the run, by the same accounting as its sums.
+
+    Args:
+        recording: the run and its series.
+        analysis: what was found in it, by these rules.
+        buckets: into how many equal parts the time from the first to the last sample is divided.
+        rules: those of the analysis.
+        devices: ids of the GPUs that are asked for; all when None.
+
+    Returns:
+        Of each GPU whose time was divided, seconds by bucket of each class.
+    """
+    if not analysis.gpu_time:
+        return {}
+    context = replace(build_context(recording), earlier_findings=analysis.findings)
+    edges = np.linspace(context.whole.start, context.whole.end, buckets + 1).round().astype(np.int64)
+    traced = {}
+    for device, divided in gpu_time.divide_gpu_times(context, rules, edges, devices):
+        classes = {name: np.zeros(buckets) for name in GPU_TIME_CLASSES}
+        for (name, _), seconds in divided.items():
+            classes[name] += seconds
+        taken = np.sum(list(classes.values()), axis=0)
+        traced[device] = classes | {"computing": np.maximum(np.diff(edges) / 1e6 - taken, 0.0)}
+    return traced
+
+
+def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list[NotJudged]]:
+    findings: list[Finding] = []
+    not_judged: list[NotJudged] = []
+    for rule in _order_rules(rules):
+        absent = list(answers.list_unmet_requirements(rule, context))
+        not_judged += absent
+        if absent:
+            continue
+        found = tuple(finding for finding in findings if finding.kind in rule.after)
+        seen = context.whole_log if rule.whole_log else context
+        for result in rule.find(replace(seen, earlier_findings=found)):
+            if isinstance(result, Finding):
+                findings.append(result)
+            else:
+                not_judged.append(result)
+    findings, growing = leaks_void_headroom.withdraw_headroom(findings)
+    findings, split = answers.withdraw_shared_memory(findings, context.recording.run)
+    not_judged += [*growing, *split]
+    answered = {found.kind for found in findings} | {entry.kind for entry in not_judged}
+    return findings, [*not_judged, *answers.list_unevaluated_kinds(context, rules, answered)]
+
+
+def _order_rules(rules: Sequence[Rule]) -> Iterator[Rule]:
+    """Yield the rules, each behind those whose findings it needs, otherwise in the order given."""
+    left = list(rules)
+    while left:
+        made_later = {kind for rule in left for kind in rule.kinds}
+        ready = next(rule for rule in left if made_later.isdisjoint(set(rule.after) - set(rule.kinds)))
+        left.remove(ready)
+        yield ready
+
+
+def _add_advice(finding: Finding, known: RunFacts) -> Finding:
+    """Return a finding with its advice; a value on the wrong side of its limit is context, no evidence."""
+    return replace(
+        finding,
+        evidence=tuple(one if one.meets_limit else one.as_context() for one in finding.evidence),
+        steps=choose.choose_steps(finding, known),
+        recommendation=choose.write_recommendation(finding, known),
+    )
+
+
+def _sort_key(finding: Finding) -> tuple[int, float, int, str, tuple[str, ...]]:
+    start = finding.intervals[0].start if finding.intervals else 0
+    return _RANK[finding.severity], -(finding.lost_gpu_seconds or 0.0), start, finding.kind, finding.devices
