@@ -10,8 +10,6 @@ from gpureport.analysis.advice import checklist, step_choice
 from gpureport.analysis.advice.run_facts import RunFacts, gather_facts
 from gpureport.analysis.detectors.low_use.low_util_cause_unknown import LowUtilCauseUnknown
 from gpureport.analysis.detectors.memory import leaks_void_headroom
-from gpureport.analysis.detectors.throttling import clock_event_totals
-from gpureport.analysis.detectors.throttling.throttling import Throttling
 from gpureport.analysis.engine import answerability, attribution, caveats, root_causes, unevaluated_rules
 from gpureport.analysis.engine.ordering import merge_not_judged, order_rules, report_unmet_requirements
 from gpureport.analysis.job import jobs, observed_time
@@ -20,14 +18,14 @@ from gpureport.analysis.job.phases import find_activities, find_job_window, spli
 from gpureport.analysis.job.stages import summarise_stages
 from gpureport.analysis.results import Analysis, GpuTime
 from gpureport.analysis.rulebook import Context, Rule
-from gpureport.analysis.rules import RULES
+from gpureport.analysis.rules import RULES, clocks
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import series_by_device
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.latest_rows import LATEST
 from gpureport.analysis.series.statistics import compute_statistics
 from gpureport.analysis.signals import low_use
-from gpureport.analysis.signals.clock_signals import ThrottledTime
+from gpureport.analysis.signals.clock_signals import list_clock_events
 from gpureport.columns import FloatArray
 from gpureport.findings import Finding, Interval, NotJudged, Severity
 from gpureport.recording import Recording
@@ -77,7 +75,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         limits=tuple(text for _, text in known_caveats),
         limit_codes=tuple(code for code, _ in known_caveats),
         stages=tuple(summarise_stages(recording)),
-        throttle_ledger=tuple(clock_event_totals.list_clock_event_totals(gpus.values())),
+        throttle_ledger=tuple(total for series in gpus.values() for total in list_clock_events(series)),
         answers=answerability.answer_kinds(recording.run, rules, findings, missing),
         checklist=checklist.answer_checklist(recording, statistics, known, findings, missing, kinds, gpu_time),
         pauses=None
@@ -162,7 +160,7 @@ def trace_gpu_time(
 
 def _measure_slow_time(
     context: Context, rules: Sequence[Rule], devices: Collection[str] | None = None
-) -> dict[str, tuple[Spans, ThrottledTime | None]]:
+) -> dict[str, tuple[Spans, FloatArray | None]]:
     """Return episodes of low use of each GPU as their rule sees them, findings or not, and its throttled time."""
     by_name = {rule.name: rule for rule in rules}
     low_rule, throttling = by_name.get("low_util_cause_unknown"), by_name.get("throttling")
@@ -173,11 +171,12 @@ def _measure_slow_time(
         if low_rule
         else {}
     )
-    slowed = Throttling().with_limits(throttling.limits).measure_throttled_time if throttling else None
     return {
         device: (
             low.get(device, intervals.NO_SPANS),
-            slowed(context.full_series(device), context.whole) if slowed else None,
+            clocks.measure_throttled_loss(context.full_series(device), throttling.limits, context.whole)
+            if throttling
+            else None,
         )
         for device in context.gpus()
         if devices is None or device in devices

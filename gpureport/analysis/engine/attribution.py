@@ -26,8 +26,8 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
-from gpureport.analysis.signals import clock_signals, gpu_loss_times, low_use
-from gpureport.analysis.signals.clock_signals import ThrottledTime
+from gpureport.analysis.signals import gpu_loss_times, low_use
+from gpureport.columns import FloatArray
 from gpureport.findings import Finding, Interval
 
 UNUSED = "unused"
@@ -51,7 +51,7 @@ def attribute_gpu_time(
     device: str,
     *,
     low: Spans,
-    throttled: ThrottledTime | None,
+    throttled: FloatArray | None,
 ) -> GpuTime:
     """Return the seconds of one GPU by class, adding up to the time from first to last sample of the run.
 
@@ -67,7 +67,7 @@ def fill_ledger(
     device: str,
     *,
     low: Spans,
-    throttled: ThrottledTime | None,
+    throttled: FloatArray | None,
 ) -> Ledger:
     """Return the time of one GPU by class, with the stretches it lies in."""
     kinds, findings = kinds_by_gpu_time_class(rules), context.findings_on(device)
@@ -107,12 +107,10 @@ def fill_ledger(
         ("short_pauses", ledger.left, ""),
     ):
         ledger.add_rows(name, when, unused, rows, cause)
-    if throttled is not None and throttled.rows.any():
+    if throttled is not None:
         working = intervals.union(np.concatenate([*(when for _, when in waits), uneven, low, ledger.left]))
-        lost = clock_signals.compute_lost_ratio(series, clock_signals.gather_signals(series), throttled)
-        if lost is not None:
-            for cause, when in _split_by_cause(findings, kinds.get("throttled", ()), device, working):
-                ledger.add_rows("throttled", when, np.minimum(lost, used), rows, cause)
+        for cause, when in _split_by_cause(findings, kinds.get("throttled", ()), device, working):
+            ledger.add_rows("throttled", when, np.minimum(throttled, used), rows, cause)
     return ledger
 
 
