@@ -11,7 +11,6 @@ from gpureport.analysis.advice import checklist, choose
 from gpureport.analysis.advice.facts import RunFacts, gather_facts
 from gpureport.analysis.certainty import SURE_READINGS
 from gpureport.analysis.detectors.memory import leaks_void_headroom
-from gpureport.analysis.detectors.throttling import clock_event_totals
 from gpureport.analysis.job import jobs, observed_time
 from gpureport.analysis.job.observed_job import find_observed_job
 from gpureport.analysis.job.phases import find_activities, find_job_window, split_phases
@@ -20,9 +19,10 @@ from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis
 from gpureport.analysis.rulebook import Context, Rule
 from gpureport.analysis.rules import RULES
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import DeviceSeries, series_by_device
+from gpureport.analysis.series.device_series import LATEST, DeviceSeries, series_by_device
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import compute_statistics
+from gpureport.analysis.signals.clock_signals import list_clock_events
 from gpureport.columns import FloatArray
 from gpureport.findings import Finding, Interval, NotJudged, Severity
 from gpureport.metrics import Scope
@@ -72,7 +72,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         limits=tuple(text for _, text in known_caveats),
         limit_codes=tuple(code for code, _ in known_caveats),
         stages=tuple(summarise_stages(recording)),
-        throttle_ledger=tuple(clock_event_totals.list_clock_event_totals(gpus.values())),
+        throttle_ledger=tuple(total for series in gpus.values() for total in list_clock_events(series)),
         answers=answers.answer_kinds(run, rules, findings, missing),
         checklist=checklist.answer_checklist(recording, statistics, known, findings, missing, kinds, times),
         pauses=None if run.quality.synthetic_time else observed_time.summarise_pauses(context.gpus().values()),

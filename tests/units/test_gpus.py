@@ -10,7 +10,7 @@ TABLE = tomllib.loads((Path(gpureport.__file__).parent / "gpus.toml").read_text(
 NAMES = {
     "NVIDIA A100-SXM4-80GB": "A100 SXM4",
     "NVIDIA A100 80GB PCIe": "A100 80 GB PCIe",
-    "NVIDIA A100-PCIE-40GB": "GA100",
+    "NVIDIA A100-PCIE-40GB": "A100 PCIe 40 GB",
     "Tesla T4": "T4",
     "Tesla V100-SXM2-16GB": "V100 SXM2",
     "Tesla V100-PCIE-32GB": "V100 PCIe",

@@ -13,15 +13,15 @@ import numpy as np
 
 from gpureport.analysis import phrases, thresholds
 from gpureport.analysis.detectors.low_use.low_util_cause_unknown import LowUtilCauseUnknown
-from gpureport.analysis.detectors.throttling.throttling import Throttling
 from gpureport.analysis.job.phases import ACTIVE, UTILISATION, WITHOUT_LASTING_WORK
 from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime, TimePart
 from gpureport.analysis.rulebook import Context, Rule, kinds_by_gpu_time_class
+from gpureport.analysis.rules import clocks
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
-from gpureport.analysis.signals import clock_signals, gpu_loss_times, low_use
+from gpureport.analysis.signals import gpu_loss_times, low_use
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Finding, Interval
 
@@ -76,7 +76,9 @@ def divide_gpu_times(
         if devices is None or device in devices:
             series = context.full_series(device)
             claims = list(_list_claims(context, rules, series, low.get(device, NO_SPANS)))
-            lost = None if throttling is None else _measure_throttling(series, context.whole, throttling)
+            lost = (
+                None if throttling is None else clocks.measure_throttled_loss(series, throttling.limits, context.whole)
+            )
             slowed = None if lost is None else (list(_list_slowed(context, rules, device)), lost)
             yield device, _divide(series, context.whole, claims, slowed, edges)
 
@@ -88,14 +90,6 @@ def _find_low_use(context: Context, rules: Sequence[Rule]) -> Mapping[str, Spans
         return {}
     limits = thresholds.read_limits(LowUtilCauseUnknown().with_limits(rule.limits), low_use.Limits)
     return low_use.find_low_use(context, limits).spans
-
-
-def _measure_throttling(series: DeviceSeries, window: Interval, rule: Rule) -> FloatArray | None:
-    """Return the share of each row that lowered clocks cost; None where nothing lowered them, or no clock tells."""
-    throttled = Throttling().with_limits(rule.limits).measure_throttled_time(series, window)
-    if not throttled.rows.any():
-        return None
-    return clock_signals.compute_lost_ratio(series, clock_signals.gather_signals(series), throttled)
 
 
 def _divide(

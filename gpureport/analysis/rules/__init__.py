@@ -20,9 +20,6 @@ from gpureport.analysis.detectors.memory.mem_leak import MemLeak
 from gpureport.analysis.detectors.memory.memory import Memory
 from gpureport.analysis.detectors.memory.zombie_memory import ZombieMemory
 from gpureport.analysis.detectors.sizing.oversized_gpu import OversizedGpu
-from gpureport.analysis.detectors.throttling.clocks_locked import ClocksLocked
-from gpureport.analysis.detectors.throttling.power_limits import PowerLimits
-from gpureport.analysis.detectors.throttling.throttling import Throttling
 from gpureport.analysis.detectors.training.full_precision import FullPrecision
 from gpureport.analysis.detectors.training.no_progress import NoProgress
 from gpureport.analysis.detectors.waiting.cpu_bound import CpuBound
@@ -31,12 +28,13 @@ from gpureport.analysis.detectors.waiting.host_memory import HostMemory
 from gpureport.analysis.detectors.waiting.io_bound import IoBound
 from gpureport.analysis.detectors.waiting.transfer_bound import TransferBound
 from gpureport.analysis.rulebook import Rule, from_class
+from gpureport.analysis.rules.clocks import find_locked_clocks, find_power_limits, find_throttling
 
 RULES: tuple[Rule, ...] = (
     from_class(IdleGap()),
     from_class(StartupIdle()),
-    from_class(Throttling()),
-    from_class(PowerLimits()),
+    find_throttling,
+    find_power_limits,
     from_class(CpuBound()),
     from_class(IoBound()),
     from_class(CpuBoundSingle()),
@@ -45,7 +43,7 @@ RULES: tuple[Rule, ...] = (
     from_class(Underutilised()),
     from_class(LowUtilCauseUnknown()),
     from_class(Memory()),
-    from_class(ClocksLocked()),
+    find_locked_clocks,
     from_class(EccError()),
     from_class(GpuLost()),
     from_class(MemLeak()),

@@ -17,8 +17,8 @@ UNCHANGED_TIME = 120.0  # s; sensors report anew several times a second
 """Time over which power must not change at all, to the last digit."""
 UTILISATION_SWING = 0.5  # from a waiting GPU to one at work, which draws several times as much
 """By how much utilisation must differ meanwhile, without the lowest and the highest tenth."""
-TEMPERATURE_CHANGE = 3.0  # Cel; a degree or two is rounding, or the room
-"""By how much temperature must change meanwhile."""
+TEMPERATURE_CHANGE, TEMPERATURE_SWING = 3.0, 10.0  # Cel; a degree or two is rounding, or the room
+"""By how much temperature must change meanwhile; by the second where utilisation was not recorded."""
 
 _UTILISATION, _TEMPERATURE = "gpu_utilization_ratio", "gpu_temperature_celsius"
 _LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts", "gpu_power_limit_default_watts")
@@ -38,7 +38,7 @@ def explain_implausible_power(series: "DeviceSeries", power: FloatArray) -> str:
         return ""
     low, high = float(power[known].min()), float(power[known].max())
     if low == high and _is_load_changing(series, known):
-        return f"stays at {low:.4g} W to the last digit while utilisation and temperature change"
+        return f"stays at {low:.4g} W to the last digit while temperature changes"
     weights = series.seconds[known]
     owned = weights.sum()
     mean = float((power[known] * weights).sum() / owned if owned > 0 else power[known].mean())
@@ -53,8 +53,10 @@ def explain_implausible_power(series: "DeviceSeries", power: FloatArray) -> str:
 def _is_load_changing(series: "DeviceSeries", known: BoolArray) -> bool:
     """Return whether utilisation and temperature change while there are readings of power."""
     used, degrees = series.known_values(_UTILISATION), series.known_values(_TEMPERATURE)
-    if not len(used) or not len(degrees) or float(series.seconds[known].sum()) < UNCHANGED_TIME:
+    if not len(degrees) or float(series.seconds[known].sum()) < UNCHANGED_TIME:
         return False
+    if not len(used):
+        return bool(np.ptp(degrees) >= TEMPERATURE_SWING)
     low, high = np.quantile(used, [0.1, 0.9])
     return bool(np.ptp(degrees) >= TEMPERATURE_CHANGE and high - low >= UTILISATION_SWING)
 

@@ -1,52 +1,45 @@
-"""The series of one GPU that show why its clock was lowered: event bits, clock, temperature and power."""
+"""What shows why the clock of a GPU was lowered: event bits and counters, clock, temperature and power."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from gpureport import columns, gpus
+from gpureport.analysis.results import ClockEventTotal, Effect
+from gpureport.analysis.series import counter_increments, intervals
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals.clock_event_time import counter_name
+from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.columns import BoolArray, FloatArray
-from gpureport.findings import Interval
-from gpureport.metrics import BY_NAME
+from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 
 CLOCKS = ("gpu_sm_clock_hertz", "gpu_graphics_clock_hertz")
-SIGNALS = (
-    "gpu_utilization_ratio",
-    CLOCKS[0],
-    "gpu_sm_clock_max_hertz",
-    "gpu_temperature_celsius",
-    "gpu_temperature_margin_celsius",
-    "gpu_power_watts",
-    "gpu_power_limit_watts",
-)
-"""Metrics that `signals` gathers, without those that only stand in for another."""
+USE, POWER = "gpu_utilization_ratio", "gpu_power_watts"
+LIMIT, DEFAULT_LIMIT = "gpu_power_limit_watts", "gpu_power_limit_default_watts"
+HEAT = ("sw_thermal_slowdown", "hw_thermal_slowdown")
+BRAKE, SLOWDOWN, CAP = "hw_power_brake_slowdown", "hw_slowdown", "sw_power_cap"
+CHOSEN = ("applications_clocks_setting", "display_clock_setting")
 
 BUSY = 0.2
-"""Utilisation above which a GPU is at work, and its clock and its tensor cores say something of that work.
-
-Above the 12% that stray kernels reach. Measured on 148 generated and recorded logs: 13% gives the same findings,
-30% changes power_cap in two.
-"""
-COUNTED_SHARE = 0.1
+"""Utilisation above which a GPU is at work; stray kernels reach 12%. On 148 logs 13% gives the same findings."""
+_COUNTED_SHARE = 0.1
 """Share of a row's time that must be counted for its clock to be no reference."""
+_COUNTED_FULL = 0.9
+"""Share from which on the row shows the lowered clock: counters lag their rows."""
+_LEAST = 1e-4
+"""Seconds a counter rises by at least; less is rounding."""
+_EFFECTS = {
+    **dict.fromkeys(("gpu_idle", CAP, *CHOSEN), Effect.BENIGN),
+    **dict.fromkeys((SLOWDOWN, BRAKE, *HEAT), Effect.HARMFUL),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockSignals:
-    """Series of one GPU, NaN where null.
+    """Series of one GPU in base units, NaN where null or not known.
 
-    Attributes:
-        busy: rows with utilisation above 20%; all rows where utilisation was not recorded.
-        clock: multiprocessor clock in Hz, the graphics clock where it is missing.
-        clock_max: highest clock in Hz, NaN when unknown.
-        temperature: core temperature in degrees Celsius.
-        temperature_limit: temperature from which the driver lowers clocks, NaN when unknown.
-        temperature_limit_source: where that limit comes from, in words.
-        power: board power in W.
-        power_limit: limit in force in W, NaN when unknown.
+    Busy are rows with utilisation above 20%, or all where it was not recorded. From its temperature limit on, the
+    driver lowers clocks.
     """
 
     busy: BoolArray
@@ -59,52 +52,67 @@ class ClockSignals:
     power_limit: FloatArray
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThrottledTime:
-    """Rows of one GPU with throttled clocks.
-
-    Attributes:
-        rows: those that count as episodes.
-        detected: all throttled rows, short ones included; their clocks are no reference for others.
-        share: share of each row's time in which the clock was held, where the driver counted it; None when all of it.
-        lowered: rows whose recorded clock is a lowered one; None if all rows count.
-    """
-
-    rows: BoolArray
-    detected: BoolArray
-    share: FloatArray | None = None
-    lowered: BoolArray | None = None
+def gather_signals(series: DeviceSeries) -> ClockSignals:
+    """Gather the series of one GPU; the log wins over the GPU table. Not to be written to."""
+    return series.memoize("signals", lambda: _gather_signals(series))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReferenceClock:
-    """A clock in Hz to compare others with, and what it is, in words."""
+def _gather_signals(series: DeviceSeries) -> ClockSignals:
+    clock, clock_max = read_clocks(series)
+    temperature, used = series.values("gpu_temperature_celsius"), series.values(USE)
+    margin = temperature + series.values("gpu_temperature_margin_celsius")
+    known = gpus.find_gpu(series.device.model)
+    limit, source = median(margin), "temperature plus margin, as logged"
+    if np.isnan(limit):
+        cell = known.temperature_max_operating_celsius if known else None
+        limit, source = (cell.value, f"{known.model}: {cell.source}") if known and cell else (limit, "")
+    return ClockSignals(
+        busy=used > BUSY if series.is_recorded(USE) else np.ones(len(series), dtype=np.bool_),
+        clock=clock,
+        clock_max=clock_max,
+        temperature=temperature,
+        temperature_limit=limit,
+        temperature_limit_source=source,
+        power=series.values(POWER),
+        power_limit=read_power_limit(series),
+    )
 
-    hertz: float
-    description: str
+
+def read_clocks(series: DeviceSeries) -> tuple[FloatArray, float]:
+    """Return the clock in Hz for each row, and the highest possible; NaN if neither log nor GPU table has it."""
+    clock = next((series.values(name) for name in CLOCKS if series.is_recorded(name)), series.values(CLOCKS[0]))
+    # a recorder that knows no highest clock may write 0
+    highest = float(series.known_values("gpu_sm_clock_max_hertz").max(initial=0.0))
+    known = gpus.find_gpu(series.device.model)
+    if highest <= 0 and known and known.sm_clock_max_hertz:
+        highest = known.sm_clock_max_hertz.value
+    return clock, highest if highest > 0 else float("nan")
 
 
-def find_event_rows(series: DeviceSeries, *reasons: str) -> BoolArray:
-    """Return the rows on which any of the clock event reasons is set or was counted; null is not set.
+def read_power_limit(series: DeviceSeries) -> FloatArray:
+    """Return the power limit in force in W for each row, NaN if unknown; 0 W is no limit."""
+    name = LIMIT if series.is_recorded(LIMIT) else "gpu_power_limit_requested_watts"
+    if not series.is_recorded(name) and series.device.power_limit_watts:
+        return np.full(len(series), series.device.power_limit_watts)
+    limit = series.values(name)
+    return np.where(limit > 0, limit, np.nan) if (limit <= 0).any() else limit
 
-    The driver's counters see what happened between samples; a row counts where they rose by a tenth of the time
-    since the row before. A counter that falls was reset. Not to be written to.
-    """
-    return series.memoize(("event", reasons), lambda: _mark_event_rows(series, reasons))
+
+def find_default_limit(series: DeviceSeries) -> tuple[float, str]:
+    """Return the limit a board ships with, by the log or else the GPU table, and whose word it is; NaN if none."""
+    logged = series.device.power_limit_default_watts
+    if series.is_recorded(DEFAULT_LIMIT):
+        logged = float(series.known_values(DEFAULT_LIMIT).max())
+    if logged is not None:
+        return logged, "as logged"
+    known = gpus.find_gpu(series.device.model)
+    cell = known.power_limit_default_watts if known else None
+    return (cell.value, f"of {known.model}: {cell.source}") if known and cell else (float("nan"), "")
 
 
-def _mark_event_rows(series: DeviceSeries, reasons: Sequence[str]) -> BoolArray:
-    rows = np.zeros(len(series), dtype=np.bool_)
-    for reason in reasons:
-        if series.is_recorded(f"clock_event_{reason}"):
-            bit = series.values(f"clock_event_{reason}")
-            # most are never set
-            if not columns.is_constant(bit) or bit[0] > 0:
-                rows |= bit > 0
-        if series.is_recorded(counter_name(reason)):
-            rise = np.diff(series.values(counter_name(reason)), prepend=np.nan)
-            rows |= rise >= COUNTED_SHARE * np.maximum(np.diff(series.times, prepend=0) / 1e6, 1e-3)
-    return rows
+def counter_name(reason: str) -> str:
+    """Return the counter of a clock event reason."""
+    return f"clock_event_{reason}_seconds_total"
 
 
 def list_event_metrics(*reasons: str) -> tuple[str, ...]:
@@ -115,129 +123,168 @@ def list_event_metrics(*reasons: str) -> tuple[str, ...]:
 
 def are_events_recorded(series: DeviceSeries, *reasons: str) -> bool:
     """Whether any of the clock event reasons was logged or counted for this GPU."""
-    return any(
-        series.is_recorded(f"clock_event_{reason}") or series.is_recorded(counter_name(reason)) for reason in reasons
+    return any(series.is_recorded(name) for name in list_event_metrics(*reasons))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """When something held the clock of a GPU, by its samples and by the driver's counters, which see between them.
+
+    Attributes:
+        share: share of each row's time; all of it where no counter tells.
+        lowered: rows whose own clock is a lowered one.
+        detected: rows whose clock is no reference for others.
+        rows: rows that alone tell, without a counter.
+        steps: steps from row to row in which a counter rose; none across log gaps.
+        counted: what was counted, in seconds.
+        in_gaps: the part of it across log gaps.
+        is_direct: whether the driver says so, rather than clock, temperature and power.
+    """
+
+    share: FloatArray | BoolArray
+    lowered: BoolArray
+    detected: BoolArray
+    rows: BoolArray
+    steps: Spans = field(default_factory=lambda: NO_SPANS)
+    counted: float = 0.0
+    in_gaps: float = 0.0
+    is_direct: bool = True
+
+
+def hold(rows: BoolArray, *, is_direct: bool = True) -> Held:
+    """Return that the clock was held for all the time of some rows."""
+    return Held(share=rows, lowered=rows, detected=rows, rows=rows, is_direct=is_direct)
+
+
+def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> Held:
+    """Return when bits or counters say that the clock was held; beside a step in which a counter rose, it alone counts.
+
+    Of several counters the largest rise counts, since they may have run at once.
+    """
+    names = [counter_name(reason) for reason in reasons if series.is_recorded(counter_name(reason))]
+    steps = counter_increments.measure_increments(series, names, 1.0) if names else None
+    if steps is None:
+        return hold(bits)
+    risen, beside = steps.amounts > _LEAST, np.zeros(len(series), dtype=np.bool_)
+    beside[steps.rows[:-1]] |= risen
+    beside[steps.rows[1:]] |= risen
+    so_far = np.concatenate([[0.0], np.cumsum(np.where(steps.in_gap, 0.0, steps.amounts))])
+    inside = np.interp(series.end, steps.times, so_far) - np.interp(series.start, steps.times, so_far)
+    share = np.maximum(bits & ~beside, np.clip(inside / np.maximum(series.seconds, 1e-6), 0, 1))
+    lowered = bits | (share >= _COUNTED_FULL)
+    return Held(
+        share=share,
+        lowered=lowered,
+        detected=lowered | (share >= _COUNTED_SHARE),
+        rows=bits & ~beside,
+        steps=intervals.union(np.column_stack([steps.times[:-1], steps.times[1:]])[risen & ~steps.in_gap]),
+        counted=steps.reading.total,
+        in_gaps=steps.reading.in_gaps,
     )
 
 
-def _find_highest(series: DeviceSeries, metric: str) -> float:
-    most = float(series.known_values(metric).max()) if series.is_recorded(metric) else 0.0
-    # a recorder that knows no highest clock may write 0
-    return most if most > 0 else float("nan")
+def hold_by_events(series: DeviceSeries, *reasons: str) -> Held:
+    """Return when any of the clock event reasons held the clock; a bit that is null is not set."""
+
+    def read() -> Held:
+        bits = np.zeros(len(series), dtype=np.bool_)
+        for reason in reasons:
+            bits |= series.values(f"clock_event_{reason}") > 0
+        return add_counters(series, bits, *reasons)
+
+    return series.memoize(("held", reasons), read)
 
 
-def _find_temperature_limit(series: DeviceSeries, known: gpus.Gpu | None) -> tuple[float, str]:
-    if series.is_recorded("gpu_temperature_margin_celsius"):
-        margin = series.values("gpu_temperature_celsius") + series.values("gpu_temperature_margin_celsius")
-        if not np.isnan(margin).all():
-            return float(np.nanmedian(margin)), "temperature plus margin, as logged"
-    cell = known.temperature_max_operating_celsius if known else None
-    return (cell.value, f"{known.model}: {cell.source}") if known and cell else (float("nan"), "")
+def find_event_rows(series: DeviceSeries, *reasons: str) -> BoolArray:
+    """Return the rows on which any of the clock event reasons is set or was counted for a tenth of their time."""
+    return hold_by_events(series, *reasons).detected
 
 
-def read_power_limit(series: DeviceSeries) -> FloatArray:
-    """Return the power limit in force in W for each row, NaN if unknown; 0 W is no limit."""
-    name = "gpu_power_limit_watts"
-    if not series.is_recorded(name):
-        name = "gpu_power_limit_requested_watts"
-    limit = series.values(name)
-    if not series.is_recorded(name) and series.device.power_limit_watts:
-        return np.full(len(series), series.device.power_limit_watts)
-    return np.where(limit > 0, limit, np.nan) if (limit <= 0).any() else limit
+def median(values: FloatArray) -> float:
+    """Return the median of what is known, NaN when nothing is."""
+    return high_quantile(values, ~np.isnan(values), 0.5)
 
 
-def read_clocks(series: DeviceSeries) -> tuple[FloatArray, float]:
-    """Return the clock in Hz for each row, and the highest possible; NaN if neither log nor GPU table has it."""
-    known = gpus.find_gpu(series.device.model)
-    clock = next((series.values(name) for name in CLOCKS if series.is_recorded(name)), series.values(CLOCKS[0]))
-    clock_max = _find_highest(series, "gpu_sm_clock_max_hertz")
-    if np.isnan(clock_max) and known and known.sm_clock_max_hertz:
-        clock_max = known.sm_clock_max_hertz.value
-    return clock, clock_max
+def high_quantile(values: FloatArray, rows: BoolArray, quantile: float = 0.95) -> float:
+    """Return a quantile over rows, NaN when none has a value."""
+    chosen = values[rows & ~np.isnan(values)]
+    return float(np.quantile(chosen, quantile)) if len(chosen) else float("nan")
 
 
-def gather_signals(series: DeviceSeries) -> ClockSignals:
-    """Gather the series of one GPU; the log wins over the GPU table. Not to be written to."""
-    return series.memoize("signals", lambda: _gather_signals(series))
-
-
-def _gather_signals(series: DeviceSeries) -> ClockSignals:
-    known = gpus.find_gpu(series.device.model)
-    clock, clock_max = read_clocks(series)
-    used = series.values("gpu_utilization_ratio")
-    limit, source = _find_temperature_limit(series, known)
-    busy = used > BUSY if series.is_recorded("gpu_utilization_ratio") else np.ones(len(series), dtype=np.bool_)
-    return ClockSignals(
-        busy=busy,
-        clock=clock,
-        clock_max=clock_max,
-        temperature=series.values("gpu_temperature_celsius"),
-        temperature_limit=limit,
-        temperature_limit_source=source,
-        power=series.values("gpu_power_watts"),
-        power_limit=read_power_limit(series),
-    )
-
-
-def estimate_full_clock(clock: FloatArray, rows: BoolArray) -> float:
-    """Return the 95% quantile of the clock over rows, NaN when none has a value."""
-    chosen = clock[rows & ~np.isnan(clock)]
-    return (
-        float(np.partition(chosen, int(0.95 * (len(chosen) - 1)))[int(0.95 * (len(chosen) - 1))])
-        if len(chosen)
-        else float("nan")
-    )
-
-
-def choose_reference_clock(signals: ClockSignals, slowed: BoolArray) -> ReferenceClock | None:
-    """Return the clock to compare throttled rows with, None if no clock was recorded.
+def choose_reference_clock(signals: ClockSignals, slowed: BoolArray) -> tuple[float, str]:
+    """Return the clock in Hz to compare slowed rows with, and what it is; NaN if no clock was recorded.
 
     It is the 95% quantile over busy rows that are not slowed; without such rows, the highest clock.
     """
     if np.isnan(signals.clock).all():
-        return None
-    hertz = estimate_full_clock(signals.clock, signals.busy & ~slowed)
-    if hertz > 0:
-        return ReferenceClock(hertz=hertz, description="that of other busy samples")
-    return ReferenceClock(hertz=signals.clock_max, description="the highest clock") if signals.clock_max > 0 else None
+        return float("nan"), ""
+    usual = high_quantile(signals.clock, signals.busy & ~slowed)
+    if usual > 0:
+        return usual, "that of other busy samples"
+    return (signals.clock_max, "the highest clock") if signals.clock_max > 0 else (float("nan"), "")
 
 
-def compute_lost_ratio(series: DeviceSeries, signals: ClockSignals, throttled: ThrottledTime) -> FloatArray | None:
-    """Return the share of each row's time that lowered clocks cost, None without a clock to compare with.
+def compute_loss(series: DeviceSeries, held: Held, slowed: BoolArray) -> FloatArray | None:
+    """Return the share of each row's time that a held clock cost, None where no clock tells.
 
-    A clock 20% below the reference loses 0.2 s a second, but no more than the time in which a kernel ran. Rows
-    that are not slowed, or not busy, lose nothing.
+    A clock 20% below the reference loses 0.2 s a second, but no more than the time in which a kernel ran. A row
+    beside which time was counted shows the clock of a moment that need not be within that time: it gets the median
+    of those that do.
+
+    Args:
+        series: the GPU.
+        held: when its clock was held.
+        slowed: all rows whose clock is no reference.
     """
-    reference = choose_reference_clock(signals, throttled.detected)
-    if reference is None:
+    signals = gather_signals(series)
+    reference, _ = choose_reference_clock(signals, slowed)
+    if np.isnan(reference):
         return None
-    shortfall = _compute_shortfall(signals, throttled, reference)
-    if shortfall is None:
-        return None
-    worked = np.fmin(shortfall, series.values("gpu_utilization_ratio"))
-    share = 1.0 if throttled.share is None else throttled.share
-    return np.where(throttled.rows & signals.busy & ~np.isnan(shortfall), share * worked, 0.0)
+    shortfall = np.clip(1 - signals.clock / reference, 0, 1)
+    rows = (held.share > 0) & signals.busy
+    if (rows & ~held.lowered).any():
+        shown = shortfall[held.lowered & signals.busy & ~np.isnan(shortfall)]
+        if not len(shown):
+            return None
+        shortfall = np.where(held.lowered, shortfall, np.median(shown))
+    return np.where(rows & ~np.isnan(shortfall), held.share * np.fmin(shortfall, series.values(USE)), 0.0)
 
 
-def _compute_shortfall(signals: ClockSignals, throttled: ThrottledTime, reference: ReferenceClock) -> FloatArray | None:
-    """Return by which share the clock of each throttled row falls short, None if no row shows a lowered clock.
+def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
+    """Yield one entry for each reason that was recorded of a GPU, in NVML's order, unnamed bits last."""
+    signals, events = gather_signals(series), dict(_list_events(series))
+    slowed, free = np.zeros(len(series), dtype=np.bool_), {"gpu_idle", *CHOSEN}
+    for reason in events.keys() - free:
+        slowed |= events[reason].share >= _COUNTED_SHARE
+    reference, description = choose_reference_clock(signals, slowed)
+    busy_seconds = float(series.seconds[signals.busy].sum())
+    for reason, held in events.items():
+        name, loss, rows = f"clock_event_{reason}", None, held.lowered & signals.busy
+        # what was counted in log gaps alone shows no clock
+        if reason not in free and busy_seconds > 0 and (held.share.any() or not held.counted):
+            loss = compute_loss(series, held, slowed)
+        has_bit = name not in BY_NAME or series.is_recorded(name)
+        bits = series.values(name) > 0 if name in BY_NAME else held.rows
+        clock = median(signals.clock[rows])
+        yield ClockEventTotal(
+            device=series.device.id,
+            reason=reason,
+            effect=_EFFECTS.get(reason, Effect.UNCLASSIFIED),
+            busy_seconds=float(series.seconds[bits & signals.busy].sum()) if has_bit else None,
+            counted=counter_increments.read_counter(series, counter_name(reason), 1.0),
+            clock_hertz=None if np.isnan(clock) else clock,
+            reference_hertz=None if np.isnan(reference) else reference,
+            reference=description,
+            lost_ratio=None if loss is None else float((loss * series.seconds).sum()) / busy_seconds,
+        )
 
-    A row beside which time was counted shows the clock of a moment that need not be within that time: it gets the
-    median of those that do.
-    """
-    shortfall = np.clip(1 - signals.clock / reference.hertz, 0, 1)
-    if throttled.lowered is None or not (throttled.rows & signals.busy & ~throttled.lowered).any():
-        return shortfall
-    measured = shortfall[throttled.lowered & throttled.detected & signals.busy & ~np.isnan(shortfall)]
-    return np.where(throttled.lowered, shortfall, np.median(measured)) if len(measured) else None
 
-
-def compute_lost_seconds(
-    series: DeviceSeries, signals: ClockSignals, throttled: ThrottledTime, window: Interval
-) -> float | None:
-    """Return the time a steady clock would have saved within a window, None without a clock to compare with."""
-    ratio = compute_lost_ratio(series, signals, throttled)
-    if ratio is None:
-        return None
-    start, end = series.averaging_windows(window)
-    return float((ratio * (end - start)).sum() / 1e6)
+def _list_events(series: DeviceSeries) -> Iterator[tuple[str, Held]]:
+    for reason in CLOCK_EVENT_BITS:
+        if are_events_recorded(series, reason):
+            yield reason, hold_by_events(series, reason)
+    if series.is_recorded("clock_event_unknown_bits"):
+        masks = columns.integers(series.rows.column("clock_event_unknown_bits")).astype(np.uint64)
+        every = int(np.bitwise_or.reduce(masks))
+        for place in (place for place in range(64) if every >> place & 1):
+            yield f"{1 << place:#x}", hold(masks >> np.uint64(place) & np.uint64(1) == 1)

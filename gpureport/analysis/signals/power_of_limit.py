@@ -6,22 +6,18 @@ import numpy as np
 
 from gpureport import gpus
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals.clock_signals import read_power_limit
+from gpureport.analysis.signals.clock_signals import find_default_limit, read_power_limit
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import FloatArray
 from gpureport.findings import Threshold
 
 POWER = "gpu_power_watts"
 _IDLE_QUANTILE = 0.02
-"""Share of the run taken for idle: a single lowest reading may be an accident of the sensor, and in an hour that share
-is a minute, which start-up alone lasts. On 148 generated and recorded logs 0.5 and 5% give the same findings.
-"""
+"""Share of the run taken for idle: a single lowest reading may be an accident, and start-up alone lasts a minute."""
 _IDLE_SHARE = 0.12
 """Idle power, of the limit, that is not exceeded where a run was never idle and the table knows no better."""
-
 _HELD_SECONDS = 30.0
-"""How long a power must have been reached to stand for the limit (pragmatic: a spike shows no level)."""
-
+"""How long a power must have been reached to stand for the limit: a spike shows no level."""
 AT_WORK: Threshold = pragmatic(
     0.4, "1", "share of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34"
 )
@@ -49,25 +45,26 @@ def build_power_of_limit(series: DeviceSeries, *, at_least: bool = False) -> Pow
     """Return the scale of one GPU; None where power was not recorded or no limit is known.
 
     With `at_least`, the power that was reached for half a minute stands for a limit that is not known: it is not above
-    the limit, so that the true share is lower.
-
-    Idle power is the lowest 2% of the run or what the GPU table gives, whichever is less; a run that was never
-    idle does not pass its own load for idle. The limit in force wins over the default, the log over the table.
+    the limit, so that the true share is lower. Idle power is the lowest 2% of the run or what the GPU table gives,
+    whichever is less; a run that was never idle does not pass its own load for idle.
     """
     if not series.is_recorded(POWER):
         return None
-    limit, source = _find_limit_watts(series)
-    known = limit[~np.isnan(limit)]
-    rows = round(_HELD_SECONDS / series.interval) if at_least and series.interval > 0 else 0
-    if not len(known) and 0 < rows <= len(series.known_values(POWER)):
-        limit = known = np.full(len(series), float(np.sort(series.known_values(POWER))[-rows]))
-        source = "the highest power recorded, which the limit is not below"
-    if not len(known):
-        return None
-    power, median_limit = series.values(POWER), float(np.median(known))
-    lowest = float(np.quantile(series.known_values(POWER), _IDLE_QUANTILE))
-    idle = min(lowest, _estimate_idle_watts(series, median_limit))
+    power, known = series.values(POWER), series.known_values(POWER)
+    limit, source = read_power_limit(series), ""
+    if np.isnan(limit).all():
+        watts, whose = find_default_limit(series)
+        rows = round(_HELD_SECONDS / series.interval) if at_least and series.interval > 0 else 0
+        source = f"the default limit {whose}"
+        if np.isnan(watts) and 0 < rows <= len(known):
+            watts, source = float(np.sort(known)[-rows]), "the highest power recorded, which the limit is not below"
+        limit = np.full(len(series), watts)
+    median_limit = float(np.nanmedian(limit)) if not np.isnan(limit).all() else float("nan")
+    gpu = gpus.find_gpu(series.device.model)
+    most_idle = gpu.power_idle_watts.value if gpu and gpu.power_idle_watts else _IDLE_SHARE * median_limit
+    idle = min(float(np.quantile(known, _IDLE_QUANTILE)), most_idle)
     room = np.where(np.isnan(limit), median_limit, limit) - idle
+    # false, too, where no limit is known
     if not (room > 0).all():
         return None
     return PowerOfLimit(share=(power - idle) / room, idle_watts=idle, limit_watts=median_limit, source=source)
@@ -77,24 +74,3 @@ def draws_working_power(series: DeviceSeries, limit: Threshold = AT_WORK) -> boo
     """Return whether a GPU drew the power of work in the mean; False where that is not known."""
     scale = build_power_of_limit(series)
     return scale is not None and float(np.nanmean(scale.share)) > limit.value
-
-
-def _estimate_idle_watts(series: DeviceSeries, limit: float) -> float:
-    known = gpus.find_gpu(series.device.model)
-    cell = known.power_idle_watts if known else None
-    return cell.value if cell else _IDLE_SHARE * limit
-
-
-def _find_limit_watts(series: DeviceSeries) -> tuple[FloatArray, str]:
-    limit = read_power_limit(series)
-    if not np.isnan(limit).all():
-        return limit, ""
-    if series.is_recorded("gpu_power_limit_default_watts"):
-        return series.values("gpu_power_limit_default_watts"), "the default limit as logged"
-    if series.device.power_limit_default_watts is not None:
-        return np.full(len(series), series.device.power_limit_default_watts), "the default limit as logged"
-    known = gpus.find_gpu(series.device.model)
-    cell = known.power_limit_default_watts if known else None
-    if known and cell:
-        return np.full(len(series), cell.value), f"the default limit of {known.model}: {cell.source}"
-    return np.full(len(series), np.nan), ""

@@ -45,17 +45,23 @@ def back(seconds: int) -> Recording:
     return rec(util=98, power=300, power_limit=400, clock=clock, temperature=hot)
 
 
+def hot(celsius: float, clock: float, watts: float, **more: Any) -> Recording:
+    """Return a GPU of an unknown kind that is hot for a while, with the clock and the power it has then."""
+    series = {"clock": dip(clock, 1400), "temperature": dip(celsius, 70), "power": dip(watts, 300)}
+    return rec(util=98, **{"model": "Some GPU", "power_limit": 400} | series | more)
+
+
 def test_heat_lowers_the_clock() -> None:
     near, far = (
         steps((0, 100), (1, 10), (0, 7), (1, 10), (0, 173)),
         steps((0, 100), (1, 10), (0, 40), (1, 10), (0, 140)),
     )
-    hot = rec(**BUSY, clock=DROP, temperature=86, sw_thermal_slowdown=ON, hw_thermal_slowdown=OFF)
+    bits = rec(**BUSY, clock=DROP, temperature=86, sw_thermal_slowdown=ON, hw_thermal_slowdown=OFF)
     margin = rec(**BUSY, clock=dip(1200, 1400), temperature=dip(94, 70), margin=95 - dip(94, 70), model="Some GPU")
     always = rec(**BUSY, clock=1200, clock_max=1410, temperature=87, sw_thermal_slowdown=np.ones(300))
     slots = [steps((70, 300)), steps((71, 300)), dip(86, 70)]
     table: Table = {
-        "a bit": want(hot, spans=[(99.5, 159.5)], confidence="high", cause="heat", lost=12),
+        "a bit": want(bits, spans=[(99.5, 159.5)], confidence="high", cause="heat", lost=12),
         "bits 8 s apart": want(rec(**BUSY, sw_thermal_slowdown=near), spans=[(99.5, 126.5)]),
         "bits 40 s apart, cooled": want(
             rec(**BUSY, sw_thermal_slowdown=far, temperature=np.where(far > 0, 86, 70)),
@@ -76,6 +82,12 @@ def test_heat_lowers_the_clock() -> None:
         "the clock back for 5 s": want(back(5), length=125, within=8),
         "the clock back for 40 s": want(back(40), length=120, within=8),
         "the margin in the log": want(margin),
+        "its limit unknown": want(hot(86, 1100, 220), spans=[(99.5, 159.5)], confidence="medium"),
+        "no limit known": want(hot(86, 1100, 220, power_limit=np.nan), spans=[(99.5, 159.5)]),
+        "far below its limit": want(hot(84, 1100, 220, model="NVIDIA GeForce RTX 3090"), spans=[(99.5, 159.5)]),
+        "a boost that gives way": (hot(86, 1330, 280), "signals_not_recorded"),
+        "warm": (hot(76, 1100, 220), "signals_not_recorded"),
+        "as much power as before": (hot(86, 1100, 300), "signals_not_recorded"),
         "all along": want(always, severity="problem", lost=299 * 210 / 1410),
         "to the last sample": want(
             rec(**BUSY, sw_thermal_slowdown=np.ones(300)), spans=[(0, 299)], within=0.01, lost=None
@@ -299,6 +311,8 @@ def test_power_limits() -> None:
     hidden = {"every": 30, "sw_power_cap": np.zeros(41)}
     chosen = rec(util=98, power=219, power_limit=220, default_limit=400, clock=900, sw_power_cap=np.ones(300))
     unknown = rec(util=steps((98, 300)), power=390)
+    capped = {"util": 98, "power_limit": 400, "clock": 990, "sw_power_cap": np.ones(300)}
+    held, spiky = rec(**capped, power=240 * waver(0.02)), rec(**capped, power=240 * waver(0.3))
     zero = rec(util=steps((97, 60)), power=200, power_limit=0, default_limit=400, clock=1000, clock_max=0)
     power_cap: Table = {
         "at full load": want(
@@ -323,6 +337,8 @@ def test_power_limits() -> None:
         ),
         "counted for 4%": rec(**LOAD, **hidden, sw_power_cap_seconds_total=little),
         "no limit": (unknown, "signals_not_recorded", "gpu_power_limit_watts"),
+        "peaks at the limit": want(spiky),
+        "held far below it": held,
     }
     check("power_cap", power_cap)
     power_limited: Table = {
@@ -346,6 +362,9 @@ def test_power_limits() -> None:
         ),
         "of eight samples": want(
             rec(util=steps((97, 8)), power=240, power_limit=250, default_limit=400), confidence="high"
+        ),
+        "something else": want(
+            held, severity="warning", confidence="medium", cause="capped below its limit", spans=[(0, 299)]
         ),
         "the default": rec(util=steps((98, 300)), power=390, power_limit=400),
         "no limit": (unknown, "unknown_power_limit", "gpu_power_limit_default_watts"),

@@ -34,7 +34,12 @@ def write_hardware_slowdown(facts: FindingFacts) -> str:
 
 
 def write_lowered_power_limit(facts: FindingFacts) -> str:
-    """Return how much of its default power a GPU may draw."""
+    """Return how much of its default power a GPU may draw, or below its limit."""
+    level, ratio = facts.observed("gpu_power_watts", "level at the cap"), facts.observed("gpu_power_watts", "median at")
+    if level and ratio:
+        return (
+            f"{facts.gpus} {facts.verb('is', 'are')} capped at {level:.0f} W, below the limit of {level / ratio:.0f} W."
+        )
     share = facts.format_observed("gpu_power_limit_watts", display.percent)
     part = f"{share} of" if share else "below"
     return f"{facts.gpus} {facts.verb('is', 'are')} capped at {part} the default power limit."

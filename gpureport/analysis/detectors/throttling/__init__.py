@@ -1,1 +1,0 @@
-"""Clocks held down by heat, by hardware, by a power limit, or by a person."""

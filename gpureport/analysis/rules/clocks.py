@@ -1,0 +1,440 @@
+"""Clocks below what a GPU could run at: slowed by heat or hardware, at the power limit, or set by somebody."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpureport import gpus
+from gpureport.analysis import certainty, missing_metrics, phrases
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.bins import rolling_mean
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.intervals import NO_SPANS, Spans
+from gpureport.analysis.signals import clock_signals as signals
+from gpureport.analysis.signals.clock_signals import ClockSignals, Held, find_event_rows, gather_signals, median
+from gpureport.columns import BoolArray, FloatArray
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Provenance, Severity, Threshold
+
+BRAKE, CAP, HEAT, SLOWDOWN = signals.BRAKE, signals.CAP, signals.HEAT, signals.SLOWDOWN
+CLOCK, CLOCK_MAX, LIMIT, POWER = signals.CLOCKS[0], "gpu_sm_clock_max_hertz", signals.LIMIT, signals.POWER
+UNEXPLAINED = "hardware slowdown, reason not recorded"
+"""Cause if only the bit was set that covers heat, power brake and others."""
+BELOW = "capped below its limit"
+"""Cause if a power cap acts, but not that of the limit in force."""
+_NO_CAP = ("the power cap: power was below its limit", "idle clocks: the GPU was busy")
+_RULED_OUT = {
+    "direct": ("the power cap and locked clocks, which are reported separately",),
+    "thermal_throttle": _NO_CAP,
+    "hw_throttle": ("heat: the core was cool", *_NO_CAP),
+}
+Slowdowns = dict[str, tuple[Held | NotJudged, Spans]]
+
+
+def _build(kind: str, case: str | None, evidence: Sequence[Evidence], words: dict[str, str], **facts: Any) -> Finding:
+    """Return a finding with its words; evidence that is not known is left out."""
+    return Finding(
+        kind=kind,
+        evidence=tuple(one for one in evidence if not np.isnan(one.observed)),
+        summary=KINDS[kind].say(case, **words),
+        recommendation=KINDS[kind].advise(case),
+        **{"intervals": (), "lost_gpu_seconds": None, **facts},
+    )
+
+
+def _measured(metric: str, statistic: str, observed: float, unit: str, **limit: Any) -> Evidence:
+    return Evidence(metric=metric, statistic=statistic, observed=observed, unit=unit, **limit)
+
+
+def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
+    for reason in reasons:
+        if counted := signals.hold_by_events(series, reason).counted:
+            yield _measured(signals.counter_name(reason), "rise over the recording", counted, "s")
+
+
+def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held | NotJudged:
+    """Return when heat lowered the clock: by event bits and counters, else by clock, temperature and power.
+
+    A power cap keeps power at its limit; heat lowers the clock further and leaves power unused. The load varies by more
+    than that, so means around each sample decide, until the clock is back. A GPU is hot at its limit, where that is
+    known. It is also hot where it is hottest in its run, if clock and power fall much further than a warm GPU's.
+    """
+    if signals.are_events_recorded(series, *HEAT):
+        return signals.hold_by_events(series, *HEAT)
+    length, limit, rows = max(5, round(limits.settled / series.interval)), s.temperature_limit, np.zeros_like(s.busy)
+    clock, power, of_limit = (
+        rolling_mean(np.where(s.busy, values, np.nan), length) for values in (s.clock, s.power, s.power / s.power_limit)
+    )
+    degrees = s.temperature[s.busy & ~np.isnan(s.temperature)]
+    own = max(limits.hot, np.quantile(degrees, 0.95) - limits.hottest) if len(degrees) else np.nan
+    for hot, cool, fallen, sunk, is_free in (
+        (limit - limits.near_limit, limit - limits.cool, limits.clock_drop, np.inf, of_limit < limits.power_free),
+        (own, own, limits.fallen, limits.power_fallen, ~(of_limit >= limits.power_free)),
+    ):
+        is_cool = s.busy & (s.temperature < cool)
+        full, most = signals.high_quantile(s.clock, is_cool), sunk * signals.high_quantile(s.power, is_cool)
+        ended = ~s.busy | ~(s.temperature >= hot) | (clock >= limits.clock_back * full)
+        low = ~ended & (s.clock < fallen * full) & (clock < fallen * full) & is_free & (power < most)
+        rows |= low | (_come_since(low, ended) & _come_since(low[::-1], ended[::-1])[::-1])
+    lacking = None if rows.any() else _name_missing("thermal_throttle", series, s)
+    return lacking or signals.hold(rows, is_direct=False)
+
+
+def _come_since(rows: BoolArray, ended: BoolArray) -> BoolArray:
+    place = np.arange(len(rows))
+    return np.maximum.accumulate(np.where(rows, place, -1)) > np.maximum.accumulate(np.where(ended, place, -1))
+
+
+def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held | NotJudged:
+    """Return when hardware lowered the clock for another reason than heat."""
+    if signals.are_events_recorded(series, BRAKE, SLOWDOWN):
+        bare = find_event_rows(series, SLOWDOWN) & s.busy & ~find_event_rows(series, *HEAT)
+        is_clock_known = not (np.isnan(s.clock).all() or np.isnan(s.clock_max))
+        if bare.any() and not is_clock_known and not find_event_rows(series, BRAKE).any():
+            reason = "without clock and highest clock, a slowdown cannot be told from a change of performance state"
+            return _unjudged("hw_throttle", series, f"{reason}, which sets the same bit", "clock_not_recorded")
+        brake = series.values(f"clock_event_{BRAKE}") > 0
+        return signals.add_counters(series, brake | (bare & (s.clock < limits.hw_clock * s.clock_max)), BRAKE)
+    cool = s.busy & (s.temperature < s.temperature_limit - limits.cool)
+    is_cut = s.clock < limits.hw_drop * signals.high_quantile(s.clock, cool)
+    rows = cool & is_cut & (s.power < limits.hw_power * s.power_limit)
+    return _name_missing("hw_throttle", series, s) or signals.hold(rows, is_direct=False)
+
+
+def _name_missing(kind: str, series: DeviceSeries, s: ClockSignals) -> NotJudged | None:
+    """Return what is missing to tell a slowdown without event bits; None where nothing is."""
+    needed = {"clock": s.clock, "temperature": s.temperature, "power": s.power, "power limit": s.power_limit}
+    needed["temperature limit of this model"] = np.array([s.temperature_limit])
+    missing = next((name for name, values in needed.items() if np.isnan(values).all()), None)
+    reason = f"without clock event reasons it takes the {missing}"
+    return _unjudged(kind, series, reason, "signals_not_recorded") if missing else None
+
+
+def _unjudged(kind: str, series: DeviceSeries, reason: str, code: str) -> NotJudged:
+    events = (f"clock_event_{name}" for name in (*HEAT, SLOWDOWN, BRAKE))
+    metrics = (*events, CLOCK, CLOCK_MAX, LIMIT)
+    return missing_metrics.unjudged(kind, series.device.id, reason, metrics, code=code)
+
+
+_DETECTORS = {"thermal_throttle": _find_heat, "hw_throttle": _find_braking}
+
+
+def _find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tuple[Slowdowns, Held]:
+    """Return what slowed a GPU by kind, with its episodes; and what did in all."""
+
+    def find() -> tuple[Slowdowns, Held]:
+        found: Slowdowns = {}
+        slowed = signals.hold(np.zeros(len(series), dtype=np.bool_))
+        for kind, detect in _DETECTORS.items():
+            held, spans = detect(series, gather_signals(series), limits), NO_SPANS
+            if isinstance(held, Held):
+                spans = _find_episodes(series, held, limits, whole)
+                # a row at the end of one belongs to it, as the last sample of a log does
+                inside = intervals.contains(spans, series.times) | np.isin(series.times, spans[:, 1])
+                held = replace(held, share=np.where(inside, held.share, 0), rows=held.rows & inside)
+                lowered, detected = slowed.lowered | held.lowered, slowed.detected | held.detected
+                slowed = replace(slowed, share=np.maximum(slowed.share, held.share), lowered=lowered, detected=detected)
+            found[kind] = held, spans
+        return found, slowed
+
+    return series.memoize(("slowdowns", whole, *(limit.value for limit in limits.values())), find)
+
+
+def _join(series: DeviceSeries, spans: Spans, limits: Limits, whole: Interval) -> Spans:
+    """Return the stretches of samples near each other that last long enough, without log gaps."""
+    near = round((max(limits.merge, 2.5 * series.interval) - series.interval) * 1e6)
+    spans = intervals.difference(intervals.union(spans, within=near), intervals.to_spans(series.gaps))
+    spans = intervals.drop_shorter(spans, max(limits.shortest, 1.5 * series.interval))
+    return intervals.drop_shorter(intervals.intersection(spans, intervals.to_spans([whole])), limits.shortest)
+
+
+def _find_episodes(series: DeviceSeries, held: Held, limits: Limits, whole: Interval) -> Spans:
+    """Return stretches of rows near each other, and those between which a GPU stayed as hot; and what was counted."""
+    s, rows = gather_signals(series), held.rows
+    spans = intervals.rows_to_spans(series.start, series.end, rows)
+    if len(spans) > 1 and not np.isnan(s.temperature[rows]).all():
+        # the controller let go for a moment
+        cooled = (s.temperature < float(np.nanmedian(s.temperature[rows])) - limits.near_limit) | ~s.busy
+        so_far = np.concatenate([[0], np.cumsum(cooled)])
+        first, stop = np.searchsorted(series.times, spans[:-1, 1]), np.searchsorted(series.times, spans[1:, 0])
+        is_near = spans[1:, 0] - spans[:-1, 1] <= limits.release * series.interval * 1e6
+        holes = np.column_stack([spans[:-1, 1], spans[1:, 0]])[is_near & (so_far[stop] == so_far[first])]
+        spans = np.concatenate([spans, holes])
+    spans = _join(series, spans, limits, whole)
+    if held.counted < limits.counted:
+        return spans
+    steps = intervals.union(held.steps, within=round(limits.merge * 1e6))
+    steps = intervals.difference(steps, intervals.to_spans(series.gaps))
+    return intervals.union(np.concatenate([spans, intervals.intersection(steps, intervals.to_spans([whole]))]))
+
+
+def measure_throttled_loss(series: DeviceSeries, limits: Limits, whole: Interval) -> FloatArray | None:
+    """Return the share of each row's time that heat and hardware cost a GPU; None where none is, or none is known.
+
+    Args:
+        series: the GPU.
+        limits: those of the rule `throttling`.
+        whole: from the first to the last sample of the run.
+    """
+    _, slowed = _find_slowdowns(series, limits, whole)
+    return signals.compute_loss(series, slowed, slowed.detected) if slowed.share.any() else None
+
+
+@rule("throttling")
+def find_throttling(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield one finding for each GPU and kind with all its episodes."""
+    for kind in _DETECTORS:
+        for series in context.gpus().values():
+            held, spans = _find_slowdowns(series, limits, context.whole)[0][kind]
+            needed = max(limits.shortest, 1.5 * series.interval)
+            if isinstance(held, NotJudged):
+                yield held
+            elif context.whole.seconds < needed and not held.counted:
+                yield missing_metrics.too_short(kind, context.whole.seconds, needed)
+            elif len(spans) or held.in_gaps >= limits.counted:
+                yield _tell_slowdown(context, series, kind, held, spans, limits)
+
+
+def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
+    context: Context, series: DeviceSeries, kind: str, held: Held, spans: Spans, limits: Limits
+) -> Finding:
+    s, is_heat, rows = gather_signals(series), kind == "thermal_throttle", held.share > 0
+    seconds, is_counted = intervals.total_seconds(spans), held.counted > 0
+    if is_counted:
+        seconds = held.counted + float(series.seconds[held.rows].sum())
+    slowed = _find_slowdowns(series, limits, context.whole)[1].detected
+    loss = signals.compute_loss(series, held, slowed) if len(spans) else None
+    start, end = series.averaging_windows(context.whole)
+    lost = None if loss is None else float((loss * (end - start)).sum() / 1e6)
+    reference, description = signals.choose_reference_clock(s, slowed)
+    ratio = _mean(s.clock[rows & held.lowered & s.busy]) / reference
+    cause = "heat" if is_heat else _name_cause(series, s, held, limits)
+    hottest, source = float(np.fmax.reduce(s.temperature[rows], initial=np.nan)), s.temperature_limit_source
+    limit = Threshold(value=s.temperature_limit, unit="Cel", provenance=Provenance.VENDOR, source=source)
+    clock = limits.compare(CLOCK, f"mean, of {description}", ratio, "<", "clock_drop" if is_heat else "hw_drop")
+    fall = phrases.percent(max(1 - ratio, 0))
+    samples, whole = series.count_readings(signals.USE, rows), max((context.window or context.whole).seconds, 1e-6)
+    is_grave = not is_heat or (lost or 0.0) / whole >= limits.problem or seconds / whole >= limits.lasting
+    is_known = held.is_direct and cause != UNEXPLAINED
+    how, least = ("counted by the driver", "counted") if is_counted else ("total", "shortest")
+    return _build(
+        kind,
+        cause,
+        [
+            limits.compare("duration", how, seconds, ">=", least),
+            _measured("gpu_temperature_celsius", "max", hottest, "Cel", threshold=limit, relation=">="),
+            *([_measured(POWER, "mean while slowed", _mean(s.power[rows]), "W")] if is_heat else []),
+            clock.as_context() if held.is_direct else clock,
+            *_list_counted(series, *(HEAT if is_heat else (BRAKE,))),
+        ],
+        {
+            "gpu": phrases.gpu_name(series.device.id),
+            "what": "a power brake" if cause == "power brake" else "the hardware",
+            "unexplained": "not known" if cause == UNEXPLAINED else "",
+            "heat": "" if np.isnan(hottest) else f"{hottest:.0f} °C",
+            "fall": "" if np.isnan(ratio) or fall == phrases.percent(0) else fall,
+            "length": phrases.duration(seconds),
+            "probably": "" if held.is_direct else "probably",
+            "not_known": "not known" if lost is None else "",
+        },
+        intervals=intervals.to_intervals(spans),
+        devices=(series.device.id,),
+        severity=Severity.INFO if seconds < limits.shortest else Severity.PROBLEM if is_grave else Severity.WARNING,
+        # what the driver counts is sure however few samples there are
+        confidence=certainty.lowest_confidence(
+            Confidence.HIGH if is_known else Confidence.MEDIUM,
+            Confidence.HIGH if is_counted else certainty.confidence_by_readings(samples, series.interval),
+        ),
+        lost_gpu_seconds=lost,
+        cause=cause,
+        samples=samples,
+        ruled_out=_RULED_OUT["direct" if held.is_direct else kind],
+    )
+
+
+def _mean(values: FloatArray) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _name_cause(series: DeviceSeries, s: ClockSignals, held: Held, limits: Limits) -> str:
+    rows = held.share > 0
+    if held.counted > 0 or (find_event_rows(series, BRAKE) & rows).any():
+        return "power brake"
+    is_hot = (s.temperature[rows] >= s.temperature_limit - limits.near_limit).any()
+    is_told = not held.is_direct or (signals.are_events_recorded(series, *HEAT) and not is_hot)
+    return "hardware" if is_told else UNEXPLAINED
+
+
+@rule("power_limits")
+def find_power_limits(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield at most one finding of each kind for each GPU."""
+    for series in context.gpus().values():
+        lowered = _judge_limit(series, limits)
+        cap = _judge_cap(context, series, limits, is_lowered=isinstance(lowered, Finding))
+        yield from (one for one in (cap, lowered) if one is not None)
+
+
+def _judge_limit(series: DeviceSeries, limits: Limits) -> Finding | NotJudged | None:
+    """Return that the limit was lowered, or that it cannot be known."""
+    s, (default, source) = gather_signals(series), signals.find_default_limit(series)
+    limit, samples = median(s.power_limit), series.count_readings(POWER, slice(None))
+    if np.isnan(limit) or np.isnan(default):
+        reason, metrics = "the power limit or its default is not known", (LIMIT, signals.DEFAULT_LIMIT)
+        return missing_metrics.unjudged("power_limited", series.device.id, reason, metrics, code="unknown_power_limit")
+    if limit >= limits.lowered * default:
+        return None
+    reach = signals.high_quantile(s.power, s.busy) / limit
+    case = "unknown" if np.isnan(reach) else "" if reach >= limits.reached else "not reached"
+    share, relation = f"median, of the default ({source})", "<" if case else ">="
+    return _build(
+        "power_limited",
+        case,
+        [
+            limits.compare(LIMIT, share, limit / default, "<", "lowered"),
+            limits.compare(POWER, "p95 while busy, of the limit", reach, relation, "reached"),
+            _clock_at_limit(s, s.busy & (s.power >= limits.reached * s.power_limit), limits),
+        ],
+        _name_watts(series, limit, default),
+        devices=(series.device.id,),
+        severity=Severity.INFO if case else Severity.WARNING,
+        # how long the limit held does not matter, so a coarse log tells as surely
+        confidence=certainty.confidence_by_readings(samples) if source == "as logged" else Confidence.LOW,
+        samples=samples,
+    )
+
+
+def _name_watts(series: DeviceSeries, limit: float, default: float) -> dict[str, str]:
+    share, gpu = phrases.percent(limit / default), phrases.gpu_name(series.device.id)
+    return {"gpu": gpu, "limit": f"{limit:.0f} W", "share": share, "default": f"{default:.0f} W"}
+
+
+def _clock_at_limit(s: ClockSignals, rows: BoolArray, limits: Limits) -> Evidence:
+    ratio = median(s.clock[rows]) / s.clock_max
+    return limits.compare(CLOCK, "median at the limit, of the highest", ratio, "<", "slow")
+
+
+def _judge_cap(
+    context: Context, series: DeviceSeries, limits: Limits, *, is_lowered: bool
+) -> Finding | NotJudged | None:
+    """Return that power set the clock: at the limit, or by a cap that holds far below it."""
+    s, device = gather_signals(series), series.device.id
+    is_direct = signals.are_events_recorded(series, CAP)
+    if not is_direct and (np.isnan(s.power).all() or np.isnan(s.power_limit).all()):
+        reason = "neither clock event reasons nor power and its limit were recorded"
+        metrics = (f"clock_event_{CAP}", LIMIT)
+        return missing_metrics.unjudged("power_cap", device, reason, metrics, code="signals_not_recorded")
+    if context.whole.seconds < limits.shortest:
+        return missing_metrics.too_short("power_cap", context.whole.seconds, limits.shortest)
+    at_limit = series.values(f"clock_event_{CAP}") > 0 if is_direct else s.power >= limits.at_limit * s.power_limit
+    held = signals.add_counters(series, at_limit & s.busy, CAP)
+    when = np.concatenate([intervals.rows_to_spans(series.start, series.end, held.rows), held.steps])
+    spans = _join(series, when, limits, context.whole)
+    share = float((held.share * series.seconds)[s.busy].sum()) / max(float(series.seconds[s.busy].sum()), 1e-9)
+    if not len(spans) or share < limits.least:
+        return None
+    rows, of_busy = held.lowered & s.busy, limits.compare("power cap", "share of busy time", share, ">=", "least")
+    samples, limit, power = series.count_readings(POWER, rows), median(s.power_limit), s.power
+    sure = certainty.confidence_by_readings(samples, series.interval)
+    medium = certainty.lowest_confidence(Confidence.MEDIUM, sure)
+    limit = signals.find_default_limit(series)[0] if np.isnan(limit) else limit
+    low, level, high = (signals.high_quantile(power, rows, part) for part in (0.05, 0.5, 0.95))
+    is_below = not is_lowered and high < limits.far_below * limit and high - low < limits.even * level
+    if is_below and share >= limits.mostly:
+        of_limit = limits.compare(POWER, "median at the cap, of the limit", level / limit, "<", "far_below")
+        return _build(
+            "power_limited",
+            BELOW,
+            [of_limit, _measured(POWER, "level at the cap", level, "W"), of_busy],
+            _name_watts(series, level, limit),
+            devices=(device,),
+            intervals=intervals.to_intervals(spans),
+            severity=Severity.WARNING,
+            confidence=medium,
+            cause=BELOW,
+            samples=samples,
+        )
+    clock, model = _clock_at_limit(s, rows, limits), gpus.find_gpu(series.device.model)
+    is_slow = not is_lowered and clock.observed < limits.slow and not (model and model.clock_events_masked)
+    case, part = "chosen" if is_lowered else "slow" if is_slow else "", phrases.percent(share)
+    return _build(
+        "power_cap",
+        case,
+        [of_busy, clock if is_slow else clock.as_context(), *_list_counted(series, CAP)],
+        {
+            "gpu": phrases.gpu_name(device),
+            "when": "throughout" if part == phrases.percent(1) else f"for {part} of its busy time",
+            "clock": "" if np.isnan(clock.observed) else phrases.percent(clock.observed),
+            "normal": "" if case else "normal",
+        },
+        intervals=intervals.to_intervals(spans),
+        devices=(device,),
+        severity=Severity.WARNING if is_slow else Severity.INFO,
+        confidence=sure if is_direct else medium,
+        samples=samples,
+    )
+
+
+@rule("clocks_locked")
+def find_locked_clocks(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield at most one finding, for all GPUs whose clocks are set: a bit says so, or the clock stands still."""
+    found: list[tuple[float, float, float, DeviceSeries]] = []
+    for device, series in context.gpus().items():
+        s = gather_signals(series)
+        if not signals.are_events_recorded(series, *signals.CHOSEN) and np.isnan(s.clock).all():
+            yield missing_metrics.not_recorded("clocks_locked", device, f"clock_event_{signals.CHOSEN[0]}", CLOCK)
+        elif s.busy.sum() < limits.fewest:
+            yield NotJudged(
+                kind="clocks_locked",
+                device=device,
+                template="{}; the clock of an idle GPU says nothing",
+                amounts=(missing_metrics.count_of(int(s.busy.sum()), "busy sample"),),
+                recording="a log of the job at work, with at least 5 samples",
+                code="too_few_busy_samples",
+            )
+        else:
+            chosen = find_event_rows(series, *signals.CHOSEN) & s.busy
+            share = float(series.seconds[chosen].sum() / max(series.seconds[s.busy].sum(), 1e-9))
+            highest = float(np.fmax.reduce(s.clock)) if np.isnan(s.clock_max) else s.clock_max
+            ratio = median(s.clock[s.busy]) / highest if highest > 0 else float("nan")
+            if not ratio >= limits.highest if share >= limits.held else _stands_still(series, s, ratio, limits):
+                found.append((ratio, share, highest, series))
+    if not found:
+        return
+    ratio, share, highest, series = min(found, key=lambda one: 1.0 if np.isnan(one[0]) else one[0])
+    is_told, s = all(one[1] >= limits.held for one in found), gather_signals(series)
+    devices, samples = [one.device.id for *_, one in found], [int(gather_signals(one).busy.sum()) for *_, one in found]
+    sure, limit = certainty.confidence_by_readings(min(samples)), "highest" if share >= limits.held else "below"
+    yield _build(
+        "clocks_locked",
+        None,
+        [
+            limits.compare("clock set", "share of busy time", share or np.nan, ">=", "held"),
+            limits.compare(CLOCK, "median while busy, of the highest", ratio, "<", limit),
+        ],
+        {
+            "gpus": phrases.gpu_names(devices, tuple(context.gpus())),
+            "probably": "" if is_told else "probably",
+            "clock": phrases.megahertz(median(s.clock[s.busy])) if s.clock[s.busy].any() else "",
+            "more": "or more" if len(found) > 1 else "",
+            "was": "seen was" if np.isnan(s.clock_max) else "is",
+            "highest": "" if np.isnan(ratio) else phrases.megahertz(highest),
+        },
+        devices=tuple(devices),
+        severity=Severity.INFO,
+        confidence=sure if is_told else certainty.lowest_confidence(sure, Confidence.MEDIUM),
+        samples=sum(samples),
+        ruled_out=("the power limit and heat, which the driver reports separately or which would move the clock",),
+    )
+
+
+def _stands_still(series: DeviceSeries, s: ClockSignals, ratio: float, limits: Limits) -> bool:
+    """Whether the clock of busy samples stands still below the highest, and neither power nor heat sets it."""
+    rows = s.busy & ~np.isnan(s.clock) & ~find_event_rows(series, CAP, SLOWDOWN, BRAKE, *HEAT)
+    if rows.sum() < max(limits.steady, limits.below * s.busy.sum()) or not ratio < limits.below:
+        return False
+    low, high = np.quantile(s.clock[rows], [0.01, 0.99])
+    return bool(high - low <= limits.step and not (s.power >= limits.power_free * s.power_limit)[rows].any())
