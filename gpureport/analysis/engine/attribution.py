@@ -22,11 +22,12 @@ from gpureport.analysis.engine.gpu_time_ledger import Ledger
 from gpureport.analysis.job.phases import ACTIVE, UTILISATION, WITHOUT_LASTING_WORK
 from gpureport.analysis.results import GpuTime
 from gpureport.analysis.rulebook import Context, Rule, kinds_by_gpu_time_class
+from gpureport.analysis.rules.health import LOST_CAUSES
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
-from gpureport.analysis.signals import clock_signals, gpu_loss_times, low_use
+from gpureport.analysis.signals import clock_signals, low_use
 from gpureport.analysis.signals.clock_signals import ThrottledTime
 from gpureport.findings import Finding, Interval
 
@@ -138,7 +139,7 @@ def _open_ledger(context: Context, findings: Sequence[Finding], series: DeviceSe
 
 def _find_lost_time(findings: Sequence[Finding], device: str) -> Spans:
     """Return when a GPU no longer answered, as the log or its empty rows say; an Xid error alone loses no GPU."""
-    lost = [found for found in findings if found.kind == "gpu_lost" and found.cause in gpu_loss_times.FATAL_CAUSES]
+    lost = [found for found in findings if found.kind == "gpu_lost" and found.cause in LOST_CAUSES]
     return intervals.collect_finding_spans(lost, device, {"gpu_lost"})
 
 
