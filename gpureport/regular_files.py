@@ -99,16 +99,25 @@ def read_regular_file(path: Path, *, root: Path | None = None, most: int = MOST_
     return content
 
 
-def walk_folder(root: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
+def walk_folder(root: Path, *, follows_links: bool = False) -> Iterator[tuple[Path, list[str], list[str]]]:
     """Yield each folder in a folder with the names of the folders and of the files in it, as `os.walk` does.
 
-    Links to folders are not followed. Folders taken out of the list of names are not entered.
+    Folders taken out of the list of names are not entered, nor those that were met already.
+
+    Args:
+        root: the folder.
+        follows_links: whether links to folders are entered.
 
     Raises:
         UnsafeFileError: when folders are nested too deeply.
     """
-    for place, folders, names in os.walk(root):
-        here = Path(place)
+    met: set[str] = set()
+    for place, folders, names in os.walk(root, followlinks=follows_links):
+        here, real = Path(place), os.path.realpath(place) if follows_links else place
+        if real in met:
+            folders.clear()
+            continue
+        met.add(real)
         if len(here.parts) - len(root.parts) > DEEPEST_FOLDER:
             what = f"it holds folders nested more than {DEEPEST_FOLDER} deep"
             raise UnsafeFileError(root, what, "give the folder in it that holds the runs", "nested_too_deeply")

@@ -22,9 +22,8 @@ from gpureport.analysis.results import Analysis, GpuTime
 from gpureport.analysis.rulebook import Context, Rule
 from gpureport.analysis.rules import RULES
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import series_by_device
+from gpureport.analysis.series.device_series import LATEST, series_by_device
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.series.latest_rows import LATEST
 from gpureport.analysis.series.statistics import compute_statistics
 from gpureport.analysis.signals import low_use
 from gpureport.analysis.signals.clock_signals import ThrottledTime

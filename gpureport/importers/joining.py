@@ -68,12 +68,14 @@ def join_logs(logs: Sequence[Log], tz: str | None) -> tuple[Tables, list[Outcome
     tables: Tables = {}
     outcomes = [_join_mains(sorted(mains, key=lambda log: min(log.spans.values())), known, tables)] if mains else []
     own, rates = list(known), dict(outcomes[0].intervals) if mains else {}
+    machines: set[str] = set()
     for log in (*hosts, *companions):
         if mains:
             check_shared_time(log.given.locator, log.span, outcomes[0].span)
         main = mains[log.given.companion_of or 0] if mains else hosts[0]
         log.node = main.node if log in companions else log.node
-        outcomes.append(_add_log(log, main.given.locator, known, tables, rates))
+        outcomes.append(_add_log(log, main.given.locator, known, tables, rates, machines))
+        machines |= {_recorded_on(log)} - {""}
     if mains:
         outcomes[0] = replace(outcomes[0], devices=tuple(known[device] for device in own))
     return tables, outcomes
@@ -98,10 +100,9 @@ def _find_nodes(mains: Sequence[Log], hosts: Sequence[Log]) -> None:
     if not apart:
         return
     paths = [Path(log.given.locator) for log in logs]
-    recorded = [read_run_file(path.parent) if name_log(path) else None for path in paths]
     names: list[str] = []
     for level in (
-        [run.host if run else "" for run in recorded],
+        [_recorded_on(log) for log in logs],
         [_COMMON.sub("", strip_suffixes(path.name)) for path in paths],
         [path.resolve().parent.name for path in paths],
         [f"node{number}" for number in range(1, len(paths) + 1)],
@@ -246,15 +247,28 @@ def _rename_account(log: Log, names: dict[str, str], before: str = "") -> Qualit
     return replace(account, gaps=tuple(gaps), clock_steps=tuple(steps), log_events=tuple(events), notes=tuple(notes))
 
 
-def _add_log(log: Log, main: str, known: dict[str, Device], tables: Tables, rates: dict[str, float]) -> Outcome:
-    """Add what a companion or a log of the machine holds to the run; return what is known of it."""
+def _recorded_on(log: Log) -> str:
+    """Return the machine on which a log was recorded, where its recording says so."""
+    path = Path(log.given.locator)
+    run = read_run_file(path.parent) if name_log(path) else None
+    return run.host if run else ""
+
+
+def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
+    log: Log, main: str, known: dict[str, Device], tables: Tables, rates: dict[str, float], machines: Collection[str]
+) -> Outcome:
+    """Add what a companion or a log of the machine holds to the run; return what is known of it.
+
+    Of a machine that was recorded twice at a time, `machines`, one log of it counts.
+    """
     names: dict[str, str] = {}
     taken: list[str] = []
     account: Counter[str] = Counter()
     for device in (device for device in log.outcome.devices if device.id in log.spans):
         rows, rate = log.tables[device.id], log.outcome.intervals.get(device.id) or 1.0
         is_host = device.scope is Scope.HOST
-        if is_host and not log.given.beside and f"{log.node}/{device.id}".removeprefix("None/") in tables:
+        is_second = f"{log.node}/{device.id}".removeprefix("None/") in tables
+        if is_host and is_second and (not log.given.beside or _recorded_on(log) in machines):
             account[SECOND_HOST] += len(rows)
             continue
         taken.append(name := _name_device(device, log.node, known, taken))

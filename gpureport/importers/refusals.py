@@ -24,7 +24,7 @@ _MAP = "--source-kind mapped prints a map to complete and give with --map"
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?: ?[%A-Za-z]+)?", re.ASCII)
 _MOST_CELLS = 50
 """Cells of a line of numbers that may be a query without its header."""
-_PREFIXED = re.compile(r"\ufeff?\s*(\S.{0,79}?[^,;\s]\s+)timestamp, ?[a-z]")
+_PREFIXED = re.compile(r"\ufeff?\s*(\S.{0,79}?[^,;\s][^\S\n]+)timestamp, ?[a-z]")
 """The first columns of a query after what another program put before each line: short, ends in a blank, no column."""
 _TAKE_AWAY = "take that away (of several tasks keep one), such as with sed -E 's/^.*(timestamp,|20[0-9]{2}\\/)/\\1/'"
 _DRIVER = (

@@ -245,7 +245,7 @@ def list_gpu_logs(source: Path) -> list[Input]:
     """
     logs: list[Input] = []
     try:
-        for folder, below, _ in walk_folder(source):
+        for folder, below, _ in walk_folder(source, follows_links=True):
             trackers = TRACKERS if _RUN_ID.fullmatch(folder.name) else ()
             kept = {name for name in below for each in trackers if each.keeps_files(folder / name)}
             below[:] = sorted(name for name in below if not name.startswith(".") and name not in kept)

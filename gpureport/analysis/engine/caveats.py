@@ -8,10 +8,11 @@ from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, SHORTEST_GAP, UT
 from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.series.refresh_interval import RESOLVED
 from gpureport.analysis.signals.clock_signals import CLOCKS
 from gpureport.findings import Finding, Interval
 
+_RESOLVED = 1.8
+"""Intervals between samples that a period spans where rows repeat readings: twice, with room for jitter."""
 _SHORT_ENERGY_SECONDS = 60.0
 """Recorded time below which an energy compares with no other: sensors that see a quarter of the time need many of their
 windows to be right in the mean (arXiv 2312.02741); the minute itself is chosen, not measured."""
@@ -85,7 +86,7 @@ def _describe_sampling_changes(known: Sequence[DeviceSeries]) -> Iterator[tuple[
 def _describe_refresh(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str]]:
     """Say how often utilisation is new where rows repeat it."""
     recorded = [series for series in known if series.is_recorded(UTILISATION)]
-    faster = [series for series in recorded if series.resolution(UTILISATION) > RESOLVED * series.interval]
+    faster = [series for series in recorded if series.resolution(UTILISATION) > _RESOLVED * series.interval]
     if faster:
         period = phrases.duration(max(series.resolution(UTILISATION) for series in faster))
         often = f"The driver takes a new utilisation reading every {period} at most, by NVIDIA's documents"

@@ -3,29 +3,61 @@
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from weakref import ref
 
 import numpy as np
 
-from gpureport import columns, sampling_rate
-from gpureport.analysis.series import implausible_power, intervals, refresh_interval
-from gpureport.analysis.series.array_cache import CACHE, Memo
+from gpureport import columns, gpus, sampling_rate
+from gpureport.analysis.series import implausible_power, intervals
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.series.latest_rows import LATEST
-from gpureport.analysis.series.sample_extents import measure_sample_extents
 from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.data_quality import gap_seconds
 from gpureport.findings import Interval
 from gpureport.recording import Device, Recording
 from gpureport.sampling_rate import SamplingRate
-from gpureport.series_table import DeviceRows
+from gpureport.series_table import DeviceRows, SeriesRows
 
 T = TypeVar("T")
 
 WINDOW_SHIFT_SECONDS = 0.5
 """Half of the window of up to 1 s before the reading that a utilisation value averages (NVML)."""
 
+SHORTEST_PERIOD = 1 / 6
+"""Seconds that a utilisation value covers at least (NVML, nvmlDeviceGetUtilizationRates: between 1/6 s and 1 s)."""
+
+_AVERAGED = ("gpu_utilization_ratio", "gpu_memory_controller_ratio")
 _NEAR_EDGE_INTERVALS = 1.5
+_LONGEST_SIDE_INTERVALS = 1.25
 _LONE_SECONDS = 1.0
-_MISSING: Any = object()
+_MOST_KEPT_ROWS = 1_000_000
+"""Rows of a recording above which nothing is kept of it: reading so many takes longer than what is made of them."""
+
+
+class LatestRows:
+    """What was made of the rows of the recording that was looked at last, for as long as somebody else holds them."""
+
+    def __init__(self) -> None:
+        self._rows: ref[SeriesRows] | None = None
+        self._made: dict[Hashable, Any] = {}
+
+    def memoize(self, rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what `make` returned for these rows and a key before.
+
+        It may depend on nothing else, and must not hold the rows.
+        """
+        if len(rows) > _MOST_KEPT_ROWS:
+            return make()
+        if self._rows is None or self._rows() is not rows:
+            made = self._made = {}
+            self._rows = ref(rows, lambda _: made.clear())
+        if key not in self._made:
+            self._made[key] = make()
+        found: T = self._made[key]
+        return found
+
+
+LATEST = LatestRows()
+"""The rows of whichever recording was looked at last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -53,7 +85,7 @@ class DeviceSeries:
     gap_rows: IntArray
     pause_rows: IntArray
     window: Interval
-    _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
+    _memo: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -66,17 +98,12 @@ class DeviceSeries:
     @property
     def start(self) -> IntArray:
         """Beginning of the time each sample owns, in microseconds; read-only."""
-        return self.memoize("extents", self._measure_extents)[0]
+        return self.memoize("start", lambda: self.times - measure_sample_extents(self.times, self.sampling_rate)[0])
 
     @property
     def end(self) -> IntArray:
         """End of the time each sample owns, in microseconds; read-only."""
-        return self.memoize("extents", self._measure_extents)[1]
-
-    def _measure_extents(self) -> tuple[IntArray, IntArray]:
-        times = self.times
-        left, right, _, _ = _measure_sides(times, self.sampling_rate)
-        return times - left, times + right
+        return self.memoize("end", lambda: self.times + measure_sample_extents(self.times, self.sampling_rate)[1])
 
     @property
     def interval(self) -> float:
@@ -84,19 +111,14 @@ class DeviceSeries:
         return self.sampling_rate.interval
 
     def memoize(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` returned for a key before, or returns again where memory was short.
-
-        It may depend on this device alone. Arrays become read-only.
-        """
-        found: T = self._memo.get(key, _MISSING)
-        if found is not _MISSING:
-            return found
-        made = make()
-        for array in made if isinstance(made, tuple) else (made,):
-            if isinstance(array, np.ndarray):
-                array.flags.writeable = False
-        CACHE.keep(self._memo, key, made)
-        return made
+        """Return what `make` returned for a key before; it may depend on this device alone. Arrays become read-only."""
+        if key not in self._memo:
+            made = self._memo[key] = make()
+            for array in made if isinstance(made, tuple) else (made,):
+                if isinstance(array, np.ndarray):
+                    array.flags.writeable = False
+        found: T = self._memo[key]
+        return found
 
     @property
     def seconds(self) -> FloatArray:
@@ -200,8 +222,12 @@ class DeviceSeries:
         )
 
     def refresh_period(self, metric: str) -> float | None:
-        """Return the seconds between two readings of the metric, at least; None where documents do not tell them."""
-        return refresh_interval.look_up_documented_period(metric, self.device.model)
+        """Return the seconds between two readings of a metric, at least; None where NVIDIA's documents do not say."""
+        if metric not in _AVERAGED:
+            return None
+        known = gpus.find_gpu(self.device.model)
+        window = known.utilisation_window_seconds if known else None
+        return window.value if window else SHORTEST_PERIOD
 
     def resolution(self, metric: str) -> float:
         """Return the shortest time the metric can resolve, in seconds: its refresh period or the interval."""
@@ -246,7 +272,7 @@ def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
 def _build_series(device: Device, rows: DeviceRows, window: Interval) -> DeviceSeries:
     times = columns.integers(rows.column("timestamp"))
     rate = sampling_rate.measure_sampling_rate(times) or SamplingRate(_LONE_SECONDS)
-    left, right, gap_rows, pause_rows = _measure_sides(times, rate)
+    left, right, gap_rows, pause_rows = measure_sample_extents(times, rate)
     series = DeviceSeries(
         device=device,
         rows=rows,
@@ -257,16 +283,43 @@ def _build_series(device: Device, rows: DeviceRows, window: Interval) -> DeviceS
         window=window,
     )
     series.memoize("times", lambda: times)
-    series.memoize("extents", lambda: (times - left, times + right))
+    series.memoize("start", lambda: times - left)
+    series.memoize("end", lambda: times + right)
     return series
 
 
-def _measure_sides(times: IntArray, rate: SamplingRate) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Return what `measure_sample_extents` returns; no time and no gap where all stamps are equal."""
-    if len(times) and times[0] != times[-1]:
-        return measure_sample_extents(times, rate)
-    none, no_rows = np.zeros(len(times), dtype=np.int64), np.zeros(0, dtype=np.int64)
-    return none, none, no_rows, no_rows
+def measure_sample_extents(
+    times: IntArray, rate: SamplingRate, *, bridged: bool = False
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return the microseconds each sample owns before and after it, the rows after gaps, and those after pauses.
+
+    Args:
+        times: stamps in microseconds, never decreasing; where all are equal, samples own no time.
+        rate: how far apart they are.
+        bridged: whether samples own all time between them except log gaps, however far apart they are.
+    """
+    if not len(times) or times[0] == times[-1]:
+        none, no_rows = np.zeros(len(times), dtype=np.int64), np.zeros(0, dtype=np.int64)
+        return none, none, no_rows, no_rows
+    steps = np.diff(times)
+    edge, cap, longest = (np.full(len(steps), limit) for limit in _compute_limits(rate.interval))
+    for stretch in rate.slow:
+        rows = sampling_rate.distances_inside(times, stretch)
+        edge[rows], cap[rows], longest[rows] = _compute_limits(stretch.interval)
+    gaps = np.flatnonzero((steps > 2 * cap) & (steps > longest))
+    pauses = np.flatnonzero((steps > 2 * cap) & (steps <= longest))
+    half = steps >> 1
+    left, right = np.append(edge[:1], steps - half), np.append(half, edge[-1:])
+    if not bridged:
+        right[pauses] = left[pauses + 1] = cap[pauses]
+    right[gaps] = left[gaps + 1] = edge[gaps]
+    return left, right, gaps + 1, pauses + 1
+
+
+def _compute_limits(interval: float) -> tuple[np.int64, np.int64, np.float64]:
+    """Return the microseconds a sample owns beside a gap, those it owns at most, and those of the longest pause."""
+    edge, cap = (np.int64(np.rint(interval * share * 1e6)) for share in (0.5, _LONGEST_SIDE_INTERVALS))
+    return edge, cap, np.float64(gap_seconds(interval) * 1e6)
 
 
 def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.series.sample_extents import measure_sample_extents
+from gpureport.analysis.series.device_series import DeviceSeries, measure_sample_extents
 
 _POWER = "gpu_power_watts"
 

@@ -144,6 +144,23 @@ def test_nodes_are_called_as_their_machines(tmp_path: Path) -> None:
         assert [device.node for device in joined(tmp_path).devices] == nodes
 
 
+def test_a_machine_that_was_recorded_twice_counts_once(tmp_path: Path) -> None:
+    """Two recorders side by side: the rows of the second are counted, those of the GPU and those of the machine."""
+    for name in ("one", "two"):
+        (record(tmp_path / "runs" / name) / "host.csv").write_text(HOST)
+    run = joined(tmp_path / "runs")
+    assert [each.rows for each in run.quality.rejected] == [20, 20]
+
+
+def test_folders_that_are_links_are_read(tmp_path: Path) -> None:
+    """A folder of links to runs holds these runs, each once, even where a link leads back."""
+    record(tmp_path / "kept" / "night-7")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "a").symlink_to(tmp_path / "kept" / "night-7")
+    (tmp_path / "runs" / "b").symlink_to(tmp_path / "runs")
+    assert [each.run.name for each in gpureport.read(tmp_path / "runs")] == ["night-7"]
+
+
 def test_a_recording_of_the_machine(tmp_path: Path) -> None:
     """Its log is in the zone of the recording; without GPUs it is a run, and one that was not recorded so is none."""
     folder = record(tmp_path / "rec")

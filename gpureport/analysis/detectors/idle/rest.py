@@ -14,7 +14,6 @@ from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import find_hysteresis_runs
-from gpureport.analysis.series.refresh_interval import look_up_documented_period
 from gpureport.analysis.signals.power_of_limit import draws_working_power
 from gpureport.analysis.signals.waits import waiting_gpus
 from gpureport.analysis.thresholds import literature, pragmatic
@@ -115,7 +114,7 @@ def find_gaps(  # noqa: PLR0913 - a GPU, when it belonged to jobs, and what a ga
     samples = _collect_samples(series, Interval(own_jobs[0].window.start, own_jobs[-1].window.end), low)
     power, working = _find_working_power(samples, low)
     used, interval = samples.used, series.interval
-    covered = look_up_documented_period(UTILISATION, series.device.model) or UTILISATION_WINDOW
+    covered = series.refresh_period(UTILISATION) or UTILISATION_WINDOW
     if interval > covered:
         is_work = power > working
         if interval <= POINT_SAMPLE_SECONDS:

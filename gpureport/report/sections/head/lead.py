@@ -21,6 +21,7 @@ from gpureport.report.sections.head.headlines import step_headline
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
 from gpureport.report.sections.head.headlines.run_headline import RunHeadline
 from gpureport.report.sections.head.loss_sentence import Findings, describe_loss, is_partly_unseen, name_loss
+from gpureport.report.sections.head.recording_doubts import describe_drivers
 from gpureport.report.wording import display
 from gpureport.report.wording.differences.comparison_reasons import SINGLE_RUN_SCATTER, describe_reason
 
@@ -46,6 +47,7 @@ def write_run_lead(headline: RunHeadline, runs: Sequence[ReportRun], findings: F
     analyses = [run.analysis for run in runs]
     rejected = list(excluded_data.rejections([analysis.run for analysis in analyses]))
     yield from rejected[:1]
+    yield from filter(None, map(describe_drivers, analyses))
     if findings.too_short or not gpu_time.job_gpu_seconds(analyses):
         return
     lost = (_describe_cost(told) if told is not None else "") or describe_loss(analyses)

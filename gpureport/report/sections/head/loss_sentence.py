@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gpureport.analysis.results import Analysis
+from gpureport.analysis.results import Analysis, DeviceStatistics
 from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.steps import Step
 from gpureport.report.model.finding_card import FindingCard
@@ -76,14 +76,20 @@ def explain_unknown_loss(step: Step, findings: Findings) -> UnknownLoss | None:
         return UnknownLoss(sentence, VerdictCode.NO_GPU)
     if findings.too_short:
         whose = " of each GPU" if max(len(analysis.run.gpus) for analysis in step.analyses) > 1 else ""
-        count = display.plural(findings.samples, "sample")
+        count = "one sample" if findings.samples == 1 else display.plural(findings.samples, "sample")
         length = f" in {display.duration(findings.seconds)}" if findings.seconds > 0 else ""
-        sentence = f"Only {'one sample' if findings.samples == 1 else count}{whose}{length}: too little to assess."
+        several = len({_count_samples(each) for analysis in step.analyses for each in analysis.statistics}) > 1
+        shown = f"At most {count} per GPU" if several else f"Only {count}{whose}"
+        sentence = f"{shown}{length}: too little to assess."
         return UnknownLoss(sentence, VerdictCode.TOO_SHORT)
     if gpu_time.unobserved_ratio(step.analyses) >= 1 - known_loss.NEGLIGIBLE_RATIO:
         sentence = "No utilisation was recorded, so nothing can be said about GPU time."
         return UnknownLoss(sentence, VerdictCode.NO_UTILISATION)
     return None
+
+
+def _count_samples(statistics: DeviceStatistics) -> int:
+    return max((metric.samples for metric in statistics.metrics), default=0)
 
 
 def name_loss(name: str, analyses: Sequence[Analysis]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpureport.analysis.job.training_signs import DATA, MUCH, WAITING
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.recording_order import find_steps_not_in_turn
 from gpureport.comparison.chain.work_contradictions import find_work_contradiction
 from gpureport.comparison.steps.sampled_run import SampledRun
@@ -61,6 +62,18 @@ def describe_moved_clocks(runs: Sequence[Run]) -> str:
     others = f" and in {display.plural(more, 'more run')}" if more else ""
     whose = f" in {clean_name(name)}{others}" if len(runs) > 1 else ""
     return f"The clock went back by {display.duration(seconds)}{whose}: times after that are repaired, and may be off."
+
+
+def describe_drivers(analysis: Analysis) -> str:
+    """Return that the GPUs of one node have several drivers, as only those of several machines do; empty otherwise."""
+    drivers: dict[str | None, set[str]] = {}
+    for gpu in analysis.run.gpus:
+        drivers.setdefault(gpu.node, set()).update([gpu.driver] if gpu.driver else [])
+    several = [each for each in drivers.values() if len(each) > 1]
+    if not several:
+        return ""
+    named = display.join_words(sorted(map(display.clean, several[0])))
+    return f"The GPUs have different drivers ({named}), so the log is of several machines: read one log per machine."
 
 
 def describe_data_waits(runs: Sequence[SampledRun]) -> str:
