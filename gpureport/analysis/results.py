@@ -52,10 +52,8 @@ class MetricSummary:
         min: lowest value.
         seconds: time the figures rest on.
         samples: rows with a value.
-        changes: rows whose value differs from that of the row before: the fewest new readings there can be.
-        repeated_ratio: share of the rows that repeat the one before; None with a single one.
-        refresh_seconds: None; it was the time from one new value to the next, told from the changes.
-        effective_samples: readings the rows hold at most; of utilisation as many periods as fit into the time.
+        changes, repeated_ratio, refresh_seconds: None; they were measured from changes of the value.
+        effective_samples: the same as `samples`.
         below: (limit, share of time below it), for utilisation only.
     """
 
@@ -69,9 +67,9 @@ class MetricSummary:
     min: float
     seconds: float
     samples: int
-    changes: int
-    repeated_ratio: float | None
-    refresh_seconds: float | None
+    changes: None = None
+    repeated_ratio: None = None
+    refresh_seconds: None = None
     effective_samples: int
     below: tuple[tuple[float, float], ...] = ()
 
