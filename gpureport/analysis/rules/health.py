@@ -104,8 +104,7 @@ def _judge_loss(context: Context, limits: Limits, device: str | None, said: list
     if device is not None:
         series = context.series[device]
         # tables list the memory of a GPU that errs in all the rest
-        by_memory = not said or not (said[0].text or any(map(context.recorded, _MEASURED)))
-        answered = find_answers(series, by_memory=by_memory)
+        answered = find_answers(series, by_memory=not said or series.column_names.isdisjoint(_MEASURED))
         times, answers = series.times, series.times[answered]
         if not said and (not len(answers) or answers[-1] == times[-1]):
             return None

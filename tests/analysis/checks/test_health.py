@@ -80,6 +80,9 @@ def test_lost_gpus() -> None:
             summary='GPU 1 never answered: the log has "ERR!" in place of its values.',
             spans=[(0, 119)],
         ),
+        "of which memory alone was recorded": want(
+            told(rec(memory=[THERE / 10, GONE / 10]), "[GPU is lost]", seconds=60, device="gpu:1"), spans=[(60, 119)]
+        ),
         "errs twice": want(
             told(rec(util=[THERE, flickers]), "[ERR!]", seconds=40, device="gpu:1"),
             spans=[(40, 60), (80, 100)],
