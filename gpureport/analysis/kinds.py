@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpureport.analysis.phrases import capitalize
+from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity
 
 
 class When(Enum):
@@ -94,6 +95,37 @@ class KindDescription:
     def advise(self, case: str | None) -> str:
         """Return the recommendation of a case."""
         return self.advice.get(case or "", self.advice.get("", ""))
+
+    def finding(  # noqa: PLR0913 - what a finding states, each by name
+        self,
+        severity: Severity,
+        confidence: Confidence,
+        devices: Iterable[str],
+        evidence: Iterable[Evidence],
+        *,
+        spans: Iterable[Interval] = (),
+        lost: float | None = None,
+        cause: str | None = None,
+        case: str | None = None,
+        samples: int = 0,
+        ruled_out: Iterable[str] = (),
+        **words: str,
+    ) -> Finding:
+        """Return a finding of this kind, with the sentence and the advice of a case; that is its cause by default."""
+        return Finding(
+            kind=self.name,
+            severity=severity,
+            confidence=confidence,
+            devices=tuple(devices),
+            intervals=tuple(spans),
+            evidence=tuple(evidence),
+            lost_gpu_seconds=lost,
+            cause=cause,
+            samples=samples,
+            ruled_out=tuple(ruled_out),
+            summary=self.say(case or cause, **words),
+            recommendation=self.advise(case or cause),
+        )
 
 
 _OPTIONAL, _NAME = re.compile(r"\[([^]]*)\]"), re.compile(r"{(\w+)}")

@@ -39,9 +39,8 @@ class MetricSummary:
     """One metric of one device over the whole recording.
 
     Mean and quantiles are weighted by the time of each sample, log gaps excluded; `sample_mean` is that of the rows.
-    `seconds` is the time they rest on, `changes` counts rows whose value differs from that of the row before,
-    `repeated_ratio` is the share of the others. Of utilisation `effective_samples` are as many refresh periods as fit
-    into the time, and `below` has pairs of a limit and the share of time below it. `refresh_seconds` is always None.
+    `seconds` is the time they rest on, and `below` has pairs of a limit and the share of time below it, of utilisation
+    alone. `effective_samples` is `samples`; `changes`, `repeated_ratio` and `refresh_seconds` are always None.
     """
 
     metric: str
@@ -54,9 +53,9 @@ class MetricSummary:
     min: float
     seconds: float
     samples: int
-    changes: int
-    repeated_ratio: float | None
-    refresh_seconds: float | None
+    changes: None = None
+    repeated_ratio: None = None
+    refresh_seconds: None = None
     effective_samples: int
     below: tuple[tuple[float, float], ...] = ()
 

@@ -38,6 +38,8 @@ _NUMBERS = re.compile(r"(?:(?:-|[-+]?\d[\d.:/-]*|%|W|MHz|C)(?:[\s,;|]+|$)){2,}")
 """A line of nothing but numbers."""
 LOST_WORDS = frozenset({"GPU is lost", "GPU requires reset"})
 """What stands in place of a value where a GPU answers no more."""
+ERROR_WORDS = frozenset({"Unknown Error", "ERR!"})
+"""What stands in place of a value that the driver could not read."""
 
 
 def is_driver_message(text: str) -> bool:

@@ -13,7 +13,7 @@ from gpureport.columns import IntArray, category, present, repeat_value, to_arro
 from gpureport.data_quality import ClockStep
 from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers import clock
-from gpureport.importers.account import LOST_WORDS, Account, format_count
+from gpureport.importers.account import ERROR_WORDS, LOST_WORDS, Account, format_count
 from gpureport.importers.clock import Clock, find_wrong_dates, share_seconds
 from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, LOST, Rows, Texts, to_arrays
 from gpureport.importers.gpu_devices import NOT_NAMED, NOT_SELECTED, Gpus, Identity, find_damaged_names
@@ -47,6 +47,12 @@ _UNEVEN = 2
 """Times a device has less than an even share of the rows, at least, for its own to be copied."""
 _YEAR = 366 * 86_400_000_000
 """Microseconds: stamps below have no date."""
+_ANSWERS = {
+    *("gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts"),
+    *("gpu_memory_used_bytes", "gpu_sm_clock_hertz"),
+}
+_FEW = 2
+"""What a GPU that answers has a value of, and how many of them a log records for errors in all to mean a lost GPU."""
 
 
 class Extraction:
@@ -239,9 +245,15 @@ class Extraction:
         self._account.absent += rows.select(kept).count_absent() if rows.reasons else {}
         self._account.date_messages(rows.lines[kept], times[kept])
         lost = rows.data.pop(LOST, None)
+        figures = [values for name, values in rows.data.items() if name in _ANSWERS and not isinstance(values, Texts)]
         for texts in (*rows.reasons.values(), *([lost] if isinstance(lost, Texts) else [])):
             for code, text in enumerate(texts.texts):
-                where = np.flatnonzero(kept & (texts.codes == code) & (text in LOST_WORDS or texts is lost))
+                told = text in LOST_WORDS or texts is lost
+                if not told and (text not in ERROR_WORDS or len(figures) < _FEW):
+                    continue
+                where = np.flatnonzero(kept & (texts.codes == code))
+                # one error is no lost GPU where another figure is there
+                where = where if told else where[np.all([np.isnan(values[where]) for values in figures], axis=0)]
                 for device in present(devices[where]):
                     row = where[np.argmax(devices[where] == device)]
                     self._account.lose(self._ids[device], text, int(rows.lines[row]), int(times[row]))

@@ -68,6 +68,8 @@ def test_many_gpus_are_told_by_node_but_for_the_one_that_differs() -> None:
     assert [line["group"] for line in lines if line["kind"] == "idle_gap"] == [""]
     found = {line["group"]: line["outcome"] for line in lines if line["kind"] == "thermal_throttle"}
     assert sorted(found.values()) == ["found", "judged, nothing found"]
+    made = testing.recording(util=[steps((95, 120))] * 5 + [steps((3, 120))])
+    assert "5 other GPUs" in build_page([analyze(on_nodes(made, 2))])
     few = page_of_nodes(8, 8)
     assert len(few["gpus"][0]["table"]["rows"]) == len(few["timeline"][0]["strips"]) == 16
     assert few["timeline"][0]["undrawn_gpus"] == 0

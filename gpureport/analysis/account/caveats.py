@@ -64,7 +64,7 @@ def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str
             f"{' or '.join(map(phrases.duration, lengths))} apart instead of {phrases.duration(sparse[0].interval)}: "
             "each stands for the time to its neighbours there, and idle gaps are looked for in the rest alone.",
         )
-    repeated = [each for each in used if each.resolution(UTILISATION) > RESOLVED * each.interval]
+    repeated = [each for each in used if each.resolution(UTILISATION) > _RESOLVED * each.interval]
     if repeated:
         period = phrases.duration(max(series.resolution(UTILISATION) for series in repeated))
         often = f"The driver takes a new utilisation reading every {period} at most, by NVIDIA's documents"

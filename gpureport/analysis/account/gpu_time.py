@@ -17,11 +17,12 @@ from gpureport.analysis.job.phases import ACTIVE, UTILISATION, WITHOUT_LASTING_W
 from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime, TimePart
 from gpureport.analysis.rulebook import Context, Rule, kinds_by_gpu_time_class
 from gpureport.analysis.rules import clocks
+from gpureport.analysis.rules.health import LOST_CAUSES
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
-from gpureport.analysis.signals import gpu_loss_times, low_use
+from gpureport.analysis.signals import low_use
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Finding, Interval
 
@@ -155,7 +156,7 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
     recorded = intervals.to_spans([Interval(int(start[0]), int(end[-1]))])
     yield "no_job", "", intervals.difference(no_job, recorded), 1.0
     # an Xid error alone loses no GPU
-    lost = [found for found in findings if found.kind == "gpu_lost" and found.cause in gpu_loss_times.FATAL_CAUSES]
+    lost = [found for found in findings if found.kind == "gpu_lost" and found.cause in LOST_CAUSES]
     yield "gpu_lost", "", intervals.intersection(unseen, collect("gpu_lost", among=lost)), 1.0
     yield "no_samples", "", unseen, 1.0
     # the first sample without a job speaks of the time before its stamp, its memory of the moment

@@ -5,11 +5,6 @@ one row of a test table.
 """
 
 from gpureport.analysis.detectors.balance.imbalance import Imbalance
-from gpureport.analysis.detectors.health.ecc_error import EccError
-from gpureport.analysis.detectors.health.gpu_lost import GpuLost
-from gpureport.analysis.detectors.health.log_gap import LogGap
-from gpureport.analysis.detectors.health.monitoring_ended import MonitoringEnded
-from gpureport.analysis.detectors.health.pcie_degraded import PcieDegraded
 from gpureport.analysis.detectors.hollow.busy_low_power import HollowUtil
 from gpureport.analysis.detectors.idle.idle_gap import IdleGap
 from gpureport.analysis.detectors.idle.startup_idle import StartupIdle
@@ -19,9 +14,6 @@ from gpureport.analysis.detectors.low_use.unused_gpu import UnusedGpu
 from gpureport.analysis.detectors.memory.mem_leak import MemLeak
 from gpureport.analysis.detectors.memory.memory import Memory
 from gpureport.analysis.detectors.memory.zombie_memory import ZombieMemory
-from gpureport.analysis.detectors.sizing.oversized_gpu import OversizedGpu
-from gpureport.analysis.detectors.training.full_precision import FullPrecision
-from gpureport.analysis.detectors.training.no_progress import NoProgress
 from gpureport.analysis.detectors.waiting.cpu_bound import CpuBound
 from gpureport.analysis.detectors.waiting.cpu_bound_single import CpuBoundSingle
 from gpureport.analysis.detectors.waiting.host_memory import HostMemory
@@ -29,6 +21,9 @@ from gpureport.analysis.detectors.waiting.io_bound import IoBound
 from gpureport.analysis.detectors.waiting.transfer_bound import TransferBound
 from gpureport.analysis.rulebook import Rule, from_class
 from gpureport.analysis.rules.clocks import find_locked_clocks, find_power_limits, find_throttling
+from gpureport.analysis.rules.health import find_gpu_lost, find_memory_errors, find_slow_links
+from gpureport.analysis.rules.log_ends import find_early_ends, find_log_gaps
+from gpureport.analysis.rules.sizing import find_full_precision, find_no_progress, find_oversized_gpus
 
 RULES: tuple[Rule, ...] = (
     from_class(IdleGap()),
@@ -44,18 +39,18 @@ RULES: tuple[Rule, ...] = (
     from_class(LowUtilCauseUnknown()),
     from_class(Memory()),
     find_locked_clocks,
-    from_class(EccError()),
-    from_class(GpuLost()),
+    find_memory_errors,
+    find_gpu_lost,
     from_class(MemLeak()),
-    from_class(MonitoringEnded()),
-    from_class(PcieDegraded()),
-    from_class(LogGap()),
-    from_class(NoProgress()),
+    find_early_ends,
+    find_slow_links,
+    find_log_gaps,
+    find_no_progress,
     from_class(HollowUtil()),
     from_class(Imbalance()),
     from_class(UnusedGpu()),
     from_class(ZombieMemory()),
-    from_class(FullPrecision()),
-    from_class(OversizedGpu()),
+    find_full_precision,
+    find_oversized_gpus,
 )
 """Every rule; `analyze` runs them in the order their needs ask for."""

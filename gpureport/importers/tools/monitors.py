@@ -19,7 +19,7 @@ from typing import Any
 from gpureport.importers import tools
 from gpureport.importers.account import Account
 from gpureport.importers.clock import parse_time
-from gpureport.importers.columns import TIME, extra_name
+from gpureport.importers.columns import LOST, TIME, extra_name
 from gpureport.importers.headings import is_time_heading, parse_number, parse_quantity
 from gpureport.importers.protocol import reject_reasons as reasons
 
@@ -63,6 +63,8 @@ def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str
                 if failed:
                     record = {name: cell for name, cell in record.items() if name not in {"uuid", "model"}}
                     account.absent["utilization.gpu", failed[1]] += 1
+                    if record.get("gpu_utilization_ratio") is None:
+                        record[LOST] = failed[1]
             index = str(gpu.get("index") if gpus else place)
             record |= {"index": index} if re.fullmatch(r"[0-9]{1,4}", index) else {}
             named = "uuid" in record or "model" not in record

@@ -71,7 +71,26 @@ def test_lost_gpus() -> None:
         "48": ("NVRM: Xid 48", "xid", "problem"),
     }
     two = rec(util=[THERE, GONE])
+    never = [THERE, np.full(120, np.nan)]
+    flickers = np.where(np.isin(np.arange(120) // 20, [2, 4]), np.nan, 97.0)
     table: Table = {
+        "errs in all but memory": want(
+            told(rec(util=never, power=never, memory=[[9], [0]]), "[ERR!]", seconds=0, device="gpu:1"),
+            gpus="1",
+            summary='GPU 1 never answered: the log has "ERR!" in place of its values.',
+            spans=[(0, 119)],
+        ),
+        "of which memory alone was recorded": want(
+            told(rec(memory=[THERE / 10, GONE / 10]), "[GPU is lost]", seconds=60, device="gpu:1"), spans=[(60, 119)]
+        ),
+        "errs twice": want(
+            told(rec(util=[THERE, flickers]), "[ERR!]", seconds=40, device="gpu:1"),
+            spans=[(40, 60), (80, 100)],
+            lost=40,
+        ),
+        "a message that fits the silent one": want(
+            told(rec(util=[THERE, GONE], power=[THERE, GONE]), "GPU is lost"), gpus="1", cause="no answer"
+        ),
         "named in a cell": want(
             told(two, "[GPU is lost]", seconds=60, device="gpu:1"),
             gpus="1",
@@ -106,6 +125,7 @@ def test_lost_gpus() -> None:
         "another message": told(rec(util=THERE), "NVML library version: 5", "driver_message", 9),
     }
     check("gpu_lost", table)
+    check("unused_gpu", {"never answered": (table["errs in all but memory"].run, "gpu:1 not_recorded")})
 
 
 def test_log_gaps() -> None:
@@ -162,7 +182,11 @@ def test_a_log_that_ends_early() -> None:
         "before the training metrics": want(trained(*range(0, 600, 10)), spans=[(299, 590)]),
         "of both GPUs": want(rec(util=[LONG, LONG], cpu=steps((20, 600))), gpus="0,1"),
         "few points after it": want(trained(*range(0, 500, 60)), confidence="medium"),
-        "one GPU of two": want(vanished, gpus="1"),
+        "one GPU of two": want(
+            vanished,
+            gpus="1",
+            summary="The log of GPU 1 stopped 3 min 20 s before that of GPU 0, 67% of the run.",
+        ),
         "together": rec(util=LONG, cpu=steps((20, 300))),
         "within a minute": rec(util=LONG, cpu=steps((20, 355))),
         "one late point": summary,

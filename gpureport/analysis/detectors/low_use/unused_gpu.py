@@ -46,12 +46,18 @@ class UnusedGpu(ClassRule):
         """Yield a finding each for GPUs without memory in use, for the others, and for those judged by memory alone."""
         working = self._find_working_gpus(context)
         job = find_job_window(context.recording.run, working.values())
-        others = [series for device, series in context.gpus().items() if device not in working]
         unknown = [device for device, series in context.gpus().items() if not series.is_recorded(UTILISATION)]
+        # of one that never answered nothing is known
+        lost = [device for device in unknown if context.findings("gpu_lost", device)]
+        others = [series for device, series in context.gpus().items() if device not in {*working, *lost}]
         if job is None:
             yield from (missing_metrics.not_recorded(_KIND, device, UTILISATION) for device in unknown)
             return
-        yield from (missing_metrics.not_recorded(_KIND, device, UTILISATION) for device in unknown if device in working)
+        yield from (
+            missing_metrics.not_recorded(_KIND, device, UTILISATION)
+            for device in unknown
+            if device in {*working, *lost}
+        )
         doubts = [(series, self._explain_doubt(series, job)) for series in others]
         yield from (doubt for _, doubt in doubts if doubt is not None)
         unused = [series for series, doubt in doubts if doubt is None]

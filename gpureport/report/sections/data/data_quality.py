@@ -45,8 +45,6 @@ def _facts(run: ReportRun) -> Iterator[Fact]:
     if len(run.analysis.jobs) > 1:
         yield Fact(name="Jobs", text=job_sentences.job_list(info, run.analysis.jobs))
     yield Fact(name="Sampling", text=_sampling(run))
-    if readings := sampling_wording.describe_readings(run):
-        yield Fact(name="Readings", text=readings)
     yield from _gap_facts(run)
     yield Fact(name="Points" if info.tracked else "Lines", text=_lines(data, "point" if info.tracked else "line"))
     if data.rejected:

@@ -114,7 +114,7 @@ def _name_gpus(run: ReportRun, devices: Sequence[str], *, is_rest: bool) -> str:
     if count == 1:
         return names[0]
     numbers = [int(number) for name in names if (number := name.removeprefix("GPU ")).isdigit()]
-    if is_rest and count <= _MOST_BARS and numbers == list(range(numbers[0], numbers[0] + count) if numbers else ()):
+    if is_rest and count <= _MOST_BARS and numbers and numbers == list(range(numbers[0], numbers[0] + count)):
         return f"GPUs {numbers[0]} to {numbers[-1]}"
     return f"{count} other GPUs" if is_rest else f"All {count} GPUs"
 

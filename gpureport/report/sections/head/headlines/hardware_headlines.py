@@ -61,6 +61,10 @@ def write_lost_gpu(facts: FindingFacts) -> str:
     end = facts.group.run.run.ended
     before = (end - min(span.start for span in spans)) / 1e6 if spans else 0.0
     is_last = bool(spans) and max(span.end for span in spans) >= end
+    if is_last and before >= facts.group.run.seconds:
+        events = facts.group.run.run.quality.log_events
+        said = next((each.text.strip("[]") for each in events if each.device in facts.group.devices), "nothing")
+        return f"{who} never {facts.verb('answers', 'answer')}: the log has “{said}” in place of values."
     when = f" {format_length(before)} before the end" if is_last else ""
     return f"{who} {'stop' if facts.is_plural and facts.group.devices else 'stops'} responding{when}."
 

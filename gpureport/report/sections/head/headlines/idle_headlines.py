@@ -77,9 +77,12 @@ def write_log_gap(facts: FindingFacts) -> str:
 
 
 def write_early_end(facts: FindingFacts) -> str:
-    """Return how long before the host log the GPU log ends."""
+    """Return how long the log of GPUs ends before what goes on."""
     length = facts.observed("time without samples at the end", "length")
-    return f"The GPU log stops {format_length(length or facts.seconds)} before the host log."
+    other = next((each.metric for each in facts.finding.evidence if each.statistic == "goes on for"), "the rest")
+    whose = f"The log of {facts.gpus}" if other.startswith("GPU ") else "The GPU log"
+    before = f"that of {other}" if other.startswith("GPU ") else other
+    return f"{whose} stops {format_length(length or facts.seconds)} before {before}."
 
 
 def write_no_progress(facts: FindingFacts) -> str:

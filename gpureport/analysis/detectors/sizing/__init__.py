@@ -1,1 +1,0 @@
-"""Jobs that another kind of GPU would serve."""

@@ -1,0 +1,253 @@
+"""Hardware that fails: lost GPUs and errors of the driver, memory errors, slow links."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from operator import attrgetter
+
+import numpy as np
+
+from gpureport.analysis import certainty, missing_metrics, phrases
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.intervals import Spans
+from gpureport.columns import BoolArray
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
+
+LOST_CAUSES = ("lost", "no answer")
+"""Causes of gpu_lost that end what a GPU can do; an Xid need not."""
+_MEASURED = (UTILISATION, "gpu_temperature_celsius", "gpu_power_watts", "gpu_sm_clock_hertz")
+_MEMORY, _XID = "gpu_memory_used_bytes", "gpu_xid_code"
+_FALLEN, _MILD = {None, 79}, {45, 63}
+"""Xids of a GPU that is gone, None where no number is given; and those that only report a cleaned or remapped part."""
+_XID_MESSAGE = re.compile(r"\bXid\b(?: *\((?:PCI:)?[0-9A-Fa-f:.]+\))?[: ]+(\d{1,3})\b")
+_ADDRESS = re.compile(r"\b(?:([0-9A-Fa-f]{4,8}):)?([0-9A-Fa-f]{2}):([0-9A-Fa-f]{2})(?:\.[0-7])?\b")
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """What the log says happened to a GPU, None where it does not say to which."""
+
+    device: str | None
+    at: int
+    code: int | None
+    text: str
+
+
+@rule("gpu_lost")
+def find_gpu_lost(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield a finding for each GPU that was lost, and one for each that had other errors of the driver."""
+    losses, found = sorted(_list_losses(context), key=attrgetter("at")), False
+    if not losses and not any(map(context.recorded, (*_MEASURED, _MEMORY))):
+        yield missing_metrics.not_recorded("gpu_lost", None, UTILISATION)
+        return
+    for device in [*context.gpus(), None]:
+        said = [loss for loss in losses if loss.device == device and loss.code in _FALLEN]
+        errors = [loss for loss in losses if loss.device == device and loss.code not in _FALLEN]
+        # a message that names no GPU is of one that fell silent
+        lost = None if device is None and (found or not said) else _judge_loss(context, limits, device, said)
+        if lost is not None:
+            found = True
+            yield lost
+        if errors:
+            codes, end = sorted({loss.code for loss in errors if loss.code}), context.whole.end
+            yield KINDS["gpu_lost"].finding(
+                Severity.WARNING if _MILD.issuperset(codes) else Severity.PROBLEM,
+                Confidence.HIGH,
+                (device,) if device else (),
+                [limits.compare("messages of the driver", "count", float(len(errors)), ">=", "said")],
+                spans=[Interval(errors[0].at, end)] if errors[0].at < end else [],
+                cause="xid",
+                samples=len(errors),
+                codes=phrases.join_words([str(code) for code in codes]),
+                gpu=phrases.gpu_name(device) if device else "a GPU",
+            )
+
+
+def _list_losses(context: Context) -> Iterator[_Loss]:
+    gpus = context.gpus()
+    for event in context.recording.run.quality.log_events:
+        code = _XID_MESSAGE.search(event.text)
+        if event.at is None or (event.kind != "gpu_lost" and code is None):
+            continue
+        named = _read_addresses(event.text)
+        meant = [name for name, one in gpus.items() if named & _read_addresses(one.device.bus_id or "")] or list(gpus)
+        device = event.device or (meant[0] if len(meant) == 1 else None)
+        yield _Loss(device, event.at, int(code[1]) if code else None, event.text.strip("[]") if event.device else "")
+    for name, series in gpus.items():
+        codes, times = series.known_values(_XID), series.times[series.find_known_rows(_XID)]
+        # the first code belongs to an earlier job
+        for place in (np.flatnonzero((codes[1:] != codes[:-1]) & (codes[1:] != 0)) + 1).tolist():
+            yield _Loss(name, int(times[place]), int(codes[place]), "")
+
+
+def _read_addresses(text: str) -> set[tuple[int, ...]]:
+    """Return domain, bus and device of each PCI address."""
+    return {tuple(int(part or "0", 16) for part in parts) for parts in _ADDRESS.findall(text)}
+
+
+def find_answers(series: DeviceSeries, *, by_memory: bool = True) -> BoolArray:
+    """Return the rows at which a GPU answered with any value."""
+    known = np.zeros(len(series), dtype=np.bool_)
+    for metric in (*_MEASURED, _MEMORY) if by_memory else _MEASURED:
+        known |= series.known_rows(metric)
+    return known
+
+
+def _judge_loss(context: Context, limits: Limits, device: str | None, said: list[_Loss]) -> Finding | None:
+    """Return a finding where a GPU was said to be lost, or where its rows go on without any value until the end."""
+    silent, empty, case = intervals.NO_SPANS, 0, "unnamed"
+    if device is not None:
+        series = context.series[device]
+        # tables list the memory of a GPU that errs in all the rest
+        answered = find_answers(series, by_memory=not said or series.column_names.isdisjoint(_MEASURED))
+        times, answers = series.times, series.times[answered]
+        if not said and (not len(answers) or answers[-1] == times[-1]):
+            return None
+        since = said[0].at if said else int(answers[-1])
+        gone = times[~answered & (times >= since)]
+        # a GPU is silent until its next answer
+        begins, ends = np.append(since, gone), np.append(answers, max(context.whole.end, since))
+        silent = intervals.union(np.column_stack([begins, ends[np.searchsorted(answers, begins, side="right")]]))
+        back = "back" if len(answers) and answers[-1] > since else "end" if len(silent) else "last"
+        empty, case = len(gone), back if len(answers) else "never"
+        if not said and (empty < limits.rows or intervals.total_seconds(silent) < limits.silent):
+            return None
+    rows = limits.compare("rows without any value", "count", float(empty), ">=", "rows")
+    messages = limits.compare("messages of the driver", "count", float(len(said)), ">=", "said")
+    return KINDS["gpu_lost"].finding(
+        Severity.PROBLEM,
+        Confidence.HIGH if said else Confidence.MEDIUM,
+        (device,) if device else (),
+        [*([messages] if said else []), *([rows if rows.meets_limit else rows.as_context()] if empty else [])],
+        spans=intervals.to_intervals(silent),
+        lost=intervals.total_seconds(silent) if device else None,
+        cause="lost" if said else "no answer",
+        case=case,
+        samples=len(said) or empty,
+        ruled_out=[] if said else ["a log that ended: its rows go on"],
+        gpu=phrases.gpu_name(device) if device else "a GPU",
+        time=phrases.duration(intervals.total_seconds(silent)),
+        code=str(said[0].code or "") if said else "",
+        text=said[0].text if said else "",
+    )
+
+
+_COUNTED = {
+    "uncorrected": {
+        "gpu_ecc_uncorrected_total": "uncorrectable memory error",
+        "gpu_ecc_double_bit_total": "uncorrectable memory error",
+        "gpu_remapped_rows_uncorrectable_total": "bad memory row",
+        "gpu_retired_pages_double_bit_total": "bad memory page",
+    },
+    "corrected": {
+        "gpu_ecc_corrected_total": "corrected memory error",
+        "gpu_ecc_single_bit_total": "corrected memory error",
+        "gpu_remapped_rows_correctable_total": "memory row replaced after corrected error",
+        "gpu_retired_pages_single_bit_total": "memory page retired after corrected error",
+    },
+}
+"""What each counter counts, in the singular."""
+_COUNTERS = [next(iter(nouns)) for nouns in _COUNTED.values()]
+_PENDING = ("gpu_remapped_rows_pending", "gpu_retired_pages_pending")
+
+
+@rule("ecc_error")
+def find_memory_errors(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield a finding for each GPU and class of errors whose counters rose in the run."""
+    for device, series in context.gpus().items():
+        readings = max(series.count_values(name) for nouns in _COUNTED.values() for name in nouns)
+        if readings < certainty.FEW_READINGS:
+            reason = "the error counters were read only once: whether they rose is not known"
+            yield (
+                missing_metrics.unjudged("ecc_error", device, reason, _COUNTERS, code="read_only_once")
+                if readings
+                else missing_metrics.not_recorded("ecc_error", device, *_COUNTERS)
+            )
+            continue
+        failed = series.known_values("gpu_remapped_rows_failure")
+        pending = any(series.values(name)[-1:].sum() > 0 for name in _PENDING)
+        for cause, nouns in _COUNTED.items():
+            rises = {name: spans for name in nouns if (spans := _find_rises(series, name))[1] >= limits.rise}
+            is_grave = cause == "uncorrected"
+            # a remapping that fails has no counter
+            if rises or (is_grave and len(failed) and failed[0] == 0 and failed.any()):
+                yield KINDS["ecc_error"].finding(
+                    Severity.PROBLEM if is_grave else Severity.INFO,
+                    Confidence.HIGH,
+                    (device,),
+                    [limits.compare(name, "rise in the run", n, ">=", "rise") for name, (_, n) in rises.items()],
+                    spans=sorted({span for spans, _ in rises.values() for span in intervals.to_intervals(spans)}),
+                    cause=cause,
+                    case=None if rises else "failed",
+                    samples=max(map(series.count_values, rises), default=len(series)),
+                    ruled_out=["errors of earlier jobs: only what a counter rose by in the run is counted"],
+                    gpu=phrases.gpu_name(device),
+                    counted=phrases.join_words(
+                        [phrases.count_of(int(n), nouns[name]) for name, (_, n) in rises.items()]
+                    ),
+                    pending="it" if pending else "",
+                )
+
+
+def _find_rises(series: DeviceSeries, metric: str) -> tuple[Spans, float]:
+    """Return between which rows a counter rose, and by how much; where it falls, it was reset."""
+    rows = np.flatnonzero(series.known_rows(metric))
+    steps, times = np.diff(series.values(metric)[rows]), series.times[rows]
+    return np.column_stack([times[:-1], times[1:]])[steps > 0], float(steps[steps > 0].sum())
+
+
+_LINK = {"pcie_link_generation": "gen {:.0f}", "pcie_link_width": "x{:.0f}"}
+
+
+@rule("pcie_degraded")
+def find_slow_links(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield a finding for each GPU whose link stays below its best while busy."""
+    for device, series in context.gpus().items():
+        known = [name for name in _LINK if series.is_recorded(name) and series.is_recorded(f"{name}_max")]
+        if not known or not series.is_recorded(UTILISATION):
+            absent = [UTILISATION] if known else [f"{name}{end}" for name in _LINK for end in ("", "_max")]
+            yield missing_metrics.not_recorded("pcie_degraded", device, *absent)
+            continue
+        busy = series.values(UTILISATION) > limits.busy
+        samples = int((busy & np.any([series.known_rows(name) for name in known], axis=0)).sum())
+        rows = {name: series.values(name)[busy & series.known_rows(name)] for name in known}
+        best = {name: float(values.max()) for name, values in rows.items() if len(values)}
+        most = {name: float(series.known_values(f"{name}_max").max()) for name in best}
+        # a link doubles its rate with every generation
+        ratio = prod(
+            min(2.0 ** (best[name] - most[name]) if "generation" in name else best[name] / most[name], 1.0)
+            for name in best
+        )
+        mild = ratio >= limits.common
+        if samples < limits.fewest:
+            yield NotJudged(
+                kind="pcie_degraded",
+                device=device,
+                template="{} of the PCIe link while the GPU was busy; at rest the link slows down",
+                amounts=(missing_metrics.count_of(samples, "sample"),),
+                recording="a log of the job at work, with at least 5 samples",
+                code="too_few_busy_samples",
+            )
+        elif ratio < 1:
+            rate = limits.compare("data rate of the link", "of the highest", ratio, ">=" if mild else "<", "common")
+            yield KINDS["pcie_degraded"].finding(
+                Severity.INFO if mild else Severity.PROBLEM if ratio <= limits.problem else Severity.WARNING,
+                certainty.confidence_by_readings(samples),
+                (device,),
+                [
+                    *(Evidence(metric=n, statistic="max while busy", observed=best[n], unit="") for n in best),
+                    *(Evidence(metric=f"{n}_max", statistic="max", observed=most[n], unit="") for n in best),
+                    rate,
+                ],
+                samples=samples,
+                ruled_out=["the rest of an idle GPU: only busy samples count, and the best of them"],
+                gpu=phrases.gpu_name(device),
+                part=phrases.percent(ratio),
+                now=" ".join(_LINK[name].format(best[name]) for name in best),
+                most=" ".join(_LINK[name].format(most[name]) for name in best),
+            )
