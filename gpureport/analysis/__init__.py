@@ -9,7 +9,6 @@ from gpureport.analysis import thresholds
 from gpureport.analysis.advice import checklist, step_choice
 from gpureport.analysis.advice.run_facts import RunFacts, gather_facts
 from gpureport.analysis.detectors.low_use.low_util_cause_unknown import LowUtilCauseUnknown
-from gpureport.analysis.detectors.memory import leaks_void_headroom
 from gpureport.analysis.detectors.throttling import clock_event_totals
 from gpureport.analysis.detectors.throttling.throttling import Throttling
 from gpureport.analysis.engine import answerability, attribution, caveats, root_causes, unevaluated_rules
@@ -20,7 +19,7 @@ from gpureport.analysis.job.phases import find_activities, find_job_window, spli
 from gpureport.analysis.job.stages import summarise_stages
 from gpureport.analysis.results import Analysis, GpuTime
 from gpureport.analysis.rulebook import Context, Rule
-from gpureport.analysis.rules import RULES
+from gpureport.analysis.rules import RULES, memory
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import series_by_device
 from gpureport.analysis.series.intervals import Spans
@@ -199,7 +198,7 @@ def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], 
                 findings.append(result)
             else:
                 not_judged.append(result)
-    findings, growing = leaks_void_headroom.withdraw_headroom(findings)
+    findings, growing = memory.withdraw_headroom(findings)
     not_judged.extend(growing)
     answered = {found.kind for found in findings} | {entry.kind for entry in not_judged}
     not_judged.extend(unevaluated_rules.list_unevaluated_kinds(context, rules, answered))

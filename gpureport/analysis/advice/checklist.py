@@ -6,13 +6,12 @@ from math import isfinite
 
 from gpureport.analysis import phrases
 from gpureport.analysis.advice.run_facts import UTILISATION, RunFacts
-from gpureport.analysis.detectors.memory import leaks_void_headroom
 from gpureport.analysis.detectors.waiting.cpu_bound import OTHER_LOAD
 from gpureport.analysis.job.training_signs import counts_steps
 from gpureport.analysis.missing_metrics import MEMORY_RESERVED, NOT_RECORDED, TOO_SHORT
 from gpureport.analysis.results import DeviceStatistics, GpuTime, sum_seconds_by_class
 from gpureport.analysis.rulebook import kinds_by_gpu_time_class
-from gpureport.analysis.rules import RULES
+from gpureport.analysis.rules import RULES, memory
 from gpureport.analysis.signals import core_count, job_load, short_pauses
 from gpureport.analysis.signals.core_count import CPU
 from gpureport.findings import ChecklistEntry, Finding, NotJudged, Practice
@@ -273,7 +272,7 @@ def _batch(run: _Run) -> ChecklistEntry:
         return unknown
     if _LEAK in run.found:
         reason = "memory keeps growing, so its peak does not say what a batch needs"
-        return _entry(BATCH, Practice.CANNOT_JUDGE, _GROWS, reason, leaks_void_headroom.RECORDING)
+        return _entry(BATCH, Practice.CANNOT_JUDGE, _GROWS, reason, memory.NO_GROWTH)
     peak = run.facts.gpu_memory or 0.0
     if not _roomy(run, peak):
         used, free = phrases.percent(peak), phrases.percent(1 - peak)
