@@ -16,7 +16,6 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
 
 _PAIR = 2
-_EXPLAINING = ("idle_gap", "startup_idle", "tail_idle", "thermal_throttle", "hw_throttle", "hollow_util")
 _METRICS = {"utilisation": UTILISATION, "power": "gpu_power_watts"}
 """What GPUs are compared by: utilisation in points, power as a share of that of the peers."""
 
@@ -46,8 +45,8 @@ def _judge_peers(
     edges = grid.find_bin_edges(bins, "right"), grid.find_bin_edges(bins + 1, "left")
     means: dict[str, list[FloatArray]] = {signal: [] for signal in _METRICS}
     for name, series in peers.items():
-        explained = intervals.collect_finding_spans(context.findings_on(name), name, _EXPLAINING)
-        is_left_out = intervals.overlap_seconds(*edges, explained) > 0
+        explained = [part for found in context.findings_on(name) for part in found.intervals]
+        is_left_out = intervals.overlap_seconds(*edges, intervals.to_spans(explained)) > 0
         for signal, metric in _METRICS.items():
             values = np.where(is_left_out, np.nan, grid.average_metric(series, metric))
             means[signal].append(np.where(is_left_out, np.nan, rolling_mean(values, length)))

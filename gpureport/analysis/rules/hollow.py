@@ -23,7 +23,6 @@ from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudge
 _SM, _DRAM, _TENSOR = "gpu_sm_active_ratio", "gpu_dram_active_ratio", "gpu_tensor_active_ratio"
 _CONTROLLER, _USED, _CORE = "gpu_memory_controller_ratio", "gpu_memory_used_bytes", "cpu_busiest_core_ratio"
 _RECEIVED, _SENT = "pcie_receive_bytes_per_second", "pcie_transmit_bytes_per_second"
-_EXPLAINING = ("thermal_throttle", "hw_throttle", "idle_gap", "startup_idle", "tail_idle")
 
 
 class _Episode(NamedTuple):
@@ -94,10 +93,9 @@ def _find_spans(context: Context, series: DeviceSeries, scale: PowerOfLimit | No
     is_hollow = is_near & ~(used < limits.busy) & (_is_little(share, active, dram, power, limits) | np.isnan(used))
     shortest = max(limits.shortest, limits.shortest_rows * series.interval)
     spans = grid.mask_to_spans(is_hollow, max(limits.over, 2 * grid.width), shortest)
-    device = series.device.id
-    others = intervals.collect_finding_spans(context.findings_on(device), device, _EXPLAINING)
-    for left_out in (others, intervals.to_spans(series.gaps)):
-        spans = intervals.drop_shorter(intervals.difference(spans, left_out), shortest)
+    explaining = [part for found in context.findings_on(series.device.id) for part in found.intervals]
+    for parts in (explaining, series.gaps):
+        spans = intervals.drop_shorter(intervals.difference(spans, intervals.to_spans(parts)), shortest)
     spans = intervals.intersection(spans, context.work)
     read = (series.times - series.shift)[series.known_rows(UTILISATION)]
     has_readings = np.searchsorted(read, spans[:, 1]) > np.searchsorted(read, spans[:, 0])
@@ -194,6 +192,7 @@ def _group_episodes(episodes: Sequence[_Episode], together: float) -> Iterator[l
 
 
 def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) -> Finding:
+    kind = KINDS["hollow_util"]
     middle = sorted(group, key=lambda each: each.signs["done"])[len(group) // 2]
     signs, cause, is_hung = middle.signs, middle.cause, middle.cause == "hang"
     devices, everybody = tuple(dict.fromkeys(each.device for each in group)), tuple(context.gpus())
@@ -211,57 +210,57 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
     elif unseen or cause == "spill" or share >= limits.power:
         confidence = Confidence.MEDIUM
     level = "near-idle" if share < limits.still else "" if is_counted else "low"
-    ruled_out = {
-        "heat, hardware and the power cap, which lower clock and power": True,
-        "a low clock: it was at 75% of the highest or above, or power no higher than idle": all(
-            highest > 0 and not np.isnan(clock).all() for clock, highest in map(read_clocks, series)
-        ),
-        "work bound by memory, where DCGM counted its activity": not np.isnan(signs["traffic"] + share),
-    }
+    ruled_out = ["heat, hardware and the power cap, which lower clock and power"]
+    if all(highest > 0 and not np.isnan(clock).all() for clock, highest in map(read_clocks, series)):
+        ruled_out.append("a low clock: it was at 75% of the highest or above, or power no higher than idle")
+    if not np.isnan(signs["traffic"] + share):
+        ruled_out.append("work bound by memory, where DCGM counted its activity")
     is_grave = is_hung and seconds >= limits.problem * max((context.window or context.whole).seconds, 1e-6)
     return Finding(
-        kind="hollow_util",
+        kind=kind.name,
         severity=Severity.PROBLEM if is_grave else Severity.WARNING,
         confidence=confidence,
         devices=devices,
         intervals=intervals.to_intervals(spans),
-        evidence=tuple(_list_evidence(signs, cause, used, seconds, limits)),
+        evidence=tuple(_list_evidence(signs, used, signs["full"] if cause == "spill" else np.nan, seconds, limits)),
         lost_gpu_seconds=seconds * len(devices) * (1.0 if is_hung else 1.0 - signs["done"]),
         cause=cause or None,
         samples=sum(readings),
-        ruled_out=tuple(text for text, is_out in ruled_out.items() if is_out),
-        summary=KINDS["hollow_util"].say(
-            "dead" if is_hung and middle.peers else "open" if unseen else cause,
+        ruled_out=tuple(ruled_out),
+        summary=kind.say(
+            "looked",
             whose=phrases.gpu_names(devices, everybody),
             level=level,
             active="" if level else phrases.percent(active),
             length=phrases.duration(seconds),
-            peers=phrases.gpu_names(middle.peers, everybody) if middle.peers else "",
-            rate=f"{signs[_RECEIVED] / 1e9:.0f}",
-            full=phrases.percent(signs["full"]),
+            why=kind.say(
+                "dead" if is_hung and middle.peers else "open" if unseen else cause,
+                peers=phrases.gpu_names(middle.peers, everybody) if middle.peers else "",
+                rate=f"{signs[_RECEIVED] / 1e9:.0f}",
+                full=phrases.percent(signs["full"]),
+            ),
         ),
-        recommendation=KINDS["hollow_util"].advise(cause),
+        recommendation=kind.advise(cause),
     )
 
 
 def _list_evidence(
-    signs: Mapping[str, float], cause: str, used: float, seconds: float, limits: Limits
+    signs: Mapping[str, float], used: float, full: float, seconds: float, limits: Limits
 ) -> Iterator[Evidence]:
-    yield limits.compare(UTILISATION, "mean", used, ">=", "busy")
-    is_counted = not np.isnan(signs[_SM])
-    if not np.isnan(signs["share"]):
-        limit = "power" if signs["share"] < limits.power else "half"
-        power = limits.compare(POWER, "mean above idle, of what the limit leaves", signs["share"], "<", limit)
-        yield power.as_context() if is_counted else power
-        yield Evidence(metric=POWER, statistic="drawn", observed=signs[POWER], unit="W")
-    if is_counted:
-        active = limits.compare(_SM, "mean", signs[_SM], "<", "active")
-        yield active if active.meets_limit else active.as_context()
-    for metric, name in ((_TENSOR, _TENSOR), ("memory traffic", "traffic"), (_CORE, "core")):
-        if not np.isnan(signs[name]):
-            yield Evidence(metric=metric, statistic="mean", observed=signs[name], unit="1")
-    if cause == "copying":
-        yield limits.compare(_RECEIVED, "mean", signs[_RECEIVED], ">=", "copied")
-    if cause == "spill":
-        yield limits.compare(_USED, "mean, of what a job can get", signs["full"], ">=", "full")
-    yield limits.compare("duration", "total", seconds, ">=", "shortest")
+    """Yield what is known, beside its limit where it meets one."""
+    share, of_limit = signs["share"], "mean above idle, of what the limit leaves"
+    power = limits.compare(POWER, of_limit, share, "<", "power" if share < limits.power else "half")
+    for each in (
+        limits.compare(UTILISATION, "mean", used, ">=", "busy"),
+        power if np.isnan(signs[_SM]) else power.as_context(),
+        Evidence(metric=POWER, statistic="drawn", observed=signs[POWER], unit="W"),
+        limits.compare(_SM, "mean", signs[_SM], "<", "active"),
+        Evidence(metric=_TENSOR, statistic="mean", observed=signs[_TENSOR], unit="1"),
+        Evidence(metric="memory traffic", statistic="mean", observed=signs["traffic"], unit="1"),
+        Evidence(metric=_CORE, statistic="mean", observed=signs["core"], unit="1"),
+        limits.compare(_RECEIVED, "mean", signs[_RECEIVED], ">=", "copied"),
+        limits.compare(_USED, "mean, of what a job can get", full, ">=", "full"),
+        limits.compare("duration", "total", seconds, ">=", "shortest"),
+    ):
+        if not np.isnan(each.observed):
+            yield each if each.meets_limit else each.as_context()

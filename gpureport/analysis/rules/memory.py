@@ -22,7 +22,7 @@ _USED, _TOTAL, _CORE = "gpu_memory_used_bytes", "gpu_memory_total_bytes", "cpu_b
 
 
 class _Use(NamedTuple):
-    """Memory of one GPU: peak, what a job can get, largest step and range after it, both of the memory installed.
+    """Memory of one GPU: peak and its share of what a job can get, largest step and range after it, of all installed.
 
     Reserved is what an allocator took at once; the doubt says why the log cannot show it: memory stayed at its first
     value (`constant`), or the log is too short (`short`) or samples too far apart (`coarse`) to see one step.
@@ -31,15 +31,12 @@ class _Use(NamedTuple):
     device: str
     peak: int
     capacity: int
+    ratio: float
     samples: int
     step: float
     spread: float
     reserved: bool
     doubt: str
-
-    @property
-    def ratio(self) -> float:
-        return self.peak / self.capacity
 
 
 @rule("memory")
@@ -64,19 +61,10 @@ def find_memory_use(context: Context, limits: Limits) -> Iterator[Finding | NotJ
     reserved = [use for use in uses if use.reserved]
     others = [use for use in uses if not use.reserved and (use.ratio >= limits.used or use.device in context.active)]
     full = [use for use in others if use.ratio >= limits.full]
-    if reserved:
-        most = max(reserved, key=lambda use: use.step)
-        evidence = (
-            limits.compare(_USED, "largest step, of the memory", most.step, ">=", "step"),
-            limits.compare(_USED, "range after it, of the memory", most.spread, "<", "steady"),
-        )
-        yield _build_finding("mem_prealloc", reserved, most, evidence, tuple(gpus))
-    if full:
-        worst = max(full, key=lambda use: use.ratio)
-        yield _build_finding("mem_pressure", full, worst, _compare_peak(worst, ">=", "full", limits), tuple(gpus))
-    elif others and not reserved and max(use.ratio for use in others) < limits.roomy:
-        worst = max(others, key=lambda use: use.ratio)
-        yield _build_finding("mem_headroom", others, worst, _compare_peak(worst, "<", "roomy", limits), tuple(gpus))
+    has_room = not reserved and all(use.ratio < limits.roomy for use in others)
+    for kind, chosen in zip(kinds, (others if has_room else (), full, reserved), strict=True):
+        if chosen:
+            yield _build_finding(kind, chosen, tuple(gpus), limits)
 
 
 def is_preallocated(series: DeviceSeries) -> bool | None:
@@ -98,64 +86,45 @@ def withdraw_headroom(findings: Sequence[Finding]) -> tuple[list[Finding], list[
 
 def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
     peak, total = memory_peak(series) or 0, memory_total(series) or 1
-    step, spread = _measure_step(series, total, limits)
-    used = series.known_values(_USED)
+    used, times = series.known_values(_USED), series.times[series.find_known_rows(_USED)]
+    step, spread, doubt = *_measure_step(used, times, total, limits, series.interval), ""
     released = np.flatnonzero(used < used[0] / 2)
     held = used[: released[0]] if len(released) else used
-    is_flat = np.ptp(held) < limits.steady * total and used.max() == held.max()
-    is_short = series.times[-1] - series.times[0] < limits.shortest * 1e6
-    is_reserved, doubt = step >= limits.step and spread < limits.steady, ""
-    if is_flat and peak >= limits.used * total:
+    is_reserved = step >= limits.step and spread < limits.steady
+    if peak >= limits.used * total and np.ptp(held) < limits.steady * total and used.max() == held.max():
         doubt = "constant"
-    elif is_short and peak >= limits.step * total:
+    elif peak >= limits.step * total and series.times[-1] - series.times[0] < limits.shortest * 1e6:
         doubt = "short"
     elif is_reserved and series.interval >= certainty.COARSE_SECONDS:
         is_reserved, doubt = False, "coarse"
-    return _Use(
-        device=series.device.id,
-        peak=peak,
-        capacity=total - memory_reserved(series),
-        samples=series.count_readings(_USED, series.find_known_rows(_USED)),
-        step=step,
-        spread=spread,
-        reserved=is_reserved,
-        doubt=doubt,
-    )
+    samples, capacity = series.count_readings(_USED, series.find_known_rows(_USED)), total - memory_reserved(series)
+    return _Use(series.device.id, peak, capacity, peak / capacity, samples, step, spread, is_reserved, doubt)
 
 
-def _measure_step(series: DeviceSeries, total: int, limits: Limits) -> tuple[float, float]:
+def _measure_step(
+    used: FloatArray, times: IntArray, total: int, limits: Limits, interval: float
+) -> tuple[float, float]:
     """Return the largest step and the range that memory kept to after it, both of the memory installed."""
-    used, times = series.known_values(_USED), series.times[series.find_known_rows(_USED)]
     if np.ptp(used) < limits.step * total:
         return 0.0, 1.0
-    rows = np.arange(len(times))
-    before = np.minimum(np.searchsorted(times, times - 1_000_000), np.maximum(rows - 1, 0))
-    rise = used - used[before]
-    at = int(np.argmax(rise))
+    before = np.minimum(np.searchsorted(times, times - 1_000_000), np.maximum(np.arange(len(times)) - 1, 0))
+    at = int(np.argmax(used - used[before]))
     released = np.flatnonzero(used[at:] < used[at] / 2)
     end = at + (int(released[0]) if len(released) else len(used) - at)
-    trim = max(limits.trim, series.interval * 1.01) * 1e6
+    trim = max(limits.trim, interval * 1.01) * 1e6
     given_back = used[end:][times[end:] >= times[end - 1] + trim][:1] > jobs.PROCESS_MEMORY.value
     settled = used[at:end][(times[at:end] >= times[at] + trim) & (times[at:end] <= times[end - 1] - trim)]
     is_held = len(settled) and times[end - 1] - times[at] >= limits.shortest * 1e6 and not given_back.any()
-    return float(rise[at]) / total, float(np.ptp(settled)) / total if is_held else 1.0
+    return float(used[at] - used[before[at]]) / total, float(np.ptp(settled)) / total if is_held else 1.0
 
 
-def _compare_peak(use: _Use, relation: str, limit: str, limits: Limits) -> tuple[Evidence, ...]:
-    return (
-        limits.compare(_USED, "max, of installed less reserved memory", use.ratio, relation, limit),
-        Evidence(metric=_USED, statistic="free at the peak", observed=use.capacity - use.peak, unit="By"),
-    )
-
-
-def _build_finding(
-    kind: str, uses: Sequence[_Use], worst: _Use, evidence: tuple[Evidence, ...], everybody: Sequence[str]
-) -> Finding:
+def _build_finding(kind: str, uses: Sequence[_Use], everybody: Sequence[str], limits: Limits) -> Finding:
     doubts, is_reserved = {use.doubt for use in uses}, kind == "mem_prealloc"
-    is_measured = not is_reserved and doubts == {""}
-    is_constant = not is_reserved and "constant" in doubts
-    is_unsure = not is_reserved and doubts & {"constant", "coarse"}
+    is_measured, is_constant = not is_reserved and doubts == {""}, not is_reserved and "constant" in doubts
+    is_unsure = is_constant or "coarse" in doubts
     sure = Confidence.HIGH if is_measured else Confidence.LOW if is_unsure else Confidence.MEDIUM
+    worst = max(uses, key=lambda use: use.step if is_reserved else use.ratio)
+    relation, limit = ("<", "roomy") if kind == "mem_headroom" else (">=", "full")
     left = worst.capacity - worst.peak
     return Finding(
         kind=kind,
@@ -165,7 +134,15 @@ def _build_finding(
         ),
         devices=tuple(use.device for use in uses),
         intervals=(),
-        evidence=evidence,
+        evidence=(
+            limits.compare(_USED, "largest step, of the memory", worst.step, ">=", "step"),
+            limits.compare(_USED, "range after it, of the memory", worst.spread, "<", "steady"),
+        )
+        if is_reserved
+        else (
+            limits.compare(_USED, "max, of installed less reserved memory", worst.ratio, relation, limit),
+            Evidence(metric=_USED, statistic="free at the peak", observed=left, unit="By"),
+        ),
         lost_gpu_seconds=None,
         samples=sum(use.samples for use in uses),
         ruled_out=(phrases.NOT_PREALLOCATED,) if is_measured else (),
@@ -195,8 +172,7 @@ def find_growing_memory(context: Context, limits: Limits) -> Iterator[Finding | 
                 kind="mem_leak",
                 device=device,
                 reason="memory was reserved at once, so what the job uses of it is not known",
-                recording="a run without preallocation (JAX: XLA_PYTHON_CLIENT_PREALLOCATE=false, TensorFlow: "
-                "TF_FORCE_GPU_ALLOW_GROWTH=true)",
+                recording="a run without preallocation",
                 code=missing_metrics.MEMORY_RESERVED,
             )
             continue
@@ -297,16 +273,18 @@ def find_kept_memory(context: Context, limits: Limits) -> Iterator[Finding | Not
         used, times = series.known_values(_USED), series.times[series.find_known_rows(_USED)]
         peak, last = float(used.max()), float(used[-1])
         is_late = times[-1] - rest.start >= limits.idle * 1e6
-        was_there = context.window.start - times[0] >= limits.before * 1e6 and used[0] > limits.held * peak
+        # a model that is resident all along serves: there is no end of the work
+        is_early = context.window.start - times[0] >= limits.before * 1e6 or np.ptp(used) < limits.resident * peak
+        was_there = is_early and used[0] > limits.held * peak
         if was_there or not is_late or last <= limits.held * peak or peak < limits.least:
             continue
         hosts = [host for host in context.hosts().values() if host.device.node in {None, series.device.node}]
-        loads = [
-            (_median(one, _CORE, rest), _median(one, CPU, rest), _median(one, CPU, context.window)) for one in hosts
-        ]
-        if any(core >= limits.core or after >= max(limits.load * during, 0.1) for core, after, during in loads):
+        least = [max(limits.load * _median(host, CPU, context.window), 0.1) for host in hosts]
+        after = [_median(host, CPU, rest) for host in hosts]
+        is_core_full = any(_median(host, _CORE, rest) >= limits.core for host in hosts)
+        if is_core_full or any(load >= low for load, low in zip(after, least, strict=True)):
             continue
-        is_watched = any(not np.isnan(_median(host, CPU, rest)) for host in context.hosts().values())
+        is_watched = not np.isnan(after).all()
         yield Finding(
             kind="zombie_memory",
             severity=Severity.WARNING,

@@ -154,6 +154,7 @@ def test_memory_held_after_the_work() -> None:
         "released": with_memory(steps((0, 5), (40, 300), (0, 295)), ENDED),
         "mostly released": with_memory(steps((0, 5), (40, 300), (15, 295)), ENDED),
         "was there before": with_memory(40.0, ENDED),
+        "there from the first row on": with_memory(40.0, steps((97, 300), (0, 300))),
         "a context": with_memory(steps((0, 5), (0.4, 595)), ENDED),
         "CPU busy": with_memory(HELD, ENDED, cpu=steps((60, 300), (40, 300))),
         "a core busy": with_memory(

@@ -85,7 +85,7 @@ def write_busy_low_power(facts: FindingFacts) -> str:
     start = f"{facts.gpus} {facts.verb('looks', 'look')} busy at {low}"
     if still is None:
         drawn = facts.format_observed("gpu_power_watts", display.power, "drawn")
-        return f"{start}{f' ({drawn})' if drawn else ''} for {format_length(facts.seconds)}."
+        return f"{start}{f', {drawn},' if drawn else ''} for {format_length(facts.seconds)}."
     return f"{start}; {name_gpus(still)} {'stand' if len(still.devices) > 1 else 'stands'} still."
 
 
