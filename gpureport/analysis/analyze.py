@@ -10,14 +10,13 @@ from gpureport.analysis.account import answers, caveats, gpu_time, roots
 from gpureport.analysis.advice import checklist, choose
 from gpureport.analysis.advice.facts import RunFacts, gather_facts
 from gpureport.analysis.certainty import SURE_READINGS
-from gpureport.analysis.detectors.memory import leaks_void_headroom
 from gpureport.analysis.job import jobs, observed_time
 from gpureport.analysis.job.observed_job import find_observed_job
 from gpureport.analysis.job.phases import find_activities, find_job_window, split_phases
 from gpureport.analysis.job.stages import summarise_stages
 from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis
 from gpureport.analysis.rulebook import Context, Rule
-from gpureport.analysis.rules import RULES
+from gpureport.analysis.rules import RULES, memory
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import LATEST, DeviceSeries, series_by_device
 from gpureport.analysis.series.intervals import Spans
@@ -160,7 +159,7 @@ def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], 
                 findings.append(result)
             else:
                 not_judged.append(result)
-    findings, growing = leaks_void_headroom.withdraw_headroom(findings)
+    findings, growing = memory.withdraw_headroom(findings)
     findings, split = answers.withdraw_shared_memory(findings, context.recording.run)
     not_judged += [*growing, *split]
     answered = {found.kind for found in findings} | {entry.kind for entry in not_judged}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpureport import columns
-from gpureport.analysis.detectors.memory.memory import Memory
 from gpureport.analysis.results import Analysis
+from gpureport.analysis.rules.memory import is_preallocated
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries, build_device_series, remove_stretches
 from gpureport.columns import FloatArray
@@ -197,8 +197,7 @@ def mean_gpu_hour_price(analysis: Analysis) -> float | None:
 
 def _preallocated(cells: "Sequence[DeviceSeries]") -> bool | None:
     """Return whether memory of any GPU was allocated in advance; None where one of them leaves that open."""
-    rule = Memory()
-    found = {rule.is_preallocated(one) for one in cells}
+    found = {is_preallocated(one) for one in cells}
     return True if True in found else None if None in found or not found else False
 
 

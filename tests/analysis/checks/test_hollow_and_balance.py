@@ -44,7 +44,12 @@ def test_hollow_gpus() -> None:
             hollow(util=[BUSY, BUSY], power=[HUNG, steps((330, 900))]), gpus="0", cause="straggler"
         ),
         "few active multiprocessors": want(
-            rec(util=BUSY, sm_active=low), confidence="high", evidence={"gpu_sm_active_ratio": 0.2}
+            rec(util=BUSY, sm_active=low, received=1.0, sent=1.0),
+            confidence="high",
+            evidence={"gpu_sm_active_ratio": 0.2},
+        ),
+        "copies without a column that shows them": want(
+            hollow(power=steps((330, 300), (150, 300), (330, 300))), cause="launch-bound", confidence="medium"
         ),
         "many that only spin": want(hollow(sm_active=many)),
         "a limit from the table": want(rec(util=BUSY, power=HUNG), confidence="low"),
@@ -56,6 +61,8 @@ def test_hollow_gpus() -> None:
             hollow(util=BUSY, power=[twice, once]),
             [want(gpus="0"), want(gpus="0,1")],
         ),
+        "never more than half of the power": want(hollow(power=190), confidence="medium", cause="launch-bound"),
+        "the same at half of the memory's rate": hollow(power=190, memory_controller=60),
         "healthy": hollow(power=330),
         "low use": hollow(util=60),
         "low clock": hollow(
@@ -93,6 +100,8 @@ def test_the_cause_of_hollow_work() -> None:
         "copies both ways": ({"received": 42.0, "sent": 41.0}, None),
         "traffic": ({"memory_controller": 9, "host": FULL_CORE}, "launch-bound"),
         "some power": ({"power": some, "host": FULL_CORE}, "launch-bound"),
+        "memory full": ({"memory": steps((70, 300), (79, 600)), "memory_controller": 8}, "spill"),
+        "memory full all along": ({"memory": 79.0, "memory_controller": 8}, "launch-bound"),
         "two without a host": ({"power": [HUNG, HUNG], "cpu": None}, "hang"),
         "one without a host": ({"cpu": None}, None),
     }

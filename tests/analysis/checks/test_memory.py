@@ -57,11 +57,11 @@ def test_how_full_memory_was() -> None:
         "a small step that stays": want(with_memory(steps((0.6, 10), (7.3, 290))), ruled_out=1),
     }
     check("mem_headroom", mem_headroom)
+    rare = with_memory(steps((0, 1), (50.2, 60)), steps((0, 1), (98, 60)), every=1000.0)
+    check("mem_headroom", {"16 min between samples": want(rare, confidence="low", ruled_out=0)})
     mem_prealloc: Table = {
         "released at the end": want(with_memory(steps((0, 10), (62, 280), (0, 10))), severity="info"),
-        "16 min between samples": want(
-            with_memory(steps((0, 1), (50.2, 60)), steps((0, 1), (98, 60)), every=1000.0), confidence="low"
-        ),
+        "16 min between samples": (rare, "coarse_samples"),
     }
     check("mem_prealloc", mem_prealloc)
     for kind in KINDS:
@@ -154,6 +154,7 @@ def test_memory_held_after_the_work() -> None:
         "released": with_memory(steps((0, 5), (40, 300), (0, 295)), ENDED),
         "mostly released": with_memory(steps((0, 5), (40, 300), (15, 295)), ENDED),
         "was there before": with_memory(40.0, ENDED),
+        "there from the first row on": with_memory(40.0, steps((97, 300), (0, 300))),
         "a context": with_memory(steps((0, 5), (0.4, 595)), ENDED),
         "CPU busy": with_memory(HELD, ENDED, cpu=steps((60, 300), (40, 300))),
         "a core busy": with_memory(

@@ -60,6 +60,11 @@ WORDING_BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
         "again, and send smaller types.",
         gain=UNKNOWN_GAIN,
     ),
+    ("hollow_util", "spill"): ActionWording(
+        title="Lower the memory peak",
+        how="Use mixed precision, recompute activations, or accumulate gradients over smaller batches.",
+        gain=UNKNOWN_GAIN,
+    ),
     ("hollow_util", "straggler"): ActionWording(
         title="Even out the GPUs", how="Give every rank as much work, and check that the slow one is cool."
     ),

@@ -77,11 +77,15 @@ def write_busy_low_power(facts: FindingFacts) -> str:
     if facts.cause == COPYING:
         looks, waits = facts.verb("looks", "look"), facts.verb("waits", "wait")
         return f"{facts.gpus} {looks} busy for {format_length(facts.seconds)}, but probably {waits} for copies."
+    if facts.cause == "spill":
+        looks, spills = facts.verb("looks", "look"), facts.verb("spills", "spill")
+        return f"{facts.gpus} {looks} busy for {format_length(facts.seconds)}, but probably {spills} to host memory."
     still = next((group for group in facts.followers if group.worst.kind == "idle_gap" and group.devices), None)
     low = "near-idle power" if facts.cause == "hang" else "low power"
     start = f"{facts.gpus} {facts.verb('looks', 'look')} busy at {low}"
     if still is None:
-        return f"{start} for {format_length(facts.seconds)}."
+        drawn = facts.format_observed("gpu_power_watts", display.power, "drawn")
+        return f"{start}{f', {drawn},' if drawn else ''} for {format_length(facts.seconds)}."
     return f"{start}; {name_gpus(still)} {'stand' if len(still.devices) > 1 else 'stands'} still."
 
 

@@ -1,1 +1,0 @@
-"""GPUs of one job that work differently from their peers."""

@@ -1,1 +1,0 @@
-"""GPUs that report to be busy and draw hardly more power than at rest: the kind `hollow_util`."""

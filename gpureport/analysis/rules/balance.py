@@ -1,0 +1,161 @@
+"""GPUs that work differently from their peers, which agree among themselves."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from gpureport.analysis import missing_metrics, phrases
+from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.bins import build_grid, rolling_mean, split_bins
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.intervals import Spans
+from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
+
+_PAIR = 2
+_METRICS = {"utilisation": UTILISATION, "power": "gpu_power_watts"}
+"""What GPUs are compared by: utilisation in points, power as a share of that of the peers."""
+
+
+@rule("imbalance")
+def find_uneven_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield at most one finding for each GPU and signal, with all its episodes."""
+    models: dict[str | None, dict[str, DeviceSeries]] = {}
+    for name, series in context.gpus().items():
+        if name in context.active:
+            models.setdefault(series.device.model, {})[name] = series
+    for peers in models.values():
+        if context.window is not None and len(peers) >= _PAIR:
+            yield from _judge_peers(context, context.window, peers, limits)
+
+
+def _judge_peers(
+    context: Context, window: Interval, peers: Mapping[str, DeviceSeries], limits: Limits
+) -> Iterator[Finding | NotJudged]:
+    grid = build_grid(window, list(peers.values()))
+    length = max(round(limits.over / grid.width), round(limits.rows))
+    needed = max(limits.shortest, limits.stretches * length * grid.width)
+    if context.whole.seconds < needed:
+        yield missing_metrics.too_short("imbalance", context.whole.seconds, needed)
+        return
+    bins = np.arange(grid.count)
+    edges = grid.find_bin_edges(bins, "right"), grid.find_bin_edges(bins + 1, "left")
+    means: dict[str, list[FloatArray]] = {signal: [] for signal in _METRICS}
+    for name, series in peers.items():
+        explained = [part for found in context.findings_on(name) for part in found.intervals]
+        is_left_out = intervals.overlap_seconds(*edges, intervals.to_spans(explained)) > 0
+        for signal, metric in _METRICS.items():
+            values = np.where(is_left_out, np.nan, grid.average_metric(series, metric))
+            means[signal].append(np.where(is_left_out, np.nan, rolling_mean(values, length)))
+    odd = {
+        signal: np.concatenate([_find_odd(block, signal, limits) for _, block in split_bins(each)], axis=1)
+        for signal, each in means.items()
+    }
+    odd["power"] &= np.all([used >= limits.busy for used in means["utilisation"]], axis=0)
+    odd["power"] &= ~odd["utilisation"].any(axis=0)
+    is_coarse = grid.width > POINT_SAMPLE_SECONDS
+    for signal, rows in odd.items():
+        for name, is_odd in zip(peers, rows, strict=True):
+            spans = grid.mask_to_spans(is_odd, needed if is_coarse else limits.over, needed)
+            spans = intervals.intersection(spans, context.work)
+            sizes = np.array([_measure_difference(peers, name, signal, span, limits) for span in spans])
+            far, seconds = np.abs(sizes) >= _list_limits(signal, limits)[0], spans[:, 1] - spans[:, 0]
+            # a GPU that is ahead for as long as it is behind does the same work in all
+            is_ahead = 2 * seconds[far & (sizes > 0)].sum() >= seconds[far].sum()
+            spans = spans[far & ((sizes > 0) == is_ahead)]
+            if len(spans):
+                yield _build_finding(peers, name, signal, spans, limits)
+
+
+def _list_limits(signal: str, limits: Limits) -> tuple[float, float]:
+    """Return how far a GPU must be from the others, and how far these may be from each other."""
+    is_power = signal == "power"
+    return (limits.power_differs, limits.power_agree) if is_power else (limits.differs, limits.agree)
+
+
+def _find_odd(means: FloatArray, signal: str, limits: Limits) -> BoolArray:
+    """Return in which bins (columns) each GPU (row) is far from the median of the others, which agree.
+
+    Of two GPUs the lower one is. Others are read from the ordered column: from its own value on, one place further.
+    """
+    differs, agree = _list_limits(signal, limits)
+    ordered, columns = np.sort(means, axis=0), np.arange(means.shape[1])
+    others = np.count_nonzero(~np.isnan(means), axis=0) - 1
+
+    def take(place: IntArray) -> FloatArray:
+        here, after = (ordered[(place + step).clip(0, len(means) - 1), columns] for step in (0, 1))
+        return np.asarray(np.where(here < means, here, after), dtype=np.float64)
+
+    usual = (take((others - 1) // 2) + take(others // 2)) / 2
+    scale = usual if signal == "power" else np.ones_like(usual)
+    is_known = (others > 0) & (2 * others >= len(means) - 1)
+    is_agreed = is_known & (take(others - 1) - take(0 * others) < agree * scale)
+    is_far = (np.abs(means - usual) > differs * scale) & ((means < usual) | (len(means) > _PAIR))
+    return np.asarray(is_agreed & is_far, dtype=np.bool_)
+
+
+def _read_samples(peers: Mapping[str, DeviceSeries], signal: str, spans: Spans) -> dict[str, FloatArray]:
+    """Return the values of each GPU that has some."""
+    samples = {name: one.find_values(_METRICS[signal], spans) for name, one in peers.items()}
+    return {name: values for name, values in samples.items() if len(values)}
+
+
+def _measure_difference(
+    peers: Mapping[str, DeviceSeries], name: str, signal: str, span: IntArray, limits: Limits
+) -> float:
+    """Return by how much the mean of a GPU is above that of its peers, 0 where it may be so by chance."""
+    samples = _read_samples(peers, signal, span[np.newaxis])
+    own = samples.pop(name, None)
+    if own is None or not samples:
+        return 0.0
+    usual, pooled = float(np.median([each.mean() for each in samples.values()])), np.concatenate([*samples.values()])
+    if signal == "power":
+        return float(own.mean() - usual) / usual if usual > 0 else 0.0
+    error = limits.errors * float(np.sqrt(own.var() / len(own) + pooled.var() / len(pooled)))
+    is_coarse = max(one.interval for one in peers.values()) > POINT_SAMPLE_SECONDS
+    is_chance = is_coarse and abs(float(own.mean() - pooled.mean())) - error < limits.differs
+    return 0.0 if is_chance else float(own.mean()) - usual
+
+
+def _build_finding(peers: Mapping[str, DeviceSeries], name: str, signal: str, spans: Spans, limits: Limits) -> Finding:
+    metric, is_power, unit = _METRICS[signal], signal == "power", "W" if signal == "power" else "1"
+    means = {each: float(values.mean()) for each, values in _read_samples(peers, signal, spans).items()}
+    own, others, seconds = means[name], [each for each in means if each != name], intervals.total_seconds(spans)
+    usual = float(np.median([means[each] for each in others]))
+    lost = (usual - own if own < usual else (own - usual) * len(others)) * seconds
+    is_sure = len(others) >= _PAIR and max(one.interval for one in peers.values()) <= limits.coarse
+    beside = phrases.gpu_name(others[0]) if len(others) == 1 else "the others"
+    by = ("difference, of its peers", abs(own - usual) / usual) if is_power else ("difference", abs(own - usual))
+    return Finding(
+        kind="imbalance",
+        severity=Severity.WARNING,
+        confidence=Confidence.HIGH if is_sure else Confidence.MEDIUM,
+        devices=(name,),
+        intervals=intervals.to_intervals(spans),
+        evidence=(
+            Evidence(metric=metric, statistic="mean", observed=own, unit=unit),
+            Evidence(metric=metric, statistic=phrases.PEERS_MEAN, observed=usual, unit=unit),
+            limits.compare(metric, *by, ">=", "power_differs" if is_power else "differs"),
+            limits.compare("duration", "total", seconds, ">=", "shortest"),
+        ),
+        lost_gpu_seconds=None if is_power else lost,
+        cause=signal,
+        samples=min(peers[each].count_readings(metric, intervals.contains(spans, peers[each].times)) for each in means),
+        ruled_out=(
+            "idle gaps, slowdowns and busy time at low power, left out for the GPU they concern",
+            "a GPU never used",
+        ),
+        summary=KINDS["imbalance"].say(
+            signal,
+            gpu=phrases.gpu_name(name),
+            own=f"{own:.0f} W" if is_power else phrases.percent(own),
+            peers=beside,
+            usual=f"{usual:.0f} W" if is_power else phrases.percent(usual),
+            length=phrases.duration(seconds),
+            waiter=phrases.capitalize(beside) if own > usual else "",
+        ),
+        recommendation=KINDS["imbalance"].advise(signal),
+    )

@@ -1,0 +1,266 @@
+"""GPUs that report to be busy and hardly do anything: they hang, wait for copies, or run kernels too small for them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from gpureport.analysis import missing_metrics, phrases
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.bins import build_grid, rolling_mean
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.statistics import memory_reserved, memory_total
+from gpureport.analysis.series.stretch_means import average_stretches, find_stretch_rows
+from gpureport.analysis.signals.clock_signals import find_event_rows, read_clocks
+from gpureport.analysis.signals.power_of_limit import POWER, PowerOfLimit, build_power_of_limit
+from gpureport.columns import BoolArray, FloatArray
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
+
+_SM, _DRAM, _TENSOR = "gpu_sm_active_ratio", "gpu_dram_active_ratio", "gpu_tensor_active_ratio"
+_CONTROLLER, _USED, _CORE = "gpu_memory_controller_ratio", "gpu_memory_used_bytes", "cpu_busiest_core_ratio"
+_RECEIVED, _SENT = "pcie_receive_bytes_per_second", "pcie_transmit_bytes_per_second"
+
+
+class _Episode(NamedTuple):
+    """One GPU that was hollow once: its means over that time, NaN where not recorded, and peers that stood out."""
+
+    device: str
+    start: int
+    end: int
+    signs: Mapping[str, float]
+    peers: Sequence[str]
+    cause: str
+
+
+@rule("hollow_util")
+def find_hollow_work(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield a finding for each group of GPUs that were hollow at the same time for the same reason."""
+    gpus = context.gpus()
+    if context.window is None:
+        return
+    scales = {device: build_power_of_limit(series, at_least=True) for device, series in gpus.items()}
+    needed = max(limits.shortest, limits.shortest_rows * max(series.interval for series in gpus.values()))
+    is_long = context.whole.seconds >= needed
+    spans = {name: _find_spans(context, one, scales[name], limits) for name, one in gpus.items()} if is_long else {}
+    yield from _list_unjudged(gpus, {device for device, own in spans.items() if len(own)})
+    if not is_long:
+        yield missing_metrics.too_short("hollow_util", context.whole.seconds, needed)
+    elif any(map(len, spans.values())):
+        for group in _group_episodes(list(_measure_episodes(context, spans, scales, limits)), limits.together):
+            yield _build_finding(context, group, limits)
+
+
+def _list_unjudged(gpus: Mapping[str, DeviceSeries], found: set[str]) -> Iterator[NotJudged]:
+    """Yield why GPUs without a finding are not judged: the highest power recorded clears none."""
+    for device, series in gpus.items():
+        if device in found or build_power_of_limit(series) is not None or series.is_recorded(_SM):
+            continue
+        if series.explain_implausibility(POWER):
+            yield missing_metrics.implausible("hollow_util", device, POWER)
+        elif not series.is_recorded(POWER):
+            yield missing_metrics.not_recorded("hollow_util", device, POWER)
+        else:
+            reason = f"the power limit was not recorded and is not known for {series.device.model or 'this GPU'}"
+            wanted = ["gpu_power_limit_watts"]
+            yield missing_metrics.unjudged("hollow_util", device, reason, wanted, code="unknown_power_limit")
+
+
+def _find_spans(context: Context, series: DeviceSeries, scale: PowerOfLimit | None, limits: Limits) -> Spans:
+    """Return when a GPU was busy in name only, without log gaps and time that other kinds explain."""
+    grid = build_grid(context.window or context.whole, [series])
+    used = grid.average_metric(series, UTILISATION)
+    clock, highest = read_clocks(series)
+    explained = find_event_rows(series, "sw_power_cap")
+    if scale is not None:
+        explained = explained | ((clock < limits.low_clock * highest) & (scale.share >= limits.at_idle))
+    if explained.any():
+        used = np.where(grid.average_values(series, explained.astype(np.float64)) > 0, 0.0, used)
+    length = max(round(limits.over / grid.width), round(limits.rows))
+    is_busy = rolling_mean(np.where(np.isnan(used), np.nan, used >= limits.busy), length) >= limits.busy_share
+    if not is_busy.any():
+        return intervals.NO_SPANS
+    share = np.full(grid.count, np.nan) if scale is None else grid.average_values(series, scale.share)
+    active, dram = grid.average_metric(series, _SM), grid.average_metric(series, _DRAM)
+    bounds = (_bound_mean(share, length), _bound_mean(active, length), rolling_mean(dram, length))
+    power, traffic = limits.power, rolling_mean(grid.average_metric(series, _CONTROLLER), length)
+    if not ((bounds[0] >= limits.half) | (traffic >= limits.streaming))[is_busy].any():
+        power = max(limits.half, power)
+    is_near = rolling_mean(is_busy & _is_little(*bounds, power, limits), length) > 0
+    is_hollow = is_near & ~(used < limits.busy) & (_is_little(share, active, dram, power, limits) | np.isnan(used))
+    shortest = max(limits.shortest, limits.shortest_rows * series.interval)
+    spans = grid.mask_to_spans(is_hollow, max(limits.over, 2 * grid.width), shortest)
+    explaining = [part for found in context.findings_on(series.device.id) for part in found.intervals]
+    for parts in (explaining, series.gaps):
+        spans = intervals.drop_shorter(intervals.difference(spans, intervals.to_spans(parts)), shortest)
+    spans = intervals.intersection(spans, context.work)
+    read = (series.times - series.shift)[series.known_rows(UTILISATION)]
+    has_readings = np.searchsorted(read, spans[:, 1]) > np.searchsorted(read, spans[:, 0])
+    return intervals.drop_shorter(spans[has_readings], shortest)
+
+
+def _bound_mean(values: FloatArray, length: int) -> FloatArray:
+    """Return rolling means with twice their error added.
+
+    Where a sensor sees a moment of each step, power comes in two levels, and a few samples of them make no mean.
+    """
+    mean = rolling_mean(values, length)
+    spread = np.maximum(rolling_mean(np.square(values), length) - np.square(mean), 0.0)
+    number = rolling_mean(~np.isnan(values), length) * length
+    return np.asarray(mean + 2 * np.sqrt(spread / np.maximum(number - 1, 1)), dtype=np.float64)
+
+
+def _is_little(share: FloatArray, active: FloatArray, dram: FloatArray, power: float, limits: Limits) -> BoolArray:
+    """Return where little is done: multiprocessors that all spin are active and draw next to nothing."""
+    idling = share < np.where(np.isnan(active), power, limits.still)
+    return np.asarray((active < limits.active) | (idling & ~(dram >= limits.busy_dram)), dtype=np.bool_)
+
+
+def _measure_episodes(
+    context: Context, spans_of: Mapping[str, Spans], scales: Mapping[str, PowerOfLimit | None], limits: Limits
+) -> Iterator[_Episode]:
+    spans, names = np.concatenate([*spans_of.values()]), list(spans_of)
+    owners = np.repeat(np.arange(len(names)), [len(own) for own in spans_of.values()])
+    tables = [_average_all(context, context.series[name], scales[name], spans, limits) for name in names]
+    means = {sign: np.array([table[sign] for table in tables]) for sign in tables[0]}
+    is_peer = (owners != np.arange(len(names))[:, np.newaxis]) & np.isin(names, list(context.active))[:, np.newaxis]
+    dead, working = is_peer & (means[UTILISATION] <= limits.dead), is_peer & (means["share"] >= limits.hard)
+    hollow = [intervals.overlap_seconds(spans[:, 0], spans[:, 1], own) for own in spans_of.values()]
+    shared = np.where(is_peer, hollow, 0.0).max(axis=0) / (spans[:, 1] - spans[:, 0]) * 1e6
+    for row, (owner, (start, end)) in enumerate(zip(owners.tolist(), spans.tolist(), strict=True)):
+        signs = {sign: float(each[owner, row]) for sign, each in means.items()} | {"shared": float(shared[row])}
+        odd = dead[:, row] if dead[:, row].any() else working[:, row]
+        cause = ("hang" if dead[:, row].any() else "straggler") if odd.any() else _name_cause(signs, limits)
+        yield _Episode(names[owner], start, end, signs, [names[place] for place in np.flatnonzero(odd)], cause)
+
+
+def _average_all(
+    context: Context, series: DeviceSeries, scale: PowerOfLimit | None, spans: Spans, limits: Limits
+) -> dict[str, FloatArray]:
+    """Return the means of a GPU over stretches of time, its own or those of others."""
+    rows, used = find_stretch_rows(series, spans[:, 0], spans[:, 1]), series.values(UTILISATION)
+    full = series.values(_USED) / ((memory_total(series) or np.nan) - memory_reserved(series))
+    values = {name: series.values(name) for name in (UTILISATION, POWER, _SM, _TENSOR, _RECEIVED, _SENT)} | {
+        "traffic": series.values(_DRAM if series.is_recorded(_DRAM) else _CONTROLLER),
+        "share": np.full(len(series), np.nan) if scale is None else scale.share,
+        "full": full,
+    }
+    means = {name: average_stretches(each, *rows) for name, each in values.items()}
+    means["before"] = average_stretches(np.where(used >= limits.busy, full, np.nan), 0 * rows[0], rows[0])
+    means["done"] = np.clip(np.where(np.isnan(means[_SM]), means["share"], means[_SM]), 0.0, 1.0)
+    means["logged"] = np.full(len(spans), scale is not None and not scale.source)
+    means["core"] = np.full(len(spans), np.nan)
+    for host in context.hosts().values():
+        if host.device.node in {None, series.device.node} and host.is_recorded(_CORE):
+            means["core"] = average_stretches(host.values(_CORE), *find_stretch_rows(host, spans[:, 0], spans[:, 1]))
+    return means
+
+
+def _name_cause(signs: Mapping[str, float], limits: Limits) -> str:
+    """Return the cause in a word, empty if it may be a hang or kernels that do next to nothing."""
+    if signs[_RECEIVED] >= limits.copied and signs[_SENT] <= signs[_RECEIVED] / 2:
+        return "copying"
+    if signs["full"] >= limits.full > signs["before"]:
+        return "spill"
+    is_still = signs["share"] < limits.still or signs["traffic"] <= limits.moved
+    if signs["traffic"] > limits.moved or signs[_TENSOR] > limits.moved or not is_still:
+        return "launch-bound"
+    # one GPU that replays a CUDA graph of tiny kernels looks the same, its core full as well (measured on an H100)
+    return "hang" if signs["shared"] >= limits.together and not signs["core"] < limits.pegged else ""
+
+
+def _group_episodes(episodes: Sequence[_Episode], together: float) -> Iterator[list[_Episode]]:
+    """Yield what happened to several GPUs at once as one, then what happened to the same GPUs for the same reason."""
+    groups: list[list[_Episode]] = []
+    for one in episodes:
+        for group in groups:
+            start, end = min(each.start for each in group), max(each.end for each in group)
+            shared, either = min(end, one.end) - max(start, one.start), max(end, one.end) - min(start, one.start)
+            is_alike = one.cause == group[0].cause and all(one.device != each.device for each in group)
+            if is_alike and shared >= together * either:
+                group.append(one)
+                break
+        else:
+            groups.append([one])
+    merged: dict[tuple[str, ...], list[_Episode]] = {}
+    for group in groups:
+        merged.setdefault((group[0].cause, *(each.device for each in group)), []).extend(group)
+    yield from merged.values()
+
+
+def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) -> Finding:
+    kind = KINDS["hollow_util"]
+    middle = sorted(group, key=lambda each: each.signs["done"])[len(group) // 2]
+    signs, cause, is_hung = middle.signs, middle.cause, middle.cause == "hang"
+    devices, everybody = tuple(dict.fromkeys(each.device for each in group)), tuple(context.gpus())
+    spans = intervals.to_spans(Interval(each.start, each.end) for each in group)
+    seconds = intervals.total_seconds(spans)
+    series = [context.series[device] for device in devices]
+    inside = [intervals.contains(spans, one.times - one.shift) for one in series]
+    readings = [one.count_readings(POWER, rows) for one, rows in zip(series, inside, strict=True)]
+    used = min(float(np.nanmean(one.values(UTILISATION)[rows])) for one, rows in zip(series, inside, strict=True))
+    share, active, unseen = signs["share"], signs[_SM], cause == "launch-bound" and np.isnan(signs[_RECEIVED])
+    is_counted = not np.isnan(active)
+    confidence = Confidence.HIGH if is_counted or min(readings) >= limits.readings else Confidence.MEDIUM
+    if not is_counted and not all(each.signs["logged"] for each in group):
+        confidence = Confidence.LOW
+    elif unseen or cause == "spill" or share >= limits.power:
+        confidence = Confidence.MEDIUM
+    level = "near-idle" if share < limits.still else "" if is_counted else "low"
+    ruled_out = ["heat, hardware and the power cap, which lower clock and power"]
+    if all(highest > 0 and not np.isnan(clock).all() for clock, highest in map(read_clocks, series)):
+        ruled_out.append("a low clock: it was at 75% of the highest or above, or power no higher than idle")
+    if not np.isnan(signs["traffic"] + share):
+        ruled_out.append("work bound by memory, where DCGM counted its activity")
+    is_grave = is_hung and seconds >= limits.problem * max((context.window or context.whole).seconds, 1e-6)
+    return Finding(
+        kind=kind.name,
+        severity=Severity.PROBLEM if is_grave else Severity.WARNING,
+        confidence=confidence,
+        devices=devices,
+        intervals=intervals.to_intervals(spans),
+        evidence=tuple(_list_evidence(signs, used, signs["full"] if cause == "spill" else np.nan, seconds, limits)),
+        lost_gpu_seconds=seconds * len(devices) * (1.0 if is_hung else 1.0 - signs["done"]),
+        cause=cause or None,
+        samples=sum(readings),
+        ruled_out=tuple(ruled_out),
+        summary=kind.say(
+            "looked",
+            whose=phrases.gpu_names(devices, everybody),
+            level=level,
+            active="" if level else phrases.percent(active),
+            length=phrases.duration(seconds),
+            why=kind.say(
+                "dead" if is_hung and middle.peers else "open" if unseen else cause,
+                peers=phrases.gpu_names(middle.peers, everybody) if middle.peers else "",
+                rate=f"{signs[_RECEIVED] / 1e9:.0f}",
+                full=phrases.percent(signs["full"]),
+            ),
+        ),
+        recommendation=kind.advise(cause),
+    )
+
+
+def _list_evidence(
+    signs: Mapping[str, float], used: float, full: float, seconds: float, limits: Limits
+) -> Iterator[Evidence]:
+    """Yield what is known, beside its limit where it meets one."""
+    share, of_limit = signs["share"], "mean above idle, of what the limit leaves"
+    power = limits.compare(POWER, of_limit, share, "<", "power" if share < limits.power else "half")
+    for each in (
+        limits.compare(UTILISATION, "mean", used, ">=", "busy"),
+        power if np.isnan(signs[_SM]) else power.as_context(),
+        Evidence(metric=POWER, statistic="drawn", observed=signs[POWER], unit="W"),
+        limits.compare(_SM, "mean", signs[_SM], "<", "active"),
+        Evidence(metric=_TENSOR, statistic="mean", observed=signs[_TENSOR], unit="1"),
+        Evidence(metric="memory traffic", statistic="mean", observed=signs["traffic"], unit="1"),
+        Evidence(metric=_CORE, statistic="mean", observed=signs["core"], unit="1"),
+        limits.compare(_RECEIVED, "mean", signs[_RECEIVED], ">=", "copied"),
+        limits.compare(_USED, "mean, of what a job can get", full, ">=", "full"),
+        limits.compare("duration", "total", seconds, ">=", "shortest"),
+    ):
+        if not np.isnan(each.observed):
+            yield each if each.meets_limit else each.as_context()

@@ -1,0 +1,314 @@
+"""GPU memory: how full it was, whether it was taken at once, whether it kept growing or was held after the work."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from gpureport.analysis import certainty, missing_metrics, phrases
+from gpureport.analysis.job import jobs
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.statistics import memory_peak, memory_reserved, memory_total
+from gpureport.analysis.signals.core_count import CPU
+from gpureport.columns import FloatArray, IntArray
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
+
+NO_GROWTH = "a run of the job once its memory no longer grows"
+"""A recording that shows how much room there is."""
+_USED, _TOTAL, _CORE = "gpu_memory_used_bytes", "gpu_memory_total_bytes", "cpu_busiest_core_ratio"
+
+
+class _Use(NamedTuple):
+    """Memory of one GPU: peak and its share of what a job can get, largest step and range after it, of all installed.
+
+    Reserved is what an allocator took at once; the doubt says why the log cannot show it: memory stayed at its first
+    value (`constant`), or the log is too short (`short`) or samples too far apart (`coarse`) to see one step.
+    """
+
+    device: str
+    peak: int
+    capacity: int
+    ratio: float
+    samples: int
+    step: float
+    spread: float
+    reserved: bool
+    doubt: str
+
+
+@rule("memory")
+def find_memory_use(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield at most one finding a kind; the fullest GPU decides, all that meet the condition are named."""
+    uses, gpus, kinds = [], context.gpus(), ("mem_headroom", "mem_pressure", "mem_prealloc")
+    for device, series in gpus.items():
+        if not series.is_recorded(_USED) or not memory_total(series):
+            missing = _TOTAL if series.is_recorded(_USED) else _USED
+            yield from (missing_metrics.not_recorded(kind, device, missing) for kind in kinds)
+        elif len(series) < certainty.FEW_READINGS:
+            yield from (missing_metrics.too_short(kind, 0.0, limits.shortest) for kind in kinds)
+        else:
+            uses.append(_measure_use(series, limits))
+            doubt = uses[-1].doubt
+            if doubt in {"constant", "short"} and context.whole.seconds < limits.shortest:
+                yield missing_metrics.too_short("mem_prealloc", context.whole.seconds, limits.shortest)
+            if doubt == "coarse":
+                apart = missing_metrics.length_of(series.interval)
+                reason = "samples are {} apart: whether memory was taken in one step cannot be seen"
+                yield missing_metrics.unjudged("mem_prealloc", device, reason, [_USED], apart, code="coarse_samples")
+    reserved = [use for use in uses if use.reserved]
+    others = [use for use in uses if not use.reserved and (use.ratio >= limits.used or use.device in context.active)]
+    full = [use for use in others if use.ratio >= limits.full]
+    has_room = not reserved and all(use.ratio < limits.roomy for use in others)
+    for kind, chosen in zip(kinds, (others if has_room else (), full, reserved), strict=True):
+        if chosen:
+            yield _build_finding(kind, chosen, tuple(gpus), limits)
+
+
+def is_preallocated(series: DeviceSeries) -> bool | None:
+    """Return whether the memory of a GPU was taken at once; None if the log cannot show it."""
+    if not series.is_recorded(_USED) or not memory_total(series):
+        return None
+    use = _measure_use(series, find_memory_use.limits)
+    return True if use.reserved else None if use.doubt else False
+
+
+def withdraw_headroom(findings: Sequence[Finding]) -> tuple[list[Finding], list[NotJudged]]:
+    """Return the findings without unused memory of leaking GPUs, which fills by itself, and these as not judged."""
+    leaking = {device for found in findings if found.kind == "mem_leak" for device in found.devices}
+    withdrawn = [found for found in findings if found.kind == "mem_headroom" and leaking & set(found.devices)]
+    reason = "memory keeps growing, so its peak does not say what the job needs"
+    entry = NotJudged(kind="mem_headroom", device=None, reason=reason, recording=NO_GROWTH, code="memory_keeps_growing")
+    return [found for found in findings if found not in withdrawn], [entry] * len(withdrawn)
+
+
+def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
+    peak, total = memory_peak(series) or 0, memory_total(series) or 1
+    used, times = series.known_values(_USED), series.times[series.find_known_rows(_USED)]
+    step, spread, doubt = *_measure_step(used, times, total, limits, series.interval), ""
+    released = np.flatnonzero(used < used[0] / 2)
+    held = used[: released[0]] if len(released) else used
+    is_reserved = step >= limits.step and spread < limits.steady
+    if peak >= limits.used * total and np.ptp(held) < limits.steady * total and used.max() == held.max():
+        doubt = "constant"
+    elif peak >= limits.step * total and series.times[-1] - series.times[0] < limits.shortest * 1e6:
+        doubt = "short"
+    elif is_reserved and series.interval >= certainty.COARSE_SECONDS:
+        is_reserved, doubt = False, "coarse"
+    samples, capacity = series.count_readings(_USED, series.find_known_rows(_USED)), total - memory_reserved(series)
+    return _Use(series.device.id, peak, capacity, peak / capacity, samples, step, spread, is_reserved, doubt)
+
+
+def _measure_step(
+    used: FloatArray, times: IntArray, total: int, limits: Limits, interval: float
+) -> tuple[float, float]:
+    """Return the largest step and the range that memory kept to after it, both of the memory installed."""
+    if np.ptp(used) < limits.step * total:
+        return 0.0, 1.0
+    before = np.minimum(np.searchsorted(times, times - 1_000_000), np.maximum(np.arange(len(times)) - 1, 0))
+    at = int(np.argmax(used - used[before]))
+    released = np.flatnonzero(used[at:] < used[at] / 2)
+    end = at + (int(released[0]) if len(released) else len(used) - at)
+    trim = max(limits.trim, interval * 1.01) * 1e6
+    given_back = used[end:][times[end:] >= times[end - 1] + trim][:1] > jobs.PROCESS_MEMORY.value
+    settled = used[at:end][(times[at:end] >= times[at] + trim) & (times[at:end] <= times[end - 1] - trim)]
+    is_held = len(settled) and times[end - 1] - times[at] >= limits.shortest * 1e6 and not given_back.any()
+    return float(used[at] - used[before[at]]) / total, float(np.ptp(settled)) / total if is_held else 1.0
+
+
+def _build_finding(kind: str, uses: Sequence[_Use], everybody: Sequence[str], limits: Limits) -> Finding:
+    doubts, is_reserved = {use.doubt for use in uses}, kind == "mem_prealloc"
+    is_measured, is_constant = not is_reserved and doubts == {""}, not is_reserved and "constant" in doubts
+    is_unsure = is_constant or "coarse" in doubts
+    sure = Confidence.HIGH if is_measured else Confidence.LOW if is_unsure else Confidence.MEDIUM
+    worst = max(uses, key=lambda use: use.step if is_reserved else use.ratio)
+    relation, limit = ("<", "roomy") if kind == "mem_headroom" else (">=", "full")
+    left = worst.capacity - worst.peak
+    return Finding(
+        kind=kind,
+        severity=Severity.WARNING if kind == "mem_pressure" else Severity.INFO,
+        confidence=certainty.lowest_confidence(
+            sure, certainty.confidence_by_readings(max(use.samples for use in uses))
+        ),
+        devices=tuple(use.device for use in uses),
+        intervals=(),
+        evidence=(
+            limits.compare(_USED, "largest step, of the memory", worst.step, ">=", "step"),
+            limits.compare(_USED, "range after it, of the memory", worst.spread, "<", "steady"),
+        )
+        if is_reserved
+        else (
+            limits.compare(_USED, "max, of installed less reserved memory", worst.ratio, relation, limit),
+            Evidence(metric=_USED, statistic="free at the peak", observed=left, unit="By"),
+        ),
+        lost_gpu_seconds=None,
+        samples=sum(use.samples for use in uses),
+        ruled_out=(phrases.NOT_PREALLOCATED,) if is_measured else (),
+        summary=KINDS[kind].say(
+            "several" if len(uses) > 1 else None,
+            gpus=phrases.gpu_names([use.device for use in uses], everybody),
+            step=phrases.percent(worst.step),
+            full=phrases.percent(worst.ratio),
+            left=phrases.size_of(left, worst.capacity),
+            share=phrases.percent(left / worst.capacity),
+            changed="changed" if is_constant else "",
+        ),
+        recommendation=KINDS[kind].advise(None),
+    )
+
+
+@rule("mem_leak")
+def find_growing_memory(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield at most one finding a GPU whose memory keeps growing."""
+    for device, series in context.gpus().items():
+        if not series.is_recorded(_USED) or not memory_total(series):
+            missing = _TOTAL if series.is_recorded(_USED) else _USED
+            yield missing_metrics.not_recorded("mem_leak", device, missing)
+            continue
+        if context.findings("mem_prealloc", device):
+            yield NotJudged(
+                kind="mem_leak",
+                device=device,
+                reason="memory was reserved at once, so what the job uses of it is not known",
+                recording="a run without preallocation",
+                code=missing_metrics.MEMORY_RESERVED,
+            )
+            continue
+        times, used = _find_settled_memory(context, series, limits)
+        if len(times) < limits.fewest:
+            yield NotJudged(
+                kind="mem_leak",
+                device=device,
+                template=f"only {{}} of GPU memory after start-up; at least {limits.fewest:g} are needed",
+                amounts=(missing_metrics.count_of(len(times), "sample"),),
+                recording="a longer log of the whole job, or more frequent samples",
+                code=missing_metrics.TOO_FEW_SAMPLES,
+            )
+        else:
+            yield from _judge_growth(series, times, used, limits)
+
+
+def _find_settled_memory(context: Context, series: DeviceSeries, limits: Limits) -> tuple[IntArray, FloatArray]:
+    """Return times and values of the longest stretch of the job in which memory was held, its start left out."""
+    job = context.window or context.whole
+    rows = series.rows_between(job.start, job.end + 1)
+    known = series.known_rows(_USED)[rows]
+    times, used = series.times[rows][known], series.values(_USED)[rows][known]
+    falls = np.flatnonzero(used[1:] < limits.released * used[:-1]) + 1
+    parts = [part for part in pairwise([0, *falls.tolist(), len(used)]) if part[0] < part[1]]
+    first, stop = max(parts, key=lambda part: int(times[part[1] - 1] - times[part[0]]), default=(0, 0))
+    times, used = times[first:stop], used[first:stop]
+    settled = times >= times[:1] + limits.settled * (times[-1:] - times[:1])
+    return times[settled], used[settled]
+
+
+def _judge_growth(series: DeviceSeries, times: IntArray, used: FloatArray, limits: Limits) -> Iterator[Finding]:
+    """Yield a leak where the median slope (Theil-Sen) over medians of blocks is high, and no quarter grows far less.
+
+    What fills up, as an allocator that warms up or the high-water mark of varying inputs, grows slower and slower.
+    """
+    count, seconds = min(round(limits.blocks), len(times)), (times - times[0]) / 1e6
+    places = np.linspace(0, len(times), count + 1).round().astype(np.int64).tolist()
+    when, level = (np.array([np.median(each[a:b]) for a, b in pairwise(places)]) for each in (seconds, used))
+    one, other = np.triu_indices(count, k=1)
+    rate = float(np.median((level[other] - level[one]) / np.maximum(when[other] - when[one], 1e-6)))
+    edges = np.linspace(0, count - 1, 5).round().astype(np.int64).tolist()
+    middles, levels = (
+        np.array([np.median(each[max(edge - 1, 0) : edge + 2]) for edge in edges]) for each in (when, level)
+    )
+    quarters = np.diff(levels) / np.maximum(np.diff(middles), 1e-6)
+    mean, total = float(quarters.mean()), memory_total(series) or 1
+    slowest = float(quarters.min()) / mean if mean > 0 else 0.0
+    growth = rate * float(seconds[-1]) / total
+    if growth <= limits.growth or slowest < limits.quarter:
+        return
+    span = Interval(int(times[0]), int(times[-1]))
+    samples = series.count_readings(_USED, series.rows_between(span.start, span.end + 1))
+    left = max(total - memory_reserved(series) - float(level[-1]), 0.0) / rate
+    is_soon = left <= limits.soon
+    yield Finding(
+        kind="mem_leak",
+        severity=Severity.PROBLEM if is_soon else Severity.WARNING,
+        confidence=Confidence.HIGH if samples >= limits.blocks else Confidence.MEDIUM,
+        devices=(series.device.id,),
+        intervals=(span,),
+        evidence=(
+            limits.compare(_USED, "growth, of the memory", growth, ">", "growth"),
+            limits.compare(_USED, "rate of the slowest quarter, of the mean", slowest, ">=", "quarter"),
+            Evidence(metric=_USED, statistic="growth a second", observed=rate, unit="By/s"),
+            limits.compare("time until memory is full", "at this rate", left, "<=" if is_soon else ">", "soon"),
+        ),
+        lost_gpu_seconds=None,
+        samples=samples,
+        ruled_out=(
+            "an allocator that warms up: the first fifth of the job is left out",
+            "a high-water mark: memory grows in every quarter",
+            phrases.NOT_PREALLOCATED,
+        ),
+        summary=KINDS["mem_leak"].say(
+            "" if left > 0 else "full",
+            gpu=phrases.gpu_name(series.device.id),
+            rate=phrases.size(60 * rate),
+            left=phrases.duration(left),
+        ),
+        recommendation=KINDS["mem_leak"].advise(None),
+    )
+
+
+@rule("zombie_memory")
+def find_kept_memory(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield one finding for each GPU whose memory stayed in use long after the work of all of them."""
+    if context.window is None:
+        return
+    rest = Interval(context.window.end, context.whole.end)
+    if context.whole.seconds < limits.idle:
+        yield missing_metrics.too_short("zombie_memory", context.whole.seconds, limits.idle)
+    for device in context.active if rest.seconds >= limits.idle else ():
+        series = context.series[device]
+        if not series.is_recorded(_USED):
+            yield missing_metrics.not_recorded("zombie_memory", device, _USED)
+            continue
+        used, times = series.known_values(_USED), series.times[series.find_known_rows(_USED)]
+        peak, last = float(used.max()), float(used[-1])
+        is_late = times[-1] - rest.start >= limits.idle * 1e6
+        # a model that is resident all along serves: there is no end of the work
+        is_early = context.window.start - times[0] >= limits.before * 1e6 or np.ptp(used) < limits.resident * peak
+        was_there = is_early and used[0] > limits.held * peak
+        if was_there or not is_late or last <= limits.held * peak or peak < limits.least:
+            continue
+        hosts = [host for host in context.hosts().values() if host.device.node in {None, series.device.node}]
+        least = [max(limits.load * _median(host, CPU, context.window), 0.1) for host in hosts]
+        after = [_median(host, CPU, rest) for host in hosts]
+        is_core_full = any(_median(host, _CORE, rest) >= limits.core for host in hosts)
+        if is_core_full or any(load >= low for load, low in zip(after, least, strict=True)):
+            continue
+        is_watched = not np.isnan(after).all()
+        yield Finding(
+            kind="zombie_memory",
+            severity=Severity.WARNING,
+            confidence=Confidence.HIGH if is_watched else Confidence.MEDIUM,
+            devices=(device,),
+            intervals=(rest,),
+            evidence=(
+                limits.compare(_USED, "last, of the peak", last / peak, ">", "held"),
+                limits.compare("time without work", "to the last sample", rest.seconds, ">=", "idle"),
+                Evidence(metric=_USED, statistic="last", observed=last, unit="By"),
+            ),
+            lost_gpu_seconds=None,
+            samples=series.count_readings(_USED, series.times >= rest.start),
+            ruled_out=("the job's end on the CPU: it was idle as well",) if is_watched else (),
+            summary=KINDS["zombie_memory"].say(
+                None if is_watched else "unwatched",
+                length=phrases.duration(rest.seconds),
+                gpu=phrases.gpu_name(device),
+                held=phrases.size(last),
+            ),
+            recommendation=KINDS["zombie_memory"].advise(None),
+        )
+
+
+def _median(series: DeviceSeries, metric: str, when: Interval) -> float:
+    values = series.values(metric)[series.rows_between(when.start, when.end)]
+    return float(np.nanmedian(values)) if not np.isnan(values).all() else float("nan")
