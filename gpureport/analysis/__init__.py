@@ -5,10 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpureport.analysis import thresholds
 from gpureport.analysis.advice import checklist, step_choice
 from gpureport.analysis.advice.run_facts import RunFacts, gather_facts
-from gpureport.analysis.detectors.low_use.low_util_cause_unknown import LowUtilCauseUnknown
 from gpureport.analysis.detectors.memory import leaks_void_headroom
 from gpureport.analysis.detectors.throttling import clock_event_totals
 from gpureport.analysis.detectors.throttling.throttling import Throttling
@@ -20,13 +18,12 @@ from gpureport.analysis.job.phases import find_activities, find_job_window, spli
 from gpureport.analysis.job.stages import summarise_stages
 from gpureport.analysis.results import Analysis, GpuTime
 from gpureport.analysis.rulebook import Context, Rule
-from gpureport.analysis.rules import RULES
+from gpureport.analysis.rules import RULES, low_use
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import series_by_device
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.latest_rows import LATEST
 from gpureport.analysis.series.statistics import compute_statistics
-from gpureport.analysis.signals import low_use
 from gpureport.analysis.signals.clock_signals import ThrottledTime
 from gpureport.columns import FloatArray
 from gpureport.findings import Finding, Interval, NotJudged, Severity
@@ -166,13 +163,7 @@ def _measure_slow_time(
     """Return episodes of low use of each GPU as their rule sees them, findings or not, and its throttled time."""
     by_name = {rule.name: rule for rule in rules}
     low_rule, throttling = by_name.get("low_util_cause_unknown"), by_name.get("throttling")
-    low = (
-        low_use.find_low_use(
-            context, thresholds.read_limits(LowUtilCauseUnknown().with_limits(low_rule.limits), low_use.Limits)
-        ).spans
-        if low_rule
-        else {}
-    )
+    low = low_use.find_low_use(context, low_rule.limits).spans if low_rule else {}
     slowed = Throttling().with_limits(throttling.limits).measure_throttled_time if throttling else None
     return {
         device: (

@@ -7,14 +7,13 @@ from math import isfinite
 from gpureport.analysis import phrases
 from gpureport.analysis.advice.run_facts import UTILISATION, RunFacts
 from gpureport.analysis.detectors.memory import leaks_void_headroom
-from gpureport.analysis.detectors.waiting.cpu_bound import OTHER_LOAD
 from gpureport.analysis.job.training_signs import counts_steps
 from gpureport.analysis.missing_metrics import MEMORY_RESERVED, NOT_RECORDED, TOO_SHORT
 from gpureport.analysis.results import DeviceStatistics, GpuTime, sum_seconds_by_class
 from gpureport.analysis.rulebook import kinds_by_gpu_time_class
 from gpureport.analysis.rules import RULES
-from gpureport.analysis.signals import core_count, job_load, short_pauses
-from gpureport.analysis.signals.core_count import CPU
+from gpureport.analysis.signals import load
+from gpureport.analysis.signals.load import CPU, OTHER_LOAD
 from gpureport.findings import ChecklistEntry, Finding, NotJudged, Practice
 from gpureport.recording import Recording
 from gpureport.recording_advice import RECORD, choose_recording
@@ -47,7 +46,7 @@ _UNSURE = "memory stayed at one level from the first row on: it may have been re
 _MOMENT = "less than a minute was recorded: memory may have been reserved, not used"
 _SHORTEST = 60.0
 """Seconds from which memory shows whether it keeps one level."""
-_UNCLEAR = ("low_util_cause_unknown", job_load.BESIDE_OTHERS)
+_UNCLEAR = ("low_util_cause_unknown", load.BESIDE_OTHERS)
 _BESIDE_OTHERS = "other programs filled the CPU and the job hardly used it"
 _ALONE = "some minutes of the job without other programs"
 _WITH_MORE_WORKERS = "the job with more loader workers: with fewer pauses they were waits"
@@ -87,7 +86,7 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
         causes=frozenset((finding.kind, finding.cause) for finding in findings),
         unjudged=tuple(not_judged),
         judged=frozenset(kinds) - missing,
-        pauses_ratio=short_pauses.measure_pauses_ratio(sum_seconds_by_class(gpu.seconds for gpu in gpu_time)),
+        pauses_ratio=load.measure_pauses_ratio(sum_seconds_by_class(gpu.seconds for gpu in gpu_time)),
     )
     return (
         *(_memory(run), _precision(run), _cpu_beside_gpu(run), _input(run), _cores(run)),
@@ -203,7 +202,7 @@ def _input(run: _Run) -> ChecklistEntry:
         reason = f"no wait was found, but {kinds} could not be assessed"
         other = others or ("" if metrics else RECORD)
         return _entry(INPUT, Practice.CANNOT_JUDGE, "waits_not_assessed", reason, other, metrics)
-    if run.pauses_ratio >= short_pauses.NOTABLE:
+    if run.pauses_ratio >= load.NOTABLE:
         reason = f"no wait was found, but {_describe_pauses(run)}, which may be waits"
         return _entry(INPUT, Practice.CANNOT_JUDGE, _PAUSES, reason, _WITH_MORE_WORKERS)
     reason = f"assessed ({', '.join(sorted(run.judged & set(WAITS)))}), and no wait was found"
@@ -216,7 +215,7 @@ def _cores(run: _Run) -> ChecklistEntry:
     if together.state is Practice.CANNOT_JUDGE:
         return replace(together, item=BALANCE)
     waits = "the CPU was busy while GPUs waited (cpu_bound)" if "cpu_bound" in run.found else ""
-    count = core_count.count_cores(run.facts.setup, run.facts.gpus_a_machine)
+    count = load.count_cores(run.facts.setup, run.facts.gpus_a_machine)
     if count is None:
         reason = "; ".join(filter(None, [waits, "the number of cores was not recorded"]))
         return _entry(BALANCE, Practice.CANNOT_JUDGE, "cores_not_recorded", reason, "--param cpu_count=N")
@@ -229,7 +228,7 @@ def _cores(run: _Run) -> ChecklistEntry:
     if "cpu_bound_single" in run.found:
         reason = f"{known}; one thread was busy all the time while GPUs waited (cpu_bound_single): spread its work"
         return _entry(BALANCE, Practice.WORTH_TRYING, "one_core_busy_while_waiting", reason)
-    if _UNCLEAR in run.causes or run.pauses_ratio >= short_pauses.NOTABLE:
+    if _UNCLEAR in run.causes or run.pauses_ratio >= load.NOTABLE:
         others = _UNCLEAR in run.causes or run.facts.others_fill_cpu
         why, other = (_BESIDE_OTHERS, _ALONE) if others else (_describe_pauses(run), _WITH_MORE_WORKERS)
         reason = f"{known}; {why}, so whether it lacks cores is not shown"

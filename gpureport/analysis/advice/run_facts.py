@@ -10,8 +10,9 @@ from gpureport.analysis.job.framework import Framework, find_framework
 from gpureport.analysis.job.job_params import JobParams, Setting
 from gpureport.analysis.job.observed_job import JOB
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
-from gpureport.analysis.signals import core_count, job_load
-from gpureport.analysis.signals.core_count import CPU
+from gpureport.analysis.rules import waits
+from gpureport.analysis.signals import load
+from gpureport.analysis.signals.load import CPU
 from gpureport.findings import Finding
 from gpureport.metrics import Scope
 from gpureport.recording import Run
@@ -74,7 +75,7 @@ class RunFacts:
     @property
     def others_fill_cpu(self) -> bool:
         """Whether the CPU is as full as one that GPUs wait for, and the job hardly uses it."""
-        return self.job_hardly_uses_cpu and self.cpu_used is not None and self.cpu_used >= job_load.FULL.value
+        return self.job_hardly_uses_cpu and self.cpu_used is not None and self.cpu_used >= waits.FULL.value
 
 
 def gather_facts(
@@ -104,7 +105,7 @@ def gather_facts(
         busiest_core=max((one.p50 for one in _list_summaries(hosts, _BUSIEST)), default=None),
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
-        setup=core_count.add_counted_cores(read_setup(labels), _count_cores(hosts)),
+        setup=load.add_counted_cores(read_setup(labels), _count_cores(hosts)),
         job_hardly_uses_cpu=_hardly_uses_cpu(hosts),
         framework=find_framework(labels),
         reduced_links=reduced,
@@ -119,7 +120,7 @@ def _hardly_uses_cpu(hosts: Sequence[DeviceStatistics]) -> bool:
     How much of the load that is does not matter: on a machine at rest the job may be all of it.
     """
     cores = [one.mean for one in _list_summaries(hosts, JOB)]
-    return bool(cores) and max(cores) < job_load.HARDLY.value
+    return bool(cores) and max(cores) < waits.HARDLY.value
 
 
 def read_setup(labels: Iterable[tuple[str, str]]) -> JobParams:
@@ -174,7 +175,7 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
         known,
         link_reduced=_has_reduced_link(known, finding),
         power_limit_reached=_reaches_power_limit(finding),
-        job_hardly_uses_cpu=finding.cause == job_load.BESIDE_OTHERS
+        job_hardly_uses_cpu=finding.cause == load.BESIDE_OTHERS
         or (known.job_hardly_uses_cpu and finding.kind not in _CPU_WAITS),
     )
     if not any(evidence.metric in {CPU, _IOWAIT} for evidence in finding.evidence):
@@ -215,7 +216,7 @@ def _list_summaries(statistics: Iterable[DeviceStatistics], metric: str) -> list
 
 def _count_cores(hosts: Sequence[DeviceStatistics]) -> float | None:
     """Return how many cores a host log counted, on the machine with the fewest."""
-    return min((one.max for one in _list_summaries(hosts, core_count.CORES)), default=None)
+    return min((one.max for one in _list_summaries(hosts, load.CORES)), default=None)
 
 
 def _measure_host_memory(host: DeviceStatistics) -> float | None:

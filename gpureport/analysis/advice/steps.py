@@ -12,7 +12,7 @@ from typing import Any
 
 from gpureport.analysis.advice.run_facts import RunFacts
 from gpureport.analysis.job.framework import Framework
-from gpureport.analysis.signals import core_count
+from gpureport.analysis.signals import load
 
 _Told = Callable[[RunFacts], bool | None]
 
@@ -181,12 +181,12 @@ def _has_worker_per_core(facts: RunFacts) -> bool | None:
 
     Workers of a job that hardly uses the CPU wait for something else: how many there are says nothing.
     """
-    workers, cores = facts.setup.workers, core_count.count_cores(facts.setup, facts.gpus_a_machine)
+    workers, cores = facts.setup.workers, load.count_cores(facts.setup, facts.gpus_a_machine)
     if workers is None or not workers.value:
         return None if workers is None else False
     if cores is None or facts.job_hardly_uses_cpu:
         return None
-    if core_count.has_worker_per_core(facts.setup, facts.gpus_a_machine):
+    if load.has_worker_per_core(facts.setup, facts.gpus_a_machine):
         return True
     idle = facts.cpu_used is None or facts.cpu_used < _IDLE_CPU
     return False if idle and 2 * workers.value * cores.gpus <= cores.cores else None

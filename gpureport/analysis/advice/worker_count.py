@@ -12,10 +12,8 @@ from math import ceil
 
 from gpureport.analysis import phrases
 from gpureport.analysis.advice.run_facts import UTILISATION, RunFacts
-from gpureport.analysis.signals import core_count
-from gpureport.analysis.signals.core_count import CoreCount
-from gpureport.analysis.signals.low_use import LOW_USE_KINDS
-from gpureport.analysis.signals.waits import waiting_gpus
+from gpureport.analysis.signals import load
+from gpureport.analysis.signals.load import LOW_USE_KINDS, CoreCount
 from gpureport.findings import Finding
 
 DOUBLE = "Double their number, to at most one a core."
@@ -24,7 +22,7 @@ _DOUBLE_FREELY = "Double their number: the job hardly uses the CPU, so they can 
 _OUTNUMBER = ", and workers that hardly use the CPU can outnumber its cores"
 ONE_MORE = "Add one at a time."
 """What to try where no number is suggested."""
-_WAITS = (*waiting_gpus.WAIT_KINDS, *LOW_USE_KINDS, "workers_headroom")
+_WAITS = (*load.WAIT_KINDS, *LOW_USE_KINDS, "workers_headroom")
 """Kinds whose time the GPU may wait for a loader throughout."""
 _MOST_TIMES = 4
 """Times as many workers as before that are suggested at most where cores are no limit (pragmatic)."""
@@ -45,7 +43,7 @@ def suggest_workers(facts: RunFacts, finding: Finding | None = None) -> str:
         facts: what the run tells.
         finding: the finding that they are advised for; None where the whole run is little used.
     """
-    cores = core_count.count_cores(facts.setup, facts.gpus_a_machine)
+    cores = load.count_cores(facts.setup, facts.gpus_a_machine)
     setting = facts.setup.workers
     if setting is None or setting.value == float("inf"):
         return _DOUBLE_FREELY if facts.job_hardly_uses_cpu else _double_up_to(cores)

@@ -26,7 +26,7 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
-from gpureport.analysis.signals import clock_signals, gpu_loss_times, low_use
+from gpureport.analysis.signals import clock_signals, gpu_loss_times, load
 from gpureport.analysis.signals.clock_signals import ThrottledTime
 from gpureport.findings import Finding, Interval
 
@@ -87,7 +87,7 @@ def fill_ledger(
     hollow = [(ratio, ledger.claim(when)) for ratio, when in episodes]
     still = intervals.difference(intervals.rows_to_spans(start, end, used <= IDLE_RATIO + _ROUNDING), context.work)
     uneven = ledger.claim(_find_time_below_peers(context, device))
-    low_use_findings = intervals.collect_finding_spans(findings, device, low_use.LOW_USE_KINDS)
+    low_use_findings = intervals.collect_finding_spans(findings, device, load.LOW_USE_KINDS)
     low = intervals.union(np.concatenate([low, low_use_findings]))
     # without any sustained work, as with samples that show no pause to be short, whatever is not idle is low use
     coarse = series.interval > FAR_SECONDS

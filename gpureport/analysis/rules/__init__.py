@@ -13,9 +13,6 @@ from gpureport.analysis.detectors.health.pcie_degraded import PcieDegraded
 from gpureport.analysis.detectors.hollow.busy_low_power import HollowUtil
 from gpureport.analysis.detectors.idle.idle_gap import IdleGap
 from gpureport.analysis.detectors.idle.startup_idle import StartupIdle
-from gpureport.analysis.detectors.low_use.low_util_cause_unknown import LowUtilCauseUnknown
-from gpureport.analysis.detectors.low_use.underutilised import Underutilised
-from gpureport.analysis.detectors.low_use.unused_gpu import UnusedGpu
 from gpureport.analysis.detectors.memory.mem_leak import MemLeak
 from gpureport.analysis.detectors.memory.memory import Memory
 from gpureport.analysis.detectors.memory.zombie_memory import ZombieMemory
@@ -25,25 +22,21 @@ from gpureport.analysis.detectors.throttling.power_limits import PowerLimits
 from gpureport.analysis.detectors.throttling.throttling import Throttling
 from gpureport.analysis.detectors.training.full_precision import FullPrecision
 from gpureport.analysis.detectors.training.no_progress import NoProgress
-from gpureport.analysis.detectors.waiting.cpu_bound import CpuBound
-from gpureport.analysis.detectors.waiting.cpu_bound_single import CpuBoundSingle
-from gpureport.analysis.detectors.waiting.host_memory import HostMemory
-from gpureport.analysis.detectors.waiting.io_bound import IoBound
-from gpureport.analysis.detectors.waiting.transfer_bound import TransferBound
 from gpureport.analysis.rulebook import Rule, from_class
+from gpureport.analysis.rules import low_use, waits
 
 RULES: tuple[Rule, ...] = (
     from_class(IdleGap()),
     from_class(StartupIdle()),
     from_class(Throttling()),
     from_class(PowerLimits()),
-    from_class(CpuBound()),
-    from_class(IoBound()),
-    from_class(CpuBoundSingle()),
-    from_class(TransferBound()),
-    from_class(HostMemory()),
-    from_class(Underutilised()),
-    from_class(LowUtilCauseUnknown()),
+    waits.cpu_bound,
+    waits.io_bound,
+    waits.cpu_bound_single,
+    waits.transfer_bound,
+    waits.host_memory,
+    low_use.underutilised,
+    low_use.low_util_cause_unknown,
     from_class(Memory()),
     from_class(ClocksLocked()),
     from_class(EccError()),
@@ -55,7 +48,7 @@ RULES: tuple[Rule, ...] = (
     from_class(NoProgress()),
     from_class(HollowUtil()),
     from_class(Imbalance()),
-    from_class(UnusedGpu()),
+    low_use.unused_gpu,
     from_class(ZombieMemory()),
     from_class(FullPrecision()),
     from_class(OversizedGpu()),

@@ -13,7 +13,7 @@ from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.missing_metrics import NO_TIMES
 from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.signals import gpu_loss_times
-from gpureport.analysis.signals.core_count import CPU
+from gpureport.analysis.signals.load import CPU
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import IntArray
 from gpureport.findings import Finding, Interval, NotJudged, Severity, Threshold

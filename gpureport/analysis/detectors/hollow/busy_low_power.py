@@ -16,9 +16,9 @@ from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.signals import load
 from gpureport.analysis.signals.clock_signals import CLOCKS, list_event_metrics, read_clocks
 from gpureport.analysis.signals.power_of_limit import POWER, PowerOfLimit, build_power_of_limit
-from gpureport.analysis.signals.waits import copied_data
 from gpureport.analysis.thresholds import pragmatic, read_limits
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 
@@ -52,8 +52,8 @@ class HollowUtil(ClassRule):
         hollow_causes.TENSOR,
         hollow_causes.CONTROLLER,
         hollow_causes.CORE,
-        copied_data.RECEIVED,
-        copied_data.SENT,
+        load.RECEIVED,
+        load.SENT,
         CLOCKS[0],
         "gpu_sm_clock_max_hertz",
         *list_event_metrics("sw_power_cap"),
@@ -66,7 +66,7 @@ class HollowUtil(ClassRule):
     )
     active: ClassVar[Threshold] = hollow_episodes.ACTIVE
     shortest: Threshold = pragmatic(30.0, "s", "a shorter stretch is a phase of the job")
-    copied: ClassVar[Threshold] = copied_data.KEEPS_GPU_WAITING
+    copied: ClassVar[Threshold] = hollow_causes.KEEPS_GPU_WAITING
     problem: Threshold = pragmatic(0.05, "1", "share of the job lost in a hang that decides its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -167,8 +167,8 @@ class HollowUtil(ClassRule):
         ):
             if not np.isnan(value):
                 yield Evidence(metric=metric, statistic="mean", observed=value, unit="1")
-        if group.cause == copied_data.COPYING:
-            yield compare_with_limit(copied_data.RECEIVED, "mean", signs.received, ">=", self.copied)
+        if group.cause == load.COPYING:
+            yield compare_with_limit(load.RECEIVED, "mean", signs.received, ">=", self.copied)
         yield compare_with_limit("duration", "total", seconds, ">=", self.shortest)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from gpureport.analysis import phrases
 from gpureport.analysis.detectors.hollow.hollow_causes import HANG, LAUNCH, STRAGGLER, HollowSigns
 from gpureport.analysis.detectors.hollow.hollow_episodes import STILL
-from gpureport.analysis.signals.waits.copied_data import COPYING
+from gpureport.analysis.signals.load import COPYING
 
 
 def describe_episodes(

@@ -12,7 +12,7 @@ from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals.core_count import CPU
+from gpureport.analysis.signals.load import CPU
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
