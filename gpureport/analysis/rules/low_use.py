@@ -18,7 +18,7 @@ from gpureport.analysis.series.bins import build_grid, median_over_devices, roll
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import load
-from gpureport.analysis.signals.load import CORE, CPU, IOWAIT, JOB, ROWS
+from gpureport.analysis.signals.load import CORE, CPU, IOWAIT, JOB, ROWS, Told
 from gpureport.analysis.signals.power_of_limit import POWER, draws_working_power
 from gpureport.columns import FloatArray
 from gpureport.findings import Amount, Confidence, Evidence, Finding, Interval, NotJudged, Severity
@@ -137,27 +137,19 @@ def underutilised(context: Context, limits: Limits) -> Iterator[Finding | NotJud
     unknown = [what for name, what in _OPEN.items() if name not in levels or name in brief]
     counts = (load.find_core_count(context, host) for host in hosts)
     cores = next((count for count in counts if count is not None), None)
-    found = _build_finding(
-        context,
-        limits,
-        low,
-        spans,
-        kind="underutilised",
-        case=" or ".join(unknown),
-        cause=_find_requests(context, spans),
-        shown=[Evidence(metric=name, statistic="mean", observed=level, unit="1") for name, level in levels.items()],
-        most=Confidence.LOW if unknown else Confidence.MEDIUM,
-        **load.describe_cores(cores),
-    )
+    told = _tell(low, limits, _find_requests(context, spans), Confidence.LOW if unknown else Confidence.MEDIUM)
+    shown = [Evidence(metric=name, statistic="mean", observed=level, unit="1") for name, level in levels.items()]
     watched = [f"waiting for {what}" for what in _OPEN.values() if what not in unknown]
     advice = [f"To learn whether {' or '.join(absent)} was at its limit: {RECORD}."] if absent else []
-    advice += ["To tell more, record a minute or more of the job."] if brief else []
-    yield replace(
-        found,
-        evidence=(*found.evidence, *([cores.evidence] if cores else [])),
-        ruled_out=(*found.ruled_out, "waiting for the CPU as a whole", *watched),
-        recommendation=" ".join([found.recommendation, *advice]),
+    told = replace(
+        told,
+        shown=[*told.shown, *shown, *([cores.evidence] if cores else [])],
+        ruled_out=[*told.ruled_out, "waiting for the CPU as a whole", *watched],
+        words=load.describe_cores(cores),
+        case=" or ".join(unknown),
+        advice=[*advice, *(["To tell more, record a minute or more of the job."] if brief else [])],
     )
+    yield load.build_finding(context, limits, "underutilised", spans, told)
 
 
 @rule("low_util_cause_unknown")
@@ -174,24 +166,18 @@ def low_util_cause_unknown(context: Context, limits: Limits) -> Iterator[Finding
     share = training_signs.data_wait_share(context.recording)
     waited = Evidence(metric=training_signs.WAITING, statistic="median", observed=share or 0.0, unit="1")
     for names in filter(None, (blind, *groups.values())):
-        other = _find_other_load(context, names[0], low.spans[names[0]])
+        spans = {name: low.spans[name] for name in names}
+        other = _find_other_load(context, names[0], spans[names[0]])
         cpu, job = other or (np.nan, np.nan)
-        cause = _find_requests(context, names) if other is None else load.BESIDE_OTHERS
-        beside = [compare_with_limit(CPU, "median", cpu, ">=", waits.FULL)] if other else []
-        beside += [compare_with_limit(JOB, "median", job, "<", waits.HARDLY)] if other else []
-        yield _build_finding(
-            context,
-            limits,
-            low,
-            {name: low.spans[name] for name in names},
-            kind="low_util_cause_unknown",
-            case=training_signs.DATA if share else cause,
-            cause=training_signs.DATA if share else cause,
-            shown=[*beside, *([waited] if share else [])],
-            cpu=phrases.percent(cpu),
-            job=f"{job:.2f} cores",
-            waited=phrases.percent(share or 0.0),
-        )
+        shown = [waited] if share else []
+        if other is not None:
+            shown.append(compare_with_limit(CPU, "median", cpu, ">=", waits.FULL))
+            shown.append(compare_with_limit(JOB, "median", job, "<", waits.HARDLY))
+        cause = load.BESIDE_OTHERS if other else _find_requests(context, names)
+        told = _tell(low, limits, training_signs.DATA if share else cause)
+        words = {"cpu": phrases.percent(cpu), "job": f"{job:.2f} cores", "waited": phrases.percent(share or 0.0)}
+        told = replace(told, shown=[*told.shown, *shown], words=words)
+        yield load.build_finding(context, limits, "low_util_cause_unknown", spans, told)
 
 
 def _list_hosts(context: Context, device: str) -> list[DeviceSeries]:
@@ -225,44 +211,15 @@ def _find_requests(context: Context, devices: Collection[str]) -> str | None:
     return training_signs.REQUESTS if any(set(gap.devices) & set(devices) for gap in gaps) else None
 
 
-def _build_finding(  # noqa: PLR0913 - what two kinds differ in
-    context: Context,
-    limits: Limits,
-    low: LowUse,
-    spans: Mapping[str, Spans],
-    *,
-    kind: str,
-    case: str | None,
-    cause: str | None,
-    shown: list[Evidence],
-    most: Confidence = Confidence.MEDIUM,
-    **words: str,
-) -> Finding:
-    cost, interval = load.measure_cost(context, spans), max(context.series[name].interval for name in spans)
+def _tell(low: LowUse, limits: Limits, cause: str | None, most: Confidence = Confidence.MEDIUM) -> Told:
+    """Return what both kinds say."""
     lowest = "mean of the median GPU" if low.is_short_job else f"lowest mean over {phrases.duration(low.over)}"
-    length = ("work", "shortest") if low.is_short_job else ("total of one GPU", "over")
-    return Finding(
-        kind=kind,
-        severity=Severity.WARNING,
-        confidence=certainty.lowest_confidence(
-            Confidence.LOW if low.is_short_job else most,
-            certainty.confidence_by_readings(cost.samples // len(spans), interval),
-        ),
-        devices=tuple(spans),
-        intervals=intervals.to_intervals(intervals.union(np.concatenate(list(spans.values())))),
-        evidence=(
-            limits.compare(UTILISATION, lowest, low.lowest, "<=", "enter"),
-            Evidence(metric=UTILISATION, statistic="mean", observed=cost.used, unit="1"),
-            *cost.levels,
-            *shown,
-            limits.compare("duration", length[0], cost.seconds, ">=", length[1]),
-        ),
-        lost_gpu_seconds=cost.lost,
+    return Told(
         cause=cause,
-        samples=cost.samples,
-        ruled_out=("idle gaps and log gaps, which are counted on their own",),
-        summary=KINDS[kind].say(case, **cost.words(spans, context), **words),
-        recommendation=KINDS[kind].advise(cause),
+        shown=[limits.compare(UTILISATION, lowest, low.lowest, "<=", "enter")],
+        ruled_out=["idle gaps and log gaps, which are counted on their own"],
+        most=Confidence.LOW if low.is_short_job else most,
+        shortest="shortest" if low.is_short_job else "over",
     )
 
 

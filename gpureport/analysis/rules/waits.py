@@ -5,7 +5,7 @@ leaves out the time of the causes before it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -20,9 +20,9 @@ from gpureport.analysis.series.bins import Grid, build_grid, median_over_devices
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import load
-from gpureport.analysis.signals.load import CORE, CORES, CPU, IOWAIT, JOB, PROCESS, RECEIVED, SENT, WAIT_KINDS
+from gpureport.analysis.signals.load import CORE, CORES, CPU, IOWAIT, JOB, PROCESS, RECEIVED, SENT, WAIT_KINDS, Told
 from gpureport.columns import BoolArray, FloatArray
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Provenance, Severity
+from gpureport.findings import Confidence, Finding, Interval, NotJudged, Provenance, Severity
 
 _OVER, _BINS = 30.0, 9
 """Seconds that means are taken over, and the least number of bins of a machine's metric and of point samples."""
@@ -38,16 +38,6 @@ _HALF, _PROBLEM, _CLOSE = 0.5, 0.05, 5.0
 _LANE = {1: 2e9, 2: 4e9, 3: 8e9 * 128 / 130, 4: 16e9 * 128 / 130, 5: 32e9 * 128 / 130, 6: 64e9 * 242 / 256}
 """Bits a second one lane carries each way, by generation: what the PCI Express base specification encodes."""
 _MEMORY = "host_memory_used_ratio"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What is said of a wait: its cause, what shows it, the words of its sentence, and how sure it can be."""
-
-    cause: str
-    shown: list[Evidence]
-    words: dict[str, str] = field(default_factory=dict)
-    most: Confidence = Confidence.HIGH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,9 +280,21 @@ def _judge(context: Context, limits: Limits, lane: Lane, signs: Iterable[Sign]) 
             return
         left = _leave_out_stopped(context, lane, sign)
         spans, fed = _compare_with_fed(left, sign, _find_episodes(context, limits, left, sign, shortest))
-        if len(spans):
-            yield _build_finding(context, limits, left, sign, spans, fed)
-            return
+        if not len(spans):
+            continue
+        told, is_compared = sign.tell(spans), not np.isnan(fed)
+        is_close = is_compared and max(left.interval, left.source.interval) <= _CLOSE
+        ruled_out = [f"the same beside busy GPUs: there it is at {phrases.percent(fed)}"] if is_compared else []
+        # a thread that spins while it waits for the GPU looks like one that holds it up
+        is_unsure = sign.kind == "cpu_bound_single" and not is_compared
+        told = replace(
+            told,
+            most=certainty.lowest_confidence(told.most, Confidence.HIGH if is_close else Confidence.MEDIUM),
+            problem=np.inf if is_unsure else limits.problem if "problem" in limits else _PROBLEM,
+            ruled_out=["start-up and tail of the job, and the time of other waits", *ruled_out],
+        )
+        yield load.build_finding(context, limits, sign.kind, dict.fromkeys(left.gpus, spans), told)
+        return
 
 
 def find_shortest(context: Context, limits: Limits) -> float:
@@ -357,45 +359,6 @@ def _is_surely_higher(values: FloatArray, others: FloatArray) -> bool:
         return False
     error = float(np.sqrt(known.var() / len(known) + others.var() / len(others)))
     return float(known.mean() - others.mean()) >= max(_APART, _ERRORS_OF_SELECTED * error)
-
-
-def _build_finding(  # noqa: PLR0913, PLR0917 - a wait, beside what, and its limits
-    context: Context, limits: Limits, lane: Lane, sign: Sign, spans: Spans, fed: float
-) -> Finding:
-    cost, kind, told = load.measure_cost(context, dict.fromkeys(lane.gpus, spans)), KINDS[sign.kind], sign.tell(spans)
-    interval, is_compared = max(lane.interval, lane.source.interval), not np.isnan(fed)
-    is_costly = cost.lost >= (limits.problem if "problem" in limits else _PROBLEM) * lane.window.seconds * len(
-        lane.gpus
-    )
-    # a thread that spins while it waits for the GPU looks like one that holds it up
-    is_sure = is_compared or sign.kind != "cpu_bound_single"
-    return Finding(
-        kind=kind.name,
-        severity=Severity.PROBLEM if is_costly and is_sure else Severity.WARNING,
-        confidence=certainty.lowest_confidence(
-            told.most,
-            Confidence.HIGH if is_compared and interval <= _CLOSE else Confidence.MEDIUM,
-            certainty.confidence_by_readings(cost.samples // len(lane.gpus), interval),
-        ),
-        devices=tuple(lane.gpus),
-        intervals=intervals.to_intervals(spans),
-        evidence=(
-            limits.compare(UTILISATION, "mean", cost.used, "<", "gpu"),
-            *told.shown,
-            limits.compare("duration", "total", cost.seconds, ">=", "shortest"),
-            *cost.levels,
-        ),
-        lost_gpu_seconds=cost.lost,
-        cause=told.cause,
-        samples=cost.samples,
-        ruled_out=(
-            "start-up and tail of the job",
-            *([f"the same beside busy GPUs: there it is at {phrases.percent(fed)}"] if is_compared else []),
-            *(["other waits: their time is left out"] if sign.kind != "cpu_bound" else []),
-        ),
-        summary=kind.say(told.cause, **cost.words(lane.gpus, context), **told.words),
-        recommendation=kind.advise(told.cause),
-    )
 
 
 @rule("host_memory")

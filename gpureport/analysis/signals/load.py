@@ -1,24 +1,24 @@
 """How little GPUs worked, and what was asked of the machine beside them; names of the kinds and causes of that."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import floor, fsum
 
 import numpy as np
 
-from gpureport.analysis import phrases
+from gpureport.analysis import certainty, phrases
 from gpureport.analysis.job import job_params
 from gpureport.analysis.job.job_params import JobParams, Setting
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context
+from gpureport.analysis.rulebook import Context, Limits
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
-from gpureport.findings import Evidence
+from gpureport.findings import Confidence, Evidence, Finding, Severity
 
 CORES, CPU, IOWAIT = "cpu_logical_cores", "cpu_utilization_ratio", "cpu_iowait_ratio"
 CORE, PROCESS, JOB = "cpu_busiest_core_ratio", "process_cpu_cores", "job_cpu_cores"
@@ -69,42 +69,69 @@ def count_logical_cores(host: DeviceSeries) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """What low utilisation of GPUs cost in some stretches of each."""
+class Told:
+    """What is said of low utilisation.
 
-    seconds: float
-    used: float
-    lost: float
-    samples: int
-    levels: list[Evidence]
+    Attributes:
+        cause: why.
+        shown: evidence of that.
+        ruled_out: other explanations that are excluded.
+        words: words of its sentence.
+        case: which sentence, where the cause does not say it.
+        most: how sure it can be.
+        problem: lost share of the job from which it decides its cost.
+        shortest: name of the limit of its length.
+        advice: what else to do.
+    """
 
-    def words(self, devices: Iterable[str], context: Context) -> dict[str, str]:
-        """Return how little GPUs worked, and for how long."""
-        names = phrases.gpu_names(tuple(devices), tuple(context.gpus()))
-        return {"gpus": names, "used": phrases.percent(self.used), "length": phrases.duration(self.seconds)}
+    cause: str | None
+    shown: Sequence[Evidence] = ()
+    ruled_out: Sequence[str] = ()
+    words: Mapping[str, str] = field(default_factory=dict)
+    case: str | None = None
+    most: Confidence = Confidence.HIGH
+    problem: float = np.inf
+    shortest: str = "shortest"
+    advice: Sequence[str] = ()
 
 
-def measure_cost(context: Context, spans: Mapping[str, Spans]) -> Cost:
-    """Return what low utilisation cost GPUs, by the stretches of each."""
-    series = {name: context.series[name] for name in spans}
-    used = np.concatenate([one.values(UTILISATION) for one in series.values()])
-    cells = [(*one.averaging_windows(context.whole), spans[name]) for name, one in series.items()]
+def build_finding(context: Context, limits: Limits, kind: str, spans: Mapping[str, Spans], told: Told) -> Finding:
+    """Return low utilisation of GPUs, by the stretches of each, with what it cost."""
+    series, names = [context.series[name] for name in spans], tuple(spans)
+    used = np.concatenate([one.values(UTILISATION) for one in series])
+    cells = [(*one.averaging_windows(context.whole), spans[one.device.id]) for one in series]
     held = np.where(np.isnan(used), 0.0, np.concatenate([intervals.overlap_seconds(*cell) for cell in cells]))
     whole, lost = max(float(held.sum()), 1e-9), float(np.nansum((1 - np.clip(used, 0, 1)) * held))
     rows = {f"at {IDLE_RATIO:.0%} and less": used <= IDLE_RATIO + 1e-6}
     rows |= {f"below {level:.0%}": used < level - 1e-6 for level in BELOW}
     shares = {f"share of that time {where}": float(held[found].sum()) / whole for where, found in rows.items()}
-    readings = [
-        one.count_readings(UTILISATION, intervals.contains(spans[name], one.times)) for name, one in series.items()
-    ]
-    return Cost(
-        seconds=max(map(intervals.total_seconds, spans.values())),
-        used=1 - lost / whole,
-        lost=lost,
-        samples=sum(readings),
-        levels=[
-            Evidence(metric=UTILISATION, statistic=name, observed=share, unit="1") for name, share in shares.items()
-        ],
+    seconds, mean = max(map(intervals.total_seconds, spans.values())), 1 - lost / whole
+    samples = sum(
+        one.count_readings(UTILISATION, intervals.contains(cell[2], one.times))
+        for one, cell in zip(series, cells, strict=True)
+    )
+    least = told.problem * (context.window or context.whole).seconds * len(series)
+    sure = certainty.confidence_by_readings(samples // len(series), max(one.interval for one in series))
+    said = {"gpus": phrases.gpu_names(names, tuple(context.gpus()))}
+    said |= {"used": phrases.percent(mean), "length": phrases.duration(seconds)}
+    return Finding(
+        kind=kind,
+        severity=Severity.PROBLEM if lost >= least else Severity.WARNING,
+        confidence=certainty.lowest_confidence(told.most, sure),
+        devices=names,
+        intervals=intervals.to_intervals(intervals.union(np.concatenate(list(spans.values())))),
+        evidence=(
+            limits.compare(UTILISATION, "mean", mean, "<", "gpu"),
+            *(Evidence(metric=UTILISATION, statistic=each, observed=share, unit="1") for each, share in shares.items()),
+            limits.compare("duration", "total of one GPU", seconds, ">=", told.shortest),
+            *told.shown,
+        ),
+        lost_gpu_seconds=lost,
+        cause=told.cause,
+        samples=samples,
+        ruled_out=tuple(told.ruled_out),
+        summary=KINDS[kind].say(told.cause if told.case is None else told.case, **said, **told.words),
+        recommendation=" ".join([KINDS[kind].advise(told.cause), *told.advice]),
     )
 
 
