@@ -24,26 +24,16 @@ from gpureport.columns import FloatArray
 from gpureport.findings import Amount, Confidence, Evidence, Finding, Interval, NotJudged, Severity
 from gpureport.recording_advice import RECORD
 
-_FEWEST = 10
-"""Samples of a short job; with fewer not even the error of their mean is known."""
-_WATCHED = 0.5
-"""Share of the time with low use; with less of it the CPU was not watched."""
-_SEEN = 0.95
-"""Share of the job that samples speak of, below which it is said how much."""
+_FEWEST = 10  # samples of a short job; with fewer not even the error of their mean is known
+_WATCHED = 0.5  # share of the time with low use; with less of it the CPU was not watched
+_SEEN = 0.95  # share of the job that samples speak of, below which it is said how much
 _MEMORY = "gpu_memory_used_bytes"
 _OPEN = {CORE: "one core", IOWAIT: "storage"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowUse:
-    """Stretches of low use of each GPU that has any, log gaps and explained time left out.
-
-    Attributes:
-        spans: by device id.
-        lowest: lowest mean reached.
-        over: seconds that mean is taken over.
-        is_short_job: whether the job is too short for an episode, so that all of it is one.
-    """
+    """Stretches of low use by GPU, the lowest mean of some seconds, and whether the job is too short for another."""
 
     spans: Mapping[str, Spans]
     lowest: float = 1.0
@@ -225,36 +215,29 @@ def _tell(low: LowUse, limits: Limits, cause: str | None, most: Confidence = Con
 
 @rule("unused_gpu")
 def unused_gpu(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield GPUs that never worked while others did: those whose memory is free, those taken, those of no use."""
-    working = _find_working_gpus(context, limits)
+    """Yield GPUs that never worked while others did: those whose memory is free, those taken, those of no known use."""
+    working = {}
+    for name, series in context.gpus().items():
+        held = np.flatnonzero(series.values(_MEMORY) >= limits.context)
+        if name in context.active and not (_is_empty(series, limits) and _mean_use(series) <= ACTIVE.value):
+            working[name] = context.active[name]
+        elif not series.is_recorded(UTILISATION) and len(held):
+            working[name] = Interval(int(series.start[held[0]]), int(series.end[held[-1]]))
     job = find_job_window(context.recording.run, working.values())
     groups: dict[tuple[bool, bool], list[DeviceSeries]] = {}
     for name, series in context.gpus().items():
         is_recorded = series.is_recorded(UTILISATION)
-        if job is None or name in working:
-            if not is_recorded:
-                yield missing_metrics.not_recorded("unused_gpu", name, UTILISATION)
-        elif (doubt := _explain_doubt(series, job, limits)) is not None:
-            yield doubt
-        else:
+        if not is_recorded and (job is None or name in working or not _is_empty(series, limits)):
+            yield missing_metrics.not_recorded("unused_gpu", name, UTILISATION)
+        elif job is not None and name not in working:
+            doubt = _explain_doubt(series, job, limits)
+            if doubt is not None:
+                yield doubt
+                continue
             is_taken = bool((_memory_during(series, job) >= limits.context).any())
             groups.setdefault((is_taken, not is_recorded), []).append(series)
-    for (is_taken, _), group in sorted(groups.items(), key=lambda entry: entry[0]):
-        if job is not None:
-            yield _build_unused(context, limits, group, job, tuple(working), is_taken=is_taken)
-
-
-def _find_working_gpus(context: Context, limits: Limits) -> dict[str, Interval]:
-    """Return when each GPU worked, or held the memory of a process where its utilisation was not recorded."""
-    working = {}
-    for name, series in context.gpus().items():
-        held = np.flatnonzero(series.values(_MEMORY) >= limits.context)
-        is_idle = _is_empty(series, limits) and _mean_use(series) <= ACTIVE.value
-        if name in context.active and not is_idle:
-            working[name] = context.active[name]
-        elif not series.is_recorded(UTILISATION) and len(held):
-            working[name] = Interval(int(series.start[held[0]]), int(series.end[held[-1]]))
-    return working
+    for _, group in sorted(groups.items(), key=lambda entry: entry[0]):
+        yield _build_unused(context, limits, group, job or context.whole, tuple(working))
 
 
 def _is_empty(series: DeviceSeries, limits: Limits) -> bool:
@@ -268,24 +251,19 @@ def _mean_use(series: DeviceSeries) -> float:
 
 
 def _memory_during(series: DeviceSeries, job: Interval) -> FloatArray:
-    used = series.values(_MEMORY)[series.rows_between(job.start, job.end + 1)]
-    return used[~np.isnan(used)]
+    return load.known_of(series.values(_MEMORY)[series.rows_between(job.start, job.end + 1)])
 
 
 def _explain_doubt(series: DeviceSeries, job: Interval, limits: Limits) -> NotJudged | None:
     """Return why a GPU cannot be called unused, None if it can."""
-    name, is_empty, is_recorded = series.device.id, _is_empty(series, limits), series.is_recorded(UTILISATION)
-    if not is_recorded and not is_empty:
-        return missing_metrics.not_recorded("unused_gpu", name, UTILISATION)
-    shortest = limits.shortest_empty if is_empty else limits.shortest
+    shortest = limits.shortest_empty if _is_empty(series, limits) else limits.shortest
     if job.seconds < shortest:
         return missing_metrics.too_short("unused_gpu", job.seconds, shortest, "other GPUs worked for")
-    reason, code = "", ""
-    amounts: tuple[Amount, ...] = ()
+    metric = UTILISATION if series.is_recorded(UTILISATION) else _MEMORY
     rows = np.arange(len(series))[series.rows_between(job.start, job.end + 1)]
-    rows = rows[series.known_rows(UTILISATION if is_recorded else _MEMORY)[rows]]
-    readings = series.count_readings(UTILISATION if is_recorded else _MEMORY, rows)
-    seconds = float(series.seconds[rows].sum())
+    rows = rows[series.known_rows(metric)[rows]]
+    readings, seconds = series.count_readings(metric, rows), float(series.seconds[rows].sum())
+    amounts: tuple[Amount, ...] = ()
     if _mean_use(series) > ACTIVE.value:
         reason, code = f"it was used at times, {phrases.percent(_mean_use(series))} on average", "used_at_times"
     elif draws_working_power(series, limits["power_at_work"]):
@@ -294,65 +272,68 @@ def _explain_doubt(series: DeviceSeries, job: Interval, limits: Limits) -> NotJu
     elif readings < certainty.SURE_READINGS or seconds < shortest / 2:
         reason, code = "only {} over {} show what it did while other GPUs worked", missing_metrics.TOO_FEW_SAMPLES
         amounts = missing_metrics.count_of(readings, "sample"), missing_metrics.length_of(seconds)
-    if not reason:
+    else:
         return None
-    wanted, template = "a log of the whole job with all GPUs in it", reason if amounts else ""
     return NotJudged(
-        kind="unused_gpu", device=name, reason=reason, recording=wanted, template=template, amounts=amounts, code=code
+        kind="unused_gpu",
+        device=series.device.id,
+        reason=reason,
+        recording="a log of the whole job with all GPUs in it",
+        template=reason if amounts else "",
+        amounts=amounts,
+        code=code,
     )
 
 
-def _build_unused(  # noqa: PLR0913 - whose time, when, and beside whom
-    context: Context,
-    limits: Limits,
-    group: Sequence[DeviceSeries],
-    job: Interval,
-    working: Sequence[str],
-    *,
-    is_taken: bool,
+def _build_unused(
+    context: Context, limits: Limits, group: Sequence[DeviceSeries], job: Interval, working: Sequence[str]
 ) -> Finding:
-    names, everybody, kind = tuple(one.device.id for one in group), tuple(context.gpus()), KINDS["unused_gpu"]
-    is_recorded = group[0].is_recorded(UTILISATION)
+    names, everybody, is_recorded = (
+        tuple(one.device.id for one in group),
+        tuple(context.gpus()),
+        group[0].is_recorded(UTILISATION),
+    )
     metric = UTILISATION if is_recorded else _MEMORY
     memory = [float(known.max()) for one in group if len(known := _memory_during(one, job))]
-    window = intervals.to_spans([job])
+    most = max(memory, default=0.0)
+    is_taken, window = most >= limits.context, intervals.to_spans([job])
     # what GPUs did in log gaps is not known
     sampled = (intervals.rows_to_spans(one.start, one.end, np.ones(len(one), dtype=np.bool_)) for one in group)
     parts = reduce(intervals.intersection, sampled, window)
     parts = parts if len(parts) else window
-    worked = intervals.total_seconds(intervals.intersection(context.work, window)) or job.seconds
     seconds = intervals.total_seconds(parts)
-    evidence = (
-        [] if not is_recorded else [compare_with_limit(UTILISATION, "mean", max(map(_mean_use, group)), "<=", ACTIVE)]
-    )
+    worked = intervals.total_seconds(intervals.intersection(context.work, window)) or job.seconds
     shortest = "shortest" if worked >= limits.shortest else "shortest_empty"
-    evidence.append(limits.compare("work of other GPUs", "from the first to the last", worked, ">=", shortest))
-    evidence += [limits.compare(_MEMORY, "max", max(memory), "<=", "empty")] if memory else []
+    used = compare_with_limit(UTILISATION, "mean", max(map(_mean_use, group)), "<=", ACTIVE)
     readings = [one.count_readings(metric, one.rows_between(job.start, job.end + 1)) for one in group]
-    is_unsure = is_taken or len(memory) < len(group) or not is_recorded
+    is_sure = is_recorded and not is_taken and len(memory) == len(group)
     return Finding(
         kind="unused_gpu",
         severity=Severity.WARNING,
         confidence=certainty.lowest_confidence(
             certainty.confidence_by_readings(min(readings), max(one.interval for one in group)),
-            Confidence.MEDIUM if is_unsure else Confidence.HIGH,
+            Confidence.HIGH if is_sure else Confidence.MEDIUM,
         ),
         devices=names,
         intervals=intervals.to_intervals(parts),
-        evidence=tuple(evidence),
+        evidence=(
+            *([used] if is_recorded else []),
+            limits.compare("work of other GPUs", "from the first to the last", worked, ">=", shortest),
+            *([limits.compare(_MEMORY, "max", most, "<=", "empty")] if memory else []),
+        ),
         lost_gpu_seconds=seconds * len(group),
         samples=sum(one.count_readings(metric, slice(None)) for one in group),
         ruled_out=("a pause: no work at any time of the recording",),
-        summary=kind.say(
+        summary=KINDS["unused_gpu"].say(
             "memory" if not is_recorded else "taken" if is_taken else "" if memory else "unknown",
             gpus=phrases.gpu_names(names, everybody),
             others=phrases.gpu_names(working, everybody),
             did="worked" if set(working) & context.active.keys() else "had memory in use",
             worked=phrases.duration(worked),
             sampled="" if seconds >= _SEEN * worked else phrases.duration(seconds),
-            memory=phrases.size(max(memory, default=0.0)),
+            memory=phrases.size(most),
         ),
-        recommendation=kind.advise(None),
+        recommendation=KINDS["unused_gpu"].advise(None),
     )
 
 

@@ -102,9 +102,7 @@ def cpu_bound(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]
 def _full_cpu(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
     cpu, over = lane.mean(CPU), lane.count_bins(_BINS)
     few = load.is_hardly_used(lane.mean(JOB), cpu, load.count_logical_cores(lane.source), HARDLY.value)
-    is_high = (load.rolling_share(cpu, cpu >= limits.cpu, over) >= _HALF) & ~(
-        load.rolling_share(cpu, few, over) >= _HALF
-    )
+    is_high = _is_mostly(cpu, cpu >= limits.cpu, over) & ~_is_mostly(cpu, few, over)
 
     def tell(spans: Spans) -> Told:
         busy, job, cores = (lane.median(metric, spans) for metric in (CPU, JOB, CORES))
@@ -146,8 +144,7 @@ def cpu_bound_single(context: Context, limits: Limits) -> Iterator[Finding | Not
 def _full_core(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
     """Yield what shows it: a thread that moves between cores fills none, but all of its process."""
     cpu, job, over = lane.mean(CPU), lane.mean(JOB), lane.count_bins(_BINS)
-    is_calm = load.rolling_share(cpu, cpu >= limits.cpu, over) < _HALF
-    is_calm &= ~(load.rolling_share(cpu, job < limits.job, over) >= _HALF)
+    is_calm = _is_mostly(cpu, cpu < limits.cpu, over) & ~_is_mostly(cpu, job < limits.job, over)
 
     def tell(metric: str, spans: Spans) -> Told:
         busy, all_cores = lane.median(metric, spans), lane.median(CPU, spans)
@@ -174,10 +171,10 @@ def _full_core(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
     for metric in filter(lane.source.is_recorded, (CORE, PROCESS)):
         busy = lane.mean(metric)
         most = np.inf if metric == CORE else limits.process
-        is_high = is_calm & (load.rolling_share(busy, (busy >= limits.core) & (busy <= most), over) >= _HALF)
+        is_high = is_calm & _is_mostly(busy, (busy >= limits.core) & (busy <= most), over)
         if metric == PROCESS:
-            is_high &= ~(load.rolling_share(job, job > limits.process, over) >= _HALF)
-            is_high &= ~(load.rolling_share(lane.used, lane.used >= _FED, over) >= _RARELY)
+            is_high &= ~_is_mostly(job, job > limits.process, over)
+            is_high &= ~_is_mostly(lane.used, lane.used >= _FED, over, _RARELY)
         yield Sign(
             kind="cpu_bound_single", metric=metric, series=busy, is_high=is_high, over=over, tell=partial(tell, metric)
         )
@@ -359,6 +356,12 @@ def _is_surely_higher(values: FloatArray, others: FloatArray) -> bool:
         return False
     error = float(np.sqrt(known.var() / len(known) + others.var() / len(others)))
     return float(known.mean() - others.mean()) >= max(_APART, _ERRORS_OF_SELECTED * error)
+
+
+def _is_mostly(series: FloatArray, is_so: BoolArray, length: int, share: float = _HALF) -> BoolArray:
+    """Return around which bins a share of those in which a series has a value are so."""
+    found: BoolArray = rolling_mean(np.where(np.isnan(series), np.nan, is_so), length) >= share
+    return found
 
 
 @rule("host_memory")

@@ -13,7 +13,6 @@ from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO
@@ -50,13 +49,9 @@ def is_beside(host: DeviceSeries, gpu: DeviceSeries) -> bool:
 
 
 def is_hardly_used(job: FloatArray, cpu: FloatArray, cores: float, few: float) -> BoolArray:
-    """Return where a job uses less than `few` of one core, or of the load where that is less; False if not known.
+    """Return where a job keeps fewer cores busy than the share `few` of the load, or of one core where that is less.
 
-    Args:
-        job: cores that the job kept busy.
-        cpu: use of the CPU, as a ratio.
-        cores: cores of the machine; NaN where not known, which leaves the least that the load can be: that of one.
-        few: share of a core.
+    Where that is not known it is False; where the cores of the machine are not (NaN), the load is at least that of one.
     """
     found: BoolArray = job < few * np.minimum(cpu * np.fmax(cores, 1.0), 1.0)
     return found
@@ -70,18 +65,10 @@ def count_logical_cores(host: DeviceSeries) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What is said of low utilisation.
+    """What is said of low utilisation: why, what shows it, how sure that is, and from which limits on.
 
-    Attributes:
-        cause: why.
-        shown: evidence of that.
-        ruled_out: other explanations that are excluded.
-        words: words of its sentence.
-        case: which sentence, where the cause does not say it.
-        most: how sure it can be.
-        problem: lost share of the job from which it decides its cost.
-        shortest: name of the limit of its length.
-        advice: what else to do.
+    `case` is that of its sentence where the cause does not say it, `problem` the lost share of the job that decides its
+    cost, and `shortest` the name of the limit of its length.
     """
 
     cause: str | None
@@ -112,8 +99,7 @@ def build_finding(context: Context, limits: Limits, kind: str, spans: Mapping[st
     )
     least = told.problem * (context.window or context.whole).seconds * len(series)
     sure = certainty.confidence_by_readings(samples // len(series), max(one.interval for one in series))
-    said = {"gpus": phrases.gpu_names(names, tuple(context.gpus()))}
-    said |= {"used": phrases.percent(mean), "length": phrases.duration(seconds)}
+    use = f"{phrases.gpu_names(names, tuple(context.gpus()))} averaged {phrases.percent(mean)} utilisation"
     return Finding(
         kind=kind,
         severity=Severity.PROBLEM if lost >= least else Severity.WARNING,
@@ -130,7 +116,9 @@ def build_finding(context: Context, limits: Limits, kind: str, spans: Mapping[st
         cause=told.cause,
         samples=samples,
         ruled_out=tuple(told.ruled_out),
-        summary=KINDS[kind].say(told.cause if told.case is None else told.case, **said, **told.words),
+        summary=KINDS[kind].say(
+            told.cause if told.case is None else told.case, use=f"{use} over {phrases.duration(seconds)}", **told.words
+        ),
         recommendation=" ".join([KINDS[kind].advise(told.cause), *told.advice]),
     )
 
@@ -139,11 +127,6 @@ def is_surely_below(samples: FloatArray, limit: float) -> bool:
     """Return whether the mean of point samples is certainly below a limit: a long log has many places to be low."""
     known = known_of(samples)
     return bool(len(known) > 1 and known.mean() + ERRORS * known.std(ddof=1) / np.sqrt(len(known)) <= limit)
-
-
-def rolling_share(series: FloatArray, is_so: BoolArray, length: int) -> FloatArray:
-    """Return the share of the bins around each that are so, of those in which a series has a value."""
-    return rolling_mean(np.where(np.isnan(series), np.nan, is_so), length)
 
 
 def known_of(values: FloatArray) -> FloatArray:
