@@ -11,18 +11,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from gpureport.analysis import phrases, thresholds
-from gpureport.analysis.detectors.low_use.low_util_cause_unknown import LowUtilCauseUnknown
+from gpureport.analysis import phrases
 from gpureport.analysis.job.phases import ACTIVE, UTILISATION, WITHOUT_LASTING_WORK
 from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime, TimePart
 from gpureport.analysis.rulebook import Context, Rule, kinds_by_gpu_time_class
-from gpureport.analysis.rules import clocks
+from gpureport.analysis.rules import clocks, low_use
 from gpureport.analysis.rules.health import LOST_CAUSES
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
-from gpureport.analysis.signals import low_use
+from gpureport.analysis.signals import load
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Finding, Interval
 
@@ -89,8 +88,7 @@ def _find_low_use(context: Context, rules: Sequence[Rule]) -> Mapping[str, Spans
     rule = next((rule for rule in rules if rule.name == "low_util_cause_unknown"), None)
     if rule is None:
         return {}
-    limits = thresholds.read_limits(LowUtilCauseUnknown().with_limits(rule.limits), low_use.Limits)
-    return low_use.find_low_use(context, limits).spans
+    return low_use.find_low_use(context, rule.limits).spans
 
 
 def _divide(
@@ -181,7 +179,7 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
     if context.window is None or series.interval > FAR_SECONDS:
         low = intervals.difference(whole, still)
     else:
-        low = intervals.union(np.concatenate([low, collect(*low_use.LOW_USE_KINDS)]))
+        low = intervals.union(np.concatenate([low, collect(*load.LOW_USE_KINDS)]))
     yield "low_use", UNKNOWN, low, _BY_USE
     # a log without the job's own beginning and end may hold a part of it, and what lies there is idle
     if context.window is not None and context.observed_job.started is not None:

@@ -11,8 +11,8 @@ from gpureport.analysis.advice.facts import UTILISATION, RunFacts
 from gpureport.analysis.job.training_signs import counts_steps
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.results import DeviceStatistics, GpuTime, sum_seconds_by_class
-from gpureport.analysis.signals import job_load, short_pauses
-from gpureport.analysis.signals.core_count import CPU
+from gpureport.analysis.signals import load
+from gpureport.analysis.signals.load import CPU
 from gpureport.findings import ChecklistEntry, Finding, NotJudged, Practice
 from gpureport.recording import Recording
 from gpureport.recording_advice import RECORD, choose_recording
@@ -27,7 +27,7 @@ _SPEEDS = {Role.THROUGHPUT, Role.STEP_TIME, Role.EPOCH_TIME}
 _ROOMY, _BARE = 0.70, 0.1
 _SHORTEST = 60.0
 """Seconds from which memory shows whether it keeps one level."""
-_UNCLEAR = ("low_util_cause_unknown", job_load.BESIDE_OTHERS)
+_UNCLEAR = ("low_util_cause_unknown", load.BESIDE_OTHERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
         causes=frozenset((finding.kind, finding.cause) for finding in findings),
         unjudged=not_judged,
         judged=frozenset(kinds) - {entry.kind for entry in not_judged},
-        pauses=short_pauses.measure_pauses_ratio(sum_seconds_by_class(gpu.seconds for gpu in gpu_time)),
+        pauses=load.measure_pauses_ratio(sum_seconds_by_class(gpu.seconds for gpu in gpu_time)),
     )
     together, doubt = _read_together(run), _doubt_memory(run)
     return (
@@ -166,7 +166,7 @@ def _judge_input(run: _Run) -> ChecklistEntry:
         others = "; ".join(dict.fromkeys(entry.recording for entry in missing if not entry.metrics))
         other = others or ("" if metrics else RECORD)
         return _say("input_pipeline", "waits_not_assessed", metrics, kinds=kinds, recording=other)
-    code = "short_pauses" if run.pauses >= short_pauses.NOTABLE else "no_waits"
+    code = "short_pauses" if run.pauses >= load.NOTABLE else "no_waits"
     kinds = ", ".join(sorted(run.judged & set(_WAITS)))
     return _say("input_pipeline", code, pauses=phrases.percent(run.pauses), kinds=kinds)
 
@@ -188,7 +188,7 @@ def _judge_cores(run: _Run) -> ChecklistEntry:
         return _say("cpu_cores", "cpu_busy_while_waiting", cores=cores, left=left)
     if "cpu_bound_single" in run.found:
         return _say("cpu_cores", "one_core_busy_while_waiting", cores=cores)
-    is_unclear, has_pauses = _UNCLEAR in run.causes, run.pauses >= short_pauses.NOTABLE
+    is_unclear, has_pauses = _UNCLEAR in run.causes, run.pauses >= load.NOTABLE
     if is_unclear or (has_pauses and run.facts.others_fill_cpu):
         return _say("cpu_cores", "beside_other_programs", cores=cores)
     other = ": GPUs worked little for another reason (underutilised)" if "underutilised" in run.found else ""

@@ -16,8 +16,7 @@ from gpureport.analysis.advice.facts import UTILISATION, RunFacts, adapt_facts
 from gpureport.analysis.job.framework import Framework
 from gpureport.analysis.job.job_params import JobParams
 from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.signals.low_use import LOW_USE_KINDS
-from gpureport.analysis.signals.waits.waiting_gpus import WAIT_KINDS
+from gpureport.analysis.signals.load import LOW_USE_KINDS, WAIT_KINDS
 from gpureport.findings import AdvisedStep, Finding
 
 WORKERS = "loader_workers"

@@ -11,8 +11,9 @@ from gpureport.analysis.job.job_params import JobParams, Setting
 from gpureport.analysis.job.observed_job import JOB
 from gpureport.analysis.job.training_signs import REQUESTS
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
-from gpureport.analysis.signals import core_count, job_load
-from gpureport.analysis.signals.core_count import CPU, CoreCount
+from gpureport.analysis.rules import waits
+from gpureport.analysis.signals import load
+from gpureport.analysis.signals.load import CPU, CoreCount
 from gpureport.findings import Finding
 from gpureport.metrics import Scope
 from gpureport.recording import TRACKER_KINDS, Device, Run
@@ -74,12 +75,12 @@ class RunFacts:
     @property
     def others_fill_cpu(self) -> bool:
         """Whether the CPU is as full as one that GPUs wait for, and the job hardly uses it."""
-        return self.job_hardly_uses_cpu and self.cpu_used is not None and self.cpu_used >= job_load.FULL.value
+        return self.job_hardly_uses_cpu and self.cpu_used is not None and self.cpu_used >= waits.FULL.value
 
     @property
     def cores(self) -> CoreCount | None:
         """The cores beside the GPUs of a machine, or of a process."""
-        return core_count.count_cores(self.setup, self.gpus_a_machine)
+        return load.count_cores(self.setup, self.gpus_a_machine)
 
 
 def gather_facts(
@@ -100,7 +101,7 @@ def gather_facts(
     capabilities = [each.compute_capability for each in known_gpus if each and each.compute_capability]
     reduced = frozenset(name for found in findings if found.kind == "pcie_degraded" for name in found.devices)
     full = {one.device for one in gpus_of if _has_full_link(devices[one.device], one, findings)}
-    counted = min((one.max for one in _list_summaries(hosts, core_count.CORES)), default=None)
+    counted = min((one.max for one in _list_summaries(hosts, load.CORES)), default=None)
     return RunFacts(
         gpus=len(run.gpus),
         gpus_a_machine=max(Counter(gpu.node for gpu in run.gpus).values(), default=1),
@@ -112,9 +113,9 @@ def gather_facts(
         busiest_core=max((one.p50 for one in _list_summaries(hosts, "cpu_busiest_core_ratio")), default=None),
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
-        setup=core_count.add_counted_cores(read_setup(run.params_and_tags), counted),
+        setup=load.add_counted_cores(read_setup(run.params_and_tags), counted),
         # how much of the load that is does not matter: on a machine at rest the job may be all of it
-        job_hardly_uses_cpu=bool(job_cores) and max(job_cores) < job_load.HARDLY.value,
+        job_hardly_uses_cpu=bool(job_cores) and max(job_cores) < waits.HARDLY.value,
         framework=find_framework(run.params_and_tags),
         trains=not any(found.cause == REQUESTS for found in findings),
         whole_host=len(run.gpus) > 1 and any(source.kind in {*TRACKER_KINDS, "wandb"} for source in run.sources),
@@ -144,8 +145,7 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
         link_reduced=True if known.reduced_links & devices else False if is_full else None,
         host_cleared=finding.kind == "underutilised" and {CPU, _IOWAIT} <= {one.metric for one in finding.evidence},
         power_limit_reached=next((one.relation == ">=" for one in power), None),
-        job_hardly_uses_cpu=finding.cause == job_load.BESIDE_OTHERS
-        or (known.job_hardly_uses_cpu and not waits_for_cpu),
+        job_hardly_uses_cpu=finding.cause == load.BESIDE_OTHERS or (known.job_hardly_uses_cpu and not waits_for_cpu),
     )
     # only findings that compare the CPU with the GPU measure both
     if not any(one.metric in {CPU, _IOWAIT} for one in finding.evidence):

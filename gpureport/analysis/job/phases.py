@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
+from gpureport.analysis.job.light_work import find_light_work
 from gpureport.analysis.results import Phase
 from gpureport.analysis.series import rest_to_work_power
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -158,11 +159,18 @@ def _measure_dense_reach(distances: IntArray, share: float, fewest: int) -> int:
 
 
 def find_activities(series: Mapping[str, DeviceSeries], within: Interval | None = None) -> dict[str, Interval]:
-    """Return the activity of each GPU that worked, keyed by device id."""
-    found = {
-        name: find_activity(one, within) for name, one in series.items() if one.device.scope is Scope.GPU and len(one)
-    }
-    return {name: interval for name, interval in found.items() if interval is not None}
+    """Return the activity of each GPU that worked, keyed by device id, with light work before it or in its place."""
+    gpus = {name: one for name, one in series.items() if one.device.scope is Scope.GPU and len(one)}
+    hosts = [one for one in series.values() if one.device.scope is Scope.HOST and len(one)]
+    own = {name: find_activity(one, within) for name, one in gpus.items()}
+    found = {name: activity for name, activity in own.items() if activity is not None}
+    if hosts:
+        for name in list(found or gpus):
+            one, until = gpus[name], found[name].start if name in found else None
+            light = find_light_work(one, hosts, within or Interval(int(one.times[0]), int(one.times[-1])), until)
+            if light is not None:
+                found[name] = Interval(light.start, max(light.end, found[name].end if name in found else 0))
+    return found
 
 
 def find_job_window(run: Run, active: Collection[Interval]) -> Interval | None:

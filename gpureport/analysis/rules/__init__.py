@@ -6,35 +6,29 @@ one row of a test table.
 
 from gpureport.analysis.detectors.idle.idle_gap import IdleGap
 from gpureport.analysis.detectors.idle.startup_idle import StartupIdle
-from gpureport.analysis.detectors.low_use.low_util_cause_unknown import LowUtilCauseUnknown
-from gpureport.analysis.detectors.low_use.underutilised import Underutilised
-from gpureport.analysis.detectors.low_use.unused_gpu import UnusedGpu
-from gpureport.analysis.detectors.waiting.cpu_bound import CpuBound
-from gpureport.analysis.detectors.waiting.cpu_bound_single import CpuBoundSingle
-from gpureport.analysis.detectors.waiting.host_memory import HostMemory
-from gpureport.analysis.detectors.waiting.io_bound import IoBound
-from gpureport.analysis.detectors.waiting.transfer_bound import TransferBound
 from gpureport.analysis.rulebook import Rule, from_class
 from gpureport.analysis.rules.balance import find_uneven_gpus
 from gpureport.analysis.rules.clocks import find_locked_clocks, find_power_limits, find_throttling
 from gpureport.analysis.rules.health import find_gpu_lost, find_memory_errors, find_slow_links
 from gpureport.analysis.rules.hollow import find_hollow_work
 from gpureport.analysis.rules.log_ends import find_early_ends, find_log_gaps
+from gpureport.analysis.rules.low_use import low_util_cause_unknown, underutilised, unused_gpu
 from gpureport.analysis.rules.memory import find_growing_memory, find_kept_memory, find_memory_use
 from gpureport.analysis.rules.sizing import find_full_precision, find_no_progress, find_oversized_gpus
+from gpureport.analysis.rules.waits import cpu_bound, cpu_bound_single, host_memory, io_bound, transfer_bound
 
 RULES: tuple[Rule, ...] = (
     from_class(IdleGap()),
     from_class(StartupIdle()),
     find_throttling,
     find_power_limits,
-    from_class(CpuBound()),
-    from_class(IoBound()),
-    from_class(CpuBoundSingle()),
-    from_class(TransferBound()),
-    from_class(HostMemory()),
-    from_class(Underutilised()),
-    from_class(LowUtilCauseUnknown()),
+    cpu_bound,
+    io_bound,
+    cpu_bound_single,
+    transfer_bound,
+    host_memory,
+    underutilised,
+    low_util_cause_unknown,
     find_memory_use,
     find_locked_clocks,
     find_memory_errors,
@@ -46,7 +40,7 @@ RULES: tuple[Rule, ...] = (
     find_no_progress,
     find_hollow_work,
     find_uneven_gpus,
-    from_class(UnusedGpu()),
+    unused_gpu,
     find_kept_memory,
     find_full_precision,
     find_oversized_gpus,

@@ -12,7 +12,7 @@ from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_reserved, memory_total
-from gpureport.analysis.signals.core_count import CPU
+from gpureport.analysis.signals.load import CPU
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
 

@@ -5,8 +5,8 @@ from math import fsum
 
 from gpureport.analysis.results import LOST_CLASSES, Analysis, sum_seconds_by_class
 from gpureport.analysis.rules import RULES
-from gpureport.analysis.signals.low_use import BELOW
-from gpureport.analysis.signals.short_pauses import measure_pauses_ratio
+from gpureport.analysis.rules.low_use import BELOW
+from gpureport.analysis.signals.load import measure_pauses_ratio
 from gpureport.findings import Finding
 
 SHORTEST_SECONDS, FEWEST_SAMPLES = 10.0, 5

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime, sum_seconds_by_class
-from gpureport.analysis.signals.short_pauses import measure_pauses_ratio
+from gpureport.analysis.signals.load import measure_pauses_ratio
 from gpureport.comparison.gains.known_loss import MOST_UNSEEN_RATIO, NEGLIGIBLE_RATIO, measure_excessive_short_pauses
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.model.time_charts import ClassShare, TimeBar

@@ -86,6 +86,9 @@ def test_waiting_for_the_cpu() -> None:
             stops(200, steps((98, 500)), steps((97, 200), (0, 100), (97, 20), (0, 180))), gpus="0,1"
         ),
         "it was never fed well": want(stops(200, steps((98, 500)), steps((40, 300), (0, 200))), gpus="0,1"),
+        "light work all along": want(rec(util=np.full(900, 2), cpu=np.full(900, 90)), length=900, within=10),
+        "of a display": rec(util=np.full(900, 2), memory=np.full(900, 0.3), cpu=np.full(900, 90)),
+        "now and then": rec(util=np.where(np.arange(900) % 3, 0, 2), cpu=np.full(900, 90)),
         "busy GPU": rec(util=phase(97, 97, 97), cpu=phase(95, 95, 95)),
         "low CPU": rec(util=UTIL, cpu=phase(20, 20, 20)),
         "a checkpoint": rec(util=steps((97, 300), (0, 20), (97, 300)), cpu=steps((20, 300), (95, 20), (20, 300))),
@@ -200,6 +203,7 @@ def test_waiting_for_one_core() -> None:
         "few copies": want(copying(0.8, 0.1), cause="one thread"),
         "copies both ways": want(copying(7.3, 7.0), cause="one thread"),
         "a job of 50 s": want(short(50)),
+        "tiny kernels": want(beside(util=np.full(900, 3), cpu=CALM, process=np.full(900, 1.0)), length=900, within=10),
         "busy GPU": single(util=phase(97, 97, 97), core=np.full(900, 100)),
         "all cores full": single(cpu=phase(12, 95, 12)),
         "start-up": single(steps((100, 300), (60, 600)), util=steps((0, 300), (97, 600))),
@@ -227,6 +231,9 @@ def test_waiting_for_storage() -> None:
     table: Table = {
         "a phase": want(stored(UTIL, IOWAIT), spans=[(299.5, 599.5)], within=6, lost=210, near=6, **facts),
         "in bursts": want(stored(UTIL, bursty), length=300, within=12),
+        "a slow first epoch": want(
+            stored(steps((7, 300), (97, 600)), steps((40, 300), (1, 600))), spans=[(0, 300)], within=9
+        ),
         "never busy": want(stored(np.full(900, 30), np.full(900, 40)), confidence="medium"),
         "busy GPU": stored(phase(97, 97, 97), phase(40, 40, 40)),
         "start-up": stored(steps((0, 300), (97, 300)), steps((60, 600))),

@@ -18,7 +18,7 @@ from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals.waits import waiting_gpus
+from gpureport.analysis.signals import load
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 
@@ -74,7 +74,7 @@ class IdleGap(ClassRule):
 
     name = "idle_gap"
     requires = ((UTILISATION,),)
-    after = waiting_gpus.WAIT_KINDS
+    after = load.WAIT_KINDS
     wants = (rest.POWER, rest.IOWAIT, rest.READS, rest.WRITES)
 
     idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")

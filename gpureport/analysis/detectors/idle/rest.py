@@ -14,8 +14,8 @@ from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import find_hysteresis_runs
+from gpureport.analysis.signals import load
 from gpureport.analysis.signals.power_of_limit import draws_working_power
-from gpureport.analysis.signals.waits import waiting_gpus
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Evidence, Interval
@@ -264,7 +264,7 @@ def name_causes(
         if name not in context.active and not draws_working_power(series):
             named[name] = [replace(gap, cause="unused") for gap in gaps]
             continue
-        waits = intervals.collect_finding_spans(context.findings_on(name), name, waiting_gpus.WAIT_KINDS)
+        waits = intervals.collect_finding_spans(context.findings_on(name), name, load.WAIT_KINDS)
         edges = np.array([(gap.interval.start, gap.interval.end) for gap in gaps], dtype=np.int64).reshape(-1, 2)
         waited = intervals.overlap_seconds(edges[:, 0], edges[:, 1], waits)
         by_event = _list_event_causes(events, gaps, series)

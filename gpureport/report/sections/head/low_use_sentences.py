@@ -7,7 +7,7 @@ from gpureport.analysis import phrases
 from gpureport.analysis.account.gpu_time import OUTSIDE
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.results import Analysis
-from gpureport.analysis.signals.low_use import BELOW
+from gpureport.analysis.rules.low_use import BELOW
 from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.step_figures import below_ratios, utilisation
 from gpureport.report.runs import gpu_time

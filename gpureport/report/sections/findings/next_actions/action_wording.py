@@ -3,8 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from gpureport.analysis.advice.choose import WORKERS
-from gpureport.analysis.signals.job_load import BESIDE_OTHERS
-from gpureport.analysis.signals.low_use import LOW_USE_KINDS
+from gpureport.analysis.signals.load import BESIDE_OTHERS, LOW_USE_KINDS
 from gpureport.recording_advice import RECORD
 from gpureport.report.sections.findings.next_actions.action_words import (
     PROFILE,

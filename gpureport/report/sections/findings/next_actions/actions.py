@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from gpureport.analysis.signals.job_load import BESIDE_OTHERS
-from gpureport.analysis.signals.waits import waiting_gpus
+from gpureport.analysis.signals import load
+from gpureport.analysis.signals.load import BESIDE_OTHERS
 from gpureport.comparison.gains.known_loss import is_recording_too_short
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.findings import Confidence, Finding, Severity
@@ -168,7 +168,7 @@ def _propose(
 
 def _waits_most_of_the_time(group: RowGroup) -> bool:
     """Whether GPUs wait for input for most of a run, or may do so beside a CPU that other programs fill."""
-    is_wait = group.kind in waiting_gpus.WAIT_KINDS or group.cause == BESIDE_OTHERS
+    is_wait = group.kind in load.WAIT_KINDS or group.cause == BESIDE_OTHERS
     return is_wait and max(group.lost_shares, default=0.0) > _MOST_OF_IT
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from gpureport.analysis.job.phases import LITTLE_WORK, NO_WORK
-from gpureport.analysis.signals.job_load import BESIDE_OTHERS
-from gpureport.analysis.signals.waits.copied_data import COPYING
+from gpureport.analysis.signals.load import BESIDE_OTHERS, COPYING
 from gpureport.report.sections.findings.next_actions.action_words import (
     FIND_HANG,
     FIND_STOPPED,

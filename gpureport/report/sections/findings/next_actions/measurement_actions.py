@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from gpureport.analysis.signals.core_count import CPU
+from gpureport.analysis.signals.load import CPU
 from gpureport.comparison.statistics.more_data import estimate_runs_for_interval
 from gpureport.comparison.steps.step_figures import (
     SHORTEST_REPETITION_SECONDS,

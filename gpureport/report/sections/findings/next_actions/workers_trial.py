@@ -4,9 +4,7 @@ from collections.abc import Sequence
 
 from gpureport.analysis.advice import choose
 from gpureport.analysis.advice.facts import RunFacts, gather_facts
-from gpureport.analysis.signals.low_use import LOW_USE_KINDS
-from gpureport.analysis.signals.short_pauses import NOTABLE
-from gpureport.analysis.signals.waits.waiting_gpus import WAIT_KINDS
+from gpureport.analysis.signals.load import LOW_USE_KINDS, NOTABLE, WAIT_KINDS
 from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS, recorded_seconds
 from gpureport.report.model.head import Action
 from gpureport.report.runs import gpu_time

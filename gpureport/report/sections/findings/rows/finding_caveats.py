@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.analysis.signals.job_load import BESIDE_OTHERS
+from gpureport.analysis.signals.load import BESIDE_OTHERS
 from gpureport.findings import Confidence, Evidence, Finding, Provenance
 from gpureport.report.sections.findings.rows.row_groups import RowGroup
 from gpureport.report.wording import display, terms

@@ -127,7 +127,7 @@ RANGES: Mapping[str, RangeWording] = {
     ),
     "underutilised": RangeWording(
         extent=LOST,
-        summary="{gpus} averaged {mean} utilisation over {length}; the CPU as a whole was not the bottleneck.",
+        summary="{gpus} averaged {mean} utilisation over {length}; the CPU as a whole was not at its limit.",
         figures=_WAITING,
     ),
     "low_util_cause_unknown": RangeWording(

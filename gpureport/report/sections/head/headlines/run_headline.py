@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpureport.analysis.results import Analysis
-from gpureport.analysis.signals.short_pauses import NOTABLE
+from gpureport.analysis.signals.load import NOTABLE
 from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.steps import Step
 from gpureport.report.model.head import VerdictCode

@@ -3,7 +3,7 @@
 from gpureport.analysis import phrases
 from gpureport.analysis.job import training_signs
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.signals.waits.copied_data import COPYING
+from gpureport.analysis.signals.load import COPYING
 from gpureport.findings import Confidence
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts, format_length, name_gpus
 from gpureport.report.sections.head.low_use_sentences import (
@@ -55,7 +55,7 @@ def write_low_use(facts: FindingFacts) -> str:
     recorded = facts.observed("cpu_iowait_ratio") is not None and facts.observed("cpu_busiest_core_ratio") is not None
     # confidence is low where a recorded cause was not ruled out
     is_known = recorded and facts.finding.confidence is not Confidence.LOW
-    host = "neither CPU nor storage is the bottleneck" if is_known else "the CPU as a whole is not saturated"
+    host = "CPU and storage have room to spare" if is_known else "the CPU as a whole is not saturated"
     return f"{facts.gpus} {facts.verb('is', 'are')} only {_busy(facts)}; {host}."
 
 

@@ -1,1 +1,0 @@
-"""GPUs that work only part of the time, or never."""

@@ -1,0 +1,51 @@
+"""Light work: a GPU that does a little all the time beside a machine at a limit waits for it; it does not rest."""
+
+from collections.abc import Collection
+
+import numpy as np
+
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.findings import Interval
+
+_LEAST_USE = 0.005
+_PROCESS_MEMORY = 2.0**29  # By; a driver or a display holds less; a process with a context more
+_NEARLY_ALL = 0.9  # share of the samples with light use; a display or stray kernels show less
+_MOSTLY = 0.5  # share of the samples of the machine at a limit
+_SHORTEST = 60.0  # s; compiling or loading lasts as long
+_LIMITS = {
+    "cpu_utilization_ratio": 0.75,
+    "cpu_iowait_ratio": 0.15,
+    "cpu_busiest_core_ratio": 0.96,
+    "process_cpu_cores": 0.96,
+}
+"""From where on GPUs may wait for a machine, as the rules on waits have it."""
+
+
+def find_light_work(
+    gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, until: int | None = None
+) -> Interval | None:
+    """Return from the first to the last sample of light work of a GPU.
+
+    Args:
+        gpu: the GPU.
+        hosts: the machines of a run.
+        within: the time that is looked at.
+        until: when its sustained activity begins, which light work must reach; None where it has none.
+    """
+    rows = np.arange(len(gpu))[gpu.rows_between(within.start, (within.end if until is None else until) + 1)]
+    used, held = gpu.values("gpu_utilization_ratio")[rows], gpu.values("gpu_memory_used_bytes")[rows]
+    is_light = (used >= _LEAST_USE) & ~(held < _PROCESS_MEMORY)
+    last = len(rows) if until is not None else int(np.max(np.flatnonzero(is_light), initial=-1)) + 1
+    backwards = is_light[:last][::-1]
+    dense = np.flatnonzero(backwards & (np.cumsum(backwards) >= _NEARLY_ALL * np.arange(1, last + 1)))
+    if not len(dense):
+        return None
+    start, end = int(gpu.start[rows[last - 1 - dense[-1]]]) - gpu.shift, int(gpu.end[rows[last - 1]]) - gpu.shift
+    if end - start < _SHORTEST * 1e6:
+        return None
+    for host in hosts:
+        part = host.rows_between(start + host.shift, end + host.shift)
+        at_limit = np.any([host.values(metric)[part] >= limit for metric, limit in _LIMITS.items()], axis=0)
+        if host.device.node in {None, gpu.device.node} and at_limit.sum() >= max(_MOSTLY * len(at_limit), 1):
+            return Interval(start, end if until is None else until)
+    return None

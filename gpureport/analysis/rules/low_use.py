@@ -1,0 +1,341 @@
+"""GPUs that work only part of the time, which no other kind explains, and GPUs that never work."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+
+from gpureport.analysis import certainty, missing_metrics, phrases
+from gpureport.analysis.evidence import compare_with_limit
+from gpureport.analysis.job import training_signs
+from gpureport.analysis.job.phases import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION, find_job_window
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.rules import waits
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.bins import build_grid, median_over_devices, rolling_mean
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals import load
+from gpureport.analysis.signals.load import CORE, CPU, IOWAIT, JOB, ROWS, Told
+from gpureport.analysis.signals.power_of_limit import POWER, draws_working_power
+from gpureport.columns import FloatArray
+from gpureport.findings import Amount, Confidence, Evidence, Finding, Interval, NotJudged, Severity
+from gpureport.recording_advice import RECORD
+
+_FEWEST = 10  # samples of a short job; with fewer not even the error of their mean is known
+_WATCHED = 0.5  # share of the time with low use; with less of it the CPU was not watched
+_SEEN = 0.95  # share of the job that samples speak of, below which it is said how much
+_MEMORY = "gpu_memory_used_bytes"
+_OPEN = {CORE: "one core", IOWAIT: "storage"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LowUse:
+    """Stretches of low use by GPU, the lowest mean of some seconds, and whether the job is too short for another."""
+
+    spans: Mapping[str, Spans]
+    lowest: float = 1.0
+    over: float = 0.0
+    is_short_job: bool = False
+
+
+def find_low_use(context: Context, limits: Limits) -> LowUse:
+    """Return the low use of the GPUs that work, taken together by their median, whether it is a finding or not."""
+    explained = tuple(found for found in context.earlier_findings if found.kind in low_util_cause_unknown.after)
+    return context.cached((LowUse, limits, explained), lambda: _compute_low_use(context, limits))
+
+
+def _compute_low_use(context: Context, limits: Limits) -> LowUse:
+    working = {name: one for name, one in context.gpus().items() if name in context.active}
+    if context.window is None:
+        return LowUse(spans={})
+    grid = build_grid(context.window, list(working.values()))
+    edges = (
+        grid.find_bin_edges(np.arange(grid.count), "right"),
+        grid.find_bin_edges(np.arange(grid.count) + 1, "left"),
+    )
+    left, used = {}, []
+    for name, one in working.items():
+        claimed = intervals.collect_finding_spans(context.findings_on(name), name, low_util_cause_unknown.after)
+        cells = one.averaging_windows(context.whole)
+        seen = intervals.rows_to_spans(*cells, one.known_rows(UTILISATION))
+        left[name] = intervals.intersection(intervals.difference(seen, claimed), context.work)
+        is_claimed = intervals.overlap_seconds(*edges, claimed) > 0
+        used.append(np.where(is_claimed, np.nan, grid.average_metric(one, UTILISATION)))
+    median, seconds = median_over_devices(used), max(map(intervals.total_seconds, left.values()))
+    over = max(round(limits.over / grid.width), ROWS) * grid.width
+    # a job too short for such a mean is judged by that of all of it, if other kinds do not explain most of it
+    is_short, sampled = seconds < over, int((~np.isnan(median)).sum())
+    mean = rolling_mean(median, 2 * grid.count if is_short else round(over / grid.width))
+    mean[mean < limits.idle] = 1.0
+    inside = grid.mark_runs(*intervals.find_hysteresis_runs(mean, enter=limits.enter, leave=limits.leave))
+    spans = grid.mask_to_spans(inside, limits.over, limits.shortest if is_short else over)
+    spans = intervals.intersection(spans, context.work)
+    least = max(limits.shortest, context.window.seconds / 2) if is_short else limits.over
+    covered = [intervals.overlap_seconds(spans[:, 0], spans[:, 1], one) for one in left.values()]
+    is_low = np.max(covered, axis=0) >= least
+    if grid.width > POINT_SAMPLE_SECONDS or sampled < ROWS:
+        parts = [median[grid.find_bin_slice(*span)] for span in spans.tolist()]
+        is_sure = [sampled >= _FEWEST and load.is_surely_below(part, limits.gpu) for part in parts]
+        is_low &= np.array(is_sure, dtype=np.bool_)
+    found = {name: intervals.intersection(spans[is_low], one) for name, one in left.items()}
+    return LowUse(
+        spans={name: one for name, one in found.items() if len(one)},
+        lowest=float(np.nanmin(mean[inside], initial=1.0)),
+        over=seconds if is_short else over,
+        is_short_job=is_short,
+    )
+
+
+def _explain_too_short(kind: str, context: Context, limits: Limits) -> Iterator[NotJudged]:
+    """Yield that a recording, or its sampled time, is too short for a mean."""
+    of_gpus = context.gpus().values()
+    needed = max(limits.shortest, ROWS * max(1.0, *(one.interval for one in of_gpus)))
+    sampled = max((one.observed_seconds for one in of_gpus), default=0.0)
+    if context.whole.seconds < needed:
+        yield missing_metrics.too_short(kind, context.whole.seconds, needed)
+    elif sampled < needed:
+        yield missing_metrics.too_short(kind, sampled, needed, "samples cover")
+
+
+@rule("underutilised")
+def underutilised(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield low use beside a CPU that was watched and not full, of GPUs that do not work unevenly."""
+    low = find_low_use(context, limits)
+    uneven = intervals.to_spans(part for found in context.findings("imbalance") for part in found.intervals)
+    spans = {
+        name: one
+        for name, one in low.spans.items()
+        if _find_watching(context, name, one, CPU)
+        and 2 * intervals.total_seconds(intervals.intersection(one, uneven)) < intervals.total_seconds(one)
+        and _find_other_load(context, name, one) is None
+    }
+    if not low.spans:
+        yield from _explain_too_short("underutilised", context, limits)
+    if not spans:
+        return
+    together = intervals.union(np.concatenate(list(spans.values())))
+    hosts = {host.device.id: host for name in spans for host in _list_hosts(context, name)}.values()
+    values = {name: np.concatenate([host.find_values(name, together) for host in hosts]) for name in (CPU, *_OPEN)}
+    levels = {name: float(each.mean()) for name, each in values.items() if len(each)}
+    # for a shorter time, one full core is no finding, and so not ruled out either
+    shortest = waits.find_shortest(context, waits.cpu_bound_single.limits)
+    brief = {CORE} if low.is_short_job and max(map(intervals.total_seconds, spans.values())) < shortest else set()
+    absent = [what for name, what in _OPEN.items() if name not in levels]
+    unknown = [what for name, what in _OPEN.items() if name not in levels or name in brief]
+    counts = (load.find_core_count(context, host) for host in hosts)
+    cores = next((count for count in counts if count is not None), None)
+    told = _tell(low, limits, _find_requests(context, spans), Confidence.LOW if unknown else Confidence.MEDIUM)
+    shown = [Evidence(metric=name, statistic="mean", observed=level, unit="1") for name, level in levels.items()]
+    watched = [f"waiting for {what}" for what in _OPEN.values() if what not in unknown]
+    advice = [f"To learn whether {' or '.join(absent)} was at its limit: {RECORD}."] if absent else []
+    told = replace(
+        told,
+        shown=[*told.shown, *shown, *([cores.evidence] if cores else [])],
+        ruled_out=[*told.ruled_out, "waiting for the CPU as a whole", *watched],
+        words=load.describe_cores(cores),
+        case=" or ".join(unknown),
+        advice=[*advice, *(["To tell more, record a minute or more of the job."] if brief else [])],
+    )
+    yield load.build_finding(context, limits, "underutilised", spans, told)
+
+
+@rule("low_util_cause_unknown")
+def low_util_cause_unknown(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield low use beside a CPU that was not watched, and of each node beside one that other programs fill."""
+    low = find_low_use(context, limits)
+    if not low.spans:
+        yield from _explain_too_short("low_util_cause_unknown", context, limits)
+    groups: dict[str | None, list[str]] = {}
+    for name, one in low.spans.items():
+        if _find_other_load(context, name, one) is not None:
+            groups.setdefault(context.series[name].device.node, []).append(name)
+    blind = [name for name, one in low.spans.items() if not _find_watching(context, name, one, CPU)]
+    share = training_signs.data_wait_share(context.recording)
+    waited = Evidence(metric=training_signs.WAITING, statistic="median", observed=share or 0.0, unit="1")
+    for names in filter(None, (blind, *groups.values())):
+        spans = {name: low.spans[name] for name in names}
+        other = _find_other_load(context, names[0], spans[names[0]])
+        cpu, job = other or (np.nan, np.nan)
+        shown = [waited] if share else []
+        if other is not None:
+            shown.append(compare_with_limit(CPU, "median", cpu, ">=", waits.FULL))
+            shown.append(compare_with_limit(JOB, "median", job, "<", waits.HARDLY))
+        cause = load.BESIDE_OTHERS if other else _find_requests(context, names)
+        told = _tell(low, limits, training_signs.DATA if share else cause)
+        words = {"cpu": phrases.percent(cpu), "job": f"{job:.2f} cores", "waited": phrases.percent(share or 0.0)}
+        told = replace(told, shown=[*told.shown, *shown], words=words)
+        yield load.build_finding(context, limits, "low_util_cause_unknown", spans, told)
+
+
+def _list_hosts(context: Context, device: str) -> list[DeviceSeries]:
+    return [host for host in context.hosts().values() if load.is_beside(host, context.series[device])]
+
+
+def _find_watching(context: Context, device: str, spans: Spans, *metrics: str) -> DeviceSeries | None:
+    """Return a host beside a GPU that recorded some metrics for most of some stretches."""
+    for host in _list_hosts(context, device):
+        known = np.all([~np.isnan(host.values(metric)) for metric in metrics], axis=0)
+        seconds = intervals.overlap_seconds(host.start - host.shift, host.end - host.shift, spans)[known].sum()
+        if seconds >= _WATCHED * intervals.total_seconds(spans):
+            return host
+    return None
+
+
+def _find_other_load(context: Context, device: str, spans: Spans) -> tuple[float, float] | None:
+    """Return use of the CPU and cores of the job where other programs fill the CPU and the job hardly uses it."""
+    host = _find_watching(context, device, spans, CPU, JOB)
+    values = [] if host is None else [host.find_values(metric, spans) for metric in (CPU, JOB)]
+    if host is None or not all(map(len, values)):
+        return None
+    cpu, job = (float(np.median(one)) for one in values)
+    few = load.is_hardly_used(np.array([job]), np.array([cpu]), load.count_logical_cores(host), waits.HARDLY.value)
+    return (cpu, job) if cpu >= waits.FULL.value and few[0] else None
+
+
+def _find_requests(context: Context, devices: Collection[str]) -> str | None:
+    """Return the cause `requests` if idle gaps of the same GPUs have it."""
+    gaps = (gap for gap in context.findings("idle_gap") if gap.cause == training_signs.REQUESTS)
+    return training_signs.REQUESTS if any(set(gap.devices) & set(devices) for gap in gaps) else None
+
+
+def _tell(low: LowUse, limits: Limits, cause: str | None, most: Confidence = Confidence.MEDIUM) -> Told:
+    """Return what both kinds say."""
+    lowest = "mean of the median GPU" if low.is_short_job else f"lowest mean over {phrases.duration(low.over)}"
+    return Told(
+        cause=cause,
+        shown=[limits.compare(UTILISATION, lowest, low.lowest, "<=", "enter")],
+        ruled_out=["idle gaps and log gaps, which are counted on their own"],
+        most=Confidence.LOW if low.is_short_job else most,
+        shortest="shortest" if low.is_short_job else "over",
+    )
+
+
+@rule("unused_gpu")
+def unused_gpu(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield GPUs that never worked while others did: those whose memory is free, those taken, those of no known use."""
+    working = {}
+    for name, series in context.gpus().items():
+        held = np.flatnonzero(series.values(_MEMORY) >= limits.context)
+        if name in context.active and not (_is_empty(series, limits) and _mean_use(series) <= ACTIVE.value):
+            working[name] = context.active[name]
+        elif not series.is_recorded(UTILISATION) and len(held):
+            working[name] = Interval(int(series.start[held[0]]), int(series.end[held[-1]]))
+    job = find_job_window(context.recording.run, working.values())
+    groups: dict[tuple[bool, bool], list[DeviceSeries]] = {}
+    for name, series in context.gpus().items():
+        is_recorded = series.is_recorded(UTILISATION)
+        if not is_recorded and (job is None or name in working or not _is_empty(series, limits)):
+            yield missing_metrics.not_recorded("unused_gpu", name, UTILISATION)
+        elif job is not None and name not in working:
+            doubt = _explain_doubt(series, job, limits)
+            if doubt is not None:
+                yield doubt
+                continue
+            is_taken = bool((_memory_during(series, job) >= limits.context).any())
+            groups.setdefault((is_taken, not is_recorded), []).append(series)
+    for _, group in sorted(groups.items(), key=lambda entry: entry[0]):
+        yield _build_unused(context, limits, group, job or context.whole, tuple(working))
+
+
+def _is_empty(series: DeviceSeries, limits: Limits) -> bool:
+    """Return whether enough readings show that no process ever held memory of a GPU."""
+    known = series.known_values(_MEMORY)
+    return len(known) >= certainty.SURE_READINGS and float(known.max()) <= limits.empty
+
+
+def _mean_use(series: DeviceSeries) -> float:
+    return float(series.known_values(UTILISATION).mean()) if series.is_recorded(UTILISATION) else 0.0
+
+
+def _memory_during(series: DeviceSeries, job: Interval) -> FloatArray:
+    return load.known_of(series.values(_MEMORY)[series.rows_between(job.start, job.end + 1)])
+
+
+def _explain_doubt(series: DeviceSeries, job: Interval, limits: Limits) -> NotJudged | None:
+    """Return why a GPU cannot be called unused, None if it can."""
+    shortest = limits.shortest_empty if _is_empty(series, limits) else limits.shortest
+    if job.seconds < shortest:
+        return missing_metrics.too_short("unused_gpu", job.seconds, shortest, "other GPUs worked for")
+    metric = UTILISATION if series.is_recorded(UTILISATION) else _MEMORY
+    rows = np.arange(len(series))[series.rows_between(job.start, job.end + 1)]
+    rows = rows[series.known_rows(metric)[rows]]
+    readings, seconds = series.count_readings(metric, rows), float(series.seconds[rows].sum())
+    amounts: tuple[Amount, ...] = ()
+    if _mean_use(series) > ACTIVE.value:
+        reason, code = f"it was used at times, {phrases.percent(_mean_use(series))} on average", "used_at_times"
+    elif draws_working_power(series, limits["power_at_work"]):
+        watts = series.known_values(POWER).mean()
+        reason, code = f"it drew {watts:.0f} W on average, as a GPU at work does", "drew_power_of_work"
+    elif readings < certainty.SURE_READINGS or seconds < shortest / 2:
+        reason, code = "only {} over {} show what it did while other GPUs worked", missing_metrics.TOO_FEW_SAMPLES
+        amounts = missing_metrics.count_of(readings, "sample"), missing_metrics.length_of(seconds)
+    else:
+        return None
+    return NotJudged(
+        kind="unused_gpu",
+        device=series.device.id,
+        reason=reason,
+        recording="a log of the whole job with all GPUs in it",
+        template=reason if amounts else "",
+        amounts=amounts,
+        code=code,
+    )
+
+
+def _build_unused(
+    context: Context, limits: Limits, group: Sequence[DeviceSeries], job: Interval, working: Sequence[str]
+) -> Finding:
+    names, everybody, is_recorded = (
+        tuple(one.device.id for one in group),
+        tuple(context.gpus()),
+        group[0].is_recorded(UTILISATION),
+    )
+    metric = UTILISATION if is_recorded else _MEMORY
+    memory = [float(known.max()) for one in group if len(known := _memory_during(one, job))]
+    most = max(memory, default=0.0)
+    is_taken, window = most >= limits.context, intervals.to_spans([job])
+    # what GPUs did in log gaps is not known
+    sampled = (intervals.rows_to_spans(one.start, one.end, np.ones(len(one), dtype=np.bool_)) for one in group)
+    parts = reduce(intervals.intersection, sampled, window)
+    parts = parts if len(parts) else window
+    seconds = intervals.total_seconds(parts)
+    worked = intervals.total_seconds(intervals.intersection(context.work, window)) or job.seconds
+    shortest = "shortest" if worked >= limits.shortest else "shortest_empty"
+    used = compare_with_limit(UTILISATION, "mean", max(map(_mean_use, group)), "<=", ACTIVE)
+    readings = [one.count_readings(metric, one.rows_between(job.start, job.end + 1)) for one in group]
+    is_sure = is_recorded and not is_taken and len(memory) == len(group)
+    return Finding(
+        kind="unused_gpu",
+        severity=Severity.WARNING,
+        confidence=certainty.lowest_confidence(
+            certainty.confidence_by_readings(min(readings), max(one.interval for one in group)),
+            Confidence.HIGH if is_sure else Confidence.MEDIUM,
+        ),
+        devices=names,
+        intervals=intervals.to_intervals(parts),
+        evidence=(
+            *([used] if is_recorded else []),
+            limits.compare("work of other GPUs", "from the first to the last", worked, ">=", shortest),
+            *([limits.compare(_MEMORY, "max", most, "<=", "empty")] if memory else []),
+        ),
+        lost_gpu_seconds=seconds * len(group),
+        samples=sum(one.count_readings(metric, slice(None)) for one in group),
+        ruled_out=("a pause: no work at any time of the recording",),
+        summary=KINDS["unused_gpu"].say(
+            "memory" if not is_recorded else "taken" if is_taken else "" if memory else "unknown",
+            gpus=phrases.gpu_names(names, everybody),
+            others=phrases.gpu_names(working, everybody),
+            did="worked" if set(working) & context.active.keys() else "had memory in use",
+            worked=phrases.duration(worked),
+            sampled="" if seconds >= _SEEN * worked else phrases.duration(seconds),
+            memory=phrases.size(most),
+        ),
+        recommendation=KINDS["unused_gpu"].advise(None),
+    )
+
+
+BELOW = underutilised.limits["gpu"]
+"""Mean utilisation that calls for no change."""

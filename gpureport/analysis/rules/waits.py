@@ -1,0 +1,424 @@
+"""GPUs that wait for what feeds them: the CPU, storage, one core or the link to the host; and memory of that host.
+
+A cause is a series that is high while the GPUs beside it do little, and higher than while they are well fed. Each
+leaves out the time of the causes before it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from gpureport import gpus
+from gpureport.analysis import certainty, missing_metrics, phrases
+from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, SHORTEST_GAP, UTILISATION
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import Context, Limits, Rule, rule
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.bins import Grid, build_grid, median_over_devices, rolling_mean
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals import load
+from gpureport.analysis.signals.load import CORE, CORES, CPU, IOWAIT, JOB, PROCESS, RECEIVED, SENT, WAIT_KINDS, Told
+from gpureport.columns import BoolArray, FloatArray
+from gpureport.findings import Confidence, Finding, Interval, NotJudged, Provenance, Severity
+
+_OVER, _BINS = 30.0, 9
+"""Seconds that means are taken over, and the least number of bins of a machine's metric and of point samples."""
+_FED, _RARELY = 0.90, 0.1
+"""Mean utilisation of GPUs that get their data in time, and the share of bins in which waiting GPUs reach it."""
+_APART, _ERRORS_OF_SELECTED = 0.05, 4.0
+"""By how much two levels differ, and standard errors of two means of which one was selected for its level.
+
+Of 1,800 permuted series none passes at four, 16 do at three.
+"""
+_HALF, _PROBLEM, _CLOSE = 0.5, 0.05, 5.0
+"""Share that makes a median; lost share of the job that decides its cost; seconds between samples, nine a minute."""
+_LANE = {1: 2e9, 2: 4e9, 3: 8e9 * 128 / 130, 4: 16e9 * 128 / 130, 5: 32e9 * 128 / 130, 6: 64e9 * 242 / 256}
+"""Bits a second one lane carries each way, by generation: what the PCI Express base specification encodes."""
+_MEMORY = "host_memory_used_ratio"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sign:
+    """What GPUs may wait for: a metric in each bin, where it is high enough, and the bins that its means are over."""
+
+    kind: str
+    metric: str
+    series: FloatArray
+    is_high: BoolArray
+    over: int
+    tell: Callable[[Spans], Told]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """A device, a host or the GPU itself, and the GPUs that may wait for it, with their median use on one grid."""
+
+    source: DeviceSeries
+    gpus: Mapping[str, DeviceSeries]
+    window: Interval
+    grid: Grid
+    used: FloatArray
+
+    def mean(self, metric: str) -> FloatArray:
+        """Return the mean of a metric of the source in each bin, NaN where there is none."""
+        return self.grid.average_metric(self.source, metric)
+
+    def median(self, metric: str, spans: Spans) -> float:
+        """Return the median of a metric of the source in some stretches."""
+        values = self.source.find_values(metric, spans)
+        return float(np.median(values)) if len(values) else float("nan")
+
+    def cut(self, series: FloatArray, spans: Spans) -> list[FloatArray]:
+        """Return the values of a series in each of some stretches."""
+        return [series[self.grid.find_bin_slice(*span)] for span in spans.tolist()]
+
+    def count_bins(self, least: int) -> int:
+        """Return how many bins a mean of the source is taken over."""
+        return max(round(_OVER / self.grid.width), least)
+
+    @property
+    def interval(self) -> float:
+        """Seconds between samples of the GPUs."""
+        return max(one.interval for one in self.gpus.values())
+
+    @property
+    def samples(self) -> int:
+        """How many bins hold enough samples of the GPUs for a mean."""
+        return max(int(np.ceil(max(_OVER, load.ROWS * self.interval) / self.grid.width)), 1)
+
+
+Signs = Callable[[Context, Limits, Lane], Iterable[Sign]]
+
+
+@rule("cpu_bound")
+def cpu_bound(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield waits for the CPU as a whole."""
+    return _judge_hosts(context, limits, cpu_bound, _full_cpu)
+
+
+def _full_cpu(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
+    cpu, over = lane.mean(CPU), lane.count_bins(_BINS)
+    few = load.is_hardly_used(lane.mean(JOB), cpu, load.count_logical_cores(lane.source), HARDLY.value)
+    is_high = _is_mostly(cpu, cpu >= limits.cpu, over) & ~_is_mostly(cpu, few, over)
+
+    def tell(spans: Spans) -> Told:
+        busy, job, cores = (lane.median(metric, spans) for metric in (CPU, JOB, CORES))
+        own = limits.compare("the job's share of the CPU load", "median", job / (busy * cores), "<", "own")
+        shown, count = [limits.compare(CPU, "median", busy, ">=", "cpu")], load.find_core_count(context, lane.source)
+        return Told(
+            cause=load.OTHER_LOAD if own.meets_limit else "data",
+            shown=[*shown, *([own] if own.meets_limit else []), *([count.evidence] if count else [])],
+            words={"cpu": phrases.percent(busy), "job": f"{job:.1f}", **load.describe_cores(count)},
+        )
+
+    yield Sign(kind="cpu_bound", metric=CPU, series=cpu, is_high=is_high, over=over, tell=tell)
+
+
+@rule("io_bound")
+def io_bound(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield waits for storage."""
+    return _judge_hosts(context, limits, io_bound, _slow_storage)
+
+
+def _slow_storage(_: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
+    wait, over = lane.mean(IOWAIT), lane.count_bins(_BINS // 3)
+
+    def tell(spans: Spans) -> Told:
+        values = lane.source.find_values(IOWAIT, spans)
+        mean = float(values.mean()) if len(values) else float("nan")
+        return Told(cause="storage", shown=[limits.compare(IOWAIT, "mean", mean, ">=", "iowait")])
+
+    is_high = rolling_mean(wait, over) >= limits.iowait
+    yield Sign(kind="io_bound", metric=IOWAIT, series=wait, is_high=is_high, over=over, tell=tell)
+
+
+@rule("cpu_bound_single")
+def cpu_bound_single(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield waits for one core, shown by the busiest core, or by a process that takes a whole one."""
+    return _judge_hosts(context, limits, cpu_bound_single, _full_core)
+
+
+def _full_core(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
+    """Yield what shows it: a thread that moves between cores fills none, but all of its process."""
+    cpu, job, over = lane.mean(CPU), lane.mean(JOB), lane.count_bins(_BINS)
+    is_calm = _is_mostly(cpu, cpu < limits.cpu, over) & ~_is_mostly(cpu, job < limits.job, over)
+
+    def tell(metric: str, spans: Spans) -> Told:
+        busy, all_cores = lane.median(metric, spans), lane.median(CPU, spans)
+        unit, copied = "1" if metric == CORE else "cores", _measure_copies(lane, spans)
+        shown = replace(limits.compare(metric, "median", busy, ">=", "core"), unit=unit)
+        copies = limits.compare(RECEIVED, "mean", copied, ">=", "copied")
+        # compiling or saving keeps one core busy for as long as a short job lasts
+        brief = Confidence.LOW if find_shortest(context, limits) < limits.shortest else Confidence.HIGH
+        return Told(
+            cause=load.COPYING if copies.meets_limit else "one thread",
+            shown=[
+                replace(shown, threshold=replace(limits["core"], unit=unit)),
+                limits.compare(CPU, "median", all_cores, "<", "cpu"),
+                *([] if np.isnan(copied) else [copies]),
+            ],
+            words={
+                "cpu": phrases.percent(all_cores),
+                "busiest": "" if metric == CORE else f"; its busiest process used {busy:.2f} cores",
+                "copied": f"{copied / 1e9:.1f} GB/s",
+            },
+            most=brief if metric == CORE else certainty.lowest_confidence(brief, Confidence.MEDIUM),
+        )
+
+    for metric in filter(lane.source.is_recorded, (CORE, PROCESS)):
+        busy = lane.mean(metric)
+        most = np.inf if metric == CORE else limits.process
+        is_high = is_calm & _is_mostly(busy, (busy >= limits.core) & (busy <= most), over)
+        if metric == PROCESS:
+            is_high &= ~_is_mostly(job, job > limits.process, over)
+            is_high &= ~_is_mostly(lane.used, lane.used >= _FED, over, _RARELY)
+        yield Sign(
+            kind="cpu_bound_single", metric=metric, series=busy, is_high=is_high, over=over, tell=partial(tell, metric)
+        )
+
+
+def _measure_copies(lane: Lane, spans: Spans) -> float:
+    """Return the data rate of the GPU that receives most, of those that send half or less: peers exchange both ways."""
+    rates = [[one.find_values(name, spans) for name in (RECEIVED, SENT)] for one in lane.gpus.values()]
+    means = [(float(np.mean(got)), float(np.mean(sent))) for got, sent in rates if len(got) and len(sent)]
+    return max((got for got, sent in means if sent <= got / 2), default=float("nan"))
+
+
+@rule("transfer_bound")
+def transfer_bound(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield waits of each GPU for its own link."""
+    for name, gpu in context.gpus().items():
+        if context.window is None or name not in context.active:
+            continue
+        if not gpu.is_recorded(RECEIVED) and not gpu.is_recorded(SENT):
+            yield missing_metrics.not_recorded("transfer_bound", name, RECEIVED, SENT)
+            continue
+        lane = _build_lane(context, context.window, gpu, {name: gpu})
+        signs = list(_full_link(limits, lane))
+        yield from _judge(context, limits, lane, signs)
+        if not signs:
+            reason = "PCIe traffic was recorded, but not what the link can carry: its generation and width"
+            wanted = ["pcie_link_generation", "pcie_link_width"]
+            yield missing_metrics.unjudged("transfer_bound", name, reason, wanted, code="link_not_recorded")
+
+
+def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
+    """Yield the share of what the link carries, of its highest generation and width: it is slower while at rest."""
+    gpu, known = lane.source, gpus.find_gpu(lane.source.device.model)
+    names = ((f"pcie_link_{what}", f"pcie_link_{what}_max") for what in ("generation", "width"))
+    logged = [next((gpu.known_values(name).max() for name in each if gpu.is_recorded(name)), None) for each in names]
+    generation, width = (None if value is None else int(value) for value in logged)
+    if generation is None and known is not None and known.pcie_generation is not None:
+        generation = round(known.pcie_generation.value)
+    if generation not in _LANE or not width:
+        return
+    share = np.fmax(lane.mean(RECEIVED), lane.mean(SENT)) / (_LANE[generation] / 8 * width)
+    carried = -rolling_mean(share, lane.samples)
+    runs = intervals.find_hysteresis_runs(carried, enter=-limits.link, leave=-limits.pause)
+
+    def tell(spans: Spans) -> Told:
+        mean = float(np.mean(load.known_of(np.concatenate(lane.cut(share, spans)))))
+        statistic = "mean of the busier direction, of what the link carries"
+        return Told(
+            cause=load.COPYING,
+            shown=[limits.compare("PCIe traffic", statistic, mean, ">=", "link")],
+            words={"carried": phrases.percent(mean), "link": f"gen {generation} x{width}"},
+            most=Confidence.LOW if logged[0] is None else Confidence.HIGH,
+        )
+
+    is_high = lane.grid.mark_runs(*runs)
+    yield Sign(kind="transfer_bound", metric=RECEIVED, series=share, is_high=is_high, over=lane.samples, tell=tell)
+
+
+def _judge_hosts(context: Context, limits: Limits, made: Rule, signs: Signs) -> Iterator[Finding | NotJudged]:
+    """Yield at most one finding for each host, or what it lacks."""
+    for host in context.hosts().values():
+        working = {name: one for name, one in context.gpus().items() if name in context.active}
+        beside = {name: one for name, one in working.items() if load.is_beside(host, one)}
+        if context.window is None or not beside:
+            continue
+        missing = [group[0] for group in made.requires[1:] if not any(map(host.is_recorded, group))]
+        if missing:
+            yield missing_metrics.not_recorded(made.name, host.device.id, *missing)
+            continue
+        lane = _build_lane(context, context.window, host, beside)
+        yield from _judge(context, limits, lane, signs(context, limits, lane))
+
+
+def _build_lane(context: Context, window: Interval, source: DeviceSeries, beside: Mapping[str, DeviceSeries]) -> Lane:
+    def build() -> Lane:
+        grid = build_grid(window, [source, *beside.values()])
+        return Lane(source=source, gpus=beside, window=window, grid=grid, used=_median_use(grid, beside))
+
+    return context.cached((Lane, source.device.id, tuple(beside)), build)
+
+
+def _median_use(grid: Grid, devices: Mapping[str, DeviceSeries]) -> FloatArray:
+    return median_over_devices([grid.average_metric(one, UTILISATION) for one in devices.values()])
+
+
+def _judge(context: Context, limits: Limits, lane: Lane, signs: Iterable[Sign]) -> Iterator[Finding | NotJudged]:
+    """Yield the wait that the first of some signs shows, or why none can be judged."""
+    shortest = max(find_shortest(context, limits), 3 * lane.grid.width)
+    for number, sign in enumerate(signs):
+        known = ~np.isnan(lane.used)
+        seen = float((known & ~np.isnan(sign.series)).sum()) / max(float(known.sum()), 1)
+        if not number and context.whole.seconds < shortest:
+            yield missing_metrics.too_short(sign.kind, context.whole.seconds, shortest)
+            return
+        if not number and seen < _HALF:
+            what = "CPU series" if sign.metric == CPU else f"series of {sign.metric}"
+            reason, share = f"the {what} covers only {{}} of the job", missing_metrics.share_of(seen)
+            code, device = "covers_too_little", lane.source.device.id
+            yield missing_metrics.unjudged(sign.kind, device, reason, [sign.metric], share, code=code)
+            return
+        left = _leave_out_stopped(context, lane, sign)
+        spans, fed = _compare_with_fed(left, sign, _find_episodes(context, limits, left, sign, shortest))
+        if not len(spans):
+            continue
+        told, is_compared = sign.tell(spans), not np.isnan(fed)
+        is_close = is_compared and max(left.interval, left.source.interval) <= _CLOSE
+        ruled_out = [f"the same beside busy GPUs: there it is at {phrases.percent(fed)}"] if is_compared else []
+        # a thread that spins while it waits for the GPU looks like one that holds it up
+        is_unsure = sign.kind == "cpu_bound_single" and not is_compared
+        told = replace(
+            told,
+            most=certainty.lowest_confidence(told.most, Confidence.HIGH if is_close else Confidence.MEDIUM),
+            problem=np.inf if is_unsure else limits.problem if "problem" in limits else _PROBLEM,
+            ruled_out=["start-up and tail of the job, and the time of other waits", *ruled_out],
+        )
+        yield load.build_finding(context, limits, sign.kind, dict.fromkeys(left.gpus, spans), told)
+        return
+
+
+def find_shortest(context: Context, limits: Limits) -> float:
+    """Return how long a wait must last: in a job shorter than that less, unless settings say it."""
+    is_short = context.window is not None and context.window.seconds < limits.shortest
+    usual = "shortest_job" not in limits or limits["shortest"].provenance is Provenance.SETTINGS
+    return limits.shortest if usual or not is_short else limits.shortest_job
+
+
+def _leave_out_stopped(context: Context, lane: Lane, sign: Sign) -> Lane:
+    """Return a lane without the GPUs that its source cannot have stopped.
+
+    They never came back while another one worked on, were well fed until then, and the source was no busier afterwards.
+    """
+    end = lane.window.end
+
+    def is_stopped(name: str, gpu: DeviceSeries) -> bool:
+        own = context.active[name]
+        before, after = (lane.grid.find_bin_slice(*ends) for ends in ((own.start, own.end), (own.end, end)))
+        used, earlier = (
+            load.known_of(one[before]) for one in (lane.grid.average_metric(gpu, UTILISATION), sign.series)
+        )
+        enough = end - own.end >= SHORTEST_GAP.value * 1e6 and min(len(used), len(earlier)) >= _BINS
+        return enough and float(used.mean()) >= _FED and not _is_surely_higher(sign.series[after], earlier)
+
+    left = {name: gpu for name, gpu in lane.gpus.items() if not is_stopped(name, gpu)}
+    return lane if len(left) in {0, len(lane.gpus)} else replace(lane, gpus=left, used=_median_use(lane.grid, left))
+
+
+def _find_episodes(context: Context, limits: Limits, lane: Lane, sign: Sign, shortest: float) -> Spans:
+    """Return when the rolling mean of the GPUs is low beside a sign, outside the time of the causes before it."""
+    earlier = WAIT_KINDS[: WAIT_KINDS.index(sign.kind)]
+    mean = np.nan_to_num(rolling_mean(lane.used, lane.samples if earlier else sign.over), nan=1.0)
+    low, enter = np.where(sign.is_high, mean, 1.0), limits.enter if earlier else limits.gpu
+    inside = lane.grid.mark_runs(*intervals.find_hysteresis_runs(low, enter=enter, leave=limits.leave))
+    spans = lane.grid.mask_to_spans(inside, max(_OVER, sign.over * lane.grid.width), shortest)
+    spans = intervals.intersection(spans, context.work)
+    for name in lane.gpus:
+        claimed = intervals.collect_finding_spans(context.findings_on(name), name, earlier)
+        spans = intervals.difference(spans, claimed)
+    if lane.interval > POINT_SAMPLE_SECONDS and earlier:
+        is_low = [load.is_surely_below(part, limits.gpu) for part in lane.cut(lane.used, spans)]
+        spans = spans[np.array(is_low, dtype=np.bool_)]
+    return intervals.drop_shorter(spans, shortest)
+
+
+def _compare_with_fed(lane: Lane, sign: Sign, spans: Spans) -> tuple[Spans, float]:
+    """Return the episodes in which a sign is higher than beside well-fed GPUs, and its mean there, NaN if too rare."""
+    fed = rolling_mean(lane.used, sign.over) >= _FED
+    for span in spans.tolist():
+        fed[lane.grid.find_bin_slice(*span)] = False
+    beside, parts = load.known_of(sign.series[fed]), lane.cut(sign.series, spans)
+    if len(beside) < max(_BINS, _OVER / lane.grid.width, _RARELY * sum(map(len, parts))):
+        return spans, float("nan")
+    is_higher = [_is_surely_higher(part, beside) for part in parts]
+    return spans[np.array(is_higher, dtype=np.bool_)], float(beside.mean())
+
+
+def _is_surely_higher(values: FloatArray, others: FloatArray) -> bool:
+    known = load.known_of(values)
+    if len(known) == 0:
+        return False
+    error = float(np.sqrt(known.var() / len(known) + others.var() / len(others)))
+    return float(known.mean() - others.mean()) >= max(_APART, _ERRORS_OF_SELECTED * error)
+
+
+def _is_mostly(series: FloatArray, is_so: BoolArray, length: int, share: float = _HALF) -> BoolArray:
+    """Return around which bins a share of those in which a series has a value are so."""
+    found: BoolArray = rolling_mean(np.where(np.isnan(series), np.nan, is_so), length) >= share
+    return found
+
+
+@rule("host_memory")
+def host_memory(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield what memory of a host was free, or hardly any, while its GPUs waited for CPU or storage."""
+    for host, series in context.hosts().items():
+        beside = [name for name, one in context.gpus().items() if load.is_beside(series, one)]
+        waits = (intervals.collect_finding_spans(context.findings_on(name), name, host_memory.after) for name in beside)
+        spans = intervals.union(np.concatenate([intervals.NO_SPANS, *waits]))
+        if intervals.total_seconds(spans) < limits.shortest:
+            continue
+        used = load.known_of(_memory_in_use(series)[intervals.contains(spans, series.times - series.shift)])
+        if len(used) == 0:
+            yield from (missing_metrics.not_recorded(kind, host, _MEMORY) for kind in host_memory.kinds)
+            continue
+        room, pressure = (KINDS[kind] for kind in host_memory.kinds)
+        peak, busy = float(np.quantile(used, 0.95)), series.find_values(CPU, spans)
+        cpu = float(np.median(busy)) if len(busy) else float("nan")
+        params = load.read_host_params(context, series)
+        cores = load.count_cores(params, len(beside))
+        is_full, is_roomy = peak >= limits.full, peak < limits.roomy
+        if is_roomy and np.isnan(cpu):
+            yield missing_metrics.not_recorded(room.name, host, CPU)
+        has_room = is_roomy and cpu < limits.cores and not load.has_worker_per_core(params, len(beside))
+        if not is_full and not has_room:
+            continue
+        kind, relation, limit = (pressure, ">=", "full") if is_full else (room, "<", "roomy")
+        more = [limits.compare(CPU, "median", cpu, "<", "cores"), *([cores.evidence] if cores else [])]
+        yield Finding(
+            kind=kind.name,
+            severity=Severity.WARNING if is_full else Severity.INFO,
+            confidence=Confidence.MEDIUM,
+            devices=(host,),
+            intervals=intervals.to_intervals(spans),
+            evidence=(
+                limits.compare(_MEMORY, "p95 while GPUs wait", peak, relation, limit),
+                *([] if is_full else more),
+            ),
+            lost_gpu_seconds=None,
+            samples=len(used),
+            summary=kind.say(
+                None,
+                waited=phrases.duration(intervals.total_seconds(spans)),
+                full=phrases.percent(peak),
+                cpu=phrases.percent(cpu),
+                **load.describe_cores(cores),
+            ),
+            recommendation=kind.advise(None),
+        )
+
+
+def _memory_in_use(series: DeviceSeries) -> FloatArray:
+    """Return the share of host memory in use in each row, NaN where it is not known; a total is often written once."""
+    ratio, total = series.values(_MEMORY), series.known_values("host_memory_total_bytes")
+    whole = float(total.max()) if len(total) else 0.0
+    return np.where(np.isnan(ratio), series.values("host_memory_used_bytes") / whole, ratio) if whole > 0 else ratio
+
+
+FULL, HARDLY = cpu_bound.limits["cpu"], cpu_bound_single.limits["job"]
+"""Use of the CPU from which a job may lack it, and cores below which a job hardly uses it."""
