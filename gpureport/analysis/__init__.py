@@ -14,10 +14,9 @@ from gpureport.analysis.detectors.throttling import clock_event_totals
 from gpureport.analysis.detectors.throttling.throttling import Throttling
 from gpureport.analysis.engine import answerability, attribution, caveats, root_causes, unevaluated_rules
 from gpureport.analysis.engine.ordering import merge_not_judged, order_rules, report_unmet_requirements
-from gpureport.analysis.job import jobs, observed_time
-from gpureport.analysis.job.observed_job import find_observed_job
-from gpureport.analysis.job.phases import find_activities, find_job_window, split_phases
-from gpureport.analysis.job.stages import summarise_stages
+from gpureport.analysis.job import jobs, phases
+from gpureport.analysis.job.events import summarise_stages
+from gpureport.analysis.job.phases import find_job_window, find_observed_job, split_phases
 from gpureport.analysis.results import Analysis, GpuTime
 from gpureport.analysis.rulebook import Context, Rule
 from gpureport.analysis.rules import RULES
@@ -62,7 +61,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     known_caveats = caveats.list_caveats(context, findings)
     return Analysis(
         run=recording.run,
-        coverage_ratio=observed_time.measure_coverage(context),
+        coverage_ratio=phases.measure_coverage(context),
         jobs=context.jobs,
         no_job={name: intervals.to_intervals(spans) for name, spans in context.time_without_job.items()},
         observed_job=context.observed_job,
@@ -80,9 +79,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         throttle_ledger=tuple(clock_event_totals.list_clock_event_totals(gpus.values())),
         answers=answerability.answer_kinds(recording.run, rules, findings, missing),
         checklist=checklist.answer_checklist(recording, statistics, known, findings, missing, kinds, gpu_time),
-        pauses=None
-        if recording.run.quality.synthetic_time
-        else observed_time.summarise_pauses(context.gpus().values()),
+        pauses=None if recording.run.quality.synthetic_time else phases.summarise_pauses(context.gpus().values()),
     )
 
 
@@ -103,12 +100,11 @@ def build_context(recording: Recording) -> Context:
     found = LATEST.memoize(
         recording.rows, ("jobs", recording.run.devices, whole), lambda: jobs.find_occupancy(all_cells, whole)
     )
-    active = find_activities(found.series)
     context = Context(
         recording=recording,
         series=found.series,
-        active=active,
-        window=find_job_window(recording.run, active.values()),
+        active=found.active,
+        window=find_job_window(recording.run, found.active.values()),
         all_series=all_cells,
         jobs=found.jobs,
         time_without_job=found.no_job,

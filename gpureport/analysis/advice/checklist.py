@@ -8,7 +8,7 @@ from gpureport.analysis import phrases
 from gpureport.analysis.advice.run_facts import UTILISATION, RunFacts
 from gpureport.analysis.detectors.memory import leaks_void_headroom
 from gpureport.analysis.detectors.waiting.cpu_bound import OTHER_LOAD
-from gpureport.analysis.job.training_signs import counts_steps
+from gpureport.analysis.job.events import counts_steps
 from gpureport.analysis.missing_metrics import MEMORY_RESERVED, NOT_RECORDED, TOO_SHORT
 from gpureport.analysis.results import DeviceStatistics, GpuTime, sum_seconds_by_class
 from gpureport.analysis.rulebook import kinds_by_gpu_time_class

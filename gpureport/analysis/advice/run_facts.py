@@ -5,10 +5,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from gpureport import gpus
-from gpureport.analysis.job import job_params, precision_params
-from gpureport.analysis.job.framework import Framework, find_framework
-from gpureport.analysis.job.job_params import JobParams, Setting
-from gpureport.analysis.job.observed_job import JOB
+from gpureport.analysis.job import params
+from gpureport.analysis.job.params import Framework, JobParams, Setting, find_framework
+from gpureport.analysis.job.phases import JOB
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
 from gpureport.analysis.signals import core_count, job_load
 from gpureport.analysis.signals.core_count import CPU
@@ -63,7 +62,7 @@ class RunFacts:
     busiest_core: float | None = None
     host_memory: float | None = None
     reduced_precision: bool | None = None
-    setup: JobParams = job_params.NO_PARAMS
+    setup: JobParams = params.NO_PARAMS
     framework: Framework | None = None
     reduced_links: frozenset[str] = frozenset()
     full_links: frozenset[str] = frozenset()
@@ -91,7 +90,7 @@ def gather_facts(
     allocation = "mem_prealloc" in kinds or (None if unsure or "mem_prealloc" in unjudged or not room else False)
     used = [one.mean for one in _list_summaries(gpus_of, UTILISATION)]
     labels = run.params_and_tags
-    precision = precision_params.find_precision_param(labels)
+    precision = params.find_precision_param(labels)
     reduced = frozenset(name for finding in findings if finding.kind == _LINK for name in finding.devices)
     return RunFacts(
         gpus=len(run.gpus),
@@ -125,7 +124,7 @@ def _hardly_uses_cpu(hosts: Sequence[DeviceStatistics]) -> bool:
 def read_setup(labels: Iterable[tuple[str, str]]) -> JobParams:
     """Return what params and tags say of how the job was set up, its precision included."""
     known = list(labels)
-    return replace(job_params.read_params(known), precision=_precision(precision_params.find_precision_param(known)))
+    return replace(params.read_params(known), precision=_precision(params.find_precision_param(known)))
 
 
 def _precision(said: tuple[str, bool] | None) -> Setting | None:

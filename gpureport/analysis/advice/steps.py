@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gpureport.analysis.advice.run_facts import RunFacts
-from gpureport.analysis.job.framework import Framework
+from gpureport.analysis.job.params import Framework
 from gpureport.analysis.signals import core_count
 
 _Told = Callable[[RunFacts], bool | None]

@@ -11,8 +11,6 @@ from gpureport.analysis.detectors.health.log_gap import LogGap
 from gpureport.analysis.detectors.health.monitoring_ended import MonitoringEnded
 from gpureport.analysis.detectors.health.pcie_degraded import PcieDegraded
 from gpureport.analysis.detectors.hollow.busy_low_power import HollowUtil
-from gpureport.analysis.detectors.idle.idle_gap import IdleGap
-from gpureport.analysis.detectors.idle.startup_idle import StartupIdle
 from gpureport.analysis.detectors.low_use.low_util_cause_unknown import LowUtilCauseUnknown
 from gpureport.analysis.detectors.low_use.underutilised import Underutilised
 from gpureport.analysis.detectors.low_use.unused_gpu import UnusedGpu
@@ -31,10 +29,12 @@ from gpureport.analysis.detectors.waiting.host_memory import HostMemory
 from gpureport.analysis.detectors.waiting.io_bound import IoBound
 from gpureport.analysis.detectors.waiting.transfer_bound import TransferBound
 from gpureport.analysis.rulebook import Rule, from_class
+from gpureport.analysis.rules.edges import find_edges
+from gpureport.analysis.rules.idle import find_idle_gaps
 
 RULES: tuple[Rule, ...] = (
-    from_class(IdleGap()),
-    from_class(StartupIdle()),
+    find_idle_gaps,
+    find_edges,
     from_class(Throttling()),
     from_class(PowerLimits()),
     from_class(CpuBound()),

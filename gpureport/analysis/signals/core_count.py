@@ -6,8 +6,7 @@ from math import floor
 import numpy as np
 
 from gpureport.analysis import phrases
-from gpureport.analysis.job import job_params
-from gpureport.analysis.job.job_params import JobParams, Setting
+from gpureport.analysis.job.params import JobParams, Setting, read_params
 from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.findings import Evidence
@@ -73,7 +72,7 @@ def has_worker_per_core(params: JobParams, gpus: int) -> bool:
 
 def read_host_params(context: Context, host: DeviceSeries) -> JobParams:
     """Return what params say, with the cores that the log of a host counted where they do not say that."""
-    params = job_params.read_params(context.recording.run.params_and_tags)
+    params = read_params(context.recording.run.params_and_tags)
     counted = host.values(CORES)
     known = counted[~np.isnan(counted)]
     return add_counted_cores(params, float(known.max()) if len(known) else None)

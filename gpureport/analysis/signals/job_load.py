@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.job.observed_job import JOB
+from gpureport.analysis.job.phases import JOB
 from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans

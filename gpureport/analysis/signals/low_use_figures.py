@@ -7,7 +7,7 @@ import numpy as np
 
 from gpureport.analysis import phrases
 from gpureport.analysis.evidence import compare_with_limit
-from gpureport.analysis.job import training_signs
+from gpureport.analysis.job import events
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
@@ -37,8 +37,8 @@ class LowUseFigures:
 
 def find_cause(context: Context, devices: Collection[str]) -> str | None:
     """Return the cause `requests` if idle gaps of the same GPUs have it, else None."""
-    gaps = (gap for gap in context.findings("idle_gap") if gap.cause == training_signs.REQUESTS)
-    return training_signs.REQUESTS if any(set(gap.devices) & set(devices) for gap in gaps) else None
+    gaps = (gap for gap in context.findings("idle_gap") if gap.cause == events.REQUESTS)
+    return events.REQUESTS if any(set(gap.devices) & set(devices) for gap in gaps) else None
 
 
 def summarise_low_use(context: Context, low: LowUse, devices: Sequence[str]) -> LowUseFigures:

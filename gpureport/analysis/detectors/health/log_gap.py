@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpureport.analysis import certainty, phrases
 from gpureport.analysis.evidence import compare_with_limit
-from gpureport.analysis.job import observed_time
+from gpureport.analysis.job import phases
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.missing_metrics import NO_TIMES
 from gpureport.analysis.results import Pauses
@@ -62,9 +62,7 @@ class LogGap(ClassRule):
         seconds = intervals.total_seconds(gaps)
         step = max(series.interval for series in context.gpus().values())
         limit = pragmatic(gap_seconds(step), "s", _explain_limit(step))
-        pauses = observed_time.summarise_pauses(
-            [context.gpus()[device] for device in devices] or context.gpus().values()
-        )
+        pauses = phases.summarise_pauses([context.gpus()[device] for device in devices] or context.gpus().values())
         share = seconds * 1e6 / max(run.ended - run.started, 1)
         whose = f" of {phrases.gpu_name(devices[0])}" if devices else ""
         where = "" if len(gaps) == 1 else f" in {len(gaps)} gaps"

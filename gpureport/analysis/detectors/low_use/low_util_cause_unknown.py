@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from gpureport.analysis import certainty, phrases
 from gpureport.analysis.detectors.low_use.low_use_rule import LowUseRule
 from gpureport.analysis.evidence import compare_with_limit
-from gpureport.analysis.job import training_signs
-from gpureport.analysis.job.observed_job import JOB
+from gpureport.analysis.job import events
+from gpureport.analysis.job.phases import JOB
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
@@ -50,8 +50,8 @@ class LowUtilCauseUnknown(LowUseRule):
     def build_finding(self, context: Context, low: LowUse, figures: LowUseFigures) -> Finding:
         """Return the finding over these GPUs."""
         other = job_load.find_other_load(context, figures.devices[0], low.spans[figures.devices[0]])
-        share = training_signs.data_wait_share(context.recording)
-        requests = training_signs.DATA if share else low_use_figures.find_cause(context, figures.devices)
+        share = events.data_wait_share(context.recording)
+        requests = events.DATA if share else low_use_figures.find_cause(context, figures.devices)
         why = "without a CPU log the cause is unknown" if other is None else _describe_other_load(other)
         if share:
             why = f"{phrases.percent(share)} of each iteration was waiting for data, as the training log says"
@@ -69,11 +69,7 @@ class LowUtilCauseUnknown(LowUseRule):
                 *low_use_figures.build_use_evidence(context, low, figures, self.enter),
                 low_use_figures.build_duration_evidence(low, figures, self.over, self.shortest),
                 *([] if other is None else _build_load_evidence(other)),
-                *(
-                    [Evidence(metric=training_signs.WAITING, statistic="median", observed=share, unit="1")]
-                    if share
-                    else ()
-                ),
+                *([Evidence(metric=events.WAITING, statistic="median", observed=share, unit="1")] if share else ()),
             ),
             lost_gpu_seconds=figures.lost,
             cause=requests if share or other is None else job_load.BESIDE_OTHERS,
@@ -81,7 +77,7 @@ class LowUtilCauseUnknown(LowUseRule):
             ruled_out=("idle gaps and log gaps, which are counted on their own",),
             summary=f"{figures.describe(context.gpus())}; {why}.",
             recommendation=KINDS[_KIND].advice[
-                requests if requests == training_signs.DATA else job_load.BESIDE_OTHERS if other else requests or ""
+                requests if requests == events.DATA else job_load.BESIDE_OTHERS if other else requests or ""
             ],
         )
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis.detectors.low_use.low_use_rule import LowUseRule
-from gpureport.analysis.job.observed_job import JOB
-from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.job.phases import JOB, UTILISATION
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals

@@ -8,7 +8,7 @@ import numpy as np
 from gpureport import gpus
 from gpureport.analysis import phrases
 from gpureport.analysis.evidence import compare_with_limit
-from gpureport.analysis.job import precision_params
+from gpureport.analysis.job import params
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import ClassRule, Context
@@ -43,7 +43,7 @@ class FullPrecision(ClassRule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, for the GPUs that could do better, and those of which nothing tells."""
-        precision = precision_params.find_precision_param(context.recording.run.params_and_tags)
+        precision = params.find_precision_param(context.recording.run.params_and_tags)
         is_reduced = precision is not None and not precision[1]
         if not context.active and not is_reduced:
             yield _report_unjudged(None, "no GPU worked, so nothing shows how it computes", "no_gpu_worked")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gpureport import columns
 from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.evidence import compare_with_limit
-from gpureport.analysis.job.evaluations import Evaluations, find_evaluations
+from gpureport.analysis.job.events import Evaluations, find_evaluations
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.thresholds import pragmatic

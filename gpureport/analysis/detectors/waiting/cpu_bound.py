@@ -8,8 +8,7 @@ import numpy as np
 
 from gpureport.analysis import phrases
 from gpureport.analysis.evidence import compare_with_limit
-from gpureport.analysis.job.observed_job import JOB
-from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.job.phases import JOB, UTILISATION
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series import intervals

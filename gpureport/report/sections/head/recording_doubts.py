@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpureport.analysis.job.training_signs import DATA, MUCH, WAITING
+from gpureport.analysis.job.events import DATA, MUCH, WAITING
 from gpureport.comparison.chain.recording_order import find_steps_not_in_turn
 from gpureport.comparison.chain.work_contradictions import find_work_contradiction
 from gpureport.comparison.steps.sampled_run import SampledRun
