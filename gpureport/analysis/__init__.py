@@ -16,7 +16,7 @@ from gpureport.analysis.engine import answerability, attribution, caveats, root_
 from gpureport.analysis.engine.ordering import merge_not_judged, order_rules, report_unmet_requirements
 from gpureport.analysis.job import jobs, phases
 from gpureport.analysis.job.events import summarise_stages
-from gpureport.analysis.job.phases import find_job_window, find_observed_job, split_phases
+from gpureport.analysis.job.phases import find_observed_job, find_work_window, split_phases
 from gpureport.analysis.results import Analysis, GpuTime
 from gpureport.analysis.rulebook import Context, Rule
 from gpureport.analysis.rules import RULES
@@ -104,7 +104,7 @@ def build_context(recording: Recording) -> Context:
         recording=recording,
         series=found.series,
         active=found.active,
-        window=find_job_window(recording.run, found.active.values()),
+        window=find_work_window(whole, found.active.values()),
         all_series=all_cells,
         jobs=found.jobs,
         time_without_job=found.no_job,

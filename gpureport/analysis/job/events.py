@@ -54,13 +54,7 @@ class JobEvents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluations:
-    """Values of one validation metric in the order of time.
-
-    Attributes:
-        metric: its name, and what that says of it.
-        times: when it was evaluated, in microseconds, never decreasing.
-        values: what came out; NaN where that was no finite number.
-    """
+    """Values of one validation metric in the order of time, in microseconds; NaN where one was no finite number."""
 
     metric: TrainingName
     times: IntArray

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -42,14 +41,7 @@ _MEMORY, _PROCESSES, _POWER = "gpu_memory_used_bytes", "gpu_processes", "gpu_pow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occupancy:
-    """Which time of a recording belongs to jobs.
-
-    Attributes:
-        jobs: in the order of time; empty where no GPU worked.
-        no_job: when no job held a GPU, by device id; a GPU without such time has none.
-        series: the samples of each device without that time, keyed by device id.
-        active: from first to last sustained activity of each GPU that worked in it, keyed by device id.
-    """
+    """Jobs in the order of time, and by device id: time without a job, samples without it, and sustained activity."""
 
     jobs: tuple[Job, ...]
     no_job: Mapping[str, Spans]
@@ -179,23 +171,18 @@ def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int,
     return spans
 
 
-def find_restarts(jobs: Sequence[Job], series: Mapping[str, DeviceSeries]) -> dict[int, Interval]:
-    """Return the pause before each job that is the one before it, started again, by its number.
+def find_restart(jobs: Sequence[Job], job: Job, series: Mapping[str, DeviceSeries]) -> Interval | None:
+    """Return the pause before a job that is the one before it, started again; None where it is another, or the first.
 
     It begins within half an hour, works on the same GPUs, and takes as much memory there.
     """
-    pauses = {}
-    for before, job in pairwise(jobs):
-        pause = Interval(before.interval.end, job.interval.start)
-        if pause.seconds <= RESTART_SECONDS and before.active.keys() == job.active.keys():
-            amounts = [
-                [
-                    float(np.median(series[name].find_values(_MEMORY, intervals.to_spans([each.active[name]]))))
-                    for each in (before, job)
-                ]
-                for name in job.active
-                if series[name].is_recorded(_MEMORY)
-            ]
-            if all(max(pair) - min(pair) <= _ALIKE * max(pair) for pair in amounts):
-                pauses[job.number] = pause
-    return pauses
+    before = next((each for each in jobs if each.number == job.number - 1), job)
+    pause = Interval(before.interval.end, job.interval.start)
+    if before is job or pause.seconds > RESTART_SECONDS or before.active.keys() != job.active.keys():
+        return None
+    for name in job.active:
+        spans = (intervals.to_spans([each.active[name]]) for each in (before, job))
+        least, most = sorted(float(np.median(series[name].find_values(_MEMORY, span))) for span in spans)
+        if most - least > _ALIKE * most:
+            return None
+    return pause

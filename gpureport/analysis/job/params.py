@@ -6,7 +6,7 @@ Trackers, command lines and configuration files write one setting in many ways: 
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -29,8 +29,6 @@ _CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")  # of torch.compile, tha
 _FULL = {"32", "fp32", "float32", "float", "full", "32 true", "torch float32", "single"}  # bits
 _LEFT_TO_LIBRARY = {"-1", "auto", "autotune", "tf.data.autotune"}
 
-Params = Sequence[tuple[str, str]]
-
 
 class Framework(StrEnum):
     """A framework whose input pipeline and settings the advice knows."""
@@ -52,9 +50,8 @@ class Setting:
 class JobParams:
     """What params and tags say; None for what they do not say, or say in two ways.
 
-    `workers` are those of one process, `cores` the logical ones of the machine or of the job's share of it,
-    `prefetch_factor` batches each worker loads ahead and `prefetch` those in all, `batch` samples of one process or of
-    all. `precision` is 1 for arithmetic in 16 bits or fewer.
+    `workers` are those of one process, `cores` those of the machine or of the job's share of it, `prefetch_factor` is
+    of each worker. `precision` is 1 for arithmetic in 16 bits or fewer.
     """
 
     workers: Setting | None = None

@@ -1,6 +1,6 @@
 """From the first to the last sustained activity of GPUs, and what else shows when a job began and ended."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from math import fsum
 
 import numpy as np
@@ -98,15 +98,11 @@ def _classify_active(series: DeviceSeries) -> tuple[BoolArray, BoolArray]:
 def _find_sustained(times: IntArray, active: BoolArray, is_certain: BoolArray, reach: int, share: float) -> int | None:
     """Return the first active sample with enough active ones, one of them for certain, in the time `reach` after it."""
     rows, certain = np.flatnonzero(active), np.flatnonzero(is_certain)
-    for begin in range(0, len(rows), 4096):  # most jobs show it early, and a log may hold days
-        part = rows[begin : begin + 4096]
-        ahead = np.searchsorted(times, times[part] + reach, side="right")
-        number = np.searchsorted(rows, ahead) - np.searchsorted(rows, part)
-        proven = np.searchsorted(certain, ahead) > np.searchsorted(certain, part)
-        sustained = part[proven & (number >= share * np.maximum(ahead - part, 2))]
-        if len(sustained):
-            return int(sustained[0])
-    return None
+    ahead = np.searchsorted(times, times[rows] + reach, side="right")
+    number = np.searchsorted(rows, ahead) - np.arange(len(rows))
+    proven = np.searchsorted(certain, ahead) > np.searchsorted(certain, rows)
+    sustained = rows[proven & (number >= share * np.maximum(ahead - rows, 2))]
+    return int(sustained[0]) if len(sustained) else None
 
 
 def _measure_dense_reach(active: BoolArray, share: float) -> int:
@@ -125,16 +121,9 @@ def find_activities(series: Mapping[str, DeviceSeries], within: Interval | None 
 
 def find_work_window(whole: Interval, active: Collection[Interval]) -> Interval | None:
     """Return the time from the first to the last activity of any GPU within a time, None when none worked."""
-    if not active:
-        return None
-    start = max(min(interval.start for interval in active), whole.start)
-    end = min(max(interval.end for interval in active), whole.end)
+    start = max(min((one.start for one in active), default=whole.end), whole.start)
+    end = min(max((one.end for one in active), default=whole.start), whole.end)
     return Interval(start, end) if end > start else None
-
-
-def find_job_window(run: Run, active: Collection[Interval]) -> Interval | None:
-    """Return the time from the first to the last activity of any GPU within the run, None when none worked."""
-    return find_work_window(Interval(run.started, run.ended), active)
 
 
 def split_phases(run: Run, window: Interval | None) -> tuple[Phase, ...]:
@@ -150,18 +139,14 @@ def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
 
     With several hosts it is the earliest and the latest; nothing is known where one of them did not watch the job.
     """
-    starts: list[int] = []
-    ends: list[int] = []
-    count = 0
-    for host in hosts:
-        count += 1
-        seen = np.flatnonzero(host.known_rows(JOB))
-        if not len(seen):
-            return ObservedJob()
-        starts += [int(host.times[seen[0]])] if seen[0] > 0 else []
-        ends += [int(host.times[seen[-1]])] if seen[-1] < len(host) - 1 else []
-    is_begun, is_ended = 0 < len(starts) == count, 0 < len(ends) == count
-    return ObservedJob(started=min(starts) if is_begun else None, ended=max(ends) if is_ended else None)
+    seen = [(host, np.flatnonzero(host.known_rows(JOB))) for host in hosts]
+    if not seen or not all(len(rows) for _, rows in seen):
+        return ObservedJob()
+    starts = [int(host.times[rows[0]]) for host, rows in seen if rows[0] > 0]
+    ends = [int(host.times[rows[-1]]) for host, rows in seen if rows[-1] < len(host) - 1]
+    return ObservedJob(
+        started=min(starts) if len(starts) == len(seen) else None, ended=max(ends) if len(ends) == len(seen) else None
+    )
 
 
 def measure_coverage(context: Context) -> float | None:
@@ -170,8 +155,7 @@ def measure_coverage(context: Context) -> float | None:
     None where the run has no length, its log no time stamps, or no device a second sample.
     """
     run = context.recording.run
-    devices: Sequence[object] = run.gpus or run.hosts
-    whole = (run.ended - run.started) / 1e6 * len(devices)
+    whole = (run.ended - run.started) / 1e6 * len(run.gpus or run.hosts)
     if whole <= 0 or run.quality.synthetic_time:
         return None
     seen = context.gpus() if run.gpus else context.hosts()

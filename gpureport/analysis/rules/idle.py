@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +16,6 @@ from gpureport.analysis.results import Job
 from gpureport.analysis.rulebook import Context, Limits, rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.power_of_limit import draws_working_power
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
@@ -24,7 +23,6 @@ from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudge
 _GAP, _STALL = "idle_gap", "periodic_stall"
 _POWER, _CLOCK = "gpu_power_watts", "gpu_sm_clock_hertz"
 _READS, _WRITES = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second"
-_IOWAIT = "cpu_iowait_ratio"
 _OUT_OF_STEP = {"data", "hang", "peers busy", "unused", REQUESTS}  # causes of gaps that are no part of a period
 _NO_LOSS = {"unknown", "periodic", REQUESTS}  # causes that leave open whether the job had anything to do
 _HALF = 0.5  # of full use: what a low reading at the power of work stands for; also of samples, of distances
@@ -96,15 +94,6 @@ class Period:
     members: BoolArray
 
 
-@dataclass(slots=True)
-class _Stall:
-    """A period, the GPUs that have it, and their gaps in step."""
-
-    period: Period
-    names: list[str] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
-
-
 @rule(_GAP)
 def find_idle_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield a finding for each GPU and cause, one for each period, and the GPUs without utilisation."""
@@ -114,7 +103,7 @@ def find_idle_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJu
         return
     if context.window is None:
         return
-    events, stalls = find_job_events(context.recording), list[_Stall]()
+    events, stalls = find_job_events(context.recording), list[tuple[Period, list[str], list[Gap]]]()
     trains = is_training(context.recording, events)
     for name, series in context.gpus().items():
         if not series.is_recorded(UTILISATION):
@@ -126,8 +115,13 @@ def find_idle_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJu
         if not trains:
             gaps = _mark_requests(gaps, limits, share, between)
         yield from _build_gap_findings(context, limits, series, gaps, share, between)
-        _add_stall(stalls, name, [gap for gap in gaps if gap.cause not in _OUT_OF_STEP], limits)
-    yield from (_build_stall_finding(context, limits, stall) for stall in stalls)
+        own = [gap for gap in gaps if gap.cause not in _OUT_OF_STEP]
+        if period := find_period([gap.interval.start for gap in own], limits):
+            same = [stall for stall in stalls if abs(stall[0].seconds / period.seconds - 1) <= _STRICT]
+            stalls += [] if same else (same := [(period, [], [])])
+            same[0][1].append(name)
+            same[0][2].extend(gap for gap, is_member in zip(own, period.members, strict=True) if is_member)
+    yield from (_build_stall_finding(context, limits, *stall) for stall in stalls)
 
 
 def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, limits: Limits) -> list[Gap]:
@@ -196,16 +190,11 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
         # beside work, power is still that of the second before
         low = np.pad(used <= limits.still + 1e-6, 1)
         is_work &= low[:-2] & low[2:]
-    if interval > _covered_seconds(series):
+    if interval > (series.refresh_period(UTILISATION) or UTILISATION_WINDOW):
         used = np.where(is_work, np.maximum(used, _HALF), used)
     return _Readings(
         series=series, rows=rows, times=times, used=used, power=power, working=working, inside=inside, breaks=breaks
     )
-
-
-def _covered_seconds(series: DeviceSeries) -> float:
-    """Return the longest time between readings in which each covers all of the time since the one before."""
-    return series.refresh_period(UTILISATION) or UTILISATION_WINDOW
 
 
 def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> tuple[IntArray, IntArray]:
@@ -256,7 +245,7 @@ def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, pa
         # power this little above rest shows that nothing ran between two readings
         if (one.power[own] <= rest + _NOISE * (one.working[own] - rest)).all():
             return 1
-    if interval <= _covered_seconds(one.series):
+    if interval <= (one.series.refresh_period(UTILISATION) or UTILISATION_WINDOW):
         return 1
     left, right = max(begin - _AROUND, 0), min(past + _AROUND, len(one.used))
     around, long = one.inside[left:right].copy(), 1
@@ -358,28 +347,16 @@ def _judge_memory(limits: Limits, series: DeviceSeries, gap: Gap) -> Gap | None:
 
 
 def _judge_hosts(context: Context, limits: Limits, series: DeviceSeries, gap: Gap) -> Gap | None:
-    """Return a gap with its cause by the host: much writing is a checkpoint, reading or waiting for storage is `io`."""
+    """Return a gap in which a host wrote far more than elsewhere, and more than it read, as at a checkpoint."""
     span = intervals.to_spans([gap.interval])
     for host in context.hosts().values():
-        if host.device.node not in {None, series.device.node}:
-            continue
-        read, _ = _measure_rate(host, _READS, span)
-        for metric, cause, limit in (
-            (_WRITES, "checkpoint", "disk"),
-            (_IOWAIT, "io", "iowait"),
-            (_READS, "io", "disk"),
-        ):
-            mean, usual = _measure_rate(host, metric, span)
-            least = limits[limit].value if metric == _IOWAIT else max(limits.disk, _RISE * usual)
-            if mean >= least and (metric != _WRITES or mean > read):
-                return replace(gap, cause=cause, evidence=(limits.compare(metric, "mean", mean, ">=", limit),))
+        wrote, read = host.find_values(_WRITES, span), host.find_values(_READS, span)
+        if host.device.node in {None, series.device.node} and len(wrote):
+            mean, usual = float(wrote.mean()), float(np.median(host.known_values(_WRITES)))
+            if mean >= max(limits.disk, _RISE * usual) and not (len(read) and read.mean() >= mean):
+                measured = limits.compare(_WRITES, "mean", mean, ">=", "disk")
+                return replace(gap, cause="checkpoint", evidence=(measured,))
     return None
-
-
-def _measure_rate(host: DeviceSeries, metric: str, span: Spans) -> tuple[float, float]:
-    """Return the mean of a metric in a span, and its median; 0 without a value, so that it explains nothing."""
-    values, known = host.find_values(metric, span), host.known_values(metric)
-    return float(values.mean()) if len(values) else 0.0, float(np.median(known)) if len(known) else 0.0
 
 
 def _average_between(context: Context, series: DeviceSeries, gaps: Sequence[Gap]) -> float:
@@ -428,9 +405,8 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
         if shortest < limits.shortest + 1.5 * series.resolution(UTILISATION):
             confidence = certainty.lowest_confidence(confidence, Confidence.MEDIUM)
         used = float(np.average([gap.used for gap in own], weights=[gap.samples for gap in own]))
-        level = limits.compare(UTILISATION, "mean", used, "<=", "still")
         evidence = [
-            level if level.meets_limit else replace(level.as_context(), statistic="mean, short kernels included"),
+            limits.compare(UTILISATION, "mean", used, "<=", "still"),
             limits.compare("duration", "length" if len(own) == 1 else "shortest", shortest, ">=", "shortest"),
             Evidence(metric="idle time of this GPU in gaps", statistic="share of the job", observed=share, unit="1"),
         ]
@@ -461,42 +437,22 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
 
 def _describe(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
     """Return gaps of one cause as a sentence; it calls the job running only if the log shows that one held the GPU."""
-    first, last = gaps[0].interval, gaps[-1].interval
-    longest = max(gap.interval.seconds for gap in gaps)
+    first, last = gaps[0].interval.start, gaps[-1].interval.end
+    longest, seconds = max(gap.interval.seconds for gap in gaps), sum(gap.interval.seconds for gap in gaps)
     is_open = longest >= jobs.FREE_BETWEEN_JOBS and not jobs.records_occupancy(series)
-    where = (
-        "no process"
-        if cause == "no process"
-        else ("several, open" if is_open else "several")
-        if len(gaps) > 1
+    cases = {
+        "no process": cause == "no process",
+        "several, open": len(gaps) > 1 and is_open,
+        "several": len(gaps) > 1,
         # of several GPUs one may begin to work later than others, or never work again
-        else "first"
-        if first.start <= series.times[0]
-        else "last"
-        if last.end + series.shift >= series.times[-1]
-        else "open"
-        if is_open
-        else ""
-    )
-    seconds = sum(gap.interval.seconds for gap in gaps)
-    gpu, length = phrases.gpu_name(series.device.id), phrases.duration(seconds)
-    return KINDS[_GAP].say(where, gpu=gpu, length=length, count=str(len(gaps)))
-
-
-def _add_stall(stalls: list[_Stall], name: str, gaps: Sequence[Gap], limits: Limits) -> None:
-    """Add the period of the gaps of a GPU, if they have one; GPUs with the same period share one."""
-    if (period := find_period([gap.interval.start for gap in gaps], limits)) is None:
-        return
-    members = [gap for gap, is_member in zip(gaps, period.members, strict=True) if is_member]
-    for stall in stalls:
-        known = stall.period
-        if abs(known.seconds - period.seconds) <= _STRICT * known.seconds:
-            mean = float(np.average([known.seconds, period.seconds], weights=[len(stall.names), 1]))
-            stall.period = replace(min(known, period, key=lambda each: each.agreeing), seconds=mean)
-            stall.names.append(name)
-            stall.gaps += members
-            return
-    stalls.append(_Stall(period=period, names=[name], gaps=members))
+        "first": first <= series.times[0],
+        "last": last + series.shift >= series.times[-1],
+        "open": is_open,
+        "": True,
+    }
+    case = next(name for name, fits in cases.items() if fits)
+    words = {"gpu": phrases.gpu_name(series.device.id), "length": phrases.duration(seconds), "count": str(len(gaps))}
+    return KINDS[_GAP].say(case, **words)
 
 
 def find_period(starts: Sequence[int], limits: Limits) -> Period | None:
@@ -531,8 +487,10 @@ def _find_multiples(distances: FloatArray, seconds: float, tolerance: float) -> 
     return np.asarray((times >= 1) & (np.abs(distances - times * seconds) <= tolerance * seconds), dtype=np.bool_)
 
 
-def _build_stall_finding(context: Context, limits: Limits, stall: _Stall) -> Finding:
-    names, gaps, kind = tuple(stall.names), stall.gaps, KINDS[_STALL]
+def _build_stall_finding(
+    context: Context, limits: Limits, period: Period, names: Sequence[str], gaps: Sequence[Gap]
+) -> Finding:
+    kind = KINDS[_STALL]
     lost = sum(gap.seconds for gap in gaps)
     mean, share = lost / len(gaps), lost / intervals.total_seconds(context.work) / len(names)
     cause = Counter(gap.cause for gap in gaps).most_common(1)[0][0]
@@ -545,11 +503,11 @@ def _build_stall_finding(context: Context, limits: Limits, stall: _Stall) -> Fin
         kind=_STALL,
         severity=_rate_severity(limits, share),
         confidence=confidence if known else certainty.lowest_confidence(confidence, Confidence.MEDIUM),
-        devices=names,
+        devices=tuple(names),
         intervals=intervals.to_intervals(intervals.to_spans(gap.interval for gap in gaps)),
         evidence=(
-            Evidence(metric="period", statistic="mean distance of starts", observed=stall.period.seconds, unit="s"),
-            limits.compare("distances of starts", what, stall.period.agreeing, ">=", agree),
+            Evidence(metric="period", statistic="mean distance of starts", observed=period.seconds, unit="s"),
+            limits.compare("distances of starts", what, period.agreeing, ">=", agree),
             Evidence(metric="idle time", statistic="mean of one period", observed=mean, unit="s"),
             Evidence(metric="idle time", statistic="share of the job", observed=share, unit="1"),
         ),
@@ -557,11 +515,11 @@ def _build_stall_finding(context: Context, limits: Limits, stall: _Stall) -> Fin
         cause=known,
         samples=sum(gap.samples for gap in gaps),
         ruled_out=("chance: the distances between starts are multiples of one period",),
-        period_seconds=stall.period.seconds,
+        period_seconds=period.seconds,
         summary=kind.say(
             known,
             gpus=phrases.gpu_names(names, tuple(context.gpus())),
-            period=phrases.duration(stall.period.seconds),
+            period=phrases.duration(period.seconds),
             mean=phrases.duration(mean),
             share=phrases.percent(share),
         ),

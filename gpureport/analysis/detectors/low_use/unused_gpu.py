@@ -8,7 +8,7 @@ import numpy as np
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job import jobs
-from gpureport.analysis.job.phases import ACTIVE, UTILISATION, find_job_window
+from gpureport.analysis.job.phases import ACTIVE, UTILISATION, find_work_window
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import ClassRule, Context
 from gpureport.analysis.series import intervals
@@ -45,7 +45,7 @@ class UnusedGpu(ClassRule):
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield a finding each for GPUs without memory in use, for the others, and for those judged by memory alone."""
         working = self._find_working_gpus(context)
-        job = find_job_window(context.recording.run, working.values())
+        job = find_work_window(context.whole, working.values())
         others = [series for device, series in context.gpus().items() if device not in working]
         unknown = [device for device, series in context.gpus().items() if not series.is_recorded(UTILISATION)]
         if job is None:
