@@ -98,7 +98,9 @@ def build_context(recording: Recording) -> Context:
     all_cells = series_by_device(recording)
     whole = Interval(recording.run.started, recording.run.ended)
     found = LATEST.memoize(
-        recording.rows, ("jobs", recording.run.devices, whole), lambda: jobs.find_occupancy(all_cells, whole)
+        recording.rows,
+        ("jobs", recording.run.devices, whole),
+        lambda: jobs.find_occupancy(all_cells, whole, is_tracked=recording.run.tracked),
     )
     context = Context(
         recording=recording,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -56,19 +57,23 @@ def find_jobs(recording: Recording) -> tuple[Job, ...]:
     return find_occupancy(series_by_device(recording), Interval(recording.run.started, recording.run.ended)).jobs
 
 
-def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval) -> Occupancy:
+def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tracked: bool = False) -> Occupancy:
     """Return which time of a recording belongs to jobs.
 
     A job lasts while any working GPU has memory in use. Time before the first use of memory is start-up, since the job
     may already run on the CPU. Later, a GPU has no job while its memory is empty and it rests. Without memory
-    readings, or if GPUs work with empty memory, all time belongs to one job. The windows of a display are no job.
+    readings, or if GPUs work with empty memory, all time belongs to one job, but for the time between two sessions in
+    one file. The windows of a display are no job.
+    A tracker (`is_tracked`) logs all GPUs of its host: those that never hold memory or work are not of its run.
     """
     gpus = {name: one for name, one in series.items() if one.device.scope is Scope.GPU and len(one)}
     at_work = {name: one for name, one in series.items() if not (name in gpus and draws_only_display(one))}
     active = phases.find_activities(at_work)
     empty = {name: find_empty_rows(gpus[name]) for name in active}
     first_use = min((int(gpus[name].start[np.argmin(rows)]) for name, rows in empty.items()), default=whole.end)
+    pauses = reduce(intervals.intersection, map(_find_session_breaks, gpus.values())) if gpus else intervals.NO_SPANS
     free = {name: _find_free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
+    free = {name: intervals.union(np.concatenate([spans, pauses])) for name, spans in free.items()}
     free = {name: spans for name, spans in free.items() if len(spans)}
     all_free = intervals.to_spans([whole] if active else [])
     for name in active:
@@ -77,6 +82,10 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval) -> Occup
         # a GPU that never works is without a job where the others are, unless some process holds it
         others = (name for name in gpus if name not in active)
         free |= {name: all_free for name in others if not (gpus[name].values(_MEMORY) > PROCESS_MEMORY.value).any()}
+    if active and is_tracked:
+        memory = {name: one.known_values(_MEMORY) for name, one in gpus.items() if name not in active}
+        foreign = (name for name, used in memory.items() if len(used) and used.max() <= EMPTY_MEMORY)
+        free |= dict.fromkeys(foreign, intervals.to_spans([whole]))
     held = {name: remove_stretches(one, free[name]) if name in free else one for name, one in series.items()}
     working = {name: held[name] for name in at_work}
     return Occupancy(
@@ -85,6 +94,13 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval) -> Occup
         series=held,
         active=phases.find_activities(working),
     )
+
+
+def _find_session_breaks(series: DeviceSeries) -> Spans:
+    """Return the gaps of a log that part two sessions: half an hour long, and longer than all that was recorded."""
+    rows = series.gap_rows
+    breaks: Spans = np.column_stack([series.end[rows - 1], series.start[rows]])
+    return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds))
 
 
 def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Interval) -> Iterator[Job]:

@@ -79,8 +79,9 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
     is_noted = not is_start and job is context.jobs[-1] and not _is_taken(context, held.end)
     stretch = Interval(pause.start if pause else held.start, context.whole.end if is_noted else held.end)
     gpus = tuple(context.gpus())
-    step, free = context.recording.run.interval or 0.0, (stretch.seconds - held.seconds) * len(context.gpus())
-    resting = _measure_resting(context, held, ACTIVE.value)
+    step, spans = context.recording.run.interval or 0.0, intervals.to_spans([stretch])
+    free = sum(intervals.total_seconds(intervals.intersection(spans, one)) for one in context.time_without_job.values())
+    resting, sampled = (_measure_resting(context, stretch, limit) for limit in (ACTIVE.value, inf))
     # the log may have ended an interval after its last sample
     late = 0.0 if is_start or stretch.seconds >= limits.shortest else min(step, stretch.seconds)
     is_short = stretch.seconds + late < limits.shortest or resting + free < limits.shortest / 2
@@ -92,19 +93,16 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
         reason = f"there is only one reading {'before the first' if is_start else 'after the last'} work"
         yield NotJudged(kind=kind, device=None, reason=reason, recording=_CLOSER, code="single_reading")
         return
-    sampled, share = (
-        _measure_resting(context, held, inf),
-        held.seconds / sum(each.interval.seconds for each in context.jobs),
-    )
-    worked = sampled - _measure_resting(context, held, IDLE_RATIO)
+    share = held.seconds / sum(each.interval.seconds for each in context.jobs)
+    worked = sampled - _measure_resting(context, stretch, IDLE_RATIO)
     is_rest = sampled - resting <= _BURSTS * sampled and worked <= limits.light * sampled
     case = "restart" if pause else NO_JOB if free and held.seconds < limits.shortest else None
-    length = stretch.seconds if case == NO_JOB else held.seconds
+    length = stretch.seconds if case else held.seconds
     part = length / context.whole.seconds if case == NO_JOB else share
     whole = "the jobs' time" if context.time_without_job else "the run"
     what, passes = "length, at most (the log may end an interval late)" if late else "length", share > limits.share
     evidence = [
-        limits.compare("duration", what, stretch.seconds + late if pause else length + late, ">=", "shortest"),
+        limits.compare("duration", what, length + late, ">=", "shortest"),
         limits.compare("duration", f"share of {whole}", share, ">" if passes else "<=", "share"),
     ]
     lost = pause.seconds * len(context.gpus()) if pause else 0.0
@@ -122,7 +120,8 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
         samples=sum(counts),
         summary=KINDS[kind].say(
             case,
-            length=phrases.duration(length) if length else "",
+            length=phrases.duration(length),
+            late=phrases.duration(held.seconds) if held.seconds else "",
             share=f"{phrases.percent(part)} of {'the run' if case == NO_JOB else whole}",
             which="first work" if held.start <= context.whole.start else "first work of a later job",
             whose=phrases.gpu_names(gpus, gpus),
