@@ -10,10 +10,9 @@ from gpureport.analysis.account import answers, caveats, gpu_time, roots
 from gpureport.analysis.advice import checklist, choose
 from gpureport.analysis.advice.facts import RunFacts, gather_facts
 from gpureport.analysis.certainty import SURE_READINGS
-from gpureport.analysis.job import jobs, observed_time
-from gpureport.analysis.job.observed_job import find_observed_job
-from gpureport.analysis.job.phases import find_activities, find_job_window, split_phases
-from gpureport.analysis.job.stages import summarise_stages
+from gpureport.analysis.job import jobs, phases
+from gpureport.analysis.job.events import summarise_stages
+from gpureport.analysis.job.phases import find_observed_job, find_work_window, split_phases
 from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis
 from gpureport.analysis.rulebook import Context, Rule
 from gpureport.analysis.rules import RULES, memory
@@ -56,7 +55,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     kinds = {kind for rule in rules for kind in rule.kinds}
     return Analysis(
         run=run,
-        coverage_ratio=observed_time.measure_coverage(context),
+        coverage_ratio=phases.measure_coverage(context),
         jobs=context.jobs,
         no_job={name: intervals.to_intervals(spans) for name, spans in context.time_without_job.items()},
         observed_job=context.observed_job,
@@ -74,7 +73,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         throttle_ledger=tuple(total for series in gpus.values() for total in list_clock_events(series)),
         answers=answers.answer_kinds(run, rules, findings, missing),
         checklist=checklist.answer_checklist(recording, statistics, known, findings, missing, kinds, times),
-        pauses=None if run.quality.synthetic_time else observed_time.summarise_pauses(context.gpus().values()),
+        pauses=None if run.quality.synthetic_time else phases.summarise_pauses(context.gpus().values()),
     )
 
 
@@ -83,14 +82,15 @@ def build_context(recording: Recording) -> Context:
     all_cells = series_by_device(recording)
     whole = Interval(recording.run.started, recording.run.ended)
     found = LATEST.memoize(
-        recording.rows, ("jobs", recording.run.devices, whole), lambda: jobs.find_occupancy(all_cells, whole)
+        recording.rows,
+        ("jobs", recording.run.devices, whole),
+        lambda: jobs.find_occupancy(all_cells, whole, is_tracked=recording.run.tracked),
     )
-    active = find_activities(found.series)
     context = Context(
         recording=recording,
         series=found.series,
-        active=active,
-        window=find_job_window(recording.run, active.values()),
+        active=found.active,
+        window=find_work_window(whole, found.active.values()),
         all_series=all_cells,
         jobs=found.jobs,
         time_without_job={**found.no_job, **_find_turns(all_cells, whole, found.no_job)},

@@ -45,7 +45,7 @@ def test_start_up_and_tail_of_each_job() -> None:
     many = [part for _ in range(30) for part in ((WORK, 100), (LOAD, 12), (EMPTY, 60))]
     unread = rec(util=steps((97, 600), (np.nan, 300)), memory=steps((20, 600), (0, 300)))
     startup_idle: Table = {
-        "of two jobs": (analysis, [want(spans=[(0, 29)]), want(spans=[(1249.5, 1289)])]),
+        "of two jobs": (analysis, [want(spans=[(0, 29)]), want(spans=[(649.5, 1289)], cause="restart")]),
         "before memory is taken": want(log((EMPTY, 200), (WORK, 600)), spans=[(0, 199)]),
     }
     check("startup_idle", startup_idle)
@@ -71,6 +71,31 @@ def test_start_up_and_tail_of_each_job() -> None:
     assert "no_job" not in seconds(analyze(log((EMPTY, 200), (WORK, 600))))
 
 
+def test_a_like_job_within_half_an_hour_is_a_restart() -> None:
+    other = rec(util=steps((97, 600), (0, 210), (97, 600)), memory=steps((20, 600), (0.01, 210), (40, 600)))
+    table: Table = {
+        "with a start-up": want(
+            log((WORK, 600), (EMPTY, 210), (LOAD, 118), (WORK, 600)), cause="restart", lost=118, length=328
+        ),
+        "at once": want(log((WORK, 600), (EMPTY, 420), (WORK, 600)), cause="restart", lost=0, severity="info"),
+        "40 minutes later": log((WORK, 600), (EMPTY, 2400), (WORK, 600)),
+        "with other memory": other,
+    }
+    check("startup_idle", table)
+
+
+def test_a_display_is_no_job() -> None:
+    draws = np.tile([1.0, 22.0, 16.0, 3.0, 25.0], 60)
+    held = rec(util=steps((1, 3), (97, 60), (1, 120)), memory=steps((0.9, 3), (14, 60), (0.91, 120)), every=10.0)
+    drawn = rec(util=np.r_[np.full(200, 95.0), draws], memory=steps((10, 200), (0.3, 300)))
+    kept = rec(util=steps((1, 60), (97, 300), (1, 300)), memory=steps((14, 60), (20, 300), (14, 300)))
+    for run, free in ((held, 1200), (drawn, 300), (kept, None)):
+        assert seconds(analyze(run)).get("no_job") == (free and pytest.approx(free, rel=0.02))
+        assert len(found(analyze(run), "tail_idle")) == (0 if free else 1)
+    only = rec(util=np.r_[np.zeros(200), draws], memory=steps((0.4, 100), (0.2, 400)))
+    check("startup_idle", {"windows alone": (only, "only_a_display")})
+
+
 def test_how_many_jobs_a_log_holds() -> None:
     """Only memory that work takes and that is given back separates jobs."""
     util, memory = steps((97, 300), (0, 300), (97, 300)), steps((20, 300), (0, 300), (20, 300))
@@ -94,7 +119,7 @@ def test_how_many_jobs_a_log_holds() -> None:
     counts = {name: (len(each.jobs), len(found(each, "idle_gap"))) for name, each in got.items()}
     assert counts == {name: (jobs, gaps) for name, (_, jobs, gaps) in table.items()}
     assert ["no_job" in seconds(got[name]) for name in ("memory in use", "the power of work")] == [False, False]
-    assert seconds(got["a process without work"])["idle"] == pytest.approx(50, abs=1)
+    assert seconds(got["a process without work"])["startup"] == pytest.approx(50, abs=1)
 
 
 def test_jobs_of_several_gpus() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpureport.analysis import phrases
 from gpureport.analysis.advice.facts import UTILISATION, RunFacts
-from gpureport.analysis.job.training_signs import counts_steps
+from gpureport.analysis.job.events import counts_steps
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.results import DeviceStatistics, GpuTime, sum_seconds_by_class
 from gpureport.analysis.signals import load

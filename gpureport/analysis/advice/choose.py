@@ -13,8 +13,7 @@ from typing import Any
 
 from gpureport.analysis import phrases
 from gpureport.analysis.advice.facts import UTILISATION, RunFacts, adapt_facts
-from gpureport.analysis.job.framework import Framework
-from gpureport.analysis.job.job_params import JobParams
+from gpureport.analysis.job.params import Framework, JobParams
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.signals.load import LOW_USE_KINDS, WAIT_KINDS
 from gpureport.findings import AdvisedStep, Finding

@@ -5,11 +5,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from gpureport import gpus
-from gpureport.analysis.job import job_params, precision_params
-from gpureport.analysis.job.framework import Framework, find_framework
-from gpureport.analysis.job.job_params import JobParams, Setting
-from gpureport.analysis.job.observed_job import JOB
-from gpureport.analysis.job.training_signs import REQUESTS
+from gpureport.analysis.job import params
+from gpureport.analysis.job.events import REQUESTS
+from gpureport.analysis.job.params import Framework, JobParams, Setting, find_framework
+from gpureport.analysis.job.phases import JOB
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
 from gpureport.analysis.rules import waits
 from gpureport.analysis.signals import load
@@ -60,7 +59,7 @@ class RunFacts:
     busiest_core: float | None = None
     host_memory: float | None = None
     reduced_precision: bool | None = None
-    setup: JobParams = job_params.NO_PARAMS
+    setup: JobParams = params.NO_PARAMS
     framework: Framework | None = None
     link_reduced: bool | None = None
     job_hardly_uses_cpu: bool = False
@@ -95,7 +94,7 @@ def gather_facts(
     shares = [one.observed for found in of_memory for one in found.evidence if one.unit == "1"]
     unknown = "mem_prealloc" in unjudged or not room or not all(found.ruled_out for found in of_memory)
     used = [one.mean for one in _list_summaries(gpus_of, UTILISATION)]
-    precision = precision_params.find_precision_param(run.params_and_tags)
+    precision = params.find_precision_param(run.params_and_tags)
     job_cores = [one.mean for one in _list_summaries(hosts, JOB)]
     known_gpus = [gpus.find_gpu(gpu.model) for gpu in run.gpus]
     capabilities = [each.compute_capability for each in known_gpus if each and each.compute_capability]
@@ -128,9 +127,9 @@ def gather_facts(
 def read_setup(labels: Iterable[tuple[str, str]]) -> JobParams:
     """Return what params and tags say of how the job was set up; the precision is 1 for less than 32 bits, else 0."""
     known = list(labels)
-    said = precision_params.find_precision_param(known)
+    said = params.find_precision_param(known)
     precision = None if said is None else Setting(text=said[0], value=float(not said[1]))
-    return replace(job_params.read_params(known), precision=precision)
+    return replace(params.read_params(known), precision=precision)
 
 
 def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:

@@ -1,7 +1,8 @@
-"""When a job holds each GPU, by the memory in use, and which jobs follow each other in one log."""
+"""When a job holds each GPU, by the memory in use, which jobs follow each other in one log, and which is a restart."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -20,44 +21,33 @@ from gpureport.recording import Recording
 
 EMPTY_MEMORY = 2.0**27  # By; a driver holds less; the context of a process on a data centre's GPU more
 """Memory in use up to which no process holds a GPU."""
-
-DISPLAY_MEMORY = 2.0**26  # By; what windows of a display come and go with
-"""Memory in use above the least of the log that a display may account for."""
-
 PROCESS_MEMORY = pragmatic(2.0**29, "By", "a driver or a display holds less; a process with a context more")
-"""Memory in use above which some process holds a GPU, whatever the least of the log is."""
-
+"""Memory in use above which some process holds a GPU, unless it is what was in use before the job, too."""
 FREE_BETWEEN_JOBS = 60.0  # s; an epoch, an evaluation or a restart in a process of its own begins sooner
 """How long a GPU must be empty between two jobs."""
+RESTART_SECONDS = 1800.0  # s; a scheduler or a person brings a failed job back within half an hour
+"""Pause up to which a like job is the same one, started again."""
 
-FREE_AT_END = 10.0  # s; an evaluation in a process of its own begins sooner
-"""How long a GPU must be empty at the end of the log."""
-
-WORK_WITH_MEMORY = 0.9  # share of the busy samples with memory in use; with less of it memory shows nothing
-"""Utilisation lags by a second, so that the last busy sample of a job can be empty."""
-
-_DISPLAY_POWER = 0.4  # drawing windows takes less of the span from the floor to the power of work
-"""Share of that span below which a GPU only draws the windows of a display."""
+_FREE_AT_END = 10.0  # s; an evaluation in a process of its own begins sooner
+_DISPLAY_MEMORY = 2.0**26  # By; what windows of a display come and go with
+_BASE_SHARE = 1 / 3  # of the memory at work; a job that loads its weights before its first work holds more
+_WORK_WITH_MEMORY = 0.9  # share of the busy samples with memory in use: utilisation lags, the last one can be empty
+_DISPLAY_POWER = 0.4  # of the span from the floor to the power of work; drawing windows takes less
+_DISPLAY_USE = 0.5  # of the utilisation at work, of all of it where there is none; drawing windows takes less
 _LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
-"""Watts from the floor to the power of work from which on power is looked at."""
-_FEWEST = 2
-"""Samples a stretch without a job must have: one alone may be a process that starts again."""
+_FEWEST = 2  # samples of a stretch without a job: one alone may be a process that starts again
+_ALIKE = 0.1  # of the memory at work; another job takes another amount
 _MEMORY, _PROCESSES, _POWER = "gpu_memory_used_bytes", "gpu_processes", "gpu_power_watts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occupancy:
-    """Which time of a recording belongs to jobs.
-
-    Attributes:
-        jobs: in the order of time; empty where no GPU worked.
-        no_job: when no job held a GPU, by device id; a GPU without such time has none.
-        series: the samples of each device without that time, keyed by device id.
-    """
+    """Jobs in the order of time, and by device id: time without a job, samples without it, and sustained activity."""
 
     jobs: tuple[Job, ...]
     no_job: Mapping[str, Spans]
     series: Mapping[str, DeviceSeries]
+    active: Mapping[str, Interval]
 
 
 def find_jobs(recording: Recording) -> tuple[Job, ...]:
@@ -67,25 +57,50 @@ def find_jobs(recording: Recording) -> tuple[Job, ...]:
     return find_occupancy(series_by_device(recording), Interval(recording.run.started, recording.run.ended)).jobs
 
 
-def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval) -> Occupancy:
+def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tracked: bool = False) -> Occupancy:
     """Return which time of a recording belongs to jobs.
 
     A job lasts while any working GPU has memory in use. Time before the first use of memory is start-up, since the job
     may already run on the CPU. Later, a GPU has no job while its memory is empty and it rests. Without memory
-    readings, or if GPUs work with empty memory, all time belongs to one job.
+    readings, or if GPUs work with empty memory, all time belongs to one job, but for the time between two sessions in
+    one file. The windows of a display are no job.
+    A tracker (`is_tracked`) logs all GPUs of its host: those that never hold memory or work are not of its run.
     """
     gpus = {name: one for name, one in series.items() if one.device.scope is Scope.GPU and len(one)}
-    active = phases.find_activities(series)
+    at_work = {name: one for name, one in series.items() if not (name in gpus and draws_only_display(one))}
+    active = phases.find_activities(at_work)
     empty = {name: find_empty_rows(gpus[name]) for name in active}
-    first_use = min((_find_first_use(gpus[name], rows) for name, rows in empty.items()), default=whole.end)
+    first_use = min((int(gpus[name].start[np.argmin(rows)]) for name, rows in empty.items()), default=whole.end)
+    pauses = reduce(intervals.intersection, map(_find_session_breaks, gpus.values())) if gpus else intervals.NO_SPANS
     free = {name: _find_free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
+    free = {name: intervals.union(np.concatenate([spans, pauses])) for name, spans in free.items()}
     free = {name: spans for name, spans in free.items() if len(spans)}
-    all_free = _find_time_without_jobs(free, active, whole)
+    all_free = intervals.to_spans([whole] if active else [])
+    for name in active:
+        all_free = intervals.intersection(all_free, free.get(name, intervals.NO_SPANS))
     if len(all_free):
-        # a GPU that never works is without a job where the others are
-        free |= {name: all_free for name, one in gpus.items() if name not in active and not _has_process(one)}
-    series_of_jobs = {name: remove_stretches(one, free[name]) if name in free else one for name, one in series.items()}
-    return Occupancy(jobs=tuple(_split_jobs(series_of_jobs, all_free, whole)), no_job=free, series=series_of_jobs)
+        # a GPU that never works is without a job where the others are, unless some process holds it
+        others = (name for name in gpus if name not in active)
+        free |= {name: all_free for name in others if not (gpus[name].values(_MEMORY) > PROCESS_MEMORY.value).any()}
+    if active and is_tracked:
+        memory = {name: one.known_values(_MEMORY) for name, one in gpus.items() if name not in active}
+        foreign = (name for name, used in memory.items() if len(used) and used.max() <= EMPTY_MEMORY)
+        free |= dict.fromkeys(foreign, intervals.to_spans([whole]))
+    held = {name: remove_stretches(one, free[name]) if name in free else one for name, one in series.items()}
+    working = {name: held[name] for name in at_work}
+    return Occupancy(
+        jobs=tuple(_split_jobs(working, all_free, whole)),
+        no_job=free,
+        series=held,
+        active=phases.find_activities(working),
+    )
+
+
+def _find_session_breaks(series: DeviceSeries) -> Spans:
+    """Return the gaps of a log that part two sessions: half an hour long, and longer than all that was recorded."""
+    rows = series.gap_rows
+    breaks: Spans = np.column_stack([series.end[rows - 1], series.start[rows]])
+    return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds))
 
 
 def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Interval) -> Iterator[Job]:
@@ -99,72 +114,91 @@ def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Inte
             yield Job(number=number, interval=held, window=window, active=active)
 
 
-def _find_time_without_jobs(free: Mapping[str, Spans], active: Mapping[str, Interval], whole: Interval) -> Spans:
-    """Return when no GPU that ever works has a job; no time if none ever works."""
-    all_free = intervals.to_spans([whole] if active else [])
-    for name in active:
-        all_free = intervals.intersection(all_free, free.get(name, intervals.NO_SPANS))
-    return all_free
-
-
 def records_occupancy(series: DeviceSeries) -> bool:
     """Return whether a log has metrics that can show that no job holds a GPU."""
     return series.is_recorded(_MEMORY) or series.is_recorded(_PROCESSES)
 
 
+def draws_only_display(series: DeviceSeries) -> bool:
+    """Return whether a GPU never does more than a display asks of it: some use, with the memory it holds anyway."""
+    held, used = series.values(_MEMORY), series.values(UTILISATION)
+    least = float(np.min(series.known_values(_MEMORY), initial=np.inf))
+    if not EMPTY_MEMORY < least < PROCESS_MEMORY.value or (held > PROCESS_MEMORY.value).any():
+        return False
+    busy = used > ACTIVE.value
+    return not (used > _DISPLAY_USE).any() and not (held[busy] > least + _DISPLAY_MEMORY).any()
+
+
 def find_empty_rows(series: DeviceSeries) -> BoolArray:
     """Return the rows in which a GPU rests with nothing in use; none if its memory does not follow its work."""
+    return series.memoize("empty", lambda: _find_empty_rows(series))
+
+
+def _find_empty_rows(series: DeviceSeries) -> BoolArray:
     used, power = series.values(UTILISATION), series.values(_POWER)
     none: BoolArray = np.zeros(len(series), dtype=np.bool_)
-    for metric, level in ((_MEMORY, _find_empty_memory_limit), (_PROCESSES, _process_limit)):
-        held = series.values(metric)
-        known = ~np.isnan(held)
-        if known.any():
-            in_use = held > level(held)
-            busy = known & (used > ACTIVE.value)
-            working = rest_to_work_power.estimate_working_watts(power, in_use & busy)
-            windows = power < _estimate_display_watts(power, working)
-            busy &= ~windows
-            if not busy.any() or in_use[busy].mean() < WORK_WITH_MEMORY:
-                return none
-            return known & ~in_use & (~(used > IDLE_RATIO + 1e-6) | windows) & ~(power > working)
-    return none
+    metric = _MEMORY if series.is_recorded(_MEMORY) else _PROCESSES
+    if not series.is_recorded(metric):
+        return none
+    held, known = series.values(metric), series.known_rows(metric)
+    in_use = held > (_find_base_memory(series, held) if metric == _MEMORY else 0.0)
+    busy = known & (used > ACTIVE.value)
+    working = rest_to_work_power.estimate_working_watts(power, in_use & busy)
+    if np.isfinite(working) and (rise := working - float(np.nanmin(power))) >= _LEAST_RISE:
+        windows = power < working - (1 - _DISPLAY_POWER) * rise
+    elif np.isfinite(working):
+        windows = none
+    else:
+        windows = ~in_use & (used < _DISPLAY_USE * np.median(used[in_use & busy])) if (in_use & busy).any() else none
+    busy &= ~windows
+    if not busy.any() or in_use[busy].mean() < _WORK_WITH_MEMORY:
+        return none
+    return known & ~in_use & (~(used > IDLE_RATIO + 1e-6) | windows) & ~(power > working)
 
 
-def _find_empty_memory_limit(used: FloatArray) -> float:
-    """Return the highest memory in use without a job: next to none, or what a display always holds."""
-    return min(max(EMPTY_MEMORY, float(np.nanmin(used)) + DISPLAY_MEMORY), PROCESS_MEMORY.value)
+def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
+    """Return the highest memory in use without a job.
 
-
-def _process_limit(_: FloatArray) -> float:
-    return 0.0
-
-
-def _estimate_display_watts(watts: FloatArray, working: float) -> float:
-    """Return the watts below which a GPU only draws windows; none is below where power at work is not known."""
-    floor = float(np.nanmin(watts)) if np.isfinite(working) else working
-    rise = working - floor
-    return floor + _DISPLAY_POWER * rise if _LEAST_RISE <= rise < np.inf else float("-inf")
-
-
-def _has_process(series: DeviceSeries) -> bool:
-    """Return whether some process holds a GPU that never works."""
-    return bool((series.values(_MEMORY) > PROCESS_MEMORY.value).any())
-
-
-def _find_first_use(series: DeviceSeries, empty: BoolArray) -> int:
-    return int(series.start[int(np.argmin(empty))])
+    It is next to none, or what a display always holds; or what was in use both before the first work and after the
+    last one, where work takes much more.
+    """
+    least = min(max(EMPTY_MEMORY, float(np.nanmin(held)) + _DISPLAY_MEMORY), PROCESS_MEMORY.value)
+    window = phases.find_activity(series)
+    if window is None:
+        return least
+    edges = np.searchsorted(series.times - series.shift, [window.start, window.end])
+    before, after = (np.sort(part[~np.isnan(part)])[:_FEWEST] for part in (held[: edges[0]], held[edges[1] :]))
+    if not len(before) or len(after) < _FEWEST:
+        return least
+    base, at_work = max(before[-1], after[-1]), float(np.nanmedian(held[slice(*edges)]))
+    is_same = base - min(before[-1], after[-1]) <= max(_DISPLAY_MEMORY, _ALIKE * base)
+    return max(least, base + _DISPLAY_MEMORY) if is_same and base <= _BASE_SHARE * at_work else least
 
 
 def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int, whole: Interval) -> Spans:
     """Return when a GPU was empty for long enough after any was in use, the end of the log included."""
-    if not empty.any():
-        return intervals.NO_SPANS
     first, stop = intervals.find_runs(empty & (series.start >= first_use))
     first, stop = first[stop - first >= _FEWEST], stop[stop - first >= _FEWEST]
-    start, end = series.start[first], series.end[stop - 1]
-    last = stop == len(series)
-    needed = np.where(last, FREE_AT_END, FREE_BETWEEN_JOBS) * 1e6
-    long = end - start >= needed
+    if not len(first):
+        return intervals.NO_SPANS
+    start, end, last = series.start[first], series.end[stop - 1], stop == len(series)
+    long = end - start >= np.where(last, _FREE_AT_END, FREE_BETWEEN_JOBS) * 1e6
     spans: Spans = np.column_stack([start, np.where(last, whole.end, end)])[long].clip(whole.start, whole.end)
     return spans
+
+
+def find_restart(jobs: Sequence[Job], job: Job, series: Mapping[str, DeviceSeries]) -> Interval | None:
+    """Return the pause before a job that is the one before it, started again; None where it is another, or the first.
+
+    It begins within half an hour, works on the same GPUs, and takes as much memory there.
+    """
+    before = next((each for each in jobs if each.number == job.number - 1), job)
+    pause = Interval(before.interval.end, job.interval.start)
+    if before is job or pause.seconds > RESTART_SECONDS or before.active.keys() != job.active.keys():
+        return None
+    for name in job.active:
+        spans = (intervals.to_spans([each.active[name]]) for each in (before, job))
+        least, most = sorted(float(np.median(series[name].find_values(_MEMORY, span))) for span in spans)
+        if most - least > _ALIKE * most:
+            return None
+    return pause

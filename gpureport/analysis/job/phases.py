@@ -1,11 +1,13 @@
-"""The job window: from the first to the last sustained activity of any GPU."""
+"""From the first to the last sustained activity of GPUs, and what else shows when a job began and ended."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from math import fsum
 
 import numpy as np
 
 from gpureport.analysis.job.light_work import find_light_work
-from gpureport.analysis.results import Phase
+from gpureport.analysis.results import ObservedJob, Pauses, Phase
+from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import rest_to_work_power
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.columns import BoolArray, IntArray
@@ -13,56 +15,36 @@ from gpureport.findings import Interval, Provenance, Threshold
 from gpureport.metrics import Scope
 from gpureport.recording import Run
 
-UTILISATION = "gpu_utilization_ratio"
+UTILISATION, JOB = "gpu_utilization_ratio", "job_cpu_cores"
 POINT_SAMPLE_SECONDS = 2.0
-"""Interval above which a utilisation value is a point sample: it covers at most 1 s (NVML)."""
-
-_BLOCK_ROWS = 4_096
-"""Active samples that are searched at a time."""
-
+"""Interval above which a utilisation value is a point sample."""
+UTILISATION_WINDOW = 1.0
+"""Longest time in seconds that one utilisation value is a mean over (NVML)."""
 ACTIVE = Threshold(value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="stray kernels cause less")
 """Utilisation above which a sample counts as active."""
-
 SHORTEST_GAP = Threshold(
     value=5.0, unit="s", provenance=Provenance.PRAGMATIC, source="with a sample every 1 s, shorter gaps cannot be seen"
 )
 """Shortest rest within a job that is an idle gap."""
-
-NO_WORK = "no work"
-"""Cause of the start-up finding on a job in which no GPU ever worked."""
-
-LITTLE_WORK = "little work"
-"""Cause of the start-up finding on a job in which GPUs worked all along, and never for long above `ACTIVE`."""
-
+NO_WORK, LITTLE_WORK, NO_JOB = "no work", "little work", "no job"
+"""Causes of start-up and tail: no GPU ever worked; all did a little all along; the job had released the GPUs."""
 WITHOUT_LASTING_WORK = frozenset({NO_WORK, LITTLE_WORK})
-"""Both causes: the finding is about the whole run then, and not about its start."""
+"""Causes of a start-up finding that is about the whole run, and not about its start."""
 
-NO_JOB = "no job"
-"""Cause of the finding on a log that goes on after its last job released the GPUs."""
-
-SUSTAINED = 3.0  # s; an autotuning kernel before the first step is shorter
-"""Time over which activity must last, or three intervals where that is longer."""
-
-SHARE = 0.6  # lets a stalling input pipeline count as work
-"""Share of that time that must be active; half of it where samples are too far apart for kernels to fool them."""
-
-STRAY_KERNEL = 0.35  # a stray kernel of 0.17 s in a window of 0.5 s
-"""Utilisation below which a lone sample at the power of rest may be no work."""
-UTILISATION_WINDOW = 1.0  # s; NVML: a utilisation value covers at most 1 s
-"""Longest time that one utilisation value is a mean over."""
-
-_FEW_BURSTS = 3
-"""Active samples before sustained activity that are no autotuning; after it there is none, so that one will do."""
+_SUSTAINED = 3.0  # s; an autotuning kernel before the first step is shorter
+_SHARE = 0.6  # of that time active: lets a stalling input pipeline count as work
+_COARSE_SHARE = 0.5  # where samples are too far apart for kernels to fool them
+_STRAY = 0.35  # a stray kernel of 0.17 s in a window of 0.5 s
+_FEW_BURSTS = 3  # active samples before sustained activity; fewer are autotuning
 
 
 def find_activity(series: DeviceSeries, within: Interval | None = None) -> Interval | None:
     """Return the time from first to last sustained activity of one GPU, None when it never worked.
 
-    Activity is sustained from an active sample on if at least SHARE of the samples in the SUSTAINED seconds after it
-    are active, itself included; the end is found the same way backwards. Bursts after it still belong to the job if
-    they come at least half as often as within it. So do bursts before it, in a job in which fewer than SHARE of the
-    samples are active; fewer than three such samples are autotuning. Where samples are far apart, power also says
-    which of them are active.
+    Activity is sustained from an active sample on if 60% of the samples in the 3 s (3 intervals) after it are active,
+    itself included, of at least two; the end is found the same way backwards. Bursts after it still belong to the job
+    if they come at least half as often as within it. So do three or more before it, in a job in which fewer than 60%
+    of the samples are active. Where samples are far apart, power also shows which are active, and half will do.
 
     Args:
         series: the GPU.
@@ -74,26 +56,27 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
 
 
 def _find_activity(series: DeviceSeries, within: Interval | None) -> Interval | None:
-    known = np.flatnonzero(series.known_rows(UTILISATION))
+    rows = np.flatnonzero(series.known_rows(UTILISATION))
     if within is not None:
-        known = known[(series.times[known] >= within.start) & (series.times[known] <= within.end)]
-    times, (active, certain) = series.times, _classify_active(series)
-    if len(known) < len(times):
-        times, active, certain = times[known], active[known], certain[known]
-    least_share = SHARE if series.interval <= POINT_SAMPLE_SECONDS else 0.5
-    reach = round(max(SUSTAINED, 3 * series.interval) * 1e6 * 1.05)
-    begin = _find_sustained(times, active, certain, reach, least_share)
-    # the same from the end on, with time running backwards
-    end = _find_sustained(-times[::-1], active[::-1], certain[::-1], reach, least_share)
-    if begin is None or end is None:
+        rows = rows[(series.times[rows] >= within.start) & (series.times[rows] <= within.end)]
+    used, times = series.values(UTILISATION), series.times[rows]
+    active, certain = (each[rows] for each in _classify_active(series))
+    share = _SHARE if series.interval <= POINT_SAMPLE_SECONDS else _COARSE_SHARE
+    reach = round(max(_SUSTAINED, 3 * series.interval) * 1e6 * 1.05)
+    begun = _find_sustained(times, active, certain, reach, share)
+    ended = _find_sustained(-times[::-1], active[::-1], certain[::-1], reach, share)
+    if begun is None or ended is None:
         return None
-    first, last = _include_bursts(active, begin, len(times) - 1 - end)
-    first, last = known[[first, last]]
+    first, last = begun, len(times) - 1 - ended
+    usual = float(active[first : last + 1].mean()) if last > first else 1.0
+    if usual < _SHARE and active[:first].sum() >= _FEW_BURSTS:
+        first -= _measure_dense_reach(active[:first][::-1], usual / 2)
+    last += _measure_dense_reach(active[last + 1 :], usual / 2)
     # where power alone shows work, it began or ended within the second whose utilisation is low
-    used = series.values(UTILISATION)
-    start = series.start if used[first] > ACTIVE.value else series.times
-    stop = series.end if used[last] > ACTIVE.value else series.times
-    return Interval(int(start[first]) - series.shift, max(int(stop[last]) - series.shift, int(times[0]) + 1))
+    begin, end = rows[first], rows[last]
+    start = (series.start if used[begin] > ACTIVE.value else series.times)[begin]
+    stop = (series.end if used[end] > ACTIVE.value else series.times)[end]
+    return Interval(int(start) - series.shift, max(int(stop) - series.shift, int(times[0]) + 1))
 
 
 def _classify_active(series: DeviceSeries) -> tuple[BoolArray, BoolArray]:
@@ -108,54 +91,26 @@ def _classify_active(series: DeviceSeries) -> tuple[BoolArray, BoolArray]:
         return active, active
     power = rest_to_work_power.scale_power(used, series.values("gpu_power_watts"))
     alone = ~(np.append(False, active[:-1]) & np.append(active[1:], False))
-    stray = alone & (used < STRAY_KERNEL) & (power <= rest_to_work_power.RESTING_LEVEL.value)
+    stray = alone & (used < _STRAY) & (power <= rest_to_work_power.RESTING_LEVEL.value)
     works = power > rest_to_work_power.WORKING_LEVEL
     return active | works, (active & ~stray) | works
 
 
 def _find_sustained(times: IntArray, active: BoolArray, is_certain: BoolArray, reach: int, share: float) -> int | None:
-    """Return the first active sample that is followed by enough active ones, None without one.
-
-    Args:
-        times: stamps in microseconds, never falling.
-        active: which samples are active.
-        is_certain: which of them are for certain.
-        reach: the time ahead.
-        share: share of the samples ahead that must be active, the first included, of at least two; one of them must be
-            active for certain.
-    """
+    """Return the first active sample with enough active ones, one of them for certain, in the time `reach` after it."""
     rows, certain = np.flatnonzero(active), np.flatnonzero(is_certain)
-    # most jobs show it in the first block, and a log may hold days
-    for block in range(0, len(rows), _BLOCK_ROWS):
-        part = rows[block : block + _BLOCK_ROWS]
-        ahead = np.searchsorted(times, times[part] + reach, side="right")
-        number = np.searchsorted(rows, ahead) - np.searchsorted(rows, part)
-        proven = np.searchsorted(certain, ahead) > np.searchsorted(certain, part)
-        sustained = part[proven & (number >= share * np.maximum(ahead - part, 2))]
-        if len(sustained):
-            return int(sustained[0])
-    return None
+    ahead = np.searchsorted(times, times[rows] + reach, side="right")
+    number = np.searchsorted(rows, ahead) - np.arange(len(rows))
+    proven = np.searchsorted(certain, ahead) > np.searchsorted(certain, rows)
+    sustained = rows[proven & (number >= share * np.maximum(ahead - rows, 2))]
+    return int(sustained[0]) if len(sustained) else None
 
 
-def _include_bursts(active: BoolArray, first: int, last: int) -> tuple[int, int]:
-    """Return the first and last active row of a job, bursts around the sustained activity included."""
-    share = float(active[first : last + 1].mean()) if last > first else 1.0
-    before, after = np.flatnonzero(active[:first][::-1]) + 1, np.flatnonzero(active[last + 1 :]) + 1
-    earlier = _measure_dense_reach(before, share / 2, _FEW_BURSTS) if share < SHARE else 0
-    return first - earlier, last + _measure_dense_reach(after, share / 2, 1)
-
-
-def _measure_dense_reach(distances: IntArray, share: float, fewest: int) -> int:
-    """Return the distance in rows up to which active rows make up at least `share`, 0 where there are too few of them.
-
-    Args:
-        distances: of the active rows from the sustained activity, rising.
-        share: the least share of active rows.
-        fewest: how many active rows there must be, dense or not.
-    """
-    dense = np.arange(1, len(distances) + 1) >= share * distances
-    dense &= len(distances) >= fewest
-    return int(distances[dense][-1]) if dense.any() else 0
+def _measure_dense_reach(active: BoolArray, share: float) -> int:
+    """Return up to which sample at least a share of them are active."""
+    places = np.flatnonzero(active) + 1
+    dense = places[np.arange(1, len(places) + 1) >= share * places]
+    return int(dense[-1]) if len(dense) else 0
 
 
 def find_activities(series: Mapping[str, DeviceSeries], within: Interval | None = None) -> dict[str, Interval]:
@@ -173,26 +128,58 @@ def find_activities(series: Mapping[str, DeviceSeries], within: Interval | None 
     return found
 
 
-def find_job_window(run: Run, active: Collection[Interval]) -> Interval | None:
-    """Return the time from the first to the last activity of any GPU within the run, None when none worked."""
-    return find_work_window(Interval(run.started, run.ended), active)
-
-
 def find_work_window(whole: Interval, active: Collection[Interval]) -> Interval | None:
     """Return the time from the first to the last activity of any GPU within a time, None when none worked."""
-    if not active:
-        return None
-    start = max(min(interval.start for interval in active), whole.start)
-    end = min(max(interval.end for interval in active), whole.end)
+    start = max(min((one.start for one in active), default=whole.end), whole.start)
+    end = min(max((one.end for one in active), default=whole.start), whole.end)
     return Interval(start, end) if end > start else None
 
 
 def split_phases(run: Run, window: Interval | None) -> tuple[Phase, ...]:
     """Return the phases start-up, steady and tail; empty phases are left out."""
     window = window or Interval(run.ended, run.ended)
-    parts = (
-        ("startup", Interval(run.started, window.start)),
-        ("steady", window),
-        ("tail", Interval(window.end, run.ended)),
+    edges = (run.started, window.start, window.end, run.ended)
+    parts = zip(("startup", "steady", "tail"), edges, edges[1:], strict=False)
+    return tuple(Phase(kind=kind, interval=Interval(start, end)) for kind, start, end in parts if end > start)
+
+
+def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
+    """Return when the processes of a job were first and last seen, where the log shows time without them around it.
+
+    With several hosts it is the earliest and the latest; nothing is known where one of them did not watch the job.
+    """
+    seen = [(host, np.flatnonzero(host.known_rows(JOB))) for host in hosts]
+    if not seen or not all(len(rows) for _, rows in seen):
+        return ObservedJob()
+    starts = [int(host.times[rows[0]]) for host, rows in seen if rows[0] > 0]
+    ends = [int(host.times[rows[-1]]) for host, rows in seen if rows[-1] < len(host) - 1]
+    return ObservedJob(
+        started=min(starts) if len(starts) == len(seen) else None, ended=max(ends) if len(ends) == len(seen) else None
     )
-    return tuple(Phase(kind=kind, interval=interval) for kind, interval in parts if interval.end > interval.start)
+
+
+def measure_coverage(context: Context) -> float | None:
+    """Return the time of the run that samples own, as a share of its time, over all GPUs; hosts where there are none.
+
+    None where the run has no length, its log no time stamps, or no device a second sample.
+    """
+    run = context.recording.run
+    whole = (run.ended - run.started) / 1e6 * len(run.gpus or run.hosts)
+    if whole <= 0 or run.quality.synthetic_time:
+        return None
+    seen = context.gpus() if run.gpus else context.hosts()
+    owned = fsum(float(context.full_series(name).seconds_in_run.sum()) for name in seen)
+    return min(owned / whole, 1.0) if owned else None
+
+
+def summarise_pauses(several: Iterable[DeviceSeries]) -> Pauses | None:
+    """Return the pauses of some devices; None without any."""
+    paused = [(one, one.pause_rows) for one in several if len(one.pause_rows)]
+    if not paused:
+        return None
+    unowned = [one.start[rows] - one.end[rows - 1] for one, rows in paused]
+    return Pauses(
+        count=max(len(rows) for _, rows in paused),
+        longest_seconds=max(float((one.times[rows] - one.times[rows - 1]).max()) for one, rows in paused) / 1e6,
+        seconds=float(max(each.sum() for each in unowned)) / 1e6,
+    )

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpureport import columns
 from gpureport.analysis import certainty, missing_metrics, phrases
-from gpureport.analysis.job import observed_time
+from gpureport.analysis.job import phases
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, rule
 from gpureport.analysis.rules.health import find_answers
@@ -44,7 +44,7 @@ def find_log_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJud
             continue
         seconds, longest = intervals.total_seconds(spans), float((spans[:, 1] - spans[:, 0]).max()) / 1e6
         far = gap_seconds(max(series.interval for series in gpus.values()))
-        pauses = observed_time.summarise_pauses([gpus[name]] if name else gpus.values())
+        pauses = phases.summarise_pauses([gpus[name]] if name else gpus.values())
         short = "time in shorter pauses that no sample owns"
         yield KINDS["log_gap"].finding(
             Severity.INFO,

@@ -8,8 +8,8 @@ import numpy as np
 
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.evidence import compare_with_limit
-from gpureport.analysis.job import training_signs
-from gpureport.analysis.job.phases import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION, find_job_window
+from gpureport.analysis.job import events
+from gpureport.analysis.job.phases import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION, find_work_window
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, rule
 from gpureport.analysis.rules import waits
@@ -153,8 +153,8 @@ def low_util_cause_unknown(context: Context, limits: Limits) -> Iterator[Finding
         if _find_other_load(context, name, one) is not None:
             groups.setdefault(context.series[name].device.node, []).append(name)
     blind = [name for name, one in low.spans.items() if not _find_watching(context, name, one, CPU)]
-    share = training_signs.data_wait_share(context.recording)
-    waited = Evidence(metric=training_signs.WAITING, statistic="median", observed=share or 0.0, unit="1")
+    share = events.data_wait_share(context.recording)
+    waited = Evidence(metric=events.WAITING, statistic="median", observed=share or 0.0, unit="1")
     for names in filter(None, (blind, *groups.values())):
         spans = {name: low.spans[name] for name in names}
         other = _find_other_load(context, names[0], spans[names[0]])
@@ -164,7 +164,7 @@ def low_util_cause_unknown(context: Context, limits: Limits) -> Iterator[Finding
             shown.append(compare_with_limit(CPU, "median", cpu, ">=", waits.FULL))
             shown.append(compare_with_limit(JOB, "median", job, "<", waits.HARDLY))
         cause = load.BESIDE_OTHERS if other else _find_requests(context, names)
-        told = _tell(low, limits, training_signs.DATA if share else cause)
+        told = _tell(low, limits, events.DATA if share else cause)
         words = {"cpu": phrases.percent(cpu), "job": f"{job:.2f} cores", "waited": phrases.percent(share or 0.0)}
         told = replace(told, shown=[*told.shown, *shown], words=words)
         yield load.build_finding(context, limits, "low_util_cause_unknown", spans, told)
@@ -197,8 +197,8 @@ def _find_other_load(context: Context, device: str, spans: Spans) -> tuple[float
 
 def _find_requests(context: Context, devices: Collection[str]) -> str | None:
     """Return the cause `requests` if idle gaps of the same GPUs have it."""
-    gaps = (gap for gap in context.findings("idle_gap") if gap.cause == training_signs.REQUESTS)
-    return training_signs.REQUESTS if any(set(gap.devices) & set(devices) for gap in gaps) else None
+    gaps = (gap for gap in context.findings("idle_gap") if gap.cause == events.REQUESTS)
+    return events.REQUESTS if any(set(gap.devices) & set(devices) for gap in gaps) else None
 
 
 def _tell(low: LowUse, limits: Limits, cause: str | None, most: Confidence = Confidence.MEDIUM) -> Told:
@@ -223,7 +223,7 @@ def unused_gpu(context: Context, limits: Limits) -> Iterator[Finding | NotJudged
             working[name] = context.active[name]
         elif not series.is_recorded(UTILISATION) and len(held):
             working[name] = Interval(int(series.start[held[0]]), int(series.end[held[-1]]))
-    job = find_job_window(context.recording.run, working.values())
+    job = find_work_window(context.whole, working.values())
     groups: dict[tuple[bool, bool], list[DeviceSeries]] = {}
     for name, series in context.gpus().items():
         is_recorded = series.is_recorded(UTILISATION)

@@ -7,8 +7,8 @@ import numpy as np
 
 from gpureport import columns, gpus
 from gpureport.analysis import missing_metrics, phrases
-from gpureport.analysis.job import precision_params
-from gpureport.analysis.job.evaluations import Evaluations, find_evaluations
+from gpureport.analysis.job import params
+from gpureport.analysis.job.events import Evaluations, find_evaluations
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, rule
@@ -115,7 +115,7 @@ def _compare_sizes(
 @rule("full_precision")
 def find_full_precision(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield at most one finding, for the GPUs that could do better, and those of which nothing tells."""
-    param, is_full = precision_params.find_precision_param(context.recording.run.params_and_tags) or ("", True)
+    param, is_full = params.find_precision_param(context.recording.run.params_and_tags) or ("", True)
     if not context.active and is_full:
         reason = "no GPU worked, so nothing shows how it computes"
         yield _unjudged("full_precision", "no_gpu_worked", reason, _PRECISION)

@@ -7,8 +7,8 @@ from math import floor, fsum
 import numpy as np
 
 from gpureport.analysis import certainty, phrases
-from gpureport.analysis.job import job_params
-from gpureport.analysis.job.job_params import JobParams, Setting
+from gpureport.analysis.job import params
+from gpureport.analysis.job.params import JobParams, Setting
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits
@@ -185,7 +185,7 @@ def has_worker_per_core(params: JobParams, gpus: int) -> bool:
 
 def read_host_params(context: Context, host: DeviceSeries) -> JobParams:
     """Return what params say, with the cores that the log of a host counted where they do not say that."""
-    return add_counted_cores(job_params.read_params(context.recording.run.params_and_tags), count_logical_cores(host))
+    return add_counted_cores(params.read_params(context.recording.run.params_and_tags), count_logical_cores(host))
 
 
 def add_counted_cores(params: JobParams, counted: float | None) -> JobParams:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from fractions import Fraction
 from math import isfinite
 
-from gpureport.analysis.job import precision_params
+from gpureport.analysis.job import params
 from gpureport.comparison.across_runs.memory_fit import HEADROOM
 from gpureport.comparison.chain.step_summaries import gpu_count
 from gpureport.comparison.statistics.difference_estimate import LEVEL
@@ -159,9 +159,7 @@ def _doubt(steps: Sequence[Step], bytes_each: float) -> BatchDoubt | None:
     if any(run.preallocated for step in steps for run in step.runs):
         return BatchDoubt.PREALLOCATED
     precisions = {
-        precision_params.find_precision_param(analysis.run.params_and_tags)
-        for step in steps
-        for analysis in step.analyses
+        params.find_precision_param(analysis.run.params_and_tags) for step in steps for analysis in step.analyses
     }
     if len({precision and precision[1] for precision in precisions}) > 1:
         return BatchDoubt.PRECISION_DIFFERS

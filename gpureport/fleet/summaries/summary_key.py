@@ -15,8 +15,8 @@ import gpureport
 from gpureport.analysis import RULES
 from gpureport.analysis.account.selection import apply_settings, list_settings
 from gpureport.analysis.advice.facts import read_setup
-from gpureport.analysis.job.framework import find_framework
-from gpureport.analysis.job.training_signs import is_training_name
+from gpureport.analysis.job.events import is_training_name
+from gpureport.analysis.job.params import find_framework
 from gpureport.analysis.rulebook import Rule
 from gpureport.redaction import OwnSecrets, get_own_secrets
 from gpureport.settings import Settings

@@ -156,7 +156,7 @@ def test_power_at_rest_confirms_a_gap() -> None:
 def test_the_cause_of_a_gap() -> None:
     util = [steps((97, 100), (0, 20), (0, 30)), steps((97, 150))]
     back = [steps((97, 100), (0, 20), (97, 30)), steps((97, 150))]
-    reads = np.where(np.arange(150) >= 100, 9e8, 1e6)
+    writes = np.where(np.arange(150) >= 100, 9e8, 1e6)
     memory = steps((20.0, 300), (0.01, 30), (1.0, 10), (20.0, 300))
     check(
         "idle_gap",
@@ -174,12 +174,12 @@ def test_the_cause_of_a_gap() -> None:
                     "unknown",
                 ),
                 "memory empty": (rec(util=steps((97, 300), (0, 40), (97, 300)), memory=memory), "no process"),
-                "reads, and work after it": (
-                    with_host(rec(util=back), np.arange(150), host_disk_read_bytes_per_second=reads),
-                    "io",
+                "writes, and work after it": (
+                    with_host(rec(util=back), np.arange(150), host_disk_write_bytes_per_second=writes),
+                    "checkpoint",
                 ),
-                "reads, and never back": (
-                    with_host(rec(util=util), np.arange(150), host_disk_read_bytes_per_second=reads),
+                "writes, and never back": (
+                    with_host(rec(util=util), np.arange(150), host_disk_write_bytes_per_second=writes),
                     "unknown",
                 ),
             }.items()

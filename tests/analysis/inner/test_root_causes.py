@@ -50,8 +50,8 @@ def test_what_follows_from_what() -> None:
     slow = finding("imbalance", (10, 490), devices=ONE)
     waiting = finding("hollow_util", (10, 490), devices=ZERO, cause="straggler")
     hang = finding("hollow_util", (100, 400), devices=ZERO, cause="hang")
-    within = {end: finding("idle_gap", (100, end), cause="io") for end in (209, 210, 212, 400)}
-    wait = finding("io_bound", (100, 200), cause="io")
+    within = {end: finding("idle_gap", (100, end), cause="data") for end in (209, 210, 212, 400)}
+    wait = finding("io_bound", (100, 200), cause="data")
     hot, hung, leak = ("thermal_throttle", "imbalance"), ("hollow_util", "imbalance"), ("mem_leak", "mem_pressure")
     table: dict[str, tuple[Pairs, Pairs]] = {
         **{

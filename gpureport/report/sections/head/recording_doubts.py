@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpureport.analysis.job.training_signs import DATA, MUCH, WAITING
+from gpureport.analysis import phrases
+from gpureport.analysis.job.events import DATA, MUCH, WAITING
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.recording_order import find_steps_not_in_turn
 from gpureport.comparison.chain.work_contradictions import find_work_contradiction
@@ -27,7 +28,7 @@ _NAMED = 3
 def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
     """Return what a reader must know before he believes the headline, a sentence each, the gravest first.
 
-    A part is no repetition of a whole, stated work is wrong, times were repaired.
+    A part is no repetition of a whole, stated work is wrong, times were repaired, GPUs are not of the run.
 
     Args:
         comparison: the steps.
@@ -42,6 +43,7 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
                 describe_work_contradictions(runs),
                 describe_moved_clocks(recorded),
                 describe_data_waits(runs),
+                describe_other_gpus(comparison.steps[-1].analyses),
             ),
         )
     )
@@ -74,6 +76,17 @@ def describe_drivers(analysis: Analysis) -> str:
         return ""
     named = display.join_words(sorted(map(display.clean, several[0])))
     return f"The GPUs have different drivers ({named}), so the log is of several machines: read one log per machine."
+
+
+def describe_other_gpus(analyses: Sequence[Analysis]) -> str:
+    """Return which GPUs of a tracker's host are not of a run; empty where all are."""
+    for analysis in analyses:
+        counted = {gpu.device for gpu in analysis.gpu_time}
+        others = tuple(gpu.id for gpu in analysis.run.gpus if gpu.id in analysis.no_job and gpu.id not in counted)
+        if others and counted:
+            whose = phrases.capitalize(phrases.gpu_names(others, [gpu.id for gpu in analysis.run.gpus]))
+            return f"{whose} held no memory: not of this run, and not counted. Name its GPUs with --gpus."
+    return ""
 
 
 def describe_data_waits(runs: Sequence[SampledRun]) -> str:

@@ -1,7 +1,7 @@
 """Headlines on GPUs that work less than they could: waiting, little used, busy in name only, uneven."""
 
 from gpureport.analysis import phrases
-from gpureport.analysis.job import training_signs
+from gpureport.analysis.job import events
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.signals.load import COPYING
 from gpureport.findings import Confidence
@@ -61,7 +61,7 @@ def write_low_use(facts: FindingFacts) -> str:
 
 def write_low_use_without_host(facts: FindingFacts) -> str:
     """Return that GPUs are little used, and that the log does not show why."""
-    if waited := facts.format_observed(training_signs.WAITING, display.percent):
+    if waited := facts.format_observed(events.WAITING, display.percent):
         waits = facts.verb("waits", "wait")
         return f"{facts.gpus} {waits} for data: {_busy(facts)}; the training log says {waited} of each iteration."
     run = facts.group.run

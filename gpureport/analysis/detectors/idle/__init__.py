@@ -1,1 +1,0 @@
-"""GPUs that did nothing: idle gaps within a job, gaps that recur, and time before and after its work."""

@@ -1,0 +1,181 @@
+"""What a run recorded of its job beside the hardware: checkpoints, epochs, evaluations, stages, signs of training."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gpureport import columns
+from gpureport.analysis.results import StageStatistics
+from gpureport.analysis.series import implausible_power
+from gpureport.analysis.series.device_series import series_by_device
+from gpureport.analysis.series.statistics import compute_statistics
+from gpureport.columns import FloatArray, IntArray
+from gpureport.recording import Recording
+from gpureport.training_names import Role, TrainingName, recognise_evaluation, recognise_metric
+from gpureport.work_counting import select_step_points
+
+REQUESTS = "requests or input"
+"""Cause of gaps between bursts of work in a job without signs of training."""
+WAITING, DATA = "data_wait_ratio", "data"
+"""Training metric with the share of an iteration that loading data took, and the cause of low use it shows."""
+MUCH = 0.2
+"""Share from which waiting for data explains low use (pragmatic: what a loader hides behind the GPU is none)."""
+
+_SAVING = {"checkpoint", "checkpoints", "checkpointing", "ckpt", "save", "saving", "saved", "snapshot"}
+_ROUND = {"epoch", "epochs", "eval", "evaluation", "val", "validation", "valid", "validate"}
+_EPOCH_COUNT = {"epoch", "current", "train", "trainer", "training"}
+_TRAINING_ROLES = {Role.LOSS, Role.ERROR, Role.ACCURACY, Role.EPOCH_TIME}
+_TRAINING_WORDS = {
+    "epoch",
+    "epochs",
+    "lr",
+    "learning",
+    "optimizer",
+    "optimiser",
+    "loss",
+    "train",
+    "training",
+    "workers",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEvents:
+    """Times of one cause, `checkpoint` or `epoch`, in microseconds, rising, and the stage or metric that shows them."""
+
+    cause: str
+    source: str
+    times: IntArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluations:
+    """Values of one validation metric in the order of time, in microseconds; NaN where one was no finite number."""
+
+    metric: TrainingName
+    times: IntArray
+    values: FloatArray
+
+    @property
+    def count(self) -> int:
+        """How many evaluations gave a number; values written at one moment are one."""
+        return len(np.unique(self.times[~np.isnan(self.values)]))
+
+    @property
+    def best_row(self) -> int:
+        """Row of the best value, the first of equal ones; there must be a number."""
+        return int(np.nanargmin(self.values) if self.metric.falls else np.nanargmax(self.values))
+
+    @property
+    def longest_distance(self) -> int:
+        """Microseconds between two evaluations at most, 0 with one."""
+        return int(np.diff(self.times).max(initial=0))
+
+
+def _iterate_training(recording: Recording) -> Iterator[tuple[str, IntArray, FloatArray]]:
+    """Yield the name of each training metric with the times, never decreasing, and the values of its points."""
+    column: Any = recording.training.column("name").unify_dictionaries()
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    if not chunks:
+        return
+    codes = np.concatenate([columns.integers(chunk.indices, null=-1) for chunk in chunks])
+    timed = columns.valid(recording.training.column("timestamp"))
+    times = columns.integers(recording.training.column("timestamp"))
+    values = columns.floats(recording.training.column("value"))
+    for code, name in enumerate(chunks[0].dictionary.to_pylist()):
+        rows = np.flatnonzero((codes == code) & timed)
+        rows = rows[np.argsort(times[rows], kind="stable")]
+        yield name, times[rows], values[rows]
+
+
+def find_evaluations(recording: Recording) -> Iterator[Evaluations]:
+    """Yield each validation metric of a run, by the first place of its name; points without a time are left out."""
+    for name, times, values in _iterate_training(recording):
+        if (metric := recognise_evaluation(name)) and len(times):
+            yield Evaluations(metric=metric, times=times, values=np.where(np.isfinite(values), values, np.nan))
+
+
+def split_words(name: str) -> set[str]:
+    """Return the words of a name in lower case; digits and camel case part them."""
+    return set(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
+
+
+def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
+    """Return the checkpoints and epochs that stages and training metrics show, checkpoints first."""
+    found: list[tuple[bool, str, IntArray]] = []
+    for name in dict.fromkeys(stage.name for stage in recording.run.stages):
+        if (words := split_words(name)) & (_SAVING | _ROUND):
+            begun = sorted(stage.start for stage in recording.run.stages if stage.name == name)
+            found.append((bool(words & _SAVING), f"the stage {name}", np.array(begun, dtype=np.int64)))
+    evaluated: list[tuple[bool, str, IntArray]] = []
+    for name, times, values in _iterate_training(recording):
+        words, metric = split_words(name), recognise_metric(name)
+        if "epoch" in words and words <= _EPOCH_COUNT:
+            # a metric written at every step: only the steps that complete an epoch count
+            found.append((False, name, times[1:][np.floor(values[1:]) > np.floor(values[:-1])]))
+        elif words & _SAVING or (metric and metric.role is Role.EPOCH_TIME):
+            found.append((bool(words & _SAVING), name, times))
+        if recognise_evaluation(name):
+            evaluated.append((False, name, np.unique(times)))
+    known = sorted([*found, *evaluated], key=lambda each: not each[0])
+    return tuple(
+        JobEvents(cause="checkpoint" if saves else "epoch", source=source, times=times)
+        for saves, source, times in known
+        if len(times)
+    )
+
+
+def is_training(recording: Recording, events: Sequence[JobEvents]) -> bool:
+    """Return whether params, tags, metrics, stages, checkpoints or epochs say that a job trains."""
+    metrics = (recognise_metric(str(name)) for name in recording.training.column("name").unique().to_pylist())
+    named = (*(name for name, _ in recording.run.params_and_tags), *(stage.name for stage in recording.run.stages))
+    is_measured = any(metric is not None and metric.role in _TRAINING_ROLES for metric in metrics)
+    return bool(events) or is_measured or any(map(is_training_name, named))
+
+
+def is_training_name(name: str) -> bool:
+    """Return whether only a job that trains has a param, tag or stage of this name."""
+    return bool(split_words(name) & _TRAINING_WORDS)
+
+
+def data_wait_share(recording: Recording) -> float | None:
+    """Return the share of an iteration in which a training loop says it waited for data; None where that is little."""
+    names: Any = recording.training.column("name")
+    values = columns.floats(recording.training.column("value"))
+    shares = values[np.array([name == WAITING for name in names.to_pylist()], dtype=np.bool_) & np.isfinite(values)]
+    share = float(np.median(shares)) if len(shares) else 0.0
+    return share if share >= MUCH else None
+
+
+def counts_steps(recording: Recording) -> bool:
+    """Return whether the steps of the training metrics count the work, as comparisons take it."""
+    training = recording.training
+    known = columns.valid(training.column("timestamp")) & columns.valid(training.column("step"))
+    times, steps = columns.integers(training.column("timestamp")), columns.floats(training.column("step"))
+    return select_step_points(times[known], steps[known]) is not None
+
+
+def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
+    """Yield the figures of each stage, in the order the stages began.
+
+    A row belongs to the stage that recorded it. If a stage resumed, the time in between does not count. What is
+    implausible in the whole run is so in its stages.
+    """
+    if not recording.run.stages or "stage" not in recording.rows.schema.names:
+        return
+    chunks: list[Any] = recording.series.column("stage").unify_dictionaries().chunks
+    names = chunks[0].dictionary.to_pylist() if chunks else []
+    parts = [columns.integers(chunk.indices, null=-1) for chunk in chunks]
+    codes, whole = np.concatenate([np.zeros(0, dtype=np.int64), *parts]), series_by_device(recording)
+    for name in dict.fromkeys(stage.name for stage in recording.run.stages):
+        rows = np.flatnonzero(codes == (names.index(name) if name in names else -2))
+        own = series_by_device(recording.with_series(recording.series.take(columns.to_arrow(rows, pa.int64()))))
+        for device, one in own.items():
+            for metric in implausible_power.POWER_METRICS:
+                doubt = whole[device].explain_implausibility(metric)
+                one.memoize(("implausible", metric), lambda doubt=doubt: doubt)  # type: ignore[misc]  # bound early
+        yield StageStatistics(stage=name, statistics=tuple(compute_statistics(one) for one in own.values() if len(one)))

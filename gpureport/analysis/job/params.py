@@ -1,0 +1,167 @@
+"""What the params and tags of a run say of how the job was set up: loader, machine, compilation, precision, framework.
+
+Trackers, command lines and configuration files write one setting in many ways: `dataloader_num_workers`,
+`data.num_workers`, `--workers`. Only the last part of a name counts. The names stand in `params.toml`.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+_WORDS = tomllib.loads(Path(__file__).with_name("params.toml").read_text(encoding="utf-8"))
+_FIELDS = {name: field for field, names in _WORDS.pop("names").items() for name in names.split()}
+_FRAMEWORKS = {word: name for name, words in _WORDS.pop("frameworks").items() for word in words.split()}
+_SETS = {name: set(words.split()) for name, words in _WORDS.items()}
+_ON, _OFF = _SETS["on"], _SETS["off"] | {""}
+_SWITCHES = {
+    "compiled",
+    "cuda_graphs",
+    "cudnn_benchmark",
+    "pin_memory",
+    "non_blocking",
+    "persistent_workers",
+    "asynchronous_checkpoints",
+}
+_CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")  # of torch.compile, that record CUDA graphs
+_FULL = {"32", "fp32", "float32", "float", "full", "32 true", "torch float32", "single"}  # bits
+_LEFT_TO_LIBRARY = {"-1", "auto", "autotune", "tf.data.autotune"}
+
+
+class Framework(StrEnum):
+    """A framework whose input pipeline and settings the advice knows."""
+
+    PYTORCH = "PyTorch"
+    TENSORFLOW = "TensorFlow"
+    JAX = "JAX"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One param: as it was written, and its value: 1 for on, 0 for off, infinity for a number left to the library."""
+
+    text: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobParams:
+    """What params and tags say; None for what they do not say, or say in two ways.
+
+    `workers` are those of one process, `cores` those of the machine or of the job's share of it, `prefetch_factor` is
+    of each worker. `precision` is 1 for arithmetic in 16 bits or fewer.
+    """
+
+    workers: Setting | None = None
+    cores: Setting | None = None
+    cores_per_process: Setting | None = None
+    pin_memory: Setting | None = None
+    non_blocking: Setting | None = None
+    persistent_workers: Setting | None = None
+    prefetch_factor: Setting | None = None
+    prefetch: Setting | None = None
+    compiled: Setting | None = None
+    cuda_graphs: Setting | None = None
+    cudnn_benchmark: Setting | None = None
+    pretrained: Setting | None = None
+    accumulation: Setting | None = None
+    asynchronous_checkpoints: Setting | None = None
+    batch: Setting | None = None
+    precision: Setting | None = None
+
+
+NO_PARAMS = JobParams()
+"""What a run without params says."""
+
+
+def read_params(params: Iterable[tuple[str, str]]) -> JobParams:
+    """Return what params and tags say of the set-up; what two of them say differently counts as not said."""
+    known, settings = list(params), dict[str, list[Setting]]()
+    for name, value in sorted(known):
+        for field, number in _parse_param(name, value):
+            settings.setdefault(field, []).append(Setting(text=f"{name}={value}", value=number))
+    agreed = {field: values[0] for field, values in settings.items() if len({one.value for one in values}) == 1}
+    if (said := find_precision_param(known)) is not None:
+        agreed["precision"] = Setting(text=said[0], value=float(not said[1]))
+    return JobParams(**agreed)
+
+
+def _parse_param(name: str, value: str) -> Iterator[tuple[str, float]]:
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    field = _FIELDS.get(re.split(r"[./:]", words)[-1].lstrip("-").replace("-", "_"))
+    if field is None or _SETS["other_scopes"] & set(re.findall(r"[a-z0-9]+", words)):
+        return
+    text = value.strip().lower()
+    number = _parse_value(field, text)
+    if number is not None:
+        yield field, number
+        if field == "compiled" and text.startswith(_CUDA_GRAPH_MODES):
+            yield "cuda_graphs", number
+
+
+def _parse_value(field: str, value: str) -> float | None:  # noqa: PLR0911 - one for each form
+    """Return a count, or whether something is on; the name of a mode or a backend means on."""
+    if field == "pretrained":  # a path, or the name of a model
+        return float(value not in _OFF)
+    if field == "cudnn_benchmark" and value not in _ON | _OFF:  # it may name a set of data
+        return None
+    if field in _SWITCHES:
+        is_on = value in _ON or re.fullmatch(r"[a-z][a-z_-]+", value)
+        return 0.0 if value in _OFF else 1.0 if is_on else None
+    if value in _LEFT_TO_LIBRARY:
+        return float("inf")
+    if value in _ON | _OFF and not value.isdecimal():
+        return float(value in _ON)
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if 0 <= number < float("inf") else None
+
+
+def find_precision_param(params: Iterable[tuple[str, str]]) -> tuple[str, bool] | None:
+    """Return the param that sets the precision, as `name=value`, and whether all arithmetic is in full precision.
+
+    Names that end with precision, dtype, amp, fp16, bf16, half or autocast count, except those of data, of an
+    evaluation or of what is saved. A param that means less than 32 bits decides. None if no param sets it.
+    """
+    full = None
+    for name, value in params:
+        words = re.findall(r"[a-z]+[0-9]*", name.lower())
+        if not words or words[-1] not in _SETS["precision"] or _SETS["precision_of_others"] & set(words):
+            continue
+        is_switch = words[-1] in _SETS["precision_switches"] or "mixed" in words
+        reduced = _is_reduced(value.strip().lower(), is_switch=is_switch)
+        if reduced:
+            return f"{name}={value}", False
+        full = f"{name}={value}" if reduced is False and full is None else full
+    return None if full is None else (full, True)
+
+
+def _is_reduced(value: str, *, is_switch: bool) -> bool | None:
+    """Return whether a param says less than 32 bits, None where it does not say."""
+    words = " ".join(re.findall(r"[a-z0-9]+", value))
+    if set(words.split()) & _SETS["reduced"]:
+        return True
+    if is_switch and words in _SETS["precision_on"]:
+        return True
+    return False if words in _FULL or (is_switch and words in _SETS["precision_off"] | {""}) else None
+
+
+def find_framework(params: Iterable[tuple[str, str]]) -> Framework | None:
+    """Return the framework that params and tags name; None if they name none, or several.
+
+    A name such as `torch_compile` or `tensorflow_version` counts unless its value is off, and so does the value of a
+    param called `framework`, `backend` or the like, `tf` included.
+    """
+    named = {_FRAMEWORKS[word] for pair in params for word in _list_framework_words(*pair) if word in _FRAMEWORKS}
+    return Framework(named.pop()) if len(named) == 1 else None
+
+
+def _list_framework_words(name: str, value: str) -> list[str]:
+    words, said = (re.findall(r"[a-z0-9]+", text.lower()) for text in (name, value))
+    own = words if value.strip().lower() not in _OFF else []
+    is_framework = bool(words) and words[-1] in _SETS["framework_params"]
+    return own + (["tensorflow" if word == "tf" else word for word in said] if is_framework else [])

@@ -1,0 +1,182 @@
+"""Time before the first sustained work of each job and after its last, restarts, and logs without any such work."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+
+from gpureport.analysis import certainty, missing_metrics, phrases
+from gpureport.analysis.job import jobs
+from gpureport.analysis.job.phases import ACTIVE, LITTLE_WORK, NO_JOB, NO_WORK, UTILISATION
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.results import Job
+from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.statistics import IDLE_RATIO
+from gpureport.columns import BoolArray, FloatArray
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
+
+_START, _TAIL, _MEMORY = "startup_idle", "tail_idle", "gpu_memory_used_bytes"
+_CLOSER = "a log with samples 5 s apart or less"
+_BURSTS = 0.05  # share of the stretch above 12%: more work than a few autotuning kernels
+_LONE_SECONDS = 2.0  # a utilisation value covers at most 1 s (NVML); one alone proves no longer rest
+_ALONG = 0.25  # share of time at 5% and less: start-up and pauses of a job that works a little all along
+
+
+@rule(_START)
+def find_edges(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield start-up and tail of each job, as warnings where those of all jobs together lost enough for that."""
+    kinds, whole = (_START, _TAIL), context.whole
+    if whole.seconds < limits.shortest:
+        yield from (missing_metrics.too_short(kind, whole.seconds, limits.shortest) for kind in kinds)
+    elif context.window is None:
+        yield from _judge_log_without_work(context, limits)
+    else:
+        for kind in kinds:
+            judged = [each for job in context.jobs for each in _judge_edge(context, limits, kind, job)]
+            lost = sum(each.lost_gpu_seconds or 0.0 for each in judged if isinstance(each, Finding))
+            is_much = lost > limits.share * sum(job.interval.seconds for job in context.jobs) * len(context.gpus())
+            for each in judged:
+                yield replace(each, severity=Severity.WARNING) if isinstance(each, Finding) and is_much else each
+
+
+def _is_taken(context: Context, since: int) -> bool:
+    """Return whether memory of a GPU is in use to the end of the log, without a job."""
+    rest = intervals.to_spans([Interval(since, context.whole.end)])
+    after = (context.full_series(name).find_values(_MEMORY, rest) for name in context.time_without_job)
+    return any((values > jobs.EMPTY_MEMORY).all() for values in after if len(values))
+
+
+def _measure(
+    context: Context, stretch: Interval, weigh: Callable[[FloatArray], FloatArray | BoolArray], *names: str
+) -> float:
+    """Return the GPU time of a stretch, each reading of utilisation with its weight; of some GPUs where named."""
+    seconds, span = 0.0, intervals.to_spans([stretch])
+    for name, series in context.gpus().items():
+        if not names or name in names:
+            inside = intervals.overlap_seconds(*series.averaging_windows(context.whole), span)
+            seconds += float(np.nansum(inside * weigh(series.values(UTILISATION))))
+    return seconds
+
+
+def _measure_resting(context: Context, stretch: Interval, limit: float, *names: str) -> float:
+    return _measure(context, stretch, lambda used: used <= limit + 1e-6, *names)
+
+
+def _count_readings(context: Context, stretch: Interval) -> list[int]:
+    """Return how many readings of utilisation each GPU has in a stretch; the last of a log lies at its end."""
+    rows = ((one, one.rows_between(stretch.start, stretch.end + 1)) for one in context.gpus().values())
+    return [one.count_readings(UTILISATION, part) for one, part in rows]
+
+
+def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterator[Finding | NotJudged]:
+    """Yield a finding on the time before or after the work of a job; what follows the last is said, but not lost."""
+    is_start, window = kind == _START, job.window
+    held = Interval(job.interval.start, window.start) if is_start else Interval(window.end, job.interval.end)
+    pause = jobs.find_restart(context.jobs, job, context.series) if is_start else None
+    # what a display does with a GPU after the job is no concern of the log
+    is_noted = not is_start and job is context.jobs[-1] and not _is_taken(context, held.end)
+    stretch = Interval(pause.start if pause else held.start, context.whole.end if is_noted else held.end)
+    gpus = tuple(context.gpus())
+    step, spans = context.recording.run.interval or 0.0, intervals.to_spans([stretch])
+    free = sum(intervals.total_seconds(intervals.intersection(spans, one)) for one in context.time_without_job.values())
+    resting, sampled = (_measure_resting(context, stretch, limit) for limit in (ACTIVE.value, inf))
+    # the log may have ended an interval after its last sample
+    late = 0.0 if is_start or stretch.seconds >= limits.shortest else min(step, stretch.seconds)
+    is_short = stretch.seconds + late < limits.shortest or resting + free < limits.shortest / 2
+    counts = _count_readings(context.whole_log, stretch)
+    if is_short or not _measure_resting(context.whole_log, stretch, inf):
+        # too short, or nearly all in a gap of the log, or memory alone shows that no job held a GPU
+        return
+    if pause is None and max(counts) < certainty.FEW_READINGS and step > _LONE_SECONDS:
+        reason = f"there is only one reading {'before the first' if is_start else 'after the last'} work"
+        yield NotJudged(kind=kind, device=None, reason=reason, recording=_CLOSER, code="single_reading")
+        return
+    share = held.seconds / sum(each.interval.seconds for each in context.jobs)
+    worked = sampled - _measure_resting(context, stretch, IDLE_RATIO)
+    is_rest = sampled - resting <= _BURSTS * sampled and worked <= limits.light * sampled
+    case = "restart" if pause else NO_JOB if free and held.seconds < limits.shortest else None
+    length = stretch.seconds if case else held.seconds
+    part = length / context.whole.seconds if case == NO_JOB else share
+    whole = "the jobs' time" if context.time_without_job else "the run"
+    what, passes = "length, at most (the log may end an interval late)" if late else "length", share > limits.share
+    evidence = [
+        limits.compare("duration", what, length + late, ">=", "shortest"),
+        limits.compare("duration", f"share of {whole}", share, ">" if passes else "<=", "share"),
+    ]
+    lost = pause.seconds * len(context.gpus()) if pause else 0.0
+    if pause:
+        evidence.append(Evidence(metric="time between the jobs", statistic="GPU time", observed=lost, unit="s"))
+    yield Finding(
+        kind=kind,
+        severity=Severity.WARNING if held.seconds > limits.long or passes else Severity.INFO,
+        confidence=certainty.confidence_by_readings(max(counts), step) if is_rest else Confidence.LOW,
+        devices=(),
+        intervals=(stretch,),
+        evidence=tuple(evidence),
+        lost_gpu_seconds=resting,
+        cause=case,
+        samples=sum(counts),
+        summary=KINDS[kind].say(
+            case,
+            length=phrases.duration(length),
+            late=phrases.duration(held.seconds) if held.seconds else "",
+            share=f"{phrases.percent(part)} of {'the run' if case == NO_JOB else whole}",
+            which="first work" if held.start <= context.whole.start else "first work of a later job",
+            whose=phrases.gpu_names(gpus, gpus),
+            free=phrases.duration(free) if free else "",
+            pause=phrases.duration(pause.seconds) if pause else "",
+            lost=phrases.gpu_time(lost) if pause else "",
+        ),
+        recommendation=KINDS[kind].advise(case),
+    )
+
+
+def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield that no GPU did lasting work, or why that cannot be said."""
+    whole, gpus = context.whole, context.gpus()
+    counts = _count_readings(context, whole)
+    sampled = max(_measure_resting(context, whole, inf), 1e-9)
+    readings, covered = max(counts, default=0), sampled / max(len(gpus), 1)
+    only_display = all(map(jobs.draws_only_display, gpus.values()))
+    if readings < certainty.SURE_READINGS or covered < limits.shortest or only_display:
+        reason, recording = "only a display used the GPU", "a log of the job, from its first moment on"
+        for kind in (_START, _TAIL):
+            if readings < certainty.SURE_READINGS:
+                yield missing_metrics.too_few(kind, readings)
+            elif covered < limits.shortest:
+                yield missing_metrics.too_short(kind, covered, limits.shortest, "samples cover")
+            else:
+                yield NotJudged(kind=kind, device=None, reason=reason, recording=recording, code="only_a_display")
+        return
+    is_used = all(
+        _measure_resting(context, whole, IDLE_RATIO, name) <= _ALONG * _measure_resting(context, whole, inf, name)
+        for name in gpus
+    )
+    share = _measure_resting(context, whole, IDLE_RATIO) / sampled
+    mean = _measure(context, whole, lambda used: used.clip(0, 1)) / sampled
+    rest = IDLE_RATIO + 1e-6
+    cause = LITTLE_WORK if is_used else NO_WORK
+    words = {
+        "length": phrases.duration(whole.seconds),
+        "mean": phrases.percent(mean),
+        "whose": phrases.gpu_names(tuple(gpus), tuple(gpus)),
+    }
+    yield Finding(
+        kind=_START,
+        severity=Severity.WARNING,
+        confidence=certainty.confidence_by_readings(max(counts), context.recording.run.interval or 0.0),
+        devices=(),
+        intervals=(whole,),
+        evidence=(
+            limits.compare("duration", "length", whole.seconds, ">=", "shortest"),
+            Evidence(metric=UTILISATION, statistic="share of time at 5% and less", observed=share, unit="1"),
+            Evidence(metric=UTILISATION, statistic="mean", observed=mean, unit="1"),
+        ),
+        lost_gpu_seconds=_measure(context, whole, lambda used: np.where(used <= rest, 1.0, 1 - used.clip(0, 1))),
+        cause=cause,
+        samples=sum(counts),
+        summary=KINDS[_START].say(cause, share=phrases.percent(share), **words),
+        recommendation=KINDS[_START].advise(NO_WORK if share >= limits.unused else LITTLE_WORK),
+    )
