@@ -220,7 +220,7 @@ def find_slow_links(context: Context, limits: Limits) -> Iterator[Finding | NotJ
         most = {name: float(series.known_values(f"{name}_max").max()) for name in best}
         # a link doubles its rate with every generation
         ratio = prod(
-            min(2.0 ** (best[name] - most[name]) if "generation" in name else best[name] / most[name], 1.0)
+            min(2.0 ** (best[name] - most[name]) if "generation" in name else best[name] / max(most[name], 1.0), 1.0)
             for name in best
         )
         mild = ratio >= limits.common

@@ -227,7 +227,9 @@ def unused_gpu(context: Context, limits: Limits) -> Iterator[Finding | NotJudged
     groups: dict[tuple[bool, bool], list[DeviceSeries]] = {}
     for name, series in context.gpus().items():
         is_recorded = series.is_recorded(UTILISATION)
-        if not is_recorded and (job is None or name in working or not _is_empty(series, limits)):
+        # of one that never answered nothing is known
+        is_lost = bool(context.findings("gpu_lost", name))
+        if not is_recorded and (job is None or name in working or is_lost or not _is_empty(series, limits)):
             yield missing_metrics.not_recorded("unused_gpu", name, UTILISATION)
         elif job is not None and name not in working:
             doubt = _explain_doubt(series, job, limits)

@@ -106,7 +106,7 @@ def _full_cpu(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
 
     def tell(spans: Spans) -> Told:
         busy, job, cores = (lane.median(metric, spans) for metric in (CPU, JOB, CORES))
-        own = limits.compare("the job's share of the CPU load", "median", job / (busy * cores), "<", "own")
+        own = limits.compare("the job's share of the CPU load", "median", job / (busy * cores or np.nan), "<", "own")
         shown, count = [limits.compare(CPU, "median", busy, ">=", "cpu")], load.find_core_count(context, lane.source)
         return Told(
             cause=load.OTHER_LOAD if own.meets_limit else "data",
