@@ -11,7 +11,7 @@ _LEAST_USE = 0.005
 _PROCESS_MEMORY = 2.0**29  # By; a driver or a display holds less; a process with a context more
 _NEARLY_ALL = 0.9  # share of the samples with light use; a display or stray kernels show less
 _MOSTLY = 0.5  # share of the samples of the machine at a limit
-_SHORTEST = 60.0  # s; compiling or loading lasts as long
+_SHORTEST = 30.0  # s; the shortest wait of a short job
 _LIMITS = {
     "cpu_utilization_ratio": 0.75,
     "cpu_iowait_ratio": 0.15,

@@ -173,6 +173,12 @@ def find_activities(series: Mapping[str, DeviceSeries], within: Interval | None 
     return found
 
 
+def is_light_work(series: DeviceSeries, within: Interval, active: Interval | None, part: Interval) -> bool:
+    """Return whether a GPU did a little all along around the middle of a stretch, by its activity within a job."""
+    own, middle = find_activity(series, within), (part.start + part.end) // 2
+    return active is not None and active.start < middle and (own is None or middle < own.start)
+
+
 def find_job_window(run: Run, active: Collection[Interval]) -> Interval | None:
     """Return the time from the first to the last activity of any GPU within the run, None when none worked."""
     return find_work_window(Interval(run.started, run.ended), active)

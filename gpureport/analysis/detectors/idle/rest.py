@@ -8,7 +8,7 @@ import numpy as np
 from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job import jobs
 from gpureport.analysis.job.job_events import JobEvents
-from gpureport.analysis.job.phases import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION, UTILISATION_WINDOW
+from gpureport.analysis.job.phases import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION, UTILISATION_WINDOW, is_light_work
 from gpureport.analysis.results import Job
 from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
@@ -152,7 +152,8 @@ def find_gaps(  # noqa: PLR0913 - a GPU, when it belonged to jobs, and what a ga
             continue
         for job in own_jobs:
             part = Interval(max(start, job.window.start), min(end, job.window.end))
-            if part.seconds >= shortest:
+            active = job.active.get(series.device.id)
+            if part.seconds >= shortest and not is_light_work(series, job.interval, active, part):
                 inside = intervals.intersection(seen, intervals.to_spans([part]))
                 found.append(
                     Gap(
