@@ -12,7 +12,7 @@ CAUSES = Path("sample_logs/recorded/causes").resolve()
 
 FOUND = {
     "healthy": set(),
-    "tiny_kernels": {("startup_idle", "little work")},
+    "tiny_kernels": {("cpu_bound_single", "one thread")},
     "one_core": {("cpu_bound_single", "one thread")},
     "unpinned_copies": {("cpu_bound_single", "copying")},
     "slow_input": {("underutilised", None)},

@@ -11,14 +11,11 @@ _LEAST_USE = 0.005
 _PROCESS_MEMORY = 2.0**29  # By; a driver or a display holds less; a process with a context more
 _NEARLY_ALL = 0.9  # share of the samples with light use; a display or stray kernels show less
 _MOSTLY = 0.5  # share of the samples of the machine at a limit
-_SHORTEST = 60.0  # s; compiling or loading lasts as long
-_LIMITS = {
-    "cpu_utilization_ratio": 0.75,
-    "cpu_iowait_ratio": 0.15,
-    "cpu_busiest_core_ratio": 0.96,
-    "process_cpu_cores": 0.96,
-}
-"""From where on GPUs may wait for a machine, as the rules on waits have it."""
+_SHORTEST = 30.0  # s; the shortest wait of a short job
+_SHORTEST_BEFORE = 120.0  # s; loading a model before the work takes less
+_MACHINE = {"cpu_utilization_ratio": 0.75, "cpu_iowait_ratio": 0.15}
+_CORE = {"cpu_busiest_core_ratio": 0.96, "process_cpu_cores": 0.96}
+"""From where on GPUs may wait for a machine or for one core of it, as the rules on waits have it."""
 
 
 def find_light_work(
@@ -41,11 +38,13 @@ def find_light_work(
     if not len(dense):
         return None
     start, end = int(gpu.start[rows[last - 1 - dense[-1]]]) - gpu.shift, int(gpu.end[rows[last - 1]]) - gpu.shift
-    if end - start < _SHORTEST * 1e6:
+    # one thread that is busy before the work loads for it
+    shortest, limits = (_SHORTEST, _MACHINE | _CORE) if until is None else (_SHORTEST_BEFORE, _MACHINE)
+    if end - start < shortest * 1e6:
         return None
     for host in hosts:
         part = host.rows_between(start + host.shift, end + host.shift)
-        at_limit = np.any([host.values(metric)[part] >= limit for metric, limit in _LIMITS.items()], axis=0)
+        at_limit = np.any([host.values(metric)[part] >= limit for metric, limit in limits.items()], axis=0)
         if host.device.node in {None, gpu.device.node} and at_limit.sum() >= max(_MOSTLY * len(at_limit), 1):
             return Interval(start, end if until is None else until)
     return None

@@ -128,6 +128,12 @@ def find_activities(series: Mapping[str, DeviceSeries], within: Interval | None 
     return found
 
 
+def is_light_work(series: DeviceSeries, within: Interval, active: Interval | None, part: Interval) -> bool:
+    """Return whether a GPU did a little all along around the middle of a stretch, by its activity within a job."""
+    own, middle = find_activity(series, within), (part.start + part.end) // 2
+    return active is not None and active.start < middle and (own is None or middle < own.start)
+
+
 def find_work_window(whole: Interval, active: Collection[Interval]) -> Interval | None:
     """Return the time from the first to the last activity of any GPU within a time, None when none worked."""
     start = max(min((one.start for one in active), default=whole.end), whole.start)

@@ -10,7 +10,7 @@ import numpy as np
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job import jobs
 from gpureport.analysis.job.events import REQUESTS, JobEvents, find_job_events, is_training
-from gpureport.analysis.job.phases import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION, UTILISATION_WINDOW
+from gpureport.analysis.job.phases import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION, UTILISATION_WINDOW, is_light_work
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.results import Job
 from gpureport.analysis.rulebook import Context, Limits, rule
@@ -147,7 +147,8 @@ def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, li
             continue
         for job in own_jobs:
             part = Interval(max(start, job.window.start), min(end, job.window.end))
-            if part.seconds >= shortest:
+            active = job.active.get(series.device.id)
+            if part.seconds >= shortest and not is_light_work(series, job.interval, active, part):
                 gap = Gap(
                     interval=part,
                     seconds=intervals.total_seconds(intervals.intersection(seen, intervals.to_spans([part]))),

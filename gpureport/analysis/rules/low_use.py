@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import numpy as np
 
@@ -300,8 +299,8 @@ def _build_unused(
     most = max(memory, default=0.0)
     is_taken, window = most >= limits.context, intervals.to_spans([job])
     # what GPUs did in log gaps is not known
-    sampled = (intervals.rows_to_spans(one.start, one.end, np.ones(len(one), dtype=np.bool_)) for one in group)
-    parts = reduce(intervals.intersection, sampled, window)
+    gaps = (np.column_stack([one.end[one.gap_rows - 1], one.start[one.gap_rows]]) for one in group if len(one.gap_rows))
+    parts = intervals.difference(window, intervals.union(np.concatenate([intervals.NO_SPANS, *gaps])))
     parts = parts if len(parts) else window
     seconds = intervals.total_seconds(parts)
     worked = intervals.total_seconds(intervals.intersection(context.work, window)) or job.seconds

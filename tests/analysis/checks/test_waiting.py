@@ -207,6 +207,7 @@ def test_waiting_for_one_core() -> None:
         "busy GPU": single(util=phase(97, 97, 97), core=np.full(900, 100)),
         "all cores full": single(cpu=phase(12, 95, 12)),
         "start-up": single(steps((100, 300), (60, 600)), util=steps((0, 300), (97, 600))),
+        "loading": single(steps((100, 300), (60, 600)), util=steps((3, 300), (97, 600))),
         "as full beside busy GPUs": single(np.full(900, 100)),
         "another program's core": single(job=0.03),
         "a process of six threads": beside(util=phase(97, 38, 97), cpu=CALM, process=6 * phase(0.6, 1, 0.6)),
