@@ -59,6 +59,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         jobs=context.jobs,
         no_job={name: intervals.to_intervals(spans) for name, spans in context.time_without_job.items()},
         observed_job=context.observed_job,
+        in_turn=bool(_find_turns(context.all_series, context.whole, {})),
         phases=split_phases(run, context.window) if context.recorded("gpu_utilization_ratio") else (),
         statistics=statistics,
         whole_statistics=tuple(
@@ -178,11 +179,12 @@ def _order_rules(rules: Sequence[Rule]) -> Iterator[Rule]:
 
 def _add_advice(finding: Finding, known: RunFacts) -> Finding:
     """Return a finding with its advice; a value on the wrong side of its limit is context, no evidence."""
+    steps = choose.choose_steps(finding, known)
     return replace(
         finding,
         evidence=tuple(one if one.meets_limit else one.as_context() for one in finding.evidence),
-        steps=choose.choose_steps(finding, known),
-        recommendation=choose.write_recommendation(finding, known),
+        steps=steps,
+        recommendation=choose.write_recommendation(finding, known, steps),
     )
 
 

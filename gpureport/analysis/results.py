@@ -287,6 +287,7 @@ class Analysis:
     """All that was found out about one run.
 
     Attributes:
+        run: the run.
         phases: start-up, steady and tail, in order.
         statistics: one entry a device, of GPUs over the time of the jobs.
         gpu_time: one entry a GPU.
@@ -304,6 +305,7 @@ class Analysis:
         jobs: the jobs of the log, in the order of time; empty where no GPU worked.
         no_job: when no job held a GPU, by device id; GPUs without such time are left out.
         observed_job: when the job's own processes were seen to begin and to end.
+        in_turn: whether several GPUs were recorded one after another, never two at a time.
     """
 
     run: Run
@@ -325,6 +327,7 @@ class Analysis:
     jobs: tuple[Job, ...] = ()
     no_job: Mapping[str, tuple[Interval, ...]] = field(default_factory=dict)
     observed_job: ObservedJob = field(default_factory=ObservedJob)
+    in_turn: bool = False
 
     @property
     def seconds(self) -> float:

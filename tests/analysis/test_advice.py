@@ -1,11 +1,24 @@
 """Which steps a finding gets, by what the run shows; asserted by the names of steps."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gpureport.testing import Finding, Floats, Recording, analyze, found, steps, with_host, with_params, with_training
+from gpureport.testing import (
+    Finding,
+    Floats,
+    Recording,
+    Source,
+    analyze,
+    found,
+    steps,
+    unjudged,
+    with_host,
+    with_params,
+    with_training,
+)
 from tests.analysis.tables import rec
 
 SECONDS = 960
@@ -328,3 +341,21 @@ def test_workers_that_hardly_use_the_cpu_may_be_more_than_its_cores() -> None:
     assert {text: suggested("underutilised", idle, **pairs(text))[:2] for text in table} == table
     assert suggested("underutilised", idle, cpu_count="16") == []
     assert "loader_workers" not in names("cpu_bound", num_workers="2", cpu_count="2")
+
+
+def test_what_the_run_excludes_is_not_advised() -> None:
+    """Full memory that nobody is known to have reserved, requests, instances of a GPU, a host that holds nobody up."""
+    requests = np.where(np.isin(np.arange(SECONDS) // 30 % 4, (0, 3)) & (np.arange(SECONDS) % 7 < 3), 60.0, 0.0)
+    level = rec(util=LOW, memory=np.full(SECONDS, 78.0))
+    split = job(LOW)
+    split = replace(split, run=replace(split.run, devices=tuple(replace(one, mig=True) for one in split.run.devices)))
+    shared = rec(util=[BUSY, np.zeros(SECONDS)])
+    tracked = replace(shared, run=replace(shared.run, sources=(Source(kind="mlflow", locator="mlruns", sha256=""),)))
+    assert "larger_batch" not in names("low_util_cause_unknown", level)
+    assert "larger_batch" in names("low_util_cause_unknown")
+    assert "larger_batch" not in names("underutilised", split)
+    assert [entry.code for entry in unjudged(analyze(split), "mem_headroom")] == ["mig_mode"]
+    assert [names("unused_gpu", run)[0] for run in (shared, tracked)] == ["fewer_gpus", "name_gpus"]
+    cleared = names("underutilised")
+    assert cleared.index("loader_workers") > cleared.index("profile_step")
+    assert names("mem_headroom", rec(util=requests, memory=steps((1, 20), (5, 20), (10, 920)))) == ["smaller_gpu"]

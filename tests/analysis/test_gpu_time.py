@@ -1,11 +1,12 @@
 """Where every second of every GPU went, as an analysis says it."""
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.testing import GPU_TIME_CLASSES, Recording, analyze, found, steps
+from gpureport.testing import GPU_TIME_CLASSES, Analysis, Floats, Recording, analyze, found, steps
 from tests.analysis.tables import rec
 
 RUNS = st.lists(
@@ -138,3 +139,16 @@ def test_short_edges_are_start_up_and_tail_where_the_job_was_seen() -> None:
         got = classes(run)
         edges = got["startup"], got["tail"], got["idle"]
         assert edges == pytest.approx((3.5, 1.5, 0) if is_seen else (0, 0, 5), abs=0.6)
+
+
+def test_gpus_held_in_turn_are_not_counted_side_by_side() -> None:
+    """Each is held while it is seen; of two at once, one that was seen for a while only has no data for the rest."""
+    nan, half = np.full(300, np.nan), np.full(300, 95.0)
+
+    def seen(*util: Floats) -> Analysis:
+        run = rec(util=np.array(util))
+        return analyze(run.with_series(run.series.filter(pc.is_valid(run.series["gpu_utilization_ratio"]))))
+
+    turns, beside = seen(np.r_[half, nan], np.r_[nan, half]), seen(np.full(600, 95.0), np.r_[half, nan])
+    held = [(one.in_turn, [round(time.job_seconds, -2) for time in one.gpu_time]) for one in (turns, beside)]
+    assert held == [(True, [300, 300]), (False, [600, 600])]

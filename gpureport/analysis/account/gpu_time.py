@@ -29,6 +29,7 @@ UNKNOWN, OUTSIDE = "unknown", "outside gaps"
 """Causes of idle time: of a gap that names none, and of still samples before, after or without sustained work."""
 
 _UNUSED, _BELOW_PEERS = "unused", "imbalance"
+"""Cause of an idle gap of a GPU that never worked, and the kind that says which GPU did less than its peers."""
 FAR_SECONDS = 300.0
 """Interval above which samples do not tell a short pause from a long one (pragmatic: two of them are ten minutes)."""
 _ROUNDING = 1e-6
@@ -97,7 +98,8 @@ def _divide(
     """Cut the run where a row, a claim or a part begins or ends; each piece falls to the first claim on it."""
     start, end = series.averaging_windows(window)
     causes, lost = slowed or ([], np.zeros(len(start)))
-    held = [intervals.intersection(spans, intervals.to_spans([window])) for _, _, spans, _ in [*claims, *causes]]
+    whole = intervals.to_spans([window])
+    held = [intervals.intersection(spans, whole) for _, _, spans, _ in [*claims, *causes]]
     cuts = np.sort(np.concatenate([start, end, edges, *(spans.ravel() for spans in held)]), kind="stable")
     cuts = cuts[np.append(True, cuts[1:] > cuts[:-1])]
     masks = np.stack([_mark(cuts, spans) for spans in held])
@@ -145,7 +147,12 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
     still = intervals.rows_to_spans(start, end, used <= IDLE_RATIO + _ROUNDING)
     still = intervals.difference(still, context.work)
     seen = intervals.rows_to_spans(start, end, series.known_rows(UTILISATION))
-    never_used = _find_unused_time(findings, window)
+    never_used = intervals.to_spans(
+        part
+        for found in findings
+        if found.devices and (found.kind == "unused_gpu" or (found.kind, found.cause) == ("idle_gap", _UNUSED))
+        for part in found.intervals or (window,)
+    )
     if not series.is_recorded(UTILISATION):
         # memory that no process held shows it as well
         seen = intervals.intersection(intervals.union(np.column_stack([start, end])), never_used)
@@ -201,24 +208,13 @@ def _list_slowed(context: Context, rules: Sequence[Rule], device: str) -> Iterat
     yield "throttled", "", intervals.to_spans([context.whole]), _BY_USE
 
 
-def _find_unused_time(findings: Sequence[Finding], window: Interval) -> Spans:
-    """Return when a GPU was unused by a finding that names it: the whole run where it names no time."""
-    named = [
-        found
-        for found in findings
-        if found.devices and (found.kind == "unused_gpu" or (found.kind, found.cause) == ("idle_gap", _UNUSED))
-    ]
-    return intervals.to_spans(interval for found in named for interval in found.intervals or (window,))
-
-
 def _find_time_below_peers(context: Context, device: str) -> Spans:
     """Return when a GPU did less than its peers: the one named, or all others of its model where that did more."""
-    parts = [NO_SPANS]
+    parts: list[Interval] = []
     for found in context.findings(_BELOW_PEERS):
-        if found.lost_gpu_seconds is not None:
-            models = {context.series[name].device.model for name in found.devices}
-            means = {each.statistic: each.observed for each in found.evidence}
+        models = {context.series[name].device.model for name in found.devices}
+        means = {each.statistic: each.observed for each in found.evidence}
+        if found.lost_gpu_seconds is not None and context.series[device].device.model in models:
             is_below = means["mean"] < means[phrases.PEERS_MEAN]
-            if context.series[device].device.model in models and (device in found.devices) == is_below:
-                parts.append(intervals.to_spans(found.intervals))
-    return intervals.union(np.concatenate(parts))
+            parts += found.intervals if (device in found.devices) == is_below else ()
+    return intervals.to_spans(parts)

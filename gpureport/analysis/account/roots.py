@@ -27,9 +27,9 @@ def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection
     above: dict[int, int] = {}
     for place, found in enumerate(findings):
         for root in KINDS[found.kind].follows:
-            place_of_root = _find_root(root, place, findings, whole, gpus) if _explains(root, found) else None
-            if place_of_root is not None and _climb(place_of_root, above) != place:
-                above[place] = place_of_root
+            top = _find_root(root, place, findings, whole, gpus)
+            if top is not None and _climb(top, above) != place:
+                above[place] = top
                 break
     tops = {place: _climb(place, above) for place in above}
     below: dict[int, list[Finding]] = {}
@@ -46,14 +46,12 @@ def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection
     )
 
 
-def _explains(root: RootCause, found: Finding) -> bool:
-    return not root.explains or found.cause in root.explains
-
-
 def _find_root(
     root: RootCause, place: int, findings: Sequence[Finding], whole: Interval, gpus: Collection[str]
 ) -> int | None:
     """Return the first of the findings of one cause that together explain a finding on all of its devices."""
+    if root.explains and findings[place].cause not in root.explains:
+        return None
     leading = [
         other
         for other, found in enumerate(findings)

@@ -5,7 +5,7 @@ the recording does not tell, and its limits are a matter of judgement.
 """
 
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, isfinite
 from pathlib import Path
@@ -266,14 +266,13 @@ def _fit_step(name: str, facts: RunFacts, finding: Finding | None = None) -> Adv
     )
 
 
-def write_recommendation(finding: Finding, known: RunFacts) -> str:
+def write_recommendation(finding: Finding, known: RunFacts, chosen: Sequence[AdvisedStep]) -> str:
     """Return what to do in short: in the words of the kind, unless facts say more or speak against it.
 
     Where params tell of steps on the way, it says what they say and which steps are next. Where the step that the words
     name first is ruled out, it lists the steps that are left.
     """
     facts, names = adapt_facts(known, finding), find_steps(finding.kind, finding.cause)
-    chosen = choose_steps(finding, known)
     told = [_tell_taken(STEPS[name].taken) for name in names if STEPS[name].taken]
     settings = [getattr(facts.setup, param) for holds, params in told if holds(facts) is not None for param in params]
     said = list(dict.fromkeys(setting.text for setting in settings if setting is not None))

@@ -42,7 +42,7 @@ class RunFacts:
         link_reduced: whether the PCIe link of a GPU runs below its highest generation or width under load.
         job_hardly_uses_cpu: whether the job kept less than half a core busy, as recorded or as a finding says.
         power_limit_reached: whether a GPU with a lowered power limit comes near it.
-        trains: False where findings say that GPUs may wait for requests, or that nothing worked for long.
+        trains: False where a finding says that GPUs may wait for requests.
         host_cleared: whether a finding says that neither CPU nor storage is the bottleneck.
         whole_gpus: False where a GPU is split into instances, whose share of it a log does not tell.
         whole_host: whether a tracker logged every GPU of a host, whose they are not told.

@@ -33,7 +33,8 @@ def _list_parts(runs: Sequence[ReportRun], grouped: str) -> Iterator[str]:
     steps = list(dict.fromkeys(run.step for run in runs))
     yield f"{len(steps)} groups by {grouped}" if grouped else name_chain(runs)
     yield _count_runs(runs, len(steps), is_grouped=bool(grouped))
-    yield "; ".join(dict.fromkeys(format_gpu_models(run.run.gpus) or "no GPU" for run in runs))
+    names = [format_gpu_models(run.run.gpus, in_turn=run.analysis.in_turn) or "no GPU" for run in runs]
+    yield "; ".join(dict.fromkeys(names))
     yield _name_nodes(runs)
     yield _format_work(runs)
     yield _format_period(runs)

@@ -152,10 +152,12 @@ def clock_note(run: Run) -> str:
     return LOCAL_TIME if run.timezone is None else display.clean(run.timezone)
 
 
-def format_gpu_models(devices: Iterable[Device]) -> str:
-    """Return how many GPUs of which model: `8 x NVIDIA H100 80GB HBM3`."""
+def format_gpu_models(devices: Iterable[Device], *, in_turn: bool = False) -> str:
+    """Return how many GPUs of which model: `8 x NVIDIA H100 80GB HBM3`, or `NVIDIA A40, 3 in turn`."""
     names = [
         display.shorten_middle(display.clean(device.model), LABEL_LENGTH) if device.model else "GPU of unknown model"
         for device in devices
     ]
+    if in_turn:
+        return f"{display.join_words(list(dict.fromkeys(names)))}, {len(names)} in turn"
     return display.join_words([f"{names.count(name)} \N{MULTIPLICATION SIGN} {name}" for name in dict.fromkeys(names)])
