@@ -39,7 +39,7 @@ def _build(kind: str, case: str | None, evidence: Sequence[Evidence], words: dic
     return Finding(
         kind=kind,
         evidence=tuple(one for one in evidence if not np.isnan(one.observed)),
-        summary=KINDS[kind].say(case, **words),
+        summary=KINDS[kind].say(case, gpu=phrases.gpu_name(facts["devices"][0]), **words),
         recommendation=KINDS[kind].advise(case),
         **{"intervals": (), "lost_gpu_seconds": None, **facts},
     )
@@ -64,21 +64,26 @@ def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held | 
     """
     if signals.are_events_recorded(series, *HEAT):
         return signals.hold_by_events(series, *HEAT)
-    length, limit, rows = max(5, round(limits.settled / series.interval)), s.temperature_limit, np.zeros_like(s.busy)
-    clock, power, of_limit = (
-        rolling_mean(np.where(s.busy, values, np.nan), length) for values in (s.clock, s.power, s.power / s.power_limit)
-    )
+    limit, rows = s.temperature_limit, np.zeros_like(s.busy)
     degrees = s.temperature[s.busy & ~np.isnan(s.temperature)]
     own = max(limits.hot, np.quantile(degrees, 0.95) - limits.hottest) if len(degrees) else np.nan
-    for hot, cool, fallen, sunk, is_free in (
-        (limit - limits.near_limit, limit - limits.cool, limits.clock_drop, np.inf, of_limit < limits.power_free),
-        (own, own, limits.fallen, limits.power_fallen, ~(of_limit >= limits.power_free)),
+    for hot, cool, fallen, sunk in (
+        (limit - limits.near_limit, limit - limits.cool, limits.clock_drop, np.inf),
+        (own, own, limits.fallen, limits.power_fallen),
     ):
-        is_cool = s.busy & (s.temperature < cool)
+        is_hot, is_cool = s.busy & (s.temperature >= hot), s.busy & (s.temperature < cool)
         full, most = signals.high_quantile(s.clock, is_cool), sunk * signals.high_quantile(s.power, is_cool)
-        ended = ~s.busy | ~(s.temperature >= hot) | (clock >= limits.clock_back * full)
-        low = ~ended & (s.clock < fallen * full) & (clock < fallen * full) & is_free & (power < most)
-        rows |= low | (_come_since(low, ended) & _come_since(low[::-1], ended[::-1])[::-1])
+        suspect = is_hot & (s.clock < fallen * full)
+        if suspect.any():
+            length = max(5, round(limits.settled / series.interval))
+            clock, power, of_limit = (
+                rolling_mean(np.where(s.busy, values, np.nan), length)
+                for values in (s.clock, s.power, s.power / s.power_limit)
+            )
+            is_free = ~(of_limit >= limits.power_free) & ((sunk < np.inf) | ~np.isnan(of_limit))
+            ended = ~is_hot | (clock >= limits.clock_back * full)
+            low = suspect & (clock < fallen * full) & is_free & (power < most)
+            rows |= low | (_come_since(low, ended) & _come_since(low[::-1], ended[::-1])[::-1])
     lacking = None if rows.any() else _name_missing("thermal_throttle", series, s)
     return lacking or signals.hold(rows, is_direct=False)
 
@@ -130,11 +135,11 @@ def _find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tu
         slowed = signals.hold(np.zeros(len(series), dtype=np.bool_))
         for kind, detect in _DETECTORS.items():
             held, spans = detect(series, gather_signals(series), limits), NO_SPANS
-            if isinstance(held, Held):
+            if isinstance(held, Held) and (held.rows.any() or held.counted):
                 spans = _find_episodes(series, held, limits, whole)
                 # a row at the end of one belongs to it, as the last sample of a log does
                 inside = intervals.contains(spans, series.times) | np.isin(series.times, spans[:, 1])
-                held = replace(held, share=np.where(inside, held.share, 0), rows=held.rows & inside)
+                held = replace(held, share=held.share * inside, rows=held.rows & inside)
                 lowered, detected = slowed.lowered | held.lowered, slowed.detected | held.detected
                 slowed = replace(slowed, share=np.maximum(slowed.share, held.share), lowered=lowered, detected=detected)
             found[kind] = held, spans
@@ -202,9 +207,8 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
     context: Context, series: DeviceSeries, kind: str, held: Held, spans: Spans, limits: Limits
 ) -> Finding:
     s, is_heat, rows = gather_signals(series), kind == "thermal_throttle", held.share > 0
-    seconds, is_counted = intervals.total_seconds(spans), held.counted > 0
-    if is_counted:
-        seconds = held.counted + float(series.seconds[held.rows].sum())
+    is_counted, alone = held.counted > 0, float(series.seconds[held.rows].sum())
+    seconds = held.counted + alone if is_counted else intervals.total_seconds(spans)
     slowed = _find_slowdowns(series, limits, context.whole)[1].detected
     loss = signals.compute_loss(series, held, slowed) if len(spans) else None
     start, end = series.averaging_windows(context.whole)
@@ -231,7 +235,6 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
             *_list_counted(series, *(HEAT if is_heat else (BRAKE,))),
         ],
         {
-            "gpu": phrases.gpu_name(series.device.id),
             "what": "a power brake" if cause == "power brake" else "the hardware",
             "unexplained": "not known" if cause == UNEXPLAINED else "",
             "heat": "" if np.isnan(hottest) else f"{hottest:.0f} °C",
@@ -298,7 +301,7 @@ def _judge_limit(series: DeviceSeries, limits: Limits) -> Finding | NotJudged | 
             limits.compare(POWER, "p95 while busy, of the limit", reach, relation, "reached"),
             _clock_at_limit(s, s.busy & (s.power >= limits.reached * s.power_limit), limits),
         ],
-        _name_watts(series, limit, default),
+        _name_watts(limit, default),
         devices=(series.device.id,),
         severity=Severity.INFO if case else Severity.WARNING,
         # how long the limit held does not matter, so a coarse log tells as surely
@@ -307,9 +310,8 @@ def _judge_limit(series: DeviceSeries, limits: Limits) -> Finding | NotJudged | 
     )
 
 
-def _name_watts(series: DeviceSeries, limit: float, default: float) -> dict[str, str]:
-    share, gpu = phrases.percent(limit / default), phrases.gpu_name(series.device.id)
-    return {"gpu": gpu, "limit": f"{limit:.0f} W", "share": share, "default": f"{default:.0f} W"}
+def _name_watts(limit: float, default: float) -> dict[str, str]:
+    return {"limit": f"{limit:.0f} W", "share": phrases.percent(limit / default), "default": f"{default:.0f} W"}
 
 
 def _clock_at_limit(s: ClockSignals, rows: BoolArray, limits: Limits) -> Evidence:
@@ -349,7 +351,7 @@ def _judge_cap(
             "power_limited",
             BELOW,
             [of_limit, _measured(POWER, "level at the cap", level, "W"), of_busy],
-            _name_watts(series, level, limit),
+            _name_watts(level, limit),
             devices=(device,),
             intervals=intervals.to_intervals(spans),
             severity=Severity.WARNING,
@@ -365,7 +367,6 @@ def _judge_cap(
         case,
         [of_busy, clock if is_slow else clock.as_context(), *_list_counted(series, CAP)],
         {
-            "gpu": phrases.gpu_name(device),
             "when": "throughout" if part == phrases.percent(1) else f"for {part} of its busy time",
             "clock": "" if np.isnan(clock.observed) else phrases.percent(clock.observed),
             "normal": "" if case else "normal",
@@ -433,8 +434,10 @@ def find_locked_clocks(context: Context, limits: Limits) -> Iterator[Finding | N
 
 def _stands_still(series: DeviceSeries, s: ClockSignals, ratio: float, limits: Limits) -> bool:
     """Whether the clock of busy samples stands still below the highest, and neither power nor heat sets it."""
+    if not ratio < limits.below:
+        return False
     rows = s.busy & ~np.isnan(s.clock) & ~find_event_rows(series, CAP, SLOWDOWN, BRAKE, *HEAT)
-    if rows.sum() < max(limits.steady, limits.below * s.busy.sum()) or not ratio < limits.below:
+    if rows.sum() < max(limits.steady, limits.below * s.busy.sum()):
         return False
     low, high = np.quantile(s.clock[rows], [0.01, 0.99])
     return bool(high - low <= limits.step and not (s.power >= limits.power_free * s.power_limit)[rows].any())

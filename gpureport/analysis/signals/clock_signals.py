@@ -259,10 +259,13 @@ def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
     reference, description = choose_reference_clock(signals, slowed)
     busy_seconds = float(series.seconds[signals.busy].sum())
     for reason, held in events.items():
-        name, loss, rows = f"clock_event_{reason}", None, held.lowered & signals.busy
-        # what was counted in log gaps alone shows no clock
-        if reason not in free and busy_seconds > 0 and (held.share.any() or not held.counted):
-            loss = compute_loss(series, held, slowed)
+        name, lost, rows = f"clock_event_{reason}", None, held.lowered & signals.busy
+        if reason not in free and busy_seconds > 0 and not np.isnan(reference):
+            loss = compute_loss(series, held, slowed) if held.share.any() else None
+            if loss is not None:
+                lost = float((loss * series.seconds).sum()) / busy_seconds
+            elif not held.share.any() and not held.counted:  # what was counted in log gaps alone shows no clock
+                lost = 0.0
         has_bit = name not in BY_NAME or series.is_recorded(name)
         bits = series.values(name) > 0 if name in BY_NAME else held.rows
         clock = median(signals.clock[rows])
@@ -275,7 +278,7 @@ def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
             clock_hertz=None if np.isnan(clock) else clock,
             reference_hertz=None if np.isnan(reference) else reference,
             reference=description,
-            lost_ratio=None if loss is None else float((loss * series.seconds).sum()) / busy_seconds,
+            lost_ratio=lost,
         )
 
 

@@ -26,13 +26,9 @@ AT_WORK: Threshold = pragmatic(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerOfLimit:
-    """Power above idle as a share of what the limit leaves, one value a row, and what it rests on.
+    """Power of each row above idle as a share of what the limit leaves, NaN where it is null; and what it rests on.
 
-    Attributes:
-        share: 0 at idle, 1 at the limit, NaN where power is null.
-        idle_watts: power taken as idle.
-        limit_watts: median of the limit.
-        source: where the limit comes from, in words; empty where it was logged as the one in force.
+    The limit is its median; its source is empty where it was logged as the one in force.
     """
 
     share: FloatArray
