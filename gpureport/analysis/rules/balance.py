@@ -82,6 +82,9 @@ def _find_odd(means: FloatArray, signal: str, limits: Limits) -> BoolArray:
     Of two GPUs the lower one is. Others are read from the ordered column: from its own value on, one place further.
     """
     differs, agree = _list_limits(signal, limits)
+    lowest = np.fmin.reduce(means)
+    if not (np.fmax.reduce(means) - lowest > differs * (lowest if signal == "power" else 1.0)).any():
+        return np.zeros(means.shape, dtype=np.bool_)
     ordered, columns = np.sort(means, axis=0), np.arange(means.shape[1])
     others = np.count_nonzero(~np.isnan(means), axis=0) - 1
 
