@@ -13,7 +13,7 @@ from gpureport.analysis.series.bins import build_grid, rolling_mean, split_bins
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
+from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity
 
 _PAIR = 2
 _METRICS = {"utilisation": UTILISATION, "power": "gpu_power_watts"}
@@ -28,14 +28,12 @@ def find_uneven_gpus(context: Context, limits: Limits) -> Iterator[Finding | Not
         if name in context.active:
             models.setdefault(series.device.model, {})[name] = series
     for peers in models.values():
-        if context.window is not None and len(peers) >= _PAIR:
-            yield from _judge_peers(context, context.window, peers, limits)
+        if len(peers) >= _PAIR:
+            yield from _judge_peers(context, peers, limits)
 
 
-def _judge_peers(
-    context: Context, window: Interval, peers: Mapping[str, DeviceSeries], limits: Limits
-) -> Iterator[Finding | NotJudged]:
-    grid = build_grid(window, list(peers.values()))
+def _judge_peers(context: Context, peers: Mapping[str, DeviceSeries], limits: Limits) -> Iterator[Finding | NotJudged]:
+    grid = build_grid(context.window or context.whole, list(peers.values()))
     length = max(round(limits.over / grid.width), round(limits.rows))
     needed = max(limits.shortest, limits.stretches * length * grid.width)
     if context.whole.seconds < needed:
@@ -54,8 +52,8 @@ def _judge_peers(
         signal: np.concatenate([_find_odd(block, signal, limits) for _, block in split_bins(each)], axis=1)
         for signal, each in means.items()
     }
-    odd["power"] &= np.all([used >= limits.busy for used in means["utilisation"]], axis=0)
-    odd["power"] &= ~odd["utilisation"].any(axis=0)
+    is_full = np.all([used >= limits.busy for used in means["utilisation"]], axis=0)
+    odd["power"] &= is_full & ~odd["utilisation"].any(axis=0)
     is_coarse = grid.width > POINT_SAMPLE_SECONDS
     for signal, rows in odd.items():
         for name, is_odd in zip(peers, rows, strict=True):
@@ -82,6 +80,9 @@ def _find_odd(means: FloatArray, signal: str, limits: Limits) -> BoolArray:
     Of two GPUs the lower one is. Others are read from the ordered column: from its own value on, one place further.
     """
     differs, agree = _list_limits(signal, limits)
+    lowest = np.fmin.reduce(means)
+    if not (np.fmax.reduce(means) - lowest > differs * (lowest if signal == "power" else 1.0)).any():
+        return np.zeros(means.shape, dtype=np.bool_)
     ordered, columns = np.sort(means, axis=0), np.arange(means.shape[1])
     others = np.count_nonzero(~np.isnan(means), axis=0) - 1
 

@@ -1,6 +1,6 @@
 """GPUs that report to be busy and hardly do anything: they hang, wait for copies, or run kernels too small for them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -44,14 +44,14 @@ def find_hollow_work(context: Context, limits: Limits) -> Iterator[Finding | Not
         return
     scales = {device: build_power_of_limit(series, at_least=True) for device, series in gpus.items()}
     needed = max(limits.shortest, limits.shortest_rows * max(series.interval for series in gpus.values()))
-    is_long = context.whole.seconds >= needed
-    spans = {name: _find_spans(context, one, scales[name], limits) for name, one in gpus.items()} if is_long else {}
-    yield from _list_unjudged(gpus, {device for device, own in spans.items() if len(own)})
-    if not is_long:
+    if context.whole.seconds < needed:
         yield missing_metrics.too_short("hollow_util", context.whole.seconds, needed)
-    elif any(map(len, spans.values())):
-        for group in _group_episodes(list(_measure_episodes(context, spans, scales, limits)), limits.together):
-            yield _build_finding(context, group, limits)
+        gpus = {}
+    spans = {name: _find_spans(context, one, scales[name], limits) for name, one in gpus.items()}
+    yield from _list_unjudged(context.gpus(), {device for device, own in spans.items() if len(own)})
+    if any(map(len, spans.values())):
+        episodes = _measure_episodes(context, spans, scales, limits)
+        yield from (_build_finding(context, group, limits) for group in _group_episodes(episodes, limits.together))
 
 
 def _list_unjudged(gpus: Mapping[str, DeviceSeries], found: set[str]) -> Iterator[NotJudged]:
@@ -86,9 +86,10 @@ def _find_spans(context: Context, series: DeviceSeries, scale: PowerOfLimit | No
     share = np.full(grid.count, np.nan) if scale is None else grid.average_values(series, scale.share)
     active, dram = grid.average_metric(series, _SM), grid.average_metric(series, _DRAM)
     bounds = (_bound_mean(share, length), _bound_mean(active, length), rolling_mean(dram, length))
-    power, traffic = limits.power, rolling_mean(grid.average_metric(series, _CONTROLLER), length)
-    if not ((bounds[0] >= limits.half) | (traffic >= limits.streaming))[is_busy].any():
-        power = max(limits.half, power)
+    power = limits.power
+    if scale is not None and not scale.source and not (bounds[0][is_busy] >= limits.half).any():
+        traffic = rolling_mean(grid.average_metric(series, _CONTROLLER), length)
+        power = power if (traffic[is_busy] >= limits.streaming).any() else max(limits.half, power)
     is_near = rolling_mean(is_busy & _is_little(*bounds, power, limits), length) > 0
     is_hollow = is_near & ~(used < limits.busy) & (_is_little(share, active, dram, power, limits) | np.isnan(used))
     shortest = max(limits.shortest, limits.shortest_rows * series.interval)
@@ -116,7 +117,7 @@ def _bound_mean(values: FloatArray, length: int) -> FloatArray:
 def _is_little(share: FloatArray, active: FloatArray, dram: FloatArray, power: float, limits: Limits) -> BoolArray:
     """Return where little is done: multiprocessors that all spin are active and draw next to nothing."""
     idling = share < np.where(np.isnan(active), power, limits.still)
-    return np.asarray((active < limits.active) | (idling & ~(dram >= limits.busy_dram)), dtype=np.bool_)
+    return np.asarray((active < limits.active) | (idling & ~(dram >= limits.streaming)), dtype=np.bool_)
 
 
 def _measure_episodes(
@@ -172,7 +173,7 @@ def _name_cause(signs: Mapping[str, float], limits: Limits) -> str:
     return "hang" if signs["shared"] >= limits.together and not signs["core"] < limits.pegged else ""
 
 
-def _group_episodes(episodes: Sequence[_Episode], together: float) -> Iterator[list[_Episode]]:
+def _group_episodes(episodes: Iterable[_Episode], together: float) -> Iterator[list[_Episode]]:
     """Yield what happened to several GPUs at once as one, then what happened to the same GPUs for the same reason."""
     groups: list[list[_Episode]] = []
     for one in episodes:
@@ -222,7 +223,7 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
         confidence=confidence,
         devices=devices,
         intervals=intervals.to_intervals(spans),
-        evidence=tuple(_list_evidence(signs, used, signs["full"] if cause == "spill" else np.nan, seconds, limits)),
+        evidence=tuple(_list_evidence(middle, used, seconds, limits)),
         lost_gpu_seconds=seconds * len(devices) * (1.0 if is_hung else 1.0 - signs["done"]),
         cause=cause or None,
         samples=sum(readings),
@@ -244,12 +245,11 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
     )
 
 
-def _list_evidence(
-    signs: Mapping[str, float], used: float, full: float, seconds: float, limits: Limits
-) -> Iterator[Evidence]:
+def _list_evidence(one: _Episode, used: float, seconds: float, limits: Limits) -> Iterator[Evidence]:
     """Yield what is known, beside its limit where it meets one."""
-    share, of_limit = signs["share"], "mean above idle, of what the limit leaves"
-    power = limits.compare(POWER, of_limit, share, "<", "power" if share < limits.power else "half")
+    signs, limit = one.signs, "power" if one.signs["share"] < limits.power else "half"
+    power = limits.compare(POWER, "mean above idle, of what the limit leaves", signs["share"], "<", limit)
+    full = signs["full"] if one.cause == "spill" else np.nan
     for each in (
         limits.compare(UTILISATION, "mean", used, ">=", "busy"),
         power if np.isnan(signs[_SM]) else power.as_context(),

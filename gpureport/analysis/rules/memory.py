@@ -24,8 +24,8 @@ _USED, _TOTAL, _CORE = "gpu_memory_used_bytes", "gpu_memory_total_bytes", "cpu_b
 class _Use(NamedTuple):
     """Memory of one GPU: peak and its share of what a job can get, largest step and range after it, of all installed.
 
-    Reserved is what an allocator took at once; the doubt says why the log cannot show it: memory stayed at its first
-    value (`constant`), or the log is too short (`short`) or samples too far apart (`coarse`) to see one step.
+    Its state is `reserved` where an allocator took it at once, or why the log cannot show that: it stayed at its first
+    value (`constant`), the log is too short (`short`), or samples are too far apart (`coarse`) to see one step.
     """
 
     device: str
@@ -35,8 +35,7 @@ class _Use(NamedTuple):
     samples: int
     step: float
     spread: float
-    reserved: bool
-    doubt: str
+    state: str
 
 
 @rule("memory")
@@ -51,15 +50,15 @@ def find_memory_use(context: Context, limits: Limits) -> Iterator[Finding | NotJ
             yield from (missing_metrics.too_short(kind, 0.0, limits.shortest) for kind in kinds)
         else:
             uses.append(_measure_use(series, limits))
-            doubt = uses[-1].doubt
-            if doubt in {"constant", "short"} and context.whole.seconds < limits.shortest:
+            if uses[-1].state in {"constant", "short"} and context.whole.seconds < limits.shortest:
                 yield missing_metrics.too_short("mem_prealloc", context.whole.seconds, limits.shortest)
-            if doubt == "coarse":
+            if uses[-1].state == "coarse":
                 apart = missing_metrics.length_of(series.interval)
                 reason = "samples are {} apart: whether memory was taken in one step cannot be seen"
                 yield missing_metrics.unjudged("mem_prealloc", device, reason, [_USED], apart, code="coarse_samples")
-    reserved = [use for use in uses if use.reserved]
-    others = [use for use in uses if not use.reserved and (use.ratio >= limits.used or use.device in context.active)]
+    reserved = [use for use in uses if use.state == "reserved"]
+    others = [use for use in uses if use.ratio >= limits.used or use.device in context.active]
+    others = [use for use in others if use not in reserved]
     full = [use for use in others if use.ratio >= limits.full]
     has_room = not reserved and all(use.ratio < limits.roomy for use in others)
     for kind, chosen in zip(kinds, (others if has_room else (), full, reserved), strict=True):
@@ -71,8 +70,7 @@ def is_preallocated(series: DeviceSeries) -> bool | None:
     """Return whether the memory of a GPU was taken at once; None if the log cannot show it."""
     if not series.is_recorded(_USED) or not memory_total(series):
         return None
-    use = _measure_use(series, find_memory_use.limits)
-    return True if use.reserved else None if use.doubt else False
+    return {"reserved": True, "": False}.get(_measure_use(series, find_memory_use.limits).state)
 
 
 def withdraw_headroom(findings: Sequence[Finding]) -> tuple[list[Finding], list[NotJudged]]:
@@ -87,18 +85,18 @@ def withdraw_headroom(findings: Sequence[Finding]) -> tuple[list[Finding], list[
 def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
     peak, total = memory_peak(series) or 0, memory_total(series) or 1
     used, times = series.known_values(_USED), series.times[series.find_known_rows(_USED)]
-    step, spread, doubt = *_measure_step(used, times, total, limits, series.interval), ""
+    step, spread = _measure_step(used, times, total, limits, series.interval)
     released = np.flatnonzero(used < used[0] / 2)
     held = used[: released[0]] if len(released) else used
-    is_reserved = step >= limits.step and spread < limits.steady
+    state = ""
     if peak >= limits.used * total and np.ptp(held) < limits.steady * total and used.max() == held.max():
-        doubt = "constant"
+        state = "constant"
     elif peak >= limits.step * total and series.times[-1] - series.times[0] < limits.shortest * 1e6:
-        doubt = "short"
-    elif is_reserved and series.interval >= certainty.COARSE_SECONDS:
-        is_reserved, doubt = False, "coarse"
+        state = "short"
+    elif step >= limits.step and spread < limits.steady:
+        state = "coarse" if series.interval >= certainty.COARSE_SECONDS else "reserved"
     samples, capacity = series.count_readings(_USED, series.find_known_rows(_USED)), total - memory_reserved(series)
-    return _Use(series.device.id, peak, capacity, peak / capacity, samples, step, spread, is_reserved, doubt)
+    return _Use(series.device.id, peak, capacity, peak / capacity, samples, step, spread, state)
 
 
 def _measure_step(
@@ -119,10 +117,10 @@ def _measure_step(
 
 
 def _build_finding(kind: str, uses: Sequence[_Use], everybody: Sequence[str], limits: Limits) -> Finding:
-    doubts, is_reserved = {use.doubt for use in uses}, kind == "mem_prealloc"
-    is_measured, is_constant = not is_reserved and doubts == {""}, not is_reserved and "constant" in doubts
-    is_unsure = is_constant or "coarse" in doubts
-    sure = Confidence.HIGH if is_measured else Confidence.LOW if is_unsure else Confidence.MEDIUM
+    states, is_reserved = {use.state for use in uses}, kind == "mem_prealloc"
+    sure = (
+        Confidence.LOW if states & {"constant", "coarse"} else Confidence.HIGH if states == {""} else Confidence.MEDIUM
+    )
     worst = max(uses, key=lambda use: use.step if is_reserved else use.ratio)
     relation, limit = ("<", "roomy") if kind == "mem_headroom" else (">=", "full")
     left = worst.capacity - worst.peak
@@ -145,15 +143,18 @@ def _build_finding(kind: str, uses: Sequence[_Use], everybody: Sequence[str], li
         ),
         lost_gpu_seconds=None,
         samples=sum(use.samples for use in uses),
-        ruled_out=(phrases.NOT_PREALLOCATED,) if is_measured else (),
+        ruled_out=(phrases.NOT_PREALLOCATED,) if states == {""} else (),
         summary=KINDS[kind].say(
-            "several" if len(uses) > 1 else None,
+            None,
             gpus=phrases.gpu_names([use.device for use in uses], everybody),
+            gpu=phrases.gpu_name(worst.device),
+            whose="their" if len(uses) > 1 else "its",
             step=phrases.percent(worst.step),
             full=phrases.percent(worst.ratio),
             left=phrases.size_of(left, worst.capacity),
-            share=phrases.percent(left / worst.capacity),
-            changed="changed" if is_constant else "",
+            least=phrases.percent(1 - worst.ratio) if len(uses) > 1 else "",
+            share=phrases.percent(1 - worst.ratio) if len(uses) == 1 else "",
+            changed="changed" if "constant" in states else "",
         ),
         recommendation=KINDS[kind].advise(None),
     )
@@ -210,8 +211,10 @@ def _judge_growth(series: DeviceSeries, times: IntArray, used: FloatArray, limit
     What fills up, as an allocator that warms up or the high-water mark of varying inputs, grows slower and slower.
     """
     count, seconds = min(round(limits.blocks), len(times)), (times - times[0]) / 1e6
-    places = np.linspace(0, len(times), count + 1).round().astype(np.int64).tolist()
-    when, level = (np.array([np.median(each[a:b]) for a, b in pairwise(places)]) for each in (seconds, used))
+    places = np.linspace(0, len(times), count + 1).round().astype(np.int64)
+    middle = places[:-1] + places[1:]
+    when = (seconds[(middle - 1) // 2] + seconds[middle // 2]) / 2
+    level = np.array([np.median(used[a:b]) for a, b in pairwise(places.tolist())])
     one, other = np.triu_indices(count, k=1)
     rate = float(np.median((level[other] - level[one]) / np.maximum(when[other] - when[one], 1e-6)))
     edges = np.linspace(0, count - 1, 5).round().astype(np.int64).tolist()
@@ -248,10 +251,11 @@ def _judge_growth(series: DeviceSeries, times: IntArray, used: FloatArray, limit
             phrases.NOT_PREALLOCATED,
         ),
         summary=KINDS["mem_leak"].say(
-            "" if left > 0 else "full",
-            gpu=phrases.gpu_name(series.device.id),
+            None,
+            gpus=phrases.gpu_name(series.device.id),
             rate=phrases.size(60 * rate),
-            left=phrases.duration(left),
+            left=phrases.duration(left) if left > 0 else "",
+            full="" if left > 0 else "full",
         ),
         recommendation=KINDS["mem_leak"].advise(None),
     )
@@ -300,10 +304,11 @@ def find_kept_memory(context: Context, limits: Limits) -> Iterator[Finding | Not
             samples=series.count_readings(_USED, series.times >= rest.start),
             ruled_out=("the job's end on the CPU: it was idle as well",) if is_watched else (),
             summary=KINDS["zombie_memory"].say(
-                None if is_watched else "unwatched",
+                None,
                 length=phrases.duration(rest.seconds),
-                gpu=phrases.gpu_name(device),
+                gpus=phrases.gpu_name(device),
                 held=phrases.size(last),
+                worked="" if is_watched else "worked",
             ),
             recommendation=KINDS["zombie_memory"].advise(None),
         )
