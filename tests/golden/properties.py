@@ -178,6 +178,7 @@ def check_numbers(made: Made) -> Iterator[str]:
     report = made.report
     known = {number for text in _strings(report) for number in _NUMBER.findall(_plain(text))} | _TEMPLATES
     known |= {str(len(card["occurrences"])) for card in report["findings"]}
+    known |= {str(place) for card in report["findings"] for place in range(1, len(card["steps"]) + 1)}
     for form, text in made.words.items():
         # how many samples the charts of the page hold, and how they are rounded, stands there alone
         of_charts = next(re.finditer(r"The charts hold .*? samples themselves\.", text), [""])[0]
