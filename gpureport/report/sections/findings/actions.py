@@ -27,6 +27,7 @@ from gpureport.report.sections.findings.found import SEVERITIES, Found, gather
 from gpureport.report.sections.findings.words import UNKNOWN_GAIN, advise, fill_advice, has_alternative, tell_finding
 from gpureport.report.sections.head import low_use_sentences
 from gpureport.report.wording import display
+from gpureport.report.wording.grouping import group_holders
 from gpureport.report.wording.ranges import format_range
 
 _MOST = 3
@@ -125,11 +126,12 @@ def _waits_most_of_the_time(found: Found) -> bool:
 
 def _measure_saving(found: Found, every: Sequence[Found]) -> float:
     """Return the share of the GPU time that findings lost, a mean over their runs; 0 where it overlaps another loss."""
-    losing = [(each, part) for each in every for part in each.parts if part.finding.lost_gpu_seconds]
-    own, others = ([part for each, part in losing if (each is found) is mine] for mine in (True, False))
-    pairs = ((one.finding, two.finding) for one, two in product(own, others) if one.position == two.position)
+    losing = ((part.position, part.finding) for each in every if each is not found for part in each.parts)
+    others = group_holders((position, finding) for position, finding in losing if finding.lost_gpu_seconds)
+    own = [(part.finding, others.get(part.position, ())) for part in found.parts if part.finding.lost_gpu_seconds]
     held = fsum(run.analysis.job_gpu_seconds for run in found.runs.values())
-    return fsum(found.lost_by_run.values()) / held if held and not any(_overlap(*pair) for pair in pairs) else 0.0
+    is_shared = any(_overlap(one, two) for one, held_by in own for two in held_by)
+    return fsum(found.lost_by_run.values()) / held if held and not is_shared else 0.0
 
 
 def _overlap(one: Finding, other: Finding) -> bool:

@@ -11,33 +11,18 @@ from gpureport.findings import Amount, Answer, NotJudged, Outcome, Practice
 from gpureport.metrics import BY_NAME
 from gpureport.recording_advice import RECORD
 from gpureport.report.model.finding_card import FindingCard
-from gpureport.report.model.report_content import (
-    AnswerLine,
-    Answers,
-    CheckLine,
-    Checklist,
-    Judgement,
-    NotJudgedLine,
-)
+from gpureport.report.model.report_content import AnswerLine, Answers, CheckLine, Checklist, Judgement, NotJudgedLine
 from gpureport.report.runs.drawn_gpus import FEW_GPUS
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.grouping import group_holders
 
+_NOTHING = "No check could be made with this data."
 _FEW = 4
 """Places that are named one by one."""
 _NAMED_GROUPS = 3
-_OUTCOMES = {
-    Outcome.FOUND: "found",
-    Outcome.SUSPECTED: "suspected",
-    Outcome.JUDGED: "clear",
-    Outcome.CANNOT_JUDGE: "not assessed",
-}
-STATES = {
-    Practice.DONE: "done",
-    Practice.WORTH_TRYING: "worth trying",
-    Practice.CANNOT_JUDGE: _OUTCOMES[Outcome.CANNOT_JUDGE],
-}
+_OUTCOMES = dict(zip(Outcome, ("found", "suspected", "clear", "not assessed"), strict=True))
+STATES = {Practice.DONE: "done", Practice.WORTH_TRYING: "worth trying", Practice.CANNOT_JUDGE: "not assessed"}
 """Answers to the questions of the practice as people read them; JSON keeps its own words."""
 
 
@@ -64,9 +49,7 @@ def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgem
     commands = recording_advice.list_raw_commands(name for entry in lacking for name in entry.metrics)
     command, *others = commands if lacking else ("",)
     return Judgement(
-        sentence=f"{display.plural(checks, 'check')}: {named}."
-        if checks > len(missing)
-        else "No check could be made with this data.",
+        sentence=f"{display.plural(checks, 'check')}: {named}." if checks > len(missing) else _NOTHING,
         checks=checks,
         missing=len(missing),
         partly=len(partly),

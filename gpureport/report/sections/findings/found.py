@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import fsum
+from typing import NamedTuple
 
 from gpureport.analysis.series.intervals import Spans, to_spans, total_seconds
 from gpureport.comparison.gains.known_loss import MOST_UNSEEN_RATIO
@@ -18,8 +19,7 @@ Key = tuple[str, str | None]
 """Kind and cause."""
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A finding of the run at a position in the report; `root` is kind and cause of what it follows from."""
 
     position: int
