@@ -1,5 +1,6 @@
 """Findings gathered for reading: all of one kind and cause in one run are one card."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from gpureport.report.model.finding_card import AdviceStep, EvidenceLine, Findin
 from gpureport.report.runs.report_run import ReportRun, format_time
 from gpureport.report.sections.findings.found import Found, gather, rank
 from gpureport.report.wording import display, terms
+from gpureport.report.wording.grouping import group_holders
 
 _OPEN = "open"
 _LISTED = 100
@@ -23,9 +25,13 @@ def build_cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:
     What follows from a finding comes right after it, whatever it lost itself, and so does the same of other runs.
     """
     groups = [group for found in gather(runs) for group in sorted(found.groups, key=rank)]
-    cards = {group: _build_card(group, groups, runs) for group in groups}
-    roots = {each: root for each in groups for root in groups if _explains(root, each)}
-    families = [(root, [each for each in groups if roots.get(each) is root]) for root in groups if root not in roots]
+    causes = Counter((position, kind) for position, (kind, _) in {(group.position, group.key) for group in groups})
+    cards = {group: _build_card(group, runs, has_causes=causes[group.position, group.key[0]] > 1) for group in groups}
+    named = {(group.position, group.key): group for group in groups if None in group.roots}
+    followed = ((each, named.get((each.position, key))) for each in groups for key in each.roots if key)
+    roots = {each: root for each, root in followed if root}
+    followers_of = group_holders((root, each) for each, root in roots.items())
+    families = [(root, followers_of.get(root, [])) for root in groups if root not in roots]
     families.sort(key=lambda family: not any(cards[each].is_open for each in (family[0], *family[1])))
     ids = {each: f"F{at}" for at, each in enumerate((each for root, own in families for each in (root, *own)), 1)}
     said: dict[object, Found] = {}
@@ -44,14 +50,9 @@ def build_cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:
     return tuple(told)
 
 
-def _explains(root: Found, other: Found) -> bool:
-    return root.position == other.position and None in root.roots and root.key in other.roots
-
-
-def _build_card(group: Found, groups: Sequence[Found], runs: Sequence[ReportRun]) -> FindingCard:
+def _build_card(group: Found, runs: Sequence[ReportRun], *, has_causes: bool) -> FindingCard:
     worst, run, status = group.finding, group.run, _describe_status(group, runs)
-    causes = {each.key for each in groups if (each.position, each.finding.kind) == (group.position, worst.kind)}
-    named = f" (cause: {group.cause or 'not named'})" if len(causes) > 1 else ""
+    named = f" (cause: {group.cause or 'not named'})" if has_causes else ""
     occurrences = list(_list_occurrences(group))
     held = run.analysis.job_gpu_seconds
     return FindingCard(
