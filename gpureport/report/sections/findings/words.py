@@ -141,6 +141,12 @@ def _count_jobs(found: Found) -> str:
     return str(jobs) if jobs > 1 else ""
 
 
+def _quote_error(found: Found) -> str:
+    """Return what the log has in the place of the values of a lost GPU."""
+    events = found.run.run.quality.log_events
+    return next((display.clean(each.text.strip("[]")) for each in events if each.device in found.devices), "")
+
+
 def _name_workers(found: Found) -> str:
     """Return how many loader workers to try; empty where more are no advice."""
     steps = [step for each in (found.finding, *found.findings) for step in each.steps if step.name == _WORKERS]
@@ -172,6 +178,8 @@ _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
         "the training metric",
     ),
     "missing_share": lambda found: display.percent(found.seconds / found.run.seconds) if len(found.runs) == 1 else "",
+    "error": _quote_error,
+    "goes_on": lambda found: next((each.metric for each in found.list_evidence("*", "goes on for.")), "the host log"),
     "jobs": _count_jobs,
     "workers": _name_workers,
     "index": _number_gpus,

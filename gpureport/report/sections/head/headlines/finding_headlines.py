@@ -31,7 +31,7 @@ def _calls_for_attention(found: Found) -> bool:
 
 
 def describe_finding(found: Found) -> str:
-    """Return the headline on findings; without words, or the figures for them, the title and what was lost."""
+    """Return the headline on findings; without words of its own the first sentence of the worst, or its title."""
+    said = display.clean_sentence(found.finding.summary).partition(". ")[0].rstrip(".")
     where = f", {found.run.devices(found.devices)}" if found.devices else ""
-    lost = f": {display.percent(found.share)} of the GPU time lost" if found.share else ""
-    return tell_finding(found, now=True) or f"{display.shorten(f'{found.title}{where}', 80)}{lost}."
+    return tell_finding(found, now=True) or f"{said or display.shorten(f'{found.title}{where}', 80)}."
