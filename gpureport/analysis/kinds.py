@@ -68,6 +68,8 @@ class KindDescription:
         stretch: noun for one stretch of time of a finding, where several are counted.
         always_loses_time: whether a finding without a figure of lost time lost an unknown amount, rather than none.
         needs_gpus: whether it says something of GPUs, so that a run without any cannot be judged.
+        report: what a report says: `tells` the sentence on its findings, `why` its end by cause, `extent` how much
+            there is, `do` what to do, `sure` what would settle a doubt, `tiles` figures to begin with.
         judges_few_samples: whether a handful of samples is enough, or the rule itself says that it is not.
     """
 
@@ -85,6 +87,7 @@ class KindDescription:
     always_loses_time: bool
     needs_gpus: bool
     judges_few_samples: bool
+    report: Mapping[str, Any]
 
     def say(self, case: str | None, **words: str) -> str:
         """Return the sentence of a finding: `{name}` is a word, and what stands in brackets goes without its words."""
@@ -168,10 +171,11 @@ def _read_kind(name: str, said: dict[str, Any]) -> KindDescription:
         always_loses_time=said.get("always_loses_time", False),
         needs_gpus=said.get("needs_gpus", True),
         judges_few_samples=said.get("judges_few_samples", False),
+        report={name: said[name] for name in ("tells", "why", "extent", "do", "sure", "tiles") if name in said},
     )
 
 
 _SAID = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text(encoding="utf-8"))
-_SHARED, GROUPS = _SAID.pop("@advice"), _SAID.pop("@steps")
+_SHARED, GROUPS, FIGURES, ACTIONS = (_SAID.pop(f"@{name}") for name in ("advice", "steps", "figures", "do"))
 KINDS = {name: _read_kind(name, said) for name, said in _SAID.items()}
 """Every kind by its name."""

@@ -261,3 +261,16 @@ def test_doubts_on_a_recording_stand_before_the_headline_is_believed() -> None:
     for doubts, quality in ((0, {}), (1, {"unfinished": True}), (1, {"clock_steps": (back,)})):
         verdict = page_of(testing.with_quality(run(), **quality))["verdict"]
         assert verdict["doubts"] == doubts, quality
+
+
+def test_a_finding_of_any_kind_and_cause_is_told_without_its_figures() -> None:
+    kinds = {line["kind"] for line in runs.sample_page("healthy")["answers"][0]["lines"]}
+    # where GPU time went rests on the evidence of an imbalance
+    for kind in sorted(kinds - {"imbalance"}):
+        for cause in (None, "never heard of"):
+            page = page_of(with_findings(divided(1, computing=540, idle=60), gap(kind, cause=cause, **GRAVE)))
+            (row,) = page["rows"]
+            told = [page["verdict"]["sentence"], row["title"], row["summary"], row["advice"], *strings(page["actions"])]
+            assert page["verdict"]["kind"] == kind
+            assert all((told[0], row["title"], row["summary"])), (kind, cause)
+            assert not [text for text in told if re.search(r"[][{}<>@~]|\w\||\bNone\b|  ", text)], (kind, cause)

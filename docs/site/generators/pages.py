@@ -17,7 +17,7 @@ from gpureport.cli.main import gpureport
 from gpureport.importers import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
 from gpureport.importers.protocol.importer import DescribedSource
 from gpureport.metrics import METRICS, Metric, Scope
-from gpureport.report.sections.findings.advice_steps import name_frameworks
+from gpureport.report.explain.step_guide import name_frameworks
 
 MADE = "This page is made from the code by `python docs/site/make_pages.py`.\n"
 

@@ -9,7 +9,7 @@ from gpureport.analysis.advice.choose import STEPS
 from gpureport.fleet.fleet_report import Saving
 from gpureport.fleet.gpu_summary import FindingSummary
 from gpureport.fleet.totals.priced_gpu import PricedGpu
-from gpureport.report.sections.findings.next_actions.action_wording import find_wording
+from gpureport.report.sections.findings.words import find_advice
 
 _MOST_EXAMPLES = 3
 """Runs named, and further steps named."""
@@ -48,8 +48,8 @@ def _name_action(losses: Sequence[Loss]) -> str:
     lost: defaultdict[tuple[str, str | None, tuple[str, ...]], float] = defaultdict(float)
     for _, finding, seconds in losses:
         lost[finding.kind, finding.cause, finding.steps] += seconds
-    wording = find_wording(*max(lost, key=lambda each: lost[each]))
-    return wording.title if wording is not None and "{" not in wording.title else ""
+    title, *_ = find_advice(*max(lost, key=lambda each: lost[each])) or ("",)
+    return "" if "{" in title else title
 
 
 def _merge_losses(step: str, losses: Sequence[Loss]) -> Saving:

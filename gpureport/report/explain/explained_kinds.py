@@ -6,8 +6,8 @@ from gpureport.analysis.rulebook import Rule
 from gpureport.findings import Threshold
 from gpureport.metrics import BY_NAME
 from gpureport.recording_advice import is_recorded
+from gpureport.report.explain import step_guide
 from gpureport.report.model.shapes import Explanation, Fact, Section
-from gpureport.report.sections.findings import advice_steps
 from gpureport.report.wording import display, terms
 
 _UNITS = {"Cel": "°C", "By": "bytes"}
@@ -31,7 +31,7 @@ def explain_kinds(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
         *_limits(rule),
         Section(title="Needs", facts=tuple(_needs(rule))),
         Section(title="Do", facts=tuple(_advice(kinds, rule))),
-        *advice_steps.build_guide_sections(kinds),
+        *step_guide.build_guide_sections(kinds),
     )
     return Explanation(title=f"{name}: {titles}", sections=sections)
 
@@ -45,14 +45,14 @@ def explain_kinds_briefly(name: str, kinds: Sequence[str], rule: Rule) -> Explan
         rule: the rule that finds them, with its limits.
     """
     whole = explain_kinds(name, kinds, rule)
-    steps = advice_steps.guide_titles(kinds)
+    steps = step_guide.guide_titles(kinds)
     return Explanation(
         title=whole.title,
         sections=(
             _meaning(kinds, rule),
             Section(title="Found when", paragraphs=(display.clean_sentence(rule.condition[0]),)),
             Section(title="Needs", facts=tuple(_needs(rule))),
-            Section(title="Do", paragraphs=(f"{advice_steps.number_steps(steps)}.",)),
+            Section(title="Do", paragraphs=(f"{step_guide.number_steps(steps)}.",)),
             Section(title="", paragraphs=(_rest(name, kinds, rule, len(steps)),)),
         ),
     )

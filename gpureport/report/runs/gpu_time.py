@@ -5,7 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime, sum_seconds_by_class
 from gpureport.analysis.signals.load import measure_pauses_ratio
-from gpureport.comparison.gains.known_loss import MOST_UNSEEN_RATIO, NEGLIGIBLE_RATIO, measure_excessive_short_pauses
+from gpureport.comparison.gains.known_loss import (
+    MOST_UNSEEN_RATIO,
+    NEGLIGIBLE_RATIO,
+    loses_unknown_time,
+    measure_excessive_short_pauses,
+)
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.model.time_charts import ClassShare, TimeBar
 from gpureport.report.runs.report_run import ReportRun
@@ -84,6 +89,17 @@ def short_pauses_ratio(analyses: Sequence[Analysis]) -> float:
 def excessive_short_pauses(analyses: Iterable[Analysis]) -> float | None:
     """Return which share of their time some runs spent in short pauses; None where it is no more than usual."""
     return measure_excessive_short_pauses(seconds_by_class(time for analysis in analyses for time in analysis.gpu_time))
+
+
+def is_lower_bound(analyses: Sequence[Analysis]) -> bool:
+    """Return whether what is known of the loss is its lower end; otherwise it is its upper one."""
+    unknown = any(loses_unknown_time(analysis.findings) for analysis in analyses)
+    return unknown or excessive_short_pauses(analyses) is not None
+
+
+def format_held(held: float, runs: int) -> str:
+    """Return GPU time as GPU-hours; of several runs their mean."""
+    return f"{display.gpu_time(held / runs)} a run" if runs > 1 else display.gpu_time(held)
 
 
 def build_time_bars(runs: Sequence[ReportRun]) -> tuple[TimeBar, ...]:

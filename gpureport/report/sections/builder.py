@@ -16,18 +16,16 @@ from gpureport.recording import Recording
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.head import Tile
 from gpureport.report.model.pictures import SignalHistory
-from gpureport.report.model.report_content import Report
+from gpureport.report.model.report_content import Judgement, Report
 from gpureport.report.runs import class_history, gpu_time, quiet_line, step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import comparison_content, repetition_hint, step_table
 from gpureport.report.sections.data import data_quality, fold_lines, method, policy_table
-from gpureport.report.sections.findings import finding_cards, judgement, kind_answers
-from gpureport.report.sections.findings.next_actions import actions
-from gpureport.report.sections.findings.rows import finding_rows
+from gpureport.report.sections.findings import actions, assessed, cards, rows
+from gpureport.report.sections.findings.found import Found
 from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
 from gpureport.report.sections.head import verdict
 from gpureport.report.sections.head.headlines import finding_headlines
-from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
 from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.head.tiles import head_tiles, step_tiles
 from gpureport.report.sections.pictures import signal_history, time_spent, use_over_time
@@ -36,7 +34,7 @@ from gpureport.report.wording import display
 
 _TITLE = 120
 _LAST_STEP_FIRST = "Those of the last step first. "
-_ORDER = "What calls for action first, each by GPU time lost; facts after."
+_ORDER = "Problems first, then by GPU time lost."
 
 
 def build(  # noqa: PLR0913 - what a report depends on, each by name
@@ -59,19 +57,20 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     runs = step_chain.shorten_names(spending.apply_gpu_hour_price(runs, gpu_hour_price))
     comparison = compare(step_chain.sample_runs(runs, throughput), goals or NO_GOALS)
     inputs = step_chain.order_by_step(runs, comparison)
-    found = finding_cards.build_cards(inputs)
-    findings = _findings(inputs, found, asked)
+    found = cards.build_cards(inputs)
+    judgement = assessed.build_judgement(inputs, asked)
+    findings = _findings(inputs, found, judgement)
     several = len(comparison.steps) > 1
     study = build_study(comparison, by) if by and several else None
-    rows = finding_rows.build_finding_rows(inputs, found, is_chain=study is None)
+    told = rows.build_rows(inputs, found, is_chain=study is None)
     bars = gpu_time.build_time_bars(inputs)
     repetitions = repetition_hint.describe_repetitions(comparison)
     best = study.best_label if study else None
     result = verdict.build_verdict(comparison, inputs, findings, study, repetitions, checks=checks)
     is_hinted = bool(repetitions) and repetitions in result.details
-    next_steps = actions.build_actions(inputs, rows, comparison, best, is_hinted=is_hinted)
+    next_steps = actions.build_actions(inputs, told, comparison, best, is_hinted=is_hinted)
     worst = finding_headlines.find_worst(inputs)
-    shown = worst.group.findings if worst else ()
+    shown = worst.findings if worst else ()
     history = signal_history.build_worst_history(inputs[0], shown) if len(inputs) == 1 else None
     histories = {place: class_history.trace_classes(run, rules) for place, run in enumerate(inputs)}
     report = Report(
@@ -90,15 +89,15 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         gpus=gpu_table.build_gpu_tables(inputs),
         stages=stage_table.build_stage_tables(inputs),
         quality=data_quality.quality(inputs),
-        judgement=judgement.judgement(inputs, asked),
+        judgement=judgement,
         method=method.method(inputs, rules, command, version),
         clocks=clock_table.build_clock_tables(inputs),
         spending=spending.build_spending(inputs),
-        answers=kind_answers.build_answers(inputs, found),
-        checklists=kind_answers.checklists(inputs),
+        answers=tuple(assessed.build_answers(inputs, found)),
+        checklists=tuple(assessed.build_checklists(inputs)),
         policy=policy_table.build_policy_table(checks),
         actions=next_steps,
-        rows=rows,
+        rows=told,
         spent=time_spent.build_time_spent(comparison, inputs, study),
         use=use_over_time.build_use_over_time(comparison, inputs, histories),
         worst=history,
@@ -110,7 +109,7 @@ def _build_tiles(
     comparison: Comparison,
     findings: Findings,
     study: Study | None,
-    worst: FindingFacts | None,
+    worst: Found | None,
     history: SignalHistory | None,
 ) -> tuple[Tile, ...]:
     """Return the figures at the head: of the last step, of groups those of the best first."""
@@ -120,13 +119,12 @@ def _build_tiles(
     return study_tiles.build_study_tiles(comparison, study, of_best)
 
 
-def _findings(inputs: Sequence[ReportRun], found: tuple[FindingCard, ...], asked: Collection[str]) -> Findings:
-    counts = judgement.count_checks(inputs, asked)
+def _findings(inputs: Sequence[ReportRun], found: tuple[FindingCard, ...], judgement: Judgement) -> Findings:
     final = [run for run in inputs if run.step == inputs[-1].step]
     return Findings(
         cards=found,
-        judged=counts.assessed,
-        missing=counts.missing,
+        judged=judgement.checks - judgement.missing,
+        missing=judgement.missing,
         samples=max(run.samples for run in final),
         seconds=max(run.seconds for run in final),
         is_mean=all(run.run.is_mean for run in final),

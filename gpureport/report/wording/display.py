@@ -18,6 +18,7 @@ GAP = "\N{NO-BREAK SPACE}"
 
 _HOUR = 3600
 _MINUTE = 60
+_ROUGH = 600
 _TIMES = 2
 """Ratio from which it reads better as times than as per cent."""
 
@@ -172,6 +173,11 @@ def duration_below(seconds: float, limit: float) -> str:
     if seconds < limit <= round(seconds):
         return f"{math.floor(seconds * 10) / 10:.1f}{GAP}s"
     return duration(seconds)
+
+
+def rough_duration(seconds: float) -> str:
+    """Return a length of time as a headline gives it: without seconds from ten minutes on."""
+    return duration(_MINUTE * round(seconds / _MINUTE) if seconds >= _ROUGH else seconds)
 
 
 def gpu_time(seconds: float) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, StepFindings
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings import finding_groups
-from gpureport.report.sections.findings.finding_groups import Group
+from gpureport.report.sections.findings.cards import count_findings
+from gpureport.report.sections.findings.found import Found, Part
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.differences.comparison_reasons import describe_unknown_change
 from gpureport.report.wording.grouping import group_holders
@@ -75,16 +75,16 @@ def _became(entries: Sequence[FindingChange], inputs: Sequence[ReportRun]) -> st
     return now if after else f"was {was}"
 
 
-def _in_run(position: int, run: ReportRun, entries: Sequence[FindingChange]) -> Group | None:
+def _in_run(position: int, run: ReportRun, entries: Sequence[FindingChange]) -> Found | None:
     """Return what the one run of a step shows as one card; None where it has none."""
     asked = entries[0]
     devices = {device for entry in entries for device in entry.devices}
     found = tuple(
-        finding
+        Part(position, run, finding, None)
         for finding in run.analysis.findings
         if (finding.kind, finding.cause) == (asked.kind, asked.cause) and devices >= {*finding.devices}
     )
-    return Group(position=position, run=run, findings=found, alone=True) if found else None
+    return Found(found) if found else None
 
 
 def _describe_findings(
@@ -97,7 +97,7 @@ def _describe_findings(
     group = _in_run(*held[0], entries) if len(held) == 1 else None
     number = sum(side.findings for side in sides)
     alike = group is not None and len(group.findings) == number
-    count = finding_groups.counted(group) if group and alike else display.plural(number, "finding")
+    count = count_findings(group) if group and alike else display.plural(number, "finding")
     runs = max(side.runs for side in sides)
     count += f" in {runs} runs" if runs > 1 else ""
     lost = [side.lost_gpu_seconds for side in sides if side.lost_gpu_seconds is not None]

@@ -10,7 +10,7 @@ from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings import loss_wording
+from gpureport.report.sections.head.loss_sentence import describe_short_pauses, list_losses
 from gpureport.report.wording import display, terms
 
 
@@ -35,7 +35,7 @@ def describe_remaining_loss(
         return
     where = f", {run.devices(largest.devices)}" if largest.devices else ""
     title = f"{terms.kind_title(display.clean(largest.kind), largest.cause)}{where}"
-    cost = loss_wording.format_gpu_time(largest.lost_gpu_seconds * left.runs, left.runs)
+    cost = gpu_time.format_held(largest.lost_gpu_seconds * left.runs, left.runs)
     share = display.percent(largest.lost_gpu_seconds / left.held_gpu_seconds)
     worst = _worst_card(largest, cards)
     if left.runs == 1:
@@ -57,19 +57,19 @@ def _worst_card(largest: LargestFinding, cards: tuple[FindingCard, ...]) -> Find
 def _lost(first: Step | None, last: Step, left: RemainingLoss) -> str:
     lost, seconds = dict(left.lost_gpu_seconds), _base_seconds(left)
     ratio = sum(lost.values()) / seconds if seconds else 0.0
-    held = loss_wording.format_gpu_time(seconds * left.runs, left.runs)
+    held = gpu_time.format_held(seconds * left.runs, left.runs)
     held = f"the {held} observed" if 0 < seconds < left.held_gpu_seconds else held
     label, was = display.clean(last.label), _before(first) if first else ""
     if left.unseen_gpu_seconds >= (1 - known_loss.NEGLIGIBLE_RATIO) * left.held_gpu_seconds:
-        whole = loss_wording.format_gpu_time(left.held_gpu_seconds * left.runs, left.runs)
+        whole = gpu_time.format_held(left.held_gpu_seconds * left.runs, left.runs)
         return f"Not known: none of {whole} in {label} holds a utilisation.{was}"
     pauses = gpu_time.excessive_short_pauses(last.analyses)
     if ratio < known_loss.NOTABLE_RATIO and pauses is not None:
-        return f"{phrases.capitalize(loss_wording.describe_short_pauses(pauses))} of {held} in {label}.{was}"
+        return f"{phrases.capitalize(describe_short_pauses(pauses))} of {held} in {label}.{was}"
     if ratio < known_loss.NEGLIGIBLE_RATIO:
         return f"Hardly any of {held} in {label}.{was}"
-    bound = "At least" if loss_wording.is_lower_bound(last.analyses) else "Up to"
-    classes = loss_wording.describe_largest_losses(lost, seconds)
+    bound = "At least" if gpu_time.is_lower_bound(last.analyses) else "Up to"
+    classes = list_losses(lost, seconds, last.analyses)
     return f"{bound} {display.percent(ratio)} of {held} in {label}: {classes}.{was}"
 
 

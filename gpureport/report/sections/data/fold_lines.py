@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from gpureport.findings import CheckOutcome, Outcome, Severity
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.shapes import Fact
-from gpureport.report.sections.findings import kind_answers
+from gpureport.report.sections.findings.assessed import STATES
 from gpureport.report.wording import display
 from gpureport.report.wording.ranges import format_range
 
@@ -146,7 +146,7 @@ def _describe_checklist(report: Report) -> str:
     if not report.checklists:
         return ""
     states = Counter(line.state for line in report.checklists[-1].lines)
-    return ", ".join(f"{states[state]} {word}" for state, word in kind_answers.STATES.items() if states[state])
+    return ", ".join(f"{states[state]} {word}" for state, word in STATES.items() if states[state])
 
 
 def _describe_policy(report: Report) -> str:

@@ -5,7 +5,7 @@ from gpureport.comparison.gains.potential import Potential, PotentialLoss, estim
 from gpureport.comparison.steps.step_figures import observed_seconds
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.findings import loss_wording
+from gpureport.report.sections.head.loss_sentence import describe_short_pauses
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.differences import relative_changes
 
@@ -27,7 +27,7 @@ def describe_potential(comparison: Comparison) -> str:
     pauses = gpu_time.excessive_short_pauses(comparison.steps[-1].analyses)
     is_hardly_lost = found.lost_ratio + found.unseen_ratio < NOTABLE_RATIO and pauses is not None
     if is_hardly_lost or (found.at_most is None and found.pauses_ratio >= NOTABLE_RATIO):
-        said = loss_wording.describe_short_pauses(pauses or found.pauses_ratio)
+        said = describe_short_pauses(pauses or found.pauses_ratio)
         return f"What {label} could still gain is {said} of its time."
     if found.lost_ratio + found.unseen_ratio + found.pauses_ratio < NOTABLE_RATIO:
         return f"{label} loses hardly any GPU time: only faster computing would help it."

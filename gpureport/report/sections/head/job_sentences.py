@@ -7,7 +7,6 @@ from gpureport.comparison.gains import known_loss
 from gpureport.recording import Run
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import format_time
-from gpureport.report.sections.findings import loss_wording
 from gpureport.report.wording import display
 
 _LISTED = 6
@@ -24,7 +23,7 @@ def sentences(analyses: Sequence[Analysis]) -> Iterator[str]:
     seconds = gpu_time.no_job_gpu_seconds(analyses)
     held = gpu_time.job_gpu_seconds(analyses)
     if held and seconds / held >= known_loss.NOTABLE_RATIO:
-        free = loss_wording.format_gpu_time(seconds, len(analyses))
+        free = gpu_time.format_held(seconds, len(analyses))
         yield f"No job was on a GPU for another {free}; no figure counts that time."
 
 

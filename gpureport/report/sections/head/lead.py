@@ -16,9 +16,9 @@ from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import quality_rows
+from gpureport.report.sections.findings.found import Found
 from gpureport.report.sections.head import excluded_data, money_sentences
 from gpureport.report.sections.head.headlines import step_headline
-from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
 from gpureport.report.sections.head.headlines.run_headline import RunHeadline
 from gpureport.report.sections.head.loss_sentence import Findings, describe_loss, is_partly_unseen, name_loss
 from gpureport.report.sections.head.recording_doubts import describe_drivers
@@ -69,26 +69,26 @@ def write_run_lead(headline: RunHeadline, runs: Sequence[ReportRun], findings: F
         yield phrases.capitalize(describe_checks(findings))
 
 
-def _describe_low_confidence(told: FindingFacts) -> str:
+def _describe_low_confidence(told: Found) -> str:
     """Return that a finding is not sure; that the log is coarse only where few samples fall into what it tells of.
 
     Confidence is low for other reasons too, as a limit of power that was not logged, however long a finding lasts.
     """
-    run = told.group.run
-    lengths = [span.seconds for finding in told.group.findings for span in finding.intervals]
+    run = told.run
+    lengths = [span.seconds for span in told.intervals]
     shown, interval = max(lengths, default=run.seconds), run.run.interval
     if interval is not None and shown < SURE_READINGS * interval:
         return "The log shows this only coarsely, so confidence is low."
     return "Confidence in the headline is low."
 
 
-def _describe_cost(told: FindingFacts) -> str:
+def _describe_cost(told: Found) -> str:
     """Return what a slowed clock cost the GPU and the run; empty of other findings, and where it is not known."""
-    seconds, share = told.group.lost, told.share
-    if told.finding.kind not in _SLOWED or not seconds or share is None or share < known_loss.NOTABLE_RATIO:
+    seconds, share = told.lost, told.share
+    if told.finding.kind not in _SLOWED or not seconds or share < known_loss.NOTABLE_RATIO:
         return ""
     time = display.duration(seconds)
-    if told.is_plural or len(told.group.run.run.gpus) == 1:
+    if told.is_plural or len(told.run.run.gpus) == 1:
         return f"That cost {display.percent(share)} of all GPU time."
     return f"That cost {time} of computing on {told.gpus}, {display.percent(share)} of all GPU time."
 

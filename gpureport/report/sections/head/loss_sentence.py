@@ -10,7 +10,6 @@ from gpureport.comparison.steps.steps import Step
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display
 
@@ -100,6 +99,11 @@ def name_loss(name: str, analyses: Sequence[Analysis]) -> str:
     return _SLOWED.get(frozenset(kinds & {"thermal_throttle", "hw_throttle"}), "slowed clocks")
 
 
+def describe_short_pauses(ratio: float) -> str:
+    """Return that the loss is not known where pauses took some share of the time, as a sentence without full stop."""
+    return f"not known: short pauses took {display.percent(ratio)}"
+
+
 def describe_loss(analyses: Sequence[Analysis]) -> str:
     """Return how much GPU time some runs lost and to what, `4.7% of 49.9 GPU-min was lost: start-up 2.1%, heat 1.9%`.
 
@@ -131,19 +135,19 @@ def _describe_seen_loss(analyses: Sequence[Analysis], held: float, *, is_all: bo
     """Return how much of some GPU time was lost; `is_all` says whether it is all that jobs held."""
     lost = gpu_time.lost_seconds_by_class(analyses)
     ratio = sum(lost.values()) / held
-    is_lower_bound = loss_wording.is_lower_bound(analyses)
+    is_lower_bound = gpu_time.is_lower_bound(analyses)
     pauses = gpu_time.excessive_short_pauses(analyses)
     if ratio < known_loss.NOTABLE_RATIO and pauses is not None:
-        return f"How much GPU time was lost is {loss_wording.describe_short_pauses(pauses)}."
+        return f"How much GPU time was lost is {describe_short_pauses(pauses)}."
     if ratio < known_loss.NOTABLE_RATIO:
         return "GPU time was lost; how much is not known." if is_lower_bound else "Hardly any GPU time was lost."
-    of = loss_wording.format_gpu_time(held, len(analyses))
+    of = gpu_time.format_held(held, len(analyses))
     if not is_all:
         of = f"the {of} observed"
     elif not is_lower_bound:
         of += _describe_cost(analyses)
     share = f"{'At least ' if is_lower_bound else ''}{display.percent(ratio)}"
-    return f"{share} of {of} was lost: {_list_losses(lost, held, analyses)}."
+    return f"{share} of {of} was lost: {list_losses(lost, held, analyses)}."
 
 
 def _describe_cost(analyses: Sequence[Analysis]) -> str:
@@ -159,7 +163,7 @@ def _describe_cost(analyses: Sequence[Analysis]) -> str:
     return f" ({'' if currency else 'cost '}{of_lost} of {of_all})"
 
 
-def _list_losses(lost: Mapping[str, float], held: float, analyses: Sequence[Analysis]) -> str:
+def list_losses(lost: Mapping[str, float], held: float, analyses: Sequence[Analysis]) -> str:
     """Return the largest losses with their shares, and what the others come to."""
     if len(lost) == 1:
         return f"all of it {name_loss(next(iter(lost)), analyses)}"

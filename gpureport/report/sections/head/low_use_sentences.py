@@ -11,7 +11,6 @@ from gpureport.analysis.rules.low_use import BELOW
 from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.step_figures import below_ratios, utilisation
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.head.headlines.finding_facts import format_length
 from gpureport.report.wording import display, terms
 
 _PAUSES = "short_pauses"
@@ -97,7 +96,7 @@ def describe_computing_mid_job(analyses: Sequence[Analysis]) -> str:
 def _describe_share(analyses: Sequence[Analysis], ratio: float, seconds: float | None) -> str:
     gpus = max(len(analysis.run.gpus) for analysis in analyses)
     who = "The GPU" if gpus == 1 else "Both GPUs" if gpus == 2 else f"All {gpus} GPUs"  # noqa: PLR2004 - both means two
-    of = format_length(seconds) if seconds is not None and gpus == 1 and len(analyses) == 1 else "the time"
+    of = display.rough_duration(seconds) if seconds is not None and gpus == 1 and len(analyses) == 1 else "the time"
     return f"{who} computed {display.percent(ratio)} of {of}"
 
 

@@ -1,59 +1,37 @@
 """The headline of a run: a sentence in the present tense on its worst finding."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from gpureport.analysis import phrases
 from gpureport.findings import Severity
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings import finding_groups
-from gpureport.report.sections.findings.finding_groups import Group
-from gpureport.report.sections.head.headlines import hardware_headlines, idle_headlines, use_headlines
-from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
+from gpureport.report.sections.findings.found import Found, gather, rank
+from gpureport.report.sections.findings.words import tell_finding
 from gpureport.report.wording import display
 
-_SEVERITIES = list(Severity)
 _NOTABLE = 0.1
 """Share of the run from which a fact that calls for no action is the headline of a run without problems."""
-
-_MAKERS: dict[str, Callable[[FindingFacts], str]] = {
-    **idle_headlines.MAKERS,
-    **use_headlines.MAKERS,
-    **hardware_headlines.MAKERS,
-}
+_NOTED = {"no_progress", "log_gap", "startup_idle", "tail_idle"}
 
 
-def find_worst(runs: Sequence[ReportRun]) -> FindingFacts | None:
+def find_worst(runs: Sequence[ReportRun]) -> Found | None:
     """Return the worst findings of some runs: by severity, then by GPU time lost; None where all is well.
 
     What follows from another finding is never the worst. A fact counts where it takes a tenth of its run.
     """
-    every = [group for place, run in enumerate(runs) for group in finding_groups.groups(place, run)]
-    calling = [group for group in every if group.root is None and _calls_for_attention(group)]
-    worst = max(calling, key=_weigh, default=None)
-    if worst is None:
-        return None
-    return FindingFacts(group=worst, followers=tuple(group for group in every if worst.explains(group)))
+    every = [group for found in gather(runs) for group in found.groups if None in group.roots]
+    return min(filter(_calls_for_attention, every), key=rank, default=None)
 
 
-def _calls_for_attention(group: Group) -> bool:
-    if group.severity is not Severity.INFO:
+def _calls_for_attention(found: Found) -> bool:
+    if found.severity is not Severity.INFO:
         return True
-    if group.worst.kind not in {"no_progress", "log_gap", "startup_idle", "tail_idle"}:
-        return False
-    facts = FindingFacts(group=group)
-    whole = group.run.seconds
-    return whole > 0 and (facts.share if facts.share is not None else facts.seconds / whole) >= _NOTABLE
+    whole = found.run.seconds
+    is_noted = found.finding.kind in _NOTED and whole > 0
+    return is_noted and (found.share if found.shares else found.seconds / whole) >= _NOTABLE
 
 
-def _weigh(group: Group) -> tuple[int, float]:
-    return _SEVERITIES.index(group.severity), group.lost or 0.0
-
-
-def describe_finding(facts: FindingFacts) -> str:
-    """Return the headline on findings; of a kind without one of its own, its title and what it lost."""
-    maker = _MAKERS.get(facts.finding.kind)
-    if maker is not None:
-        return phrases.capitalize(maker(facts))
-    title = display.shorten(display.clean(finding_groups.title(facts.group)), 80)
-    lost = f": {display.percent(facts.share)} of the GPU time lost" if facts.share else ""
-    return f"{title}{lost}."
+def describe_finding(found: Found) -> str:
+    """Return the headline on findings; without words of its own the first sentence of the worst, or its title."""
+    said = display.clean_sentence(found.finding.summary).partition(". ")[0].rstrip(".")
+    where = f", {found.run.devices(found.devices)}" if found.devices else ""
+    return tell_finding(found, now=True) or f"{said or display.shorten(f'{found.title}{where}', 80)}."

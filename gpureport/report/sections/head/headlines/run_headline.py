@@ -10,9 +10,9 @@ from gpureport.comparison.steps.steps import Step
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.findings.found import Found
 from gpureport.report.sections.head import low_use_sentences
 from gpureport.report.sections.head.headlines import finding_headlines
-from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
 from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, name_loss
 from gpureport.report.wording import display
 
@@ -26,7 +26,7 @@ class RunHeadline:
 
     sentence: str
     code: VerdictCode
-    told: FindingFacts | None = None
+    told: Found | None = None
 
 
 def describe_run(step: Step, runs: Sequence[ReportRun], findings: Findings) -> RunHeadline:

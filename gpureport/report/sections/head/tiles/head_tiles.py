@@ -9,8 +9,7 @@ from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.report.model.head import Tile
 from gpureport.report.model.pictures import SignalHistory
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.findings import loss_wording
-from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
+from gpureport.report.sections.findings.found import Found
 from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, name_loss
 from gpureport.report.sections.head.tiles.finding_tiles import list_finding_tiles
 from gpureport.report.sections.head.tiles.memory_tile import build_memory_tile
@@ -29,7 +28,7 @@ _MEMORY_KINDS = frozenset(("mem_pressure", "mem_leak", "mem_headroom", "mem_prea
 def build_tiles(
     comparison: Comparison,
     findings: Findings,
-    worst: FindingFacts | None = None,
+    worst: Found | None = None,
     history: SignalHistory | None = None,
 ) -> tuple[Tile, ...]:
     """Return four figures; three of a recording without a GPU.
@@ -92,7 +91,7 @@ def _build_computing_tile(step: Step, findings: Findings) -> Tile:
     held = gpu_time.job_gpu_seconds(step.analyses)
     seconds = gpu_time.seconds_by_class(time for analysis in step.analyses for time in analysis.gpu_time)
     lost = sum(gpu_time.lost_seconds_by_class(step.analyses).values())
-    whole = loss_wording.format_gpu_time(held, len(step.analyses))
+    whole = gpu_time.format_held(held, len(step.analyses))
     share = display.percent(lost / held)
     if known_loss.measure_excessive_short_pauses(seconds) is not None:
         share = f"at least {share}" if lost / held >= known_loss.NOTABLE_RATIO else "not known"
@@ -111,7 +110,7 @@ def _build_lost_tile(step: Step, findings: Findings) -> Tile:
     pauses = gpu_time.excessive_short_pauses(step.analyses)
     if pauses is not None and sum(lost.values()) / held < known_loss.NOTABLE_RATIO:
         return Tile(label=label, value="not known", context=f"Short pauses took {display.percent(pauses)}")
-    if not lost and loss_wording.is_lower_bound(step.analyses):
+    if not lost and gpu_time.is_lower_bound(step.analyses):
         return Tile(label=label, value="not known", context="Some was lost to slowed clocks")
     unseen = gpu_time.unobserved_ratio(step.analyses)
     is_partly_seen = unseen > known_loss.MOST_UNSEEN_RATIO
@@ -124,7 +123,7 @@ def _build_lost_tile(step: Step, findings: Findings) -> Tile:
     return Tile(
         label=label,
         value=display.percent(sum(lost.values()) / base),
-        unit=f"of {loss_wording.format_gpu_time(base, len(step.analyses))}{' observed' if is_partly_seen else ''}",
+        unit=f"of {gpu_time.format_held(base, len(step.analyses))}{' observed' if is_partly_seen else ''}",
         context=phrases.capitalize(", ".join(parts)) or "Nothing lost",
     )
 

@@ -1,38 +1,11 @@
-"""The steps a finding is given, in words."""
+"""What there is to say of the steps that a kind of finding is given."""
 
 from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.advice.choose import STEPS, Step
 from gpureport.analysis.kinds import KINDS, AdvicePath
-from gpureport.findings import AdvisedStep, Finding
-from gpureport.report.model.finding_card import AdviceStep
 from gpureport.report.model.shapes import Fact, Section
 from gpureport.report.wording import display
-
-
-def build_advice_steps(findings: Sequence[Finding]) -> tuple[AdviceStep, ...]:
-    """Return the steps of findings of one kind and cause, each once, the most promising first.
-
-    What is known for one of them is known: a step is given with the fewest open preconditions.
-    """
-    chosen: dict[str, AdvisedStep] = {}
-    for step in (step for finding in findings for step in finding.steps):
-        if step.name not in chosen or len(step.unknown) < len(chosen[step.name].unknown):
-            chosen[step.name] = step
-    return tuple(_line(STEPS[name], step) for name, step in chosen.items() if name in STEPS)
-
-
-def _line(step: Step, advised: AdvisedStep) -> AdviceStep:
-    return AdviceStep(
-        name=step.name,
-        title=step.title,
-        do=f"{step.do} {advised.suggestion}".rstrip(),
-        when=step.when,
-        unknown="; ".join(advised.unknown),
-        risk=step.risk,
-        check=step.check,
-        source=step.source,
-    )
 
 
 def build_guide_sections(kinds: Sequence[str]) -> Iterator[Section]:

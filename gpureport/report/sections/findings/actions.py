@@ -1,0 +1,270 @@
+"""What to do next: at most three things over all runs, by severity, gain and certainty; measurements last."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise, product
+from math import fsum
+from statistics import fmean
+
+from gpureport import columns
+from gpureport.analysis.advice.choose import choose_workers_trial
+from gpureport.analysis.advice.facts import gather_facts
+from gpureport.analysis.job.jobs import EMPTY_MEMORY
+from gpureport.analysis.kinds import ACTIONS, KINDS
+from gpureport.analysis.signals.load import NOTABLE
+from gpureport.comparison.gains.known_loss import is_recording_too_short
+from gpureport.comparison.statistics.more_data import estimate_runs_for_interval
+from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS, SHORTEST_SECONDS, recorded_seconds
+from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
+from gpureport.comparison.verdicts.run_interval import measure_run_interval
+from gpureport.findings import Confidence, Finding, Severity
+from gpureport.recording_advice import RECORD
+from gpureport.report.model.finding_rows import FindingRow
+from gpureport.report.model.head import Action
+from gpureport.report.runs import gpu_time
+from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.findings.found import SEVERITIES, Found, gather
+from gpureport.report.sections.findings.words import UNKNOWN_GAIN, advise, fill_advice, has_alternative, tell_finding
+from gpureport.report.sections.head import low_use_sentences
+from gpureport.report.wording import display
+from gpureport.report.wording.grouping import group_holders
+from gpureport.report.wording.ranges import format_range
+
+_MOST = 3
+_NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5
+"""Shares of the GPU time from which a saving is worth naming, and waiting decides what is worth a change."""
+_SHORT_START, _SHORT_RUN = 600.0, 300.0
+"""Seconds of a run below which a long start-up tells of its length, and longer runs tell more than further ones."""
+_EMPTY = 0.25
+"""Share of the start-up from which empty memory is worth naming."""
+_MANY_CHECKS = 5
+"""Checks that a log is too short for, from which a longer one is asked for."""
+_COARSE = 0.05
+"""Relative change from which it matters that a comparison cannot show a smaller one."""
+_BELOW, _STEP_WATTS = 0.9, 5
+"""Share of the power drawn while slowed that a limit is set to, as the advice on it says, and in which steps."""
+_WEIGHTS = {Confidence.HIGH: 1.0, Confidence.MEDIUM: 0.8, Confidence.LOW: 0.5}
+_NOTES = {"startup_idle", "tail_idle", "pcie_degraded", "log_gap"}
+"""Kinds that ask for nothing while they are information alone."""
+_EXPLAINED = {"waiting_for_input", "low_use", "hollow"}
+"""Classes of GPU time whose kinds have advice of their own on what GPUs wait for."""
+_UNEXPLAINED = {"idle_gap", "periodic_stall", "low_util_cause_unknown"}
+_MEMORY, _CPU = "gpu_memory_used_bytes", "cpu_utilization_ratio"
+
+
+def build_actions(
+    runs: Sequence[ReportRun],
+    rows: Sequence[FindingRow],
+    comparison: Comparison,
+    best: str | None = None,
+    *,
+    is_hinted: bool = False,
+) -> tuple[Action, ...]:
+    """Return what to do next, the most promising first, at most three.
+
+    Args:
+        runs: the runs in the order of their steps.
+        rows: the rows of findings over all runs.
+        comparison: the runs as steps.
+        best: label of the group whose findings count; those of the last step when None.
+        is_hinted: whether the lead says how to give steps of one run as repetitions of each other.
+    """
+    step = best if best is not None and any(run.step == best for run in runs) else runs[-1].step
+    of_step = [run for run in runs if run.step == step]
+    parts = [(row, part) for row, each in zip(rows, gather(runs), strict=True) if (part := each.restrict_to(step))]
+    alone = [(row, part) for row, part in parts if None in part.roots]
+    others = [part for _, part in alone]
+    ranked = [each for row, part in alone for each in _propose(row, part, others)]
+    ranked += [((-SEVERITIES.index(Severity.WARNING), 0.0), each) for each in _try_workers(of_step, others)]
+    proposed = _drop_repeated([action for _, action in sorted(ranked, key=lambda each: each[0])])
+    longer = list(_record_longer(of_step))
+    measured = [*([] if is_hinted else _repeat_steps(comparison)), *_log_cpu(of_step, others)]
+    measured += longer or list(_measure_longer(comparison))
+    work = _give_work(comparison) if any(run.run.gpus for run in of_step) and not longer else ()
+    chosen = [*_record_steps_longer(comparison), *proposed[: _MOST - bool(measured)], *measured, *work]
+    return tuple(_drop_repeated(chosen)[:_MOST])
+
+
+def _drop_repeated(actions: Sequence[Action]) -> list[Action]:
+    return [each for at, each in enumerate(actions) if each.title not in {other.title for other in actions[:at]}]
+
+
+def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[tuple[tuple[int, float], Action]]:
+    """Yield what to do about findings, and what they are ranked by; nothing where they ask for nothing."""
+    kind, severity, advice = found.finding.kind, -SEVERITIES.index(found.severity), advise(found, every)
+    if (
+        advice is None
+        or (found.severity is Severity.INFO and kind in _NOTES)
+        or (kind == "oversized_gpu" and has_alternative(found, every))
+        or (kind == "mem_headroom" and any(map(_waits_most_of_the_time, every)))
+    ):
+        return
+    is_short = all(is_recording_too_short(run.analysis) for run in found.runs.values())
+    saving = 0.0 if advice.gain or is_short else _measure_saving(found, every)
+    summary = row.summary if len(found.findings) == 1 and not found.several else tell_finding(found) or row.summary
+    why = _describe_empty_startup(found.runs.values()) if kind == "startup_idle" else ""
+    certainty = f"Confidence {row.confidence}{f': in {row.runs}' if row.marks else ''}."
+    gain = advice.gain or (_describe_saving(found, saving) if saving >= _NOTABLE_SAVING else UNKNOWN_GAIN)
+    # where the gain is not known, what was lost decides: the headline tells of the largest loss
+    score = (saving or found.share) * _WEIGHTS[found.confidence]
+    text = f"{why or summary} {advice.how}"
+    action = replace(_ask(advice.title, gain, text, certainty, advice.command), finding=row.id)
+    yield (severity, -score), action
+    drawn = [each.observed for each in found.list_evidence("gpu_power_watts", "mean while slowed")]
+    if kind == "thermal_throttle" and drawn:
+        watts = str(int(min(drawn) * _BELOW // _STEP_WATTS * _STEP_WATTS))
+        cap = fill_advice(ACTIONS["cap"], found, drawn=display.power(min(drawn)), watts=watts)
+        yield (severity, 1.0), replace(action, title=cap.title, gain=cap.gain, text=cap.how, command=cap.command)
+
+
+def _waits_most_of_the_time(found: Found) -> bool:
+    """Return whether GPUs wait for data for most of a run: a larger batch needs its data just as slowly loaded."""
+    kind = KINDS.get(found.finding.kind)
+    is_wait = kind is not None and kind.gpu_time_class == "waiting_for_input"
+    return (is_wait or found.finding.cause == "not shown beside other programs") and found.share > _MOST_OF_IT
+
+
+def _measure_saving(found: Found, every: Sequence[Found]) -> float:
+    """Return the share of the GPU time that findings lost, a mean over their runs; 0 where it overlaps another loss."""
+    losing = ((part.position, part.finding) for each in every if each is not found for part in each.parts)
+    others = group_holders((position, finding) for position, finding in losing if finding.lost_gpu_seconds)
+    own = [(part.finding, others.get(part.position, ())) for part in found.parts if part.finding.lost_gpu_seconds]
+    held = fsum(run.analysis.job_gpu_seconds for run in found.runs.values())
+    is_shared = any(_overlap(one, two) for one, held_by in own for two in held_by)
+    return fsum(found.lost_by_run.values()) / held if held and not is_shared else 0.0
+
+
+def _overlap(one: Finding, other: Finding) -> bool:
+    """Return whether two findings speak of the same time of the same GPU."""
+    if one.devices and other.devices and not {*one.devices} & {*other.devices}:
+        return False
+    pairs = list(product(one.intervals, other.intervals))
+    return not pairs or any(mine.start < theirs.end and theirs.start < mine.end for mine, theirs in pairs)
+
+
+def _describe_saving(found: Found, share: float) -> str:
+    runs = found.runs.values()
+    of = "a run" if found.several else gpu_time.name_whole(runs) if found.has_one_gpu else "the GPU time"
+    is_short = found.finding.kind == "startup_idle" and max(run.seconds for run in runs) < _SHORT_START
+    return f"Saves up to {display.percent(share)} of {'a run this short' if is_short else of}"
+
+
+def _describe_empty_startup(runs: Iterable[ReportRun]) -> str:
+    """Return for how much of the start-up GPU memory was empty, a mean over runs; empty where that is little."""
+    measured = [each for run in runs for each in _measure_empty_startup(run)]
+    empty, length = (fmean(each) for each in zip(*measured, strict=True)) if measured else (0.0, 0.0)
+    if not length or empty / length < _EMPTY:
+        return ""
+    lengths = format_range((round(empty), round(length)), display.duration).replace(" to ", " of ")
+    return f"For {lengths} GPU memory was still empty: the job was importing and setting up, or had not begun."
+
+
+def _measure_empty_startup(run: ReportRun) -> Iterator[tuple[float, float]]:
+    """Yield the seconds of the start-up in which the memory of every GPU was empty, and its length."""
+    phase = next((phase for phase in run.analysis.phases if phase.kind == "startup"), None)
+    rows = run.recording.rows
+    if phase is None or run.run.interval is None or _MEMORY not in rows.schema.names or not run.run.gpus:
+        return
+    length = first = phase.interval.seconds
+    for own in (rows.rows_of(gpu.id) for gpu in run.run.gpus):
+        used = columns.integers(own.column("timestamp"))[columns.floats(own.column(_MEMORY)) > EMPTY_MEMORY]
+        first = min(first, (float(used[0]) - phase.interval.start) / 1e6 if len(used) else length)
+    yield max(first, 0.0), length
+
+
+def _try_workers(runs: Sequence[ReportRun], every: Sequence[Found]) -> Iterator[Action]:
+    """Yield to try more loader workers, or to profile, against pauses that nothing explains."""
+    analyses = [run.analysis for run in runs]
+    pauses = gpu_time.short_pauses_ratio(analyses)
+    kinds = [KINDS[each.finding.kind] for each in every if each.finding.kind in KINDS]
+    is_explained = any(kind.name == "workers_headroom" or kind.gpu_time_class in _EXPLAINED for kind in kinds)
+    if pauses < NOTABLE or recorded_seconds(analyses) < SHORTEST_REPETITION_SECONDS or is_explained:
+        return
+    what = f"Short pauses took {display.percent(pauses)} of the observed time"
+    if low_use_sentences.is_low_mid_job(analyses):
+        what = low_use_sentences.describe_computing_mid_job(analyses)
+    last = analyses[-1]
+    missing = {entry.kind for entry in last.not_judged}
+    trial = choose_workers_trial(gather_facts(last.run, last.statistics, last.findings, missing))
+    title, how, gain = ACTIONS["workers" if trial else "profile"]
+    text = f"{what}; the log doesn't show why. {how.format(workers=trial.suggestion) if trial else how}"
+    yield replace(_ask(title, UNKNOWN_GAIN if trial else gain, text, "No check found a cause."), is_trial=True)
+
+
+def _ask(title: str, gain: str, text: str, certainty: str, command: str = "") -> Action:
+    return Action(title=title, gain=gain, text=text, certainty=certainty, command=command)
+
+
+def _record_steps_longer(comparison: Comparison) -> Iterator[Action]:
+    """Yield to record steps for longer, where one that is compared is too short for that."""
+    length = min(recorded_seconds(step.analyses) for step in (comparison.steps[0], comparison.steps[-1]))
+    if len(comparison.steps) > 1 and length < SHORTEST_REPETITION_SECONDS:
+        least, better = display.duration(SHORTEST_REPETITION_SECONDS), display.duration(SHORTEST_SECONDS)
+        text = f"The shortest step lasts {display.duration_below(length, SHORTEST_REPETITION_SECONDS)}. A comparison "
+        text += f"takes {least} of each at least, and {better} or more to show small changes."
+        certainty = "Nothing can be compared as it is."
+        yield _ask("Record every step for longer", "Allows a comparison", text, certainty)
+
+
+def _repeat_steps(comparison: Comparison) -> Iterator[Action]:
+    if len(comparison.steps) > 1 and max(len(step.runs) for step in comparison.steps) == 1:
+        text = "Each step is one run, so a difference may be chance. Run every step twice more."
+        yield _ask("Repeat each step", "Shows what is chance", text, "Two runs of the same job differ, too.")
+
+
+def _log_cpu(runs: Sequence[ReportRun], every: Sequence[Found]) -> Iterator[Action]:
+    """Yield to log the CPU where GPUs wait for an unknown cause and no CPU was logged."""
+    unknown = any(each.finding.kind in _UNEXPLAINED and each.finding.cause in {None, "unknown"} for each in every)
+    if unknown and not any(_CPU in run.recording.rows.schema.names for run in runs):
+        title, how, gain, _ = ACTIONS["record"]
+        yield _ask(title, gain, how, "The CPU was not recorded.", RECORD)
+
+
+def _record_longer(runs: Sequence[ReportRun]) -> Iterator[Action]:
+    """Yield to record for longer where every run is too short for many checks."""
+    known = [[entry for entry in run.analysis.not_judged if entry.needed_seconds is not None] for run in runs]
+    count = min(len({entry.kind for entry in lacking}) for lacking in known)
+    if count >= _MANY_CHECKS:
+        needed = display.duration(max(entry.needed_seconds or 0.0 for lacking in known for entry in lacking))
+        longest = max(run.seconds for run in runs)
+        length = f"The log covers {display.duration(longest)}" if longest > 0 else "The log holds one moment"
+        text, certainty = f"{length}, too short for {count} checks.", f"{count} checks need a longer log."
+        yield _ask(f"Record at least {needed}", "Allows more checks", text, certainty)
+
+
+def _measure_longer(comparison: Comparison) -> Iterator[Action]:
+    """Yield to run longer where repetitions show no clear change, and could not have shown a small one."""
+    pairs = ((comparison.judged(base.label, step.label), base, step) for base, step in pairwise(comparison.steps))
+    unclear = [(_find_least(delta), delta, base, step) for delta, base, step in pairs if delta and _is_unclear(delta)]
+    if not unclear or max(len(step.runs) for step in comparison.steps) == 1:
+        return
+    share, delta, base, step = max(unclear, key=lambda each: each[0])
+    is_short = max(run.analysis.seconds for each in comparison.steps for run in each.runs) < _SHORT_RUN
+    is_repeated, with_base = min(delta.runs) > 1, delta.runs[0] <= delta.runs[1]
+    now = delta.interval and measure_run_interval(delta, delta.interval, base, step, repeat_base=with_base)
+    runs = now and estimate_runs_for_interval(now, now.half_width * _COARSE / share, on_both=is_repeated)
+    wish = f"More runs show smaller ones, but no reasonable number shows {_COARSE:.0%}."
+    if runs:
+        of = "each step" if is_repeated else display.clean((base if with_base else step).label)
+        wish = f"To show {_COARSE:.0%}, take {'longer runs or ' if is_short else ''}{runs} runs of {of}."
+    text = f"{' and '.join(map(str, dict.fromkeys(delta.runs)))} runs{' this short' if is_short else ''} show only "
+    text += f"changes above about {display.percent(share)}. {wish}"
+    places = [at for at, each in enumerate(comparison.steps, 1) if each in [step for *_, step in unclear]]
+    names = f"steps {display.join_words(list(map(str, places)))}" if len(places) > 1 else display.clean(delta.step)
+    title = "Measure longer runs" if is_short else "Repeat each step more often"
+    yield _ask(title, f"May settle {names}", text, f"No clear change in {display.plural(len(unclear), 'step')}.")
+
+
+def _is_unclear(delta: Delta) -> bool:
+    return delta.verdict is Verdict.NO_CLEAR_CHANGE and _find_least(delta) >= _COARSE
+
+
+def _find_least(delta: Delta) -> float:
+    """Return the least relative change that a comparison could have shown."""
+    return (delta.detectable_difference or 0.0) / delta.before if delta.before else 0.0
+
+
+def _give_work(comparison: Comparison) -> Iterator[Action]:
+    if any(step.work_unit is None for step in comparison.steps):
+        text = "Without it, a faster run can look worse: add --work N:UNIT, such as --work 12000:batches."
+        yield _ask("Give the work done", "Shows cost per unit of work", text, "No work was given.")

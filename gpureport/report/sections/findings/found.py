@@ -1,0 +1,220 @@
+"""Findings told as one: those of one kind and cause in one run with one root, and all of a kind and cause."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import fsum
+from typing import NamedTuple
+
+from gpureport.analysis.series.intervals import Spans, to_spans, total_seconds
+from gpureport.comparison.gains.known_loss import MOST_UNSEEN_RATIO
+from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity
+from gpureport.report.runs import gpu_time
+from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.wording import display, terms
+from gpureport.report.wording.grouping import group_holders
+
+SEVERITIES, CONFIDENCES = list(Severity), list(Confidence)
+Key = tuple[str, str | None]
+"""Kind and cause."""
+
+
+class Part(NamedTuple):
+    """A finding of the run at a position in the report; `root` is kind and cause of what it follows from."""
+
+    position: int
+    run: ReportRun
+    finding: Finding
+    root: Key | None
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Findings of one kind and cause; `several` says whether the report holds several runs.
+
+    What is said of a run is said of the one that lost most.
+    """
+
+    parts: tuple[Part, ...]
+    several: bool = False
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings."""
+        return tuple(part.finding for part in self.parts)
+
+    @cached_property
+    def finding(self) -> Finding:
+        """The finding that lost most."""
+        return max(self.findings, key=lambda each: (each.lost_gpu_seconds or 0.0, SEVERITIES.index(each.severity)))
+
+    @property
+    def key(self) -> Key:
+        """Kind and cause."""
+        return self.finding.kind, self.finding.cause
+
+    @property
+    def title(self) -> str:
+        """The kind in words, or its cause where that says more."""
+        return terms.kind_title(display.shorten(display.clean(self.finding.kind), 80), self.finding.cause)
+
+    @property
+    def cause(self) -> str:
+        """The cause in words; empty where none is named."""
+        return display.shorten(display.clean(self.finding.cause or "").replace("_", " "), 80)
+
+    @property
+    def severity(self) -> Severity:
+        """The highest severity."""
+        return max((each.severity for each in self.findings), key=SEVERITIES.index)
+
+    @property
+    def confidence(self) -> Confidence:
+        """The lowest confidence."""
+        return max((each.confidence for each in self.findings), key=CONFIDENCES.index)
+
+    @cached_property
+    def runs(self) -> dict[int, ReportRun]:
+        """The runs that have it, by their position."""
+        return {part.position: part.run for part in self.parts}
+
+    @cached_property
+    def roots(self) -> set[Key | None]:
+        """What its findings follow from; None where they stand for themselves."""
+        return {part.root for part in self.parts}
+
+    @cached_property
+    def groups(self) -> tuple["Found", ...]:
+        """Its findings apart by run and root."""
+        held = group_holders(((part.position, part.root), part) for part in self.parts)
+        return tuple(replace(self, parts=tuple(parts)) for parts in held.values()) if len(held) > 1 else (self,)
+
+    @cached_property
+    def worst(self) -> "Found":
+        """The group that lost most; without losses the gravest."""
+        return max(self.groups, key=lambda group: (group.lost or 0.0, SEVERITIES.index(group.severity)))
+
+    @property
+    def run(self) -> ReportRun:
+        """The run that lost most."""
+        return self.worst.parts[0].run
+
+    @property
+    def position(self) -> int:
+        """Its position in the report."""
+        return self.worst.parts[0].position
+
+    @cached_property
+    def lost_by_run(self) -> dict[int, float]:
+        """GPU-seconds that each run lost, as far as known; without runs whose loss is not known."""
+        return _add_up((part.position, part.finding.lost_gpu_seconds) for part in self.parts)
+
+    @property
+    def lost(self) -> float | None:
+        """GPU-seconds that the run lost that lost most; None where not known of any."""
+        return max(self.lost_by_run.values(), default=None)
+
+    @cached_property
+    def shares(self) -> list[float]:
+        """Share of the GPU time of each run that was lost, of what was observed where that is less than half."""
+        held = {place: _measure_held(self.runs[place]) for place in self.lost_by_run}
+        return [lost / held[place] for place, lost in self.lost_by_run.items() if held[place]]
+
+    @property
+    def share(self) -> float:
+        """The largest share; 0 where none is known."""
+        return max(self.shares, default=0.0)
+
+    @cached_property
+    def cost_by_run(self) -> dict[int, float]:
+        """What the lost time of each run cost; without runs that have no price."""
+        priced = ((part, cost) for part in self.parts if (cost := part.run.analysis.cost) is not None)
+        return _add_up((part.position, cost.cost_of(part.finding)) for part, cost in priced)
+
+    @cached_property
+    def devices(self) -> list[str]:
+        """Devices concerned, each once."""
+        return list(dict.fromkeys(device for each in self.findings for device in each.devices))
+
+    @cached_property
+    def fingerprints(self) -> tuple[str, ...]:
+        """Fingerprints of the findings, each once."""
+        return tuple(dict.fromkeys(each.fingerprint for each in self.findings))
+
+    @cached_property
+    def intervals(self) -> tuple[Interval, ...]:
+        """When each of its findings was."""
+        return tuple(span for each in self.findings for span in each.intervals)
+
+    @cached_property
+    def spans(self) -> Spans:
+        """When it lasted in the run while jobs held GPUs, stretches that GPUs share once."""
+        return to_spans(span for each in self.worst.findings for span in self.run.held_stretches(each))
+
+    @property
+    def seconds(self) -> float:
+        """How long it lasted in the run."""
+        return total_seconds(self.spans)
+
+    @property
+    def has_one_gpu(self) -> bool:
+        """Whether each of its runs has one GPU."""
+        return all(len(run.run.gpus) == 1 for run in self.runs.values())
+
+    @property
+    def is_plural(self) -> bool:
+        """Whether several GPUs of the run are concerned."""
+        return len(self.worst.devices or self.run.run.gpus) > 1
+
+    @cached_property
+    def gpus(self) -> str:
+        """The GPUs concerned: `GPU 2`, `all 4 GPUs`, `the GPU`; `GPUs` where runs name other ones."""
+        if self.has_one_gpu and (len(self.runs) > 1 or not self.devices):
+            return "the GPU"
+        held = group_holders((part.position, device) for part in self.parts for device in part.finding.devices or [""])
+        names = {self.runs[place].devices([each for each in devices if each]) for place, devices in held.items()}
+        return names.pop() if len(names) == 1 else "GPUs"
+
+    def restrict_to(self, step: str) -> "Found | None":
+        """Return the findings of one step alone; None where it has none."""
+        parts = tuple(part for part in self.parts if part.run.step == step)
+        return replace(self, parts=parts) if parts else None
+
+    def list_evidence(self, metric: str, *statistics: str) -> Iterator[Evidence]:
+        """Yield measured values, of each finding the first whose statistic is so called, else begins so.
+
+        Args:
+            metric: name of the column or quantity, `*` for any.
+            statistics: beginnings of the statistic; one that ends with a dot must match in full.
+        """
+        for finding in self.findings:
+            known = [each for each in finding.evidence if metric in {each.metric, "*"}]
+            named = [each for wanted in statistics for each in known if each.statistic == wanted.rstrip(".")]
+            begun = [each for wanted in statistics for each in known if f"{each.statistic}.".startswith(wanted)]
+            yield from (named or begun)[:1]
+
+
+def _add_up(amounts: Iterable[tuple[int, float | None]]) -> dict[int, float]:
+    held = group_holders((position, amount) for position, amount in amounts if amount is not None)
+    return {position: fsum(each) for position, each in held.items()}
+
+
+def _measure_held(run: ReportRun) -> float:
+    unseen = gpu_time.unobserved_ratio([run.analysis])
+    return run.analysis.job_gpu_seconds * (1 - unseen if unseen > MOST_UNSEEN_RATIO else 1)
+
+
+def gather(runs: Sequence[ReportRun]) -> tuple[Found, ...]:
+    """Return the findings of all runs by kind and cause: by severity, then by the worst run's loss, roots first."""
+    held: dict[Key, list[Part]] = {}
+    for position, run in enumerate(runs):
+        named = {each.fingerprint: (each.kind, each.cause) for each in run.analysis.findings}
+        for each in run.analysis.findings:
+            held.setdefault((each.kind, each.cause), []).append(Part(position, run, each, named.get(each.root or "")))
+    found = [Found(tuple(parts), several=len(runs) > 1) for parts in held.values()]
+    return tuple(sorted(found, key=lambda each: (*rank(each), None not in each.roots)))
+
+
+def rank(found: Found) -> tuple[int, float]:
+    """Sort the gravest first, then what lost most."""
+    return -SEVERITIES.index(found.severity), -(found.lost or 0.0)

@@ -1,0 +1,227 @@
+"""What `kinds.toml` says of findings in a report, filled with their figures."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from math import fsum
+from typing import Any, NamedTuple
+
+from gpureport.analysis.account.gpu_time import OUTSIDE
+from gpureport.analysis.advice.choose import STEPS
+from gpureport.analysis.kinds import ACTIONS, FIGURES, KINDS
+from gpureport.findings import Confidence
+from gpureport.recording_advice import RECORD
+from gpureport.report.runs import gpu_time
+from gpureport.report.sections.findings.found import Found
+from gpureport.report.sections.head.low_use_sentences import describe_computing_mid_job, measure_computing_ratio_mid_job
+from gpureport.report.wording import display
+from gpureport.report.wording.ranges import format_gpu_time_range, format_range
+
+LOST = "{lost} lost, {lost_share} of {run}"
+UNKNOWN_GAIN = "Gain not known"
+_WORKERS = "loader_workers"
+_LITTLE, _MOST = 0.5, 0.8
+"""Share of the time below which a whole run computes little, and of a run below which the length of a part is told."""
+_LEAST_FALL = 0.005
+_NAME = re.compile(r"{([^{}:]+)(?::([^{}]*))?}")
+_CHOICE, _FORM = re.compile(r"\[([^\[\]]*)\]"), re.compile(r"<([^<>]*)>")
+_CONVERT: Mapping[str, Callable[[float], float]] = {"": float, "1 - x": lambda x: 1 - x, "60 x": lambda x: 60 * x}
+
+
+def find_words(found: Found, name: str, default: Any = "") -> Any:
+    """Return what is said of a kind and its cause under a name."""
+    kind = KINDS.get(found.finding.kind)
+    return _choose_case(kind.report.get(name, default), found.finding.cause) if kind else default
+
+
+def _choose_case(said: Any, case: str | None) -> Any:
+    return said.get(case or "", said.get("", "")) if isinstance(said, dict) else said
+
+
+def tell_finding(found: Found, *, now: bool = False) -> str:
+    """Return the sentence on findings, in the present (`now`) or the past; empty where it lacks a figure."""
+    return display.raise_first(tell(found, find_words(found, "tells"), now=now))
+
+
+def tell(found: Found, template: str, *, now: bool = False, **places: str) -> str:
+    """Return a template with its figures and those of the caller; empty where one is not known."""
+
+    def fill(name: str, noun: str) -> str:
+        if noun not in {"", "?"}:
+            count = round(fsum(_list_values(found, name)[0]))
+            return display.plural(count, noun) if count else ""
+        return places.get(name) or _describe(found, name, now=now)
+
+    def is_known(text: str) -> bool:
+        return all(fill(*name) for name in _NAME.findall(text))
+
+    def choose_form(form: re.Match[str]) -> str:
+        """Return the form of a word: of one GPU, of several, in the past."""
+        forms = form[1].split("/")
+        chosen = forms[:2] if now else forms[2:] or forms
+        return chosen[found.is_plural and len(chosen) > 1]
+
+    text = _FORM.sub(choose_form, template)
+    while _CHOICE.search(text):
+        text = _CHOICE.sub(lambda choice: next(filter(is_known, choice[1].split("|")), ""), text)
+    return (
+        _NAME.sub(lambda name: "" if name[2] == "?" else fill(name[1], name[2] or ""), text) if is_known(text) else ""
+    )
+
+
+def _list_values(found: Found, name: str) -> tuple[list[float], str]:
+    """Return the values of a figure of the evidence, and their unit."""
+    metric, _, said = FIGURES.get(name, name).partition(", ")
+    statistics, _, convert = said.partition(" | ")
+    entries = list(found.list_evidence(metric, *statistics.split(" / ")))
+    values = [_CONVERT[convert](entry.observed) for entry in entries]
+    return values, entries[0].unit.removesuffix("/s" if convert == "60 x" else "") if entries else ""
+
+
+def _describe(found: Found, name: str, *, now: bool) -> str:
+    """Return a figure in words; empty where it is not known."""
+    if name in _WORKED_OUT:
+        return _WORKED_OUT[name](found)
+    if name in {"why", "busy"}:
+        return tell(found, find_words(found, "why") if name == "why" else "[{mean} busy|little used]", now=now)
+    values, unit = _list_values(found, name)
+    if name == "length" and (now or not values):
+        values, unit = [found.seconds], "s"
+    if not values or (name == "fall" and min(values) < _LEAST_FALL):
+        return ""
+    return format_range(values, display.rough_duration if now and unit == "s" else partial(display.quantity, unit=unit))
+
+
+def _describe_lost(found: Found) -> str:
+    amounts = [*found.lost_by_run.values()]
+    show = partial(format_range, show=display.duration) if found.has_one_gpu else format_gpu_time_range
+    return show(amounts) if any(amounts) else ""
+
+
+def _describe_gaps(found: Found) -> str:
+    """Return the part of its time that each GPU concerned spent in idle gaps, as its bar shows it."""
+    shares = [
+        fsum(part.seconds for part in time.parts if part.name == "idle" and part.cause != OUTSIDE)
+        / gpu_time.measure_own_seconds(time)
+        for time in found.run.analysis.gpu_time
+        if time.device in found.worst.devices and time.job_seconds
+    ]
+    return format_range(shares, display.percent) if shares and all(shares) else ""
+
+
+def _describe_before_end(found: Found) -> str:
+    """Return how long before the end of the run GPUs were lost; empty where they came back."""
+    spans, end = found.spans, found.run.run.ended
+    return display.rough_duration((end - int(spans[0, 0])) / 1e6) if len(spans) and spans[-1, 1] >= end else ""
+
+
+def _describe_computing(found: Found) -> str:
+    """Return how little a single GPU computed in all, where that is less than half of its time."""
+    analyses = [found.run.analysis]
+    is_little = len(found.runs) == 1 and found.has_one_gpu and measure_computing_ratio_mid_job(analyses) < _LITTLE
+    return describe_computing_mid_job(analyses) if is_little else ""
+
+
+def _rule_out_host(found: Found) -> str:
+    """Return that the host is known to have been idle: confidence is low where a recorded cause was not ruled out."""
+    recorded = all(any(found.list_evidence(name, "")) for name in ("cpu_iowait_ratio", "cpu_busiest_core_ratio"))
+    return "ruled out" if recorded and found.finding.confidence is not Confidence.LOW else ""
+
+
+def _name_stopped(found: Found) -> str:
+    """Return the GPUs that stand idle in a hang or because of it."""
+    gaps = [each for each in found.run.analysis.findings if each.kind == "idle_gap"]
+    caused = [device for each in gaps if each.root in found.worst.fingerprints for device in each.devices]
+    devices = found.worst.devices if found.finding.kind == "idle_gap" else caused
+    return found.run.devices(devices) if devices else ""
+
+
+def _count_jobs(found: Found) -> str:
+    jobs = max(Counter(device for each in found.worst.findings for device in each.devices).values(), default=1)
+    return str(jobs) if jobs > 1 else ""
+
+
+def _quote_error(found: Found) -> str:
+    """Return what the log has in the place of the values of a lost GPU."""
+    events = found.run.run.quality.log_events
+    return next((display.clean(each.text.strip("[]")) for each in events if each.device in found.devices), "")
+
+
+def _name_workers(found: Found) -> str:
+    """Return how many loader workers to try; empty where more are no advice."""
+    steps = [step for each in (found.finding, *found.findings) for step in each.steps if step.name == _WORKERS]
+    return next((step.suggestion for step in steps if step.suggestion), "Add one at a time." if steps else "")
+
+
+def _number_gpus(found: Found) -> str:
+    indices = {gpu.id: gpu.index for run in found.runs.values() for gpu in run.run.gpus}
+    return ",".join(str(indices[each]) for each in found.devices if indices.get(each) is not None) or "0"
+
+
+_WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
+    "run": lambda found: "a run" if found.several else gpu_time.name_whole(found.runs.values()),
+    "gpus": lambda found: found.gpus,
+    "some_gpu": lambda found: found.gpus if found.devices else "a GPU",
+    "memory": lambda found: "GPU memory" if found.has_one_gpu else f"the memory of {found.gpus}",
+    "stopped": _name_stopped,
+    "lost": _describe_lost,
+    "lost_share": lambda found: format_range(found.shares, display.percent) if found.share else "",
+    "gap_share": _describe_gaps,
+    "gaps": lambda found: display.plural(len(found.intervals), "gap"),
+    "longest": lambda found: display.duration(max((each.seconds for each in found.intervals), default=0.0)),
+    "before_end": _describe_before_end,
+    "computing": _describe_computing,
+    "part": lambda found: display.rough_duration(found.seconds) if found.seconds < _MOST * found.run.seconds else "",
+    "ruled_out": _rule_out_host,
+    "best": lambda found: next(
+        (display.shorten_middle(display.clean(each.metric), 28) for each in found.list_evidence("*", "best.")),
+        "the training metric",
+    ),
+    "missing_share": lambda found: display.percent(found.seconds / found.run.seconds) if len(found.runs) == 1 else "",
+    "error": _quote_error,
+    "goes_on": lambda found: next((each.metric for each in found.list_evidence("*", "goes on for.")), "the host log"),
+    "jobs": _count_jobs,
+    "workers": _name_workers,
+    "index": _number_gpus,
+    "record": lambda _: RECORD,
+}
+"""Figures that stand in no evidence."""
+
+
+class Advice(NamedTuple):
+    """What to do: title, how to go about it, what it brings where that is not the time lost, and a command to copy."""
+
+    title: str
+    how: str
+    gain: str = ""
+    command: str = ""
+
+
+def find_advice(kind: str, cause: str | None, steps: Collection[str] = ()) -> Sequence[str] | None:
+    """Return the words of what to do about findings; none for what asks for nothing, None for a kind without words."""
+    said = KINDS[kind].report.get("do") if kind in KINDS else None
+    words: Sequence[str] | None = _choose_case(said, cause or ("workers" if _WORKERS in steps else None))
+    return ACTIONS[words[1:]] if isinstance(words, str) else words
+
+
+def advise(found: Found, others: Iterable[Found] = ()) -> Advice | None:
+    """Return what to do about findings, beside others of other kinds; None where they ask for nothing."""
+    steps = [step.name for each in found.findings for step in each.steps]
+    said = find_advice(*found.key, steps)
+    if said is None:
+        known = (STEPS[name] for name in steps if name in STEPS)
+        return next((Advice(step.title, step.do, UNKNOWN_GAIN) for step in known), None)
+    return fill_advice(ACTIONS["room"] if has_alternative(found, others) else said, found) if said else None
+
+
+def fill_advice(said: Sequence[str], found: Found, **places: str) -> Advice:
+    """Return words of advice with their figures and those of the caller."""
+    title, *others = [tell(found, text, now=False, **places) for text in said]
+    return Advice(title, *(UNKNOWN_GAIN if text == "?" else text for text in others))
+
+
+def has_alternative(found: Found, others: Iterable[Found]) -> bool:
+    """Return whether free memory and a GPU larger than needed, either of which this is, were found in one run."""
+    other = {"mem_headroom": "oversized_gpu", "oversized_gpu": "mem_headroom"}.get(found.finding.kind)
+    return any(each.finding.kind == other and each.runs.keys() & found.runs for each in others)
