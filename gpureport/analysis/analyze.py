@@ -84,7 +84,7 @@ def build_context(recording: Recording) -> Context:
     whole = Interval(recording.run.started, recording.run.ended)
     found = LATEST.memoize(
         recording.rows,
-        ("jobs", recording.run.devices, whole),
+        ("jobs", recording.run.devices, whole, recording.run.tracked),
         lambda: jobs.find_occupancy(all_cells, whole, is_tracked=recording.run.tracked),
     )
     context = Context(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpureport.testing import START, Analysis, Recording, Stage, analyze, at, found, steps
+from gpureport.testing import START, Analysis, Recording, Source, Stage, analyze, at, found, steps
 from tests.analysis.tables import Table, check, rec, want
 
 WORK, LOAD, EMPTY = (97, 20.0), (0, 8.0), (0, 0.01)
@@ -94,6 +94,21 @@ def test_a_display_is_no_job() -> None:
         assert len(found(analyze(run), "tail_idle")) == (0 if free else 1)
     only = rec(util=np.r_[np.zeros(200), draws], memory=steps((0.4, 100), (0.2, 400)))
     check("startup_idle", {"windows alone": (only, "only_a_display")})
+
+
+def test_two_sessions_in_one_file_are_two_jobs() -> None:
+    later = [10.0 * place for place in (*range(70), *range(3600, 3670))]
+    assert len(analyze(rec(util=np.full(140, 50.0), times=later, every=10.0)).jobs) == 2
+    soon = [10.0 * place for place in (*range(70), *range(200, 270))]
+    assert len(analyze(rec(util=np.full(140, 50.0), times=soon, every=10.0)).jobs) == 1
+
+
+def test_idle_gpus_of_a_host_are_not_of_the_run_that_a_tracker_logged() -> None:
+    run = rec(util=[steps((97, 600)), np.zeros(600)], memory=[steps((20, 600)), steps((0.01, 600))])
+    sources = (Source(kind="mlflow", locator="mlruns", sha256=""),)
+    tracked = analyze(replace(run, run=replace(run.run, sources=sources)))
+    assert [len(found(each, "unused_gpu")) for each in (analyze(run), tracked)] == [1, 0]
+    assert [gpu.device for gpu in tracked.gpu_time] == ["gpu:0"]
 
 
 def test_how_many_jobs_a_log_holds() -> None:

@@ -31,6 +31,7 @@ RESTART_SECONDS = 1800.0  # s; a scheduler or a person brings a failed job back 
 _FREE_AT_END = 10.0  # s; an evaluation in a process of its own begins sooner
 _DISPLAY_MEMORY = 2.0**26  # By; what windows of a display come and go with
 _BASE_SHARE = 1 / 3  # of the memory at work; a job that loads its weights before its first work holds more
+_BASE_DRIFT = 0.2  # of what a display held before; a process that stays holds more beside it
 _WORK_WITH_MEMORY = 0.9  # share of the busy samples with memory in use: utilisation lags, the last one can be empty
 _DISPLAY_POWER = 0.4  # of the span from the floor to the power of work; drawing windows takes less
 _DISPLAY_USE = 0.5  # of the utilisation at work, of all of it where there is none; drawing windows takes less
@@ -97,10 +98,10 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
 
 
 def _find_session_breaks(series: DeviceSeries) -> Spans:
-    """Return the gaps of a log that part two sessions: half an hour long, and longer than all that was recorded."""
+    """Return the gaps of a log that part two sessions: half an hour, 60 intervals, and all the time recorded."""
     rows = series.gap_rows
     breaks: Spans = np.column_stack([series.end[rows - 1], series.start[rows]])
-    return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds))
+    return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds, 60 * series.interval))
 
 
 def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Interval) -> Iterator[Job]:
@@ -171,7 +172,7 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
     if not len(before) or len(after) < _FEWEST:
         return least
     base, at_work = max(before[-1], after[-1]), float(np.nanmedian(held[slice(*edges)]))
-    is_same = base - min(before[-1], after[-1]) <= max(_DISPLAY_MEMORY, _ALIKE * base)
+    is_same = base - min(before[-1], after[-1]) <= max(_DISPLAY_MEMORY, _BASE_DRIFT * base)
     return max(least, base + _DISPLAY_MEMORY) if is_same and base <= _BASE_SHARE * at_work else least
 
 

@@ -105,31 +105,25 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
         limits.compare("duration", what, length + late, ">=", "shortest"),
         limits.compare("duration", f"share of {whole}", share, ">" if passes else "<=", "share"),
     ]
-    lost = pause.seconds * len(context.gpus()) if pause else 0.0
     if pause:
-        evidence.append(Evidence(metric="time between the jobs", statistic="GPU time", observed=lost, unit="s"))
-    yield Finding(
-        kind=kind,
-        severity=Severity.WARNING if held.seconds > limits.long or passes else Severity.INFO,
-        confidence=certainty.confidence_by_readings(max(counts), step) if is_rest else Confidence.LOW,
-        devices=(),
-        intervals=(stretch,),
-        evidence=tuple(evidence),
-        lost_gpu_seconds=resting,
+        evidence.append(Evidence(metric="pause", statistic="between the jobs", observed=pause.seconds, unit="s"))
+    yield KINDS[kind].finding(
+        Severity.WARNING if held.seconds > limits.long or passes else Severity.INFO,
+        certainty.confidence_by_readings(max(counts), step) if is_rest else Confidence.LOW,
+        (),
+        evidence,
+        spans=[stretch],
+        lost=resting,
         cause=case,
         samples=sum(counts),
-        summary=KINDS[kind].say(
-            case,
-            length=phrases.duration(length),
-            late=phrases.duration(held.seconds) if held.seconds else "",
-            share=f"{phrases.percent(part)} of {'the run' if case == NO_JOB else whole}",
-            which="first work" if held.start <= context.whole.start else "first work of a later job",
-            whose=phrases.gpu_names(gpus, gpus),
-            free=phrases.duration(free) if free else "",
-            pause=phrases.duration(pause.seconds) if pause else "",
-            lost=phrases.gpu_time(lost) if pause else "",
-        ),
-        recommendation=KINDS[kind].advise(case),
+        length=phrases.duration(length),
+        late=phrases.duration(held.seconds) if held.seconds else "",
+        share=f"{phrases.percent(part)} of {'the run' if case == NO_JOB else whole}",
+        which="first work" if held.start <= context.whole.start else "first work of a later job",
+        whose=phrases.gpu_names(gpus, gpus),
+        free=phrases.duration(free) if free else "",
+        pause=phrases.duration(pause.seconds) if pause else "",
+        without=phrases.gpu_time(pause.seconds * len(gpus)) if pause else "",
     )
 
 
@@ -158,25 +152,22 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
     mean = _measure(context, whole, lambda used: used.clip(0, 1)) / sampled
     rest = IDLE_RATIO + 1e-6
     cause = LITTLE_WORK if is_used else NO_WORK
-    words = {
-        "length": phrases.duration(whole.seconds),
-        "mean": phrases.percent(mean),
-        "whose": phrases.gpu_names(tuple(gpus), tuple(gpus)),
-    }
-    yield Finding(
-        kind=_START,
-        severity=Severity.WARNING,
-        confidence=certainty.confidence_by_readings(max(counts), context.recording.run.interval or 0.0),
-        devices=(),
-        intervals=(whole,),
-        evidence=(
+    found = KINDS[_START].finding(
+        Severity.WARNING,
+        certainty.confidence_by_readings(readings, context.recording.run.interval or 0.0),
+        (),
+        [
             limits.compare("duration", "length", whole.seconds, ">=", "shortest"),
             Evidence(metric=UTILISATION, statistic="share of time at 5% and less", observed=share, unit="1"),
             Evidence(metric=UTILISATION, statistic="mean", observed=mean, unit="1"),
-        ),
-        lost_gpu_seconds=_measure(context, whole, lambda used: np.where(used <= rest, 1.0, 1 - used.clip(0, 1))),
+        ],
+        spans=[whole],
+        lost=_measure(context, whole, lambda used: np.where(used <= rest, 1.0, 1 - used.clip(0, 1))),
         cause=cause,
         samples=sum(counts),
-        summary=KINDS[_START].say(cause, share=phrases.percent(share), **words),
-        recommendation=KINDS[_START].advise(NO_WORK if share >= limits.unused else LITTLE_WORK),
+        length=phrases.duration(whole.seconds),
+        mean=phrases.percent(mean),
+        share=phrases.percent(share),
+        whose=phrases.gpu_names(tuple(gpus), tuple(gpus)),
     )
+    yield replace(found, recommendation=KINDS[_START].advise(NO_WORK if share >= limits.unused else LITTLE_WORK))

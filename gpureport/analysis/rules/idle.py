@@ -139,8 +139,10 @@ def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, li
     for begin, past in zip(first.tolist(), stop.tolist(), strict=True):
         # an edge within a sample must not make a gap long enough, unless samples show the slope
         sampled = (series.end[one.rows[past - 1]] - series.start[one.rows[begin]]) / 1e6
+        if sampled < shortest - (0 if series.interval > _SEVERAL_A_WINDOW else 3 * UTILISATION_WINDOW):
+            continue
         start, end = max(_find_edge(one, begin, -1, level), end), _find_edge(one, past - 1, 1, level)
-        if end - start < shortest * 1e6 or (series.interval > _SEVERAL_A_WINDOW and sampled < shortest):
+        if end - start < shortest * 1e6:
             continue
         needed = _find_fewest(one, (first, stop), begin, past, limits)
         if past - begin < needed:
@@ -226,7 +228,7 @@ def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
     last, reach = int(times[inside]), UTILISATION_WINDOW * 1e6 + series.interval * 5e5
     while 0 <= outside + step < len(used) and used[outside] < level and abs(int(times[outside]) - last) < reach:
         inside, outside = outside, outside + step
-    share = np.clip((level - used[inside]) / max(used[outside] - used[inside], 1e-9), 0, 1)
+    share = min(max((level - used[inside]) / max(used[outside] - used[inside], 1e-9), 0.0), 1.0)
     return int(times[inside] + share * (times[outside] - times[inside])) - series.shift
 
 
@@ -420,40 +422,38 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
             ruled_out.append(f"chance: {what}")
         if len(context.gpus()) > 1:
             ruled_out.append("start-up and tail of the job, which are counted over all GPUs")
-        yield Finding(
-            kind=_GAP,
-            severity=severity,
-            confidence=confidence,
-            devices=(series.device.id,),
-            intervals=tuple(gap.interval for gap in own),
-            evidence=(*evidence, *own[0].evidence),
-            lost_gpu_seconds=sum(gap.seconds for gap in own),
+        found = KINDS[_GAP].finding(
+            severity,
+            confidence,
+            [series.device.id],
+            [*evidence, *own[0].evidence],
+            spans=[gap.interval for gap in own],
+            lost=sum(gap.seconds for gap in own),
             cause=cause,
             samples=sum(gap.samples for gap in own),
-            ruled_out=tuple(ruled_out),
-            summary=_describe(series, own, cause),
-            recommendation=KINDS[_GAP].advise(cause),
+            ruled_out=ruled_out,
+            case=_place(series, own, cause),
+            gpu=phrases.gpu_name(series.device.id),
+            length=phrases.duration(sum(gap.interval.seconds for gap in own)),
+            count=str(len(own)),
         )
+        yield replace(found, recommendation=KINDS[_GAP].advise(cause))
 
 
-def _describe(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
-    """Return gaps of one cause as a sentence; it calls the job running only if the log shows that one held the GPU."""
-    first, last = gaps[0].interval.start, gaps[-1].interval.end
-    longest, seconds = max(gap.interval.seconds for gap in gaps), sum(gap.interval.seconds for gap in gaps)
-    is_open = longest >= jobs.FREE_BETWEEN_JOBS and not jobs.records_occupancy(series)
-    cases = {
-        "no process": cause == "no process",
-        "several, open": len(gaps) > 1 and is_open,
-        "several": len(gaps) > 1,
-        # of several GPUs one may begin to work later than others, or never work again
-        "first": first <= series.times[0],
-        "last": last + series.shift >= series.times[-1],
-        "open": is_open,
-        "": True,
-    }
-    case = next(name for name, fits in cases.items() if fits)
-    words = {"gpu": phrases.gpu_name(series.device.id), "length": phrases.duration(seconds), "count": str(len(gaps))}
-    return KINDS[_GAP].say(case, **words)
+def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
+    """Return where gaps of one cause lie; it is open whether a job was running, unless the log shows it."""
+    is_open = max(gap.interval.seconds for gap in gaps) >= jobs.FREE_BETWEEN_JOBS
+    is_open &= not jobs.records_occupancy(series)
+    if cause == "no process":
+        return cause
+    if len(gaps) > 1:
+        return "several, open" if is_open else "several"
+    # of several GPUs one may begin to work later than others, or never work again
+    if gaps[0].interval.start <= series.times[0]:
+        return "first"
+    if gaps[0].interval.end + series.shift >= series.times[-1]:
+        return "last"
+    return "open" if is_open else ""
 
 
 def find_period(starts: Sequence[int], limits: Limits) -> Period | None:
@@ -500,29 +500,24 @@ def _build_stall_finding(
     longest = max(context.series[name].interval for name in names)
     confidence = certainty.confidence_by_readings(len(gaps) // len(names) - 1, longest)
     what = "share that are multiples of the period"
-    return Finding(
-        kind=_STALL,
-        severity=_rate_severity(limits, share),
-        confidence=confidence if known else certainty.lowest_confidence(confidence, Confidence.MEDIUM),
-        devices=tuple(names),
-        intervals=intervals.to_intervals(intervals.to_spans(gap.interval for gap in gaps)),
-        evidence=(
+    found = kind.finding(
+        _rate_severity(limits, share),
+        confidence if known else certainty.lowest_confidence(confidence, Confidence.MEDIUM),
+        names,
+        [
             Evidence(metric="period", statistic="mean distance of starts", observed=period.seconds, unit="s"),
             limits.compare("distances of starts", what, period.agreeing, ">=", agree),
             Evidence(metric="idle time", statistic="mean of one period", observed=mean, unit="s"),
             Evidence(metric="idle time", statistic="share of the job", observed=share, unit="1"),
-        ),
-        lost_gpu_seconds=lost,
+        ],
+        spans=intervals.to_intervals(intervals.to_spans(gap.interval for gap in gaps)),
+        lost=lost,
         cause=known,
         samples=sum(gap.samples for gap in gaps),
-        ruled_out=("chance: the distances between starts are multiples of one period",),
-        period_seconds=period.seconds,
-        summary=kind.say(
-            known,
-            gpus=phrases.gpu_names(names, tuple(context.gpus())),
-            period=phrases.duration(period.seconds),
-            mean=phrases.duration(mean),
-            share=phrases.percent(share),
-        ),
-        recommendation=kind.advise(known or "periodic"),
+        ruled_out=["chance: the distances between starts are multiples of one period"],
+        gpus=phrases.gpu_names(names, tuple(context.gpus())),
+        period=phrases.duration(period.seconds),
+        mean=phrases.duration(mean),
+        share=phrases.percent(share),
     )
+    return replace(found, period_seconds=period.seconds)
