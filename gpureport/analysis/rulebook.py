@@ -2,11 +2,10 @@
 
 import re
 import tomllib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, TypeVar
 
 from gpureport.analysis.kinds import KINDS, KindDescription
 from gpureport.analysis.results import Job, ObservedJob
@@ -168,10 +167,14 @@ class Limits(Mapping[str, Threshold]):
 
     def compare(self, metric: str, statistic: str, observed: float, relation: str, name: str) -> Evidence:
         """Return a value beside the limit that made it count, in the unit of the limit."""
-        limit = self[name]
-        return Evidence(
-            metric=metric, statistic=statistic, observed=observed, unit=limit.unit, threshold=limit, relation=relation
-        )
+        return compare_with_limit(metric, statistic, observed, relation, self[name])
+
+
+def compare_with_limit(metric: str, statistic: str, observed: float, relation: str, limit: Threshold) -> Evidence:
+    """Return a value, in the unit of the limit, beside the limit that made it count."""
+    return Evidence(
+        metric=metric, statistic=statistic, observed=observed, unit=limit.unit, threshold=limit, relation=relation
+    )
 
 
 Judge = Callable[[Context, Limits], Iterable[Finding | NotJudged]]
@@ -246,32 +249,6 @@ def rule(name: str) -> Callable[[Judge], Rule]:
         )
 
     return make
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassRule(ABC):
-    """A rule that is still a class; its limits are fields, or constants of the class."""
-
-    name: ClassVar[str]
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """Names of the kinds it makes."""
-        return tuple(_SAID[self.name].get("kinds", [self.name]))
-
-    @abstractmethod
-    def find(self, context: Context) -> Iterable[Finding | NotJudged]:
-        """Yield findings, and what could not be judged."""
-
-    def with_limits(self, limits: Limits) -> Self:
-        """Return the same with other limits."""
-        names = {entry.name for entry in fields(self)} & set(limits)
-        return replace(self, **{name: limits[name] for name in names})
-
-
-def from_class(old: ClassRule) -> Rule:
-    """Return a rule of one that is still a class."""
-    return rule(old.name)(lambda context, limits: old.with_limits(limits).find(context))
 
 
 def kinds_by_gpu_time_class(rules: Iterable[Rule]) -> dict[str, tuple[str, ...]]:

@@ -13,15 +13,19 @@ from gpureport.analysis.series import intervals, rest_to_work_power
 from gpureport.analysis.series.device_series import DeviceSeries, remove_stretches, series_by_device
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
-from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
-from gpureport.findings import Interval
+from gpureport.findings import Interval, Provenance, Threshold
 from gpureport.metrics import Scope
 from gpureport.recording import Recording
 
 EMPTY_MEMORY = 2.0**27  # By; a driver holds less; the context of a process on a data centre's GPU more
 """Memory in use up to which no process holds a GPU."""
-PROCESS_MEMORY = pragmatic(2.0**29, "By", "a driver or a display holds less; a process with a context more")
+PROCESS_MEMORY = Threshold(
+    value=2.0**29,
+    unit="By",
+    provenance=Provenance.PRAGMATIC,
+    source="a driver or a display holds less; a process with a context more",
+)
 """Memory in use above which some process holds a GPU, unless it is what was in use before the job, too."""
 FREE_BETWEEN_JOBS = 60.0  # s; an epoch, an evaluation or a restart in a process of its own begins sooner
 """How long a GPU must be empty between two jobs."""

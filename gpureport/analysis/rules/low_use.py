@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpureport.analysis import certainty, missing_metrics, phrases
-from gpureport.analysis.evidence import compare_with_limit
 from gpureport.analysis.job import events
 from gpureport.analysis.job.phases import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION, find_work_window
 from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, rule
 from gpureport.analysis.rules import waits
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import build_grid, median_over_devices, rolling_mean

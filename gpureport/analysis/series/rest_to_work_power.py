@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
+from gpureport.findings import Provenance, Threshold
 
 _ACTIVE = 0.5
 """Utilisation above which a kernel ran most of the time, so that power is that of work."""
@@ -12,7 +12,12 @@ WORKING_LEVEL = 0.5  # half-way between the power of rest and that of work
 _LEAST_SPAN = 1.0  # W; less between rest and work is the noise of the sensor
 _FULL_POWER_QUANTILE = 0.9  # of the power beside busy samples; single peaks are not full work
 
-RESTING_LEVEL = pragmatic(0.10, "1", "of the span from rest to work; the noise of a power sensor stays below it")
+RESTING_LEVEL = Threshold(
+    value=0.10,
+    unit="1",
+    provenance=Provenance.PRAGMATIC,
+    source="of the span from rest to work; the noise of a power sensor stays below it",
+)
 """Height up to which power is that of rest."""
 
 

@@ -7,9 +7,8 @@ import numpy as np
 from gpureport import gpus
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.clock_signals import find_default_limit, read_power_limit
-from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import FloatArray
-from gpureport.findings import Threshold
+from gpureport.findings import Provenance, Threshold
 
 POWER = "gpu_power_watts"
 _IDLE_QUANTILE = 0.02
@@ -18,8 +17,11 @@ _IDLE_SHARE = 0.12
 """Idle power, of the limit, that is not exceeded where a run was never idle and the table knows no better."""
 _HELD_SECONDS = 30.0
 """How long a power must have been reached to stand for the limit: a spike shows no level."""
-AT_WORK: Threshold = pragmatic(
-    0.4, "1", "share of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34"
+AT_WORK: Threshold = Threshold(
+    value=0.4,
+    unit="1",
+    provenance=Provenance.PRAGMATIC,
+    source="share of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34",
 )
 """Mean power above which a GPU was at work, whatever its utilisation says."""
 

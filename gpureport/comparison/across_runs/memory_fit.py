@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpureport import gpus
-from gpureport.analysis.thresholds import pragmatic
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Step
+from gpureport.findings import Provenance, Threshold
 from gpureport.gpus import Gpu
 
-HEADROOM = pragmatic(
-    0.05, "1", "what stays free at the peak: a workspace, a longer sequence or a fragmented allocation takes as much"
+HEADROOM = Threshold(
+    value=0.05,
+    unit="1",
+    provenance=Provenance.PRAGMATIC,
+    source="what stays free at the peak: a workspace, a longer sequence or a fragmented allocation takes as much",
 )
 """Share of the memory a job can get that must stay free."""
 
