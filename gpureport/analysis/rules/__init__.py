@@ -31,6 +31,8 @@ from gpureport.analysis.detectors.waiting.host_memory import HostMemory
 from gpureport.analysis.detectors.waiting.io_bound import IoBound
 from gpureport.analysis.detectors.waiting.transfer_bound import TransferBound
 from gpureport.analysis.rulebook import Rule, from_class
+from gpureport.analysis.rules.peers import find_slow_gpus
+from gpureport.analysis.rules.progress import find_rate_falls, find_unexplained_changes
 
 RULES: tuple[Rule, ...] = (
     from_class(IdleGap()),
@@ -59,5 +61,8 @@ RULES: tuple[Rule, ...] = (
     from_class(ZombieMemory()),
     from_class(FullPrecision()),
     from_class(OversizedGpu()),
+    find_rate_falls,
+    find_slow_gpus,
+    find_unexplained_changes,
 )
 """Every rule; `analyze` runs them in the order their needs ask for."""

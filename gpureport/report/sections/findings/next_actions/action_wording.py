@@ -150,6 +150,15 @@ _BY_KIND: Mapping[str, ActionWording] = {
         how="Start it before the job and end it after, on a disk with room.",
         gain="Shows what is missing now",
     ),
+    "rate_falls": ActionWording(
+        title="Find out why training slows", how="Profile some steps early and late in the job, and compare them."
+    ),
+    "slow_gpu": ActionWording(
+        title="Check {gpus}", how="Compare clock event reasons, power limit, slot and cooling with the others."
+    ),
+    "unexplained_change": ActionWording(
+        title="Find out what changed", how="See what the job and other programs did then, and record what shows it."
+    ),
     "no_progress": ActionWording(
         title="Stop when nothing improves",
         how="Use early stopping on the validation metric, and keep the best checkpoint.",

@@ -226,6 +226,17 @@ RANGES: Mapping[str, RangeWording] = {
             "share": Figure(metric="time without samples at the end", statistics=("share",)),
         },
     ),
+    "rate_falls": RangeWording(
+        extent="{fall} slower for {length}",
+        summary="The training rate fell by {fall}, for {length}.",
+        figures={"fall": Figure(metric="rate of the training", statistics=("fall",)), "length": _EPISODES},
+    ),
+    "slow_gpu": RangeWording(
+        extent="{fall} slower",
+        summary="{gpus} ran {fall} below equal GPUs.",
+        figures={"fall": Figure(metric="gpu_sm_clock_hertz", statistics=("difference",))},
+    ),
+    "unexplained_change": RangeWording(extent="for {length}", figures={"length": _EPISODES}),
     "no_progress": RangeWording(
         extent="{share} of {run}",
         summary="{share} of the job came after the best value.",

@@ -15,10 +15,16 @@ _SEVERITIES = list(Severity)
 _NOTABLE = 0.1
 """Share of the run from which a fact that calls for no action is the headline of a run without problems."""
 
+
+def _take_first_sentence(facts: FindingFacts) -> str:
+    return display.clean_sentence(facts.finding.summary).split(". ")[0].rstrip(".") + "."
+
+
 _MAKERS: dict[str, Callable[[FindingFacts], str]] = {
     **idle_headlines.MAKERS,
     **use_headlines.MAKERS,
     **hardware_headlines.MAKERS,
+    **dict.fromkeys(("rate_falls", "slow_gpu", "unexplained_change"), _take_first_sentence),
 }
 
 
