@@ -236,19 +236,28 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - what a finding is made of
 def _list_changes(
     context: Context, device: str, series: DeviceSeries, limits: Limits
 ) -> Iterator[tuple[str, str, Change]]:
-    """Yield the signals of a GPU that stay at another level while it is as busy, until its memory is released."""
+    """Yield the signals of a GPU that stay at another level while it is as busy, until its memory is released.
+
+    What takes another power after a pause is another phase of the job.
+    """
     signals = gather_signals(series)
     work = intervals.to_spans(job.active[device] for job in context.jobs if device in job.active)
     gaps = intervals.collect_finding_spans(context.findings_on(device), device, {"idle_gap"})
     memory = [series.find_values(_MEMORY, gaps[row : row + 1]) for row in range(len(gaps))]
     released = gaps[[len(one) > 0 and 2 * one.min() <= series.known_values(_MEMORY).max() for one in memory]]
+    pauses = intervals.union(np.concatenate([gaps, intervals.to_spans(series.gaps)]))
+    around = np.array([-limits.shortest, limits.shortest]) * 1e6
     for metric, unit, values in ((CLOCK, "Hz", signals.clock), (POWER, "W", signals.power)):
         for window in intervals.to_intervals(intervals.difference(work, released)):
             inside = series.rows_between(window.start + series.shift, window.end + series.shift)
             rows = np.flatnonzero(signals.busy[inside] & (values[inside] > 0)) + inside.start
             change = find_fall(series.times[rows], values[rows], limits)
-            before, then = _compare(context, device, UTILISATION, change) if change else (0.0, 0.0)
-            if change and min(before, then) >= limits.busy and abs(before - then) <= limits.alike:
+            if change is None:
+                continue
+            before, then = _compare(context, device, UTILISATION, change)
+            edges = intervals.union(change.spans.reshape(-1, 1) + around.astype(np.int64))
+            is_phase = metric == POWER and len(intervals.intersection(edges, pauses)) > 0
+            if min(before, then) >= limits.busy and abs(before - then) <= limits.alike and not is_phase:
                 yield metric, unit, change
 
 
@@ -281,15 +290,8 @@ def _is_explained(context: Context, device: str, change: Change) -> bool:
     whole = (context.whole,) if change.before is change.spans else ()
     spans = intervals.to_spans(part for one in known for part in one.intervals or whole)
     later = change.before if change.before[-1, 1] > change.spans[-1, 1] else change.spans
-    stages = [
-        {
-            one.name
-            for one in context.recording.run.stages
-            if _covers(intervals.to_spans([Interval(one.start, one.end)]), each)
-        }
-        for each in (change.before, change.spans)
-    ]
-    is_staged = bool(stages[1]) and stages[0] != stages[1]
+    stages = [intervals.to_spans([Interval(one.start, one.end)]) for one in context.recording.run.stages]
+    is_staged = any(_covers(one, change.spans) and not _covers(one, change.before) for one in stages)
     return is_staged or _covers(spans, change.spans) or _covers(spans, later) or _is_evaluation(context, change.spans)
 
 
@@ -298,7 +300,7 @@ def _covers(known: Spans, spans: Spans) -> bool:
 
 
 def _is_evaluation(context: Context, spans: Spans) -> bool:
-    """Return whether the training log tells of an evaluation at the end of each stretch, and of no step in most of it."""
+    """Return whether the training log tells of an evaluation after each stretch, and of no steps in most of it."""
     told = [each.times for each in find_evaluations(context.recording)]
     rate = read_rate(context.recording)
     if not told or rate is None:

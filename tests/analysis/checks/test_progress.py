@@ -1,8 +1,11 @@
 """A rate that falls, a GPU slower than equal ones, changes that nothing explains; and what is none of them."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
-from gpureport.testing import Floats, Recording, analyze, found, steps, with_host, with_training
+from gpureport.testing import Floats, Recording, Stage, analyze, at, found, steps, with_host, with_training
 from tests.analysis.tables import Table, check, rec, want
 
 FELL = steps((1410, 900), (1100, 900))
@@ -13,7 +16,7 @@ def noisy(values: Floats, part: float, seed: int = 1) -> Floats:
     return values * (1 + part * np.random.default_rng(seed).standard_normal(len(values)))
 
 
-def rated(rates: Floats, name: str = "samples_per_second", every: float = 5.0, **series: object) -> Recording:
+def rated(rates: Floats, name: str = "samples_per_second", every: float = 5.0, **series: Any) -> Recording:
     """Return a busy GPU beside a training log with a value every 5 s."""
     times = 20 + every * np.arange(len(rates))
     run = rec(**({"util": np.full(int(times[-1]) + 1, 97.0)} | series))
@@ -26,7 +29,7 @@ def beside(rates: Floats, **host: Floats) -> Recording:
 
 
 STEP, DRIFT = noisy(steps((500, 200), (300, 200)), 0.02), noisy(np.linspace(500, 200, 400), 0.03)
-GPU = {"util": np.full(2020, 97.0)}
+GPU: dict[str, Any] = {"util": np.full(2020, 97.0)}
 
 
 def test_rate_falls() -> None:
@@ -73,7 +76,7 @@ def steps_alone() -> Recording:
     return with_training(rec(util=[97] * 2001), points)
 
 
-def four(odd: Floats, usual: float = 1410, **series: object) -> Recording:
+def four(odd: Floats, usual: float = 1410, **series: Any) -> Recording:
     """Return four GPUs of which the third has another clock."""
     clocks = [noisy(np.full(len(odd), usual), 0.003, seed) for seed in (1, 2)]
     return rec(**({"util": 97} | series), clock=[clocks[0], clocks[1], noisy(odd, 0.003), clocks[0]])
@@ -148,12 +151,14 @@ def test_unexplained_change() -> None:
     check("unexplained_change", table)
 
 
-def test_an_evaluation_that_the_log_names_is_no_change() -> None:
-    """Nor are pauses between two jobs, whose memory was released meanwhile."""
+def test_what_the_job_names_is_no_change() -> None:
+    """Evaluation, a stage, and another job after one that has released its memory."""
     run = rec(util=97, power=steps((300, 1500), (220, 300)))
     points = [(5.0 * place, "samples_per_second", 500.0) for place in range(300)]
     assert len(found(analyze(with_training(run, points)), "unexplained_change")) == 1
     assert found(analyze(with_training(run, [*points, (1795.0, "val_loss", 0.4)])), "unexplained_change") == []
+    begun = Stage(name="finetune", start=at(1500), end=at(1800))
+    assert found(analyze(replace(run, run=replace(run.run, stages=(begun,)))), "unexplained_change") == []
     two = rec(
         util=steps((97, 600), (0, 120), (97, 600)),
         power=steps((300, 600), (60, 120), (220, 600)),
