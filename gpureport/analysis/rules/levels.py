@@ -49,7 +49,9 @@ def block_quartiles(places: IntArray, values: FloatArray, count: int, fewest: fl
     return np.where(numbers >= fewest, ordered[ranks], np.nan)
 
 
-def find_fall(times: IntArray, values: FloatArray, limits: Limits, *, later: bool = False) -> Change | None:
+def find_fall(
+    times: IntArray, values: FloatArray, limits: Limits, *, least: float | None = None, later: bool = False
+) -> Change | None:
     """Return where values stay below the highest level that held; None where they do not.
 
     Both levels hold for a part of the time, and for as long as a level must. The middle halves of what was read lie
@@ -60,8 +62,10 @@ def find_fall(times: IntArray, values: FloatArray, limits: Limits, *, later: boo
         times: stamps in microseconds, never falling.
         values: what was read then; without NaN, above 0.
         limits: `fall`, `part`, `shortest`, `longest`, `readings`, `noise` and `recurs`.
+        least: share by which the other level lies below the usual one; `fall` of the limits when None.
         later: whether the usual level has to come first.
     """
+    least = limits.fall if least is None else least
     if len(values) < 4 * limits.readings:
         return None
     distances = np.diff(times) / 1e6
@@ -80,14 +84,14 @@ def find_fall(times: IntArray, values: FloatArray, limits: Limits, *, later: boo
     usual = np.full(count, windows.max())
     if later:
         usual = np.append(np.full(held, -np.inf), np.maximum.accumulate(windows)[: count - held])
-    away = middle <= (1 - limits.fall) * usual
+    away = middle <= (1 - least) * usual
     first, stop = intervals.find_runs(away | (np.append(False, away[:-1]) & np.append(away[1:], False)))
     first, stop = first[stop - first >= held], stop[stop - first >= held]
     if not 0 < len(first) < limits.recurs:
         return None
     blocks, top = np.arange(count + 1), float(usual[first[0]])
     is_low = np.searchsorted(first, blocks[:-1], "right") > np.searchsorted(stop, blocks[:-1], "right")
-    is_usual = (middle >= (1 - limits.fall / 2) * top) & ~is_low & ((blocks[:-1] < first[0]) | (not later))
+    is_usual = (middle >= (1 - least / 2) * top) & ~is_low & ((blocks[:-1] < first[0]) | (not later))
     noise = limits.noise * float(np.median(np.abs(np.diff(middle))))
     if not is_usual.any() or np.median(low[is_usual]) <= max(
         np.median(high[is_low]), np.median(middle[is_low]) + noise

@@ -247,11 +247,12 @@ def _list_changes(
     released = gaps[[len(one) > 0 and 2 * one.min() <= series.known_values(_MEMORY).max() for one in memory]]
     pauses = intervals.union(np.concatenate([gaps, intervals.to_spans(series.gaps)]))
     around = np.array([-limits.shortest, limits.shortest]) * 1e6
-    for metric, unit, values in ((CLOCK, "Hz", signals.clock), (POWER, "W", signals.power)):
+    both = ((CLOCK, "Hz", signals.clock, limits.fall), (POWER, "W", signals.power, limits.weaker))
+    for metric, unit, values, least in both:
         for window in intervals.to_intervals(intervals.difference(work, released)):
             inside = series.rows_between(window.start + series.shift, window.end + series.shift)
             rows = np.flatnonzero(signals.busy[inside] & (values[inside] > 0)) + inside.start
-            change = find_fall(series.times[rows], values[rows], limits)
+            change = find_fall(series.times[rows], values[rows], limits, least=least)
             if change is None:
                 continue
             before, then = _compare(context, device, UTILISATION, change)
