@@ -13,6 +13,8 @@ from gpureport.columns import FloatArray, IntArray
 
 _PAUSE = 5.0
 """Usual distances between readings above which a pause lies between two, in which nothing is known."""
+_ENOUGH = 8_192
+"""Readings, evenly over the time, that show every level."""
 _BLOCKS = 4.0
 """Blocks for which a level must hold where readings are dense; where they are not, it holds for two longer ones."""
 
@@ -68,6 +70,8 @@ def find_fall(
     least = limits.fall if least is None else least
     if len(values) < 4 * limits.readings:
         return None
+    every = max(len(values) // _ENOUGH, 1)
+    times, values = times[::every], values[::every]
     distances = np.diff(times) / 1e6
     interval = max(float(np.median(distances)), 1e-3)
     passed = np.append(0.0, np.cumsum(np.minimum(distances, _PAUSE * interval)))
@@ -102,5 +106,5 @@ def find_fall(
     begins = times[edges[:-1]]
     ends = np.minimum(np.append(begins[1:], times[-1]), times[edges[1:] - 1] + round(_PAUSE * interval * 1e6))
     before, spans = (intervals.rows_to_spans(begins, ends, rows) for rows in (is_usual, is_low))
-    readings = int(np.diff(edges)[is_low].sum())
+    readings = every * int(np.diff(edges)[is_low].sum())
     return Change(top, lowest, float(middle[is_low].mean()), before, spans, readings)

@@ -22,7 +22,7 @@ CLOCK, POWER, UTILISATION, TEMPERATURE = (
     "gpu_utilization_ratio",
     "gpu_temperature_celsius",
 )
-_PAIR = 2
+_PAIR, _FEWEST = 2, 4
 _CAUSES = {"thermal_throttle": "heat", "hw_throttle": "hardware", "power_limited": "cap", "power_cap": "cap"}
 
 Table = npt.NDArray[np.float64]
@@ -37,7 +37,13 @@ class Peers(NamedTuple):
     tables: Mapping[str, Table]
 
 
-def compare_peers(context: Context, limits: Limits) -> Iterator[Peers]:
+def compare_peers(context: Context, limits: Limits) -> tuple[Peers, ...]:
+    """Return the comparison of each model of which several GPUs worked for some blocks."""
+    key = ("peers", limits.block, limits.readings)
+    return context.cached(key, lambda: tuple(_compare_peers(context, limits)))
+
+
+def _compare_peers(context: Context, limits: Limits) -> Iterator[Peers]:
     """Yield the GPUs that worked, those of one model together; of utilisation all readings count, else busy ones."""
     window, models = context.window or context.whole, dict[str | None, dict[str, DeviceSeries]]()
     for name, series in context.gpus().items():
@@ -45,7 +51,7 @@ def compare_peers(context: Context, limits: Limits) -> Iterator[Peers]:
             models.setdefault(series.device.model, {})[name] = series
     for peers in models.values():
         count = int(window.seconds / max(limits.block, limits.readings * max(one.interval for one in peers.values())))
-        if len(peers) < _PAIR or count < _PAIR or window.seconds < limits.shortest:
+        if len(peers) < _PAIR or count < _FEWEST:
             continue
         edges = np.linspace(window.start, window.end, count + 1).astype(np.int64)
         tables: dict[str, list[Table]] = {UTILISATION: [], CLOCK: [], POWER: [], TEMPERATURE: []}
@@ -95,6 +101,7 @@ def find_slow_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJu
     """Yield a finding for the GPUs that are slower for one cause."""
     if len(context.active) >= _PAIR and context.window and context.window.seconds < limits.shortest:
         yield missing_metrics.too_short("slow_gpu", context.window.seconds, limits.shortest, "the work takes")
+        return
     for peers in compare_peers(context, limits):
         metric, least = (POWER, "weaker") if np.isnan(peers.tables[CLOCK]).all() else (CLOCK, "slower")
         if np.isnan(peers.tables[metric]).all():

@@ -94,7 +94,7 @@ def read_rate(recording: Recording) -> tuple[str, str, IntArray, FloatArray] | N
 @rule("rate_falls")
 def find_rate_falls(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield at most one finding, for the whole job."""
-    rate = read_rate(context.recording)
+    rate = context.cached("rate of the training", lambda: read_rate(context.recording))
     if rate is None or len(rate[3]) < 4 * limits.readings:
         reason = "too few rates of the training were logged" if rate else "no rate of the training was logged"
         recording = "samples, tokens or steps a second, by a tracker or with --training FILE"
@@ -139,7 +139,7 @@ def find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, st
     held = {name: _compare(context, name, _MEMORY, change)[1] for name in context.active}
     full = [name for name in held if held[name] >= limits.full * (memory_total(context.series[name]) or np.inf)]
     for cause, metric, unit, direction, noun in _SIGNS:
-        devices = full if cause == "spill" else ("", *context.hosts(), *context.active)
+        devices = {"spill": full, "data": [""]}.get(cause, [*context.hosts(), *context.active])
         levels = {name: _compare(context, name, metric, change) for name in devices}
         moved = {name: (then - before) / (1.0 if unit == "1" else before) for name, (before, then) in levels.items()}
         least = {"1": limits.share, "By/s": limits.doubled}.get(unit, limits.part_of_fall * change.fall)
@@ -175,7 +175,7 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
             if not _is_explained(context, device, change):
                 found.setdefault(("change", metric, unit), {})[device] = change
                 break
-    rate = read_rate(context.recording)
+    rate = context.cached("rate of the training", lambda: read_rate(context.recording))
     fall = find_fall(*rate[2:], limits, later=True) if rate and not found else None
     if rate and fall and not _is_explained(context, "", fall):
         found["change", rate[0], rate[1]] = {"": fall}
@@ -218,7 +218,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - what a finding is made of
         samples=sum(one.readings for one in changes.values()),
         summary=KINDS["unexplained_change"].say(
             case,
-            what=metric if noun == "rate" else noun,
+            what="training rate" if noun == "rate" else noun,
             gpus=phrases.gpu_names(devices, list(context.gpus())) if devices else "",
             goes="rose" if rises else "fell",
             share=phrases.percent(change.usual / change.level - 1 if rises else change.fall),
@@ -227,6 +227,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - what a finding is made of
             high=high,
             after=phrases.duration((begins - context.whole.start) / 1e6),
             length=phrases.duration(seconds),
+            use="at the same use" if devices else "",
             heat=f"{warm:.0f} °C" if warm - cool >= limits.hotter else "",
         ),
         recommendation=KINDS["unexplained_change"].advise(case),
@@ -303,7 +304,7 @@ def _covers(known: Spans, spans: Spans) -> bool:
 def _is_evaluation(context: Context, spans: Spans) -> bool:
     """Return whether the training log tells of an evaluation after each stretch, and of no steps in most of it."""
     told = [each.times for each in find_evaluations(context.recording)]
-    rate = read_rate(context.recording)
+    rate = context.cached("rate of the training", lambda: read_rate(context.recording))
     if not told or rate is None:
         return False
     slack = np.array([0, _AFTER * 1e6], dtype=np.int64)
