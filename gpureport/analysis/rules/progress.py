@@ -168,6 +168,11 @@ def _compare(context: Context, device: str, metric: str, change: Change) -> tupl
 def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield what changes level, or stays apart from equal GPUs, for no known reason: one finding a signal."""
     found: dict[tuple[str, str, str], dict[str, Change]] = {}
+    coarsest = max((series.interval for series in context.gpus().values()), default=0.0)
+    needed = max(2 * limits.shortest, 4 * limits.readings * coarsest)
+    if context.whole.seconds < needed:
+        yield missing_metrics.too_short("unexplained_change", context.whole.seconds, needed)
+        return
     for device, series in context.gpus().items():
         if not (series.is_recorded(POWER) or any(map(series.is_recorded, CLOCKS))):
             yield missing_metrics.not_recorded("unexplained_change", device, CLOCK, POWER)
@@ -184,12 +189,11 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
             for device, change in find_lower(peers, metric, least, limits).items():
                 if not _is_explained(context, device, change):
                     found.setdefault(("uneven", metric, unit), {})[device] = change
-    for device, series in context.whole_log.gpus().items():
-        other = _find_other_use(series, limits)
-        if other is not None:
-            found.setdefault(("other use", UTILISATION, "1"), {})[device] = other
+    others = {device: _find_other_use(series, limits) for device, series in context.whole_log.gpus().items()}
+    found["other use", UTILISATION, "1"] = {device: other for device, other in others.items() if other}
     for (case, metric, unit), changes in found.items():
-        yield _build_finding(context, case, metric, unit, changes, limits)
+        if changes:
+            yield _build_finding(context, case, metric, unit, changes, limits)
 
 
 def _build_finding(  # noqa: PLR0913, PLR0917 - what a finding is made of

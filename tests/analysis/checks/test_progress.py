@@ -146,6 +146,7 @@ def test_unexplained_change() -> None:
         "bursts": rec(util=97, power=np.where(np.arange(1800) // 7 % 2, 300.0, 200.0)),
         "phases that recur": rec(util=97, power=np.where(np.arange(4000) // 500 % 2, 300.0, 220.0)),
         "a falling rate": rated(STEP, **GPU, clock=steps((1410, 1020), (900, 1000))),
+        "90 s": (rec(util=[97] * 90, clock=1410), "too_short", ""),
         "no clock": (rec(util=[97] * 600), "not_recorded", "gpu_sm_clock_hertz"),
     }
     check("unexplained_change", table)
