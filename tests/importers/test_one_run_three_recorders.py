@@ -34,8 +34,8 @@ SECONDS = {
 }
 TRACKERS = (MLFLOW, EXPORT, LOG)
 GPUS = ("gpu:0", "gpu:1")
-_MACHINE = {"cpu_bound_single", "io_bound", "transfer_bound"}
-"""Kinds that take single cores, waiting for storage, or PCIe traffic."""
+_MACHINE = {"cpu_bound_single", "io_bound", "transfer_bound", "rate_falls"}
+"""Kinds that take single cores, waiting for storage, PCIe traffic, or the rate of the training."""
 _HOST_MEMORY = {"workers_headroom", "host_memory_pressure"}
 _LINK = {"pcie_degraded", "ecc_error"}
 _CLOCKS = {"thermal_throttle", "hw_throttle", "power_limited", "clocks_locked", "full_precision", "oversized_gpu"}

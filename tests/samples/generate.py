@@ -304,19 +304,32 @@ def host_csv(played: Played) -> str | None:
     return "\n".join(lines) + "\n"
 
 
+def _write_moment(scenario: Scenario, second: float) -> str:
+    moment = datetime.fromisoformat(scenario.started) + timedelta(seconds=float(second))
+    return moment.isoformat(timespec="milliseconds")
+
+
 def training_csv(played: Played) -> str | None:
-    """Return the validation losses, one a hundred steps; None where the scenario has none."""
+    """Return the validation losses, one a hundred steps, or the rate; None where the scenario has none."""
     scenario, ends = played.scenario, played.course.ends
+    if scenario.rated_steps is not None:
+        last = np.arange(scenario.rated_steps, len(ends), scenario.rated_steps)
+        rates = 64 * scenario.rated_steps / (ends[last] - ends[last - scenario.rated_steps])
+        stamps = (_write_moment(scenario, ends[step]) for step in last)
+        losses = ("" if step % _EVALUATED else f"{3 - step / 500:.2f}" for step in last)
+        rows = (
+            f"{stamp},{step},{rate:.1f},{loss}"
+            for stamp, step, rate, loss in zip(stamps, last, rates, losses, strict=True)
+        )
+        return "\n".join(["timestamp,step,samples_per_second,val_loss", *rows]) + "\n"
     if scenario.learns_until is None:
         return None
     rng = np.random.default_rng([scenario.seed, 3])
-    started = datetime.fromisoformat(scenario.started)
     lines = ["timestamp,step,val_loss"]
     for step in range(_EVALUATED, len(ends) + 1, _EVALUATED):
         left = max(0.0, 1.0 - step / scenario.learns_until)
         loss = 1.2 + 1.9 * left * left + 0.04 * (step / len(ends)) + 0.004 * float(rng.random())
-        stamp = (started + timedelta(seconds=float(ends[step - 1]))).isoformat(timespec="milliseconds")
-        lines.append(f"{stamp},{step},{loss:.4f}")
+        lines.append(f"{_write_moment(scenario, ends[step - 1])},{step},{loss:.4f}")
     return "\n".join(lines) + "\n"
 
 

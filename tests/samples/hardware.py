@@ -98,6 +98,8 @@ class Cooling:
     failed_kelvin_per_watt: float = 0.0  # what a watt does from then on
     # seconds between which the power supply asserts its brake; None when it never does
     braked: tuple[float, float] | None = None
+    # second from which something that the driver does not tell keeps the clock, and about how many MHz it keeps it at
+    held: tuple[float, float] | None = None
 
     @property
     def disturbed(self) -> bool:
@@ -107,6 +109,11 @@ class Cooling:
     def brakes(self, second: float) -> bool:
         """Return whether the power brake is on at a moment."""
         return self.braked is not None and self.braked[0] <= second < self.braked[1]
+
+    def hold(self, second: float, clock: float) -> float:
+        """Return a clock as far as it is allowed at a moment."""
+        is_held = self.held is not None and second >= self.held[0]
+        return min(clock, self.held[1] + 15.0 * (int(second) % 3)) if self.held and is_held else clock
 
     def resistance(self, second: float) -> float:
         """Return the thermal resistance at a moment."""
@@ -147,6 +154,7 @@ class _Card:
         hot = self.thermal_mhz < capped and load > 0
         braked = self.cooling.brakes(second) and load > 0
         clock = _BRAKED * model.clock_mhz if braked else min(self.thermal_mhz, capped)
+        clock = self.cooling.hold(second, clock)
         base = model.idle_watts if asleep else model.ready_watts
         watts = base + self.dynamic_watts * work * (clock / model.clock_mhz) ** 2
         target = self.cooling.inlet_celsius + self.cooling.resistance(second) * watts

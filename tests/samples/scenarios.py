@@ -105,6 +105,7 @@ class Scenario:
     copied_bytes_per_second: float = 0.0  # what comes over the PCIe link of each GPU; 0 where it was not recorded
     # step after which the validation loss falls no more; None where no losses were written
     learns_until: int | None = None
+    rated_steps: int | None = None  # steps after which the rate is written each time; None where it is not
     options: tuple[str, ...] = ()  # what to tell the analysis beside the log
     # findings the log must lead to; it leads to no other warning and no other problem
     planted: tuple[Planted, ...] = ()

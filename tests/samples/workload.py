@@ -27,6 +27,7 @@ class Job:
     stall_seconds: float = 0.0  # mean length of such a wait
     epoch_steps: int = 0  # steps between two pauses; 0 for none
     pause_seconds: float = 0.0  # length of such a pause
+    slower: tuple[int, float] | None = None  # a step, and how many times as long each computes from there on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +78,8 @@ def run(job: Job, rng: np.random.Generator, slowness: FloatArray | None = None) 
         slowness: factor on the computing time in each second of the log, 1 when None.
     """
     compute = job.compute_seconds * around(rng, 0.08, job.steps)
+    if job.slower is not None:
+        compute[job.slower[0] :] *= job.slower[1]
     shards = np.repeat(around(rng, job.shard_spread, job.steps // 25 + 1), 25)[: job.steps]
     stalls = np.zeros(job.steps)
     if job.stall_steps:

@@ -1,5 +1,7 @@
 """Scenarios in which the machine is at fault, or the log."""
 
+from dataclasses import replace
+
 from tests.truth.script import Script
 from tests.truth.setting import Setting
 
@@ -52,3 +54,17 @@ def bare_log(given: Setting) -> Script:
     """Utilisation and memory, and nothing else."""
     parts = [part for _ in range(5) for part in (given.work(180), given.pause(7, 30, "unknown"))]
     return Script(parts=given.job(*parts, given.work(120)), columns="bare", host=False)
+
+
+def slow_card(given: Setting) -> Script:
+    """A card among four whose clock stays low, and nothing says why."""
+    work = given.work(900)
+    slow = replace(work, label="slow_gpu", held=float(given.rng.uniform(0.6, 0.85)))
+    parts = given.job(work)
+    return Script(parts=parts, own={2: tuple(slow if part is work else part for part in parts)}, gpus=4)
+
+
+def unsaid_slowdown(given: Setting) -> Script:
+    """A clock that falls in the middle of the run, and nothing says why."""
+    parts = given.job(given.work(600), given.work(600, held=float(given.rng.uniform(0.6, 0.8))))
+    return Script(parts=parts, whole=("unexplained_change",))

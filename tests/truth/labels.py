@@ -27,6 +27,7 @@ _LEAST: dict[str, tuple[float, float]] = {
     "underutilised": (180, 32),
     "hollow_util": (60, 16),
     "imbalance": (150, 30),
+    "slow_gpu": (120, 16),
     "hw_throttle": (6, 3),
     "startup_idle": (10, 2.5),
     "tail_idle": (10, 2.5),

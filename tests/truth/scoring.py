@@ -25,7 +25,8 @@ SPANS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "io_bound": (("io_bound",), ()),
     "underutilised": (("underutilised",), ()),
     "hollow_util": (("hollow_util",), ()),
-    "imbalance": (("imbalance",), ("unused_gpu",)),
+    "imbalance": (("imbalance",), ("unused_gpu", "slow_gpu")),
+    "slow_gpu": (("slow_gpu",), ("thermal_throttle",)),
     "log_gap": (("log_gap",), ()),
 }
 """What is scored by time: the kinds that stand for it, and those whose time counts neither way."""
@@ -41,6 +42,7 @@ WHOLE = (
     "low_util_cause_unknown",
     "unused_gpu",
     "gpu_lost",
+    "unexplained_change",
 )
 """What is scored by run."""
 _SAME = 0.5

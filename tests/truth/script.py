@@ -20,6 +20,7 @@ class Part:
     swing: float = 0.0  # how far the rate follows the time of day, 0 to 1
     heat: float = 0.8  # power above readiness while a kernel runs, as a share of what a heavy one takes
     slow: float = 1.0  # what the machine makes of the clock: 1, or less while it asserts a slowdown
+    held: float = 1.0  # the same where nothing in the log says that it is held
     cpu: float = 17.0  # mean use of all cores in per cent
     core: float = 48.0  # use of the busiest core in per cent
     iowait: float = 0.4  # time waiting for storage in per cent

@@ -103,5 +103,10 @@ SIGNS = {
         "Nothing: GPU-Util is high either way. The params of the run, or the activity of the tensor cores, show it.",
         (UTILISATION, _POWER),
     ),
+    "rate_falls": Sign("Nothing: only the log of the training shows it.", (UTILISATION, _CLOCK)),
+    "slow_gpu": Sign("The SM clock of one GPU stays below that of the others, at the same GPU-Util.", (_CLOCK,)),
+    "unexplained_change": Sign(
+        "The SM clock or Pwr:Usage stays at another level, at the same GPU-Util.", (_CLOCK, _POWER)
+    ),
     "oversized_gpu": Sign("GPU-Util and Memory-Usage are low for the whole job.", (UTILISATION, _MEMORY)),
 }

@@ -14,6 +14,8 @@ from gpureport.analysis.rules.idle import find_idle_gaps
 from gpureport.analysis.rules.log_ends import find_early_ends, find_log_gaps
 from gpureport.analysis.rules.low_use import low_util_cause_unknown, underutilised, unused_gpu
 from gpureport.analysis.rules.memory import find_growing_memory, find_kept_memory, find_memory_use
+from gpureport.analysis.rules.peers import find_slow_gpus
+from gpureport.analysis.rules.progress import find_rate_falls, find_unexplained_changes
 from gpureport.analysis.rules.sizing import find_full_precision, find_no_progress, find_oversized_gpus
 from gpureport.analysis.rules.waits import cpu_bound, cpu_bound_single, host_memory, io_bound, transfer_bound
 
@@ -44,5 +46,8 @@ RULES: tuple[Rule, ...] = (
     find_kept_memory,
     find_full_precision,
     find_oversized_gpus,
+    find_rate_falls,
+    find_slow_gpus,
+    find_unexplained_changes,
 )
 """Every rule; `analyze` runs them in the order their needs ask for."""

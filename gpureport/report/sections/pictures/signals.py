@@ -80,6 +80,9 @@ SIGNALS_BY_KIND: Mapping[str, tuple[Signal, ...]] = {
     "unused_gpu": (UTILISATION, MEMORY, POWER),
     "imbalance": (replace(UTILISATION, is_filled=False), CLOCK, POWER),
     "gpu_lost": (UTILISATION, TEMPERATURE, POWER),
+    "rate_falls": (UTILISATION, CLOCK, POWER),
+    "slow_gpu": (CLOCK, TEMPERATURE, POWER),
+    "unexplained_change": (CLOCK, POWER, TEMPERATURE),
 }
 """What the pictures of each kind of finding show, where it is recorded; the first is what it is about."""
 

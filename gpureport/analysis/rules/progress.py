@@ -1,0 +1,315 @@
+"""Whether a job goes on as it began: a logged rate that falls, and levels that change with nothing to explain it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from gpureport import columns
+from gpureport.analysis import missing_metrics, phrases
+from gpureport.analysis.job.events import WAITING, find_evaluations, split_words
+from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.rules.levels import Change, find_fall, show
+from gpureport.analysis.rules.peers import CLOCK, POWER, TEMPERATURE, UTILISATION, compare_peers, find_lower
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.statistics import memory_total
+from gpureport.analysis.signals.clock_signals import CLOCKS, gather_signals
+from gpureport.columns import FloatArray, IntArray
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
+from gpureport.recording import Recording
+from gpureport.training_names import Role, choose_throughput, recognise_metric
+from gpureport.work_counting import count_gains, select_step_points
+
+_MEMORY, _STEP = "gpu_memory_used_bytes", "step"
+_SPACING = 10.0
+"""Seconds between two points of a step counter at least: a rate over less is mostly the rounding of both."""
+_CHECKING = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
+_SIGNS = (
+    ("clock", CLOCK, "Hz", -1, "the clock"),
+    ("data", WAITING, "1", 1, "the wait for data"),
+    ("reads", "cpu_iowait_ratio", "1", 1, "the CPU's wait for storage"),
+    ("reads", "host_disk_read_bytes_per_second", "By/s", 1, "reading"),
+    ("host memory", "host_memory_used_ratio", "1", 1, "host memory"),
+    ("spill", POWER, "W", -1, "the power"),
+    ("waits", UTILISATION, "1", -1, "the utilisation"),
+    ("power", POWER, "W", -1, "the power"),
+)
+"""What may change with the rate: the cause it stands for, metric, unit, direction, and noun, what tells most first."""
+_SLOWING = {"rate_falls", "slow_gpu", "imbalance", "thermal_throttle", "hw_throttle", "hollow_util", "transfer_bound"}
+"""Kinds that explain a change on any GPU of the job, since the others wait for the one that is slow."""
+_AFTER, _PAUSE = 60.0, 5.0
+"""Seconds after an evaluation in which its figures are logged; usual distances of steps above which none was made."""
+_STANDING = {"power_limited", "clocks_locked", "pcie_degraded", "periodic_stall"}
+"""Kinds that explain a change though they claim no GPU time."""
+
+
+def read_points(recording: Recording, name: str) -> tuple[IntArray, FloatArray]:
+    """Return the times of a training metric in order, in microseconds, and its finite values; of any for `step`."""
+    training, named = recording.training, columns.valid(recording.training.column("timestamp"))
+    values = columns.floats(training.column(_STEP if name == _STEP else "value"))
+    if name != _STEP:
+        texts: Any = training.column("name")
+        named &= np.array([one == name for one in texts.to_pylist()], dtype=np.bool_)
+    rows = np.flatnonzero(named & np.isfinite(values))
+    times = columns.integers(training.column("timestamp"))[rows]
+    order = np.argsort(times, kind="stable")
+    return times[order], values[rows][order]
+
+
+def read_rate(recording: Recording) -> tuple[str, str, IntArray, FloatArray] | None:
+    """Return how fast a training log says that the job works: metric, unit, times and values; None where it does not.
+
+    A logged rate comes first, then the time a step took, then the steps that were done between two moments.
+    """
+    every: Any = recording.training.column("name").unique().to_pylist()
+    names = [name for name in every if not split_words(name) & _CHECKING]
+    known = {name: metric for name in names if (metric := recognise_metric(name))}
+    rated = choose_throughput(names, None) or next((one for one in known.values() if one.role is Role.THROUGHPUT), None)
+    timed = next((one for one in known.values() if one.role is Role.STEP_TIME), None)
+    for metric in filter(None, (rated, timed)):
+        times, values = read_points(recording, metric.name)
+        times, values = times[values > 0], values[values > 0]
+        if len(times) > 1:
+            is_rate = metric.role is Role.THROUGHPUT
+            return (
+                metric.name,
+                f"{metric.unit or 'units'}/s" if is_rate else "steps/s",
+                times,
+                values if is_rate else 1 / values,
+            )
+    points = select_step_points(*read_points(recording, _STEP))
+    if points is None:
+        return None
+    last = np.append(np.diff(points[0] // round(_SPACING * 1e6)) > 0, True)
+    times, gained = points[0][last], count_gains(points[1][last])[0]
+    rates = gained / np.maximum(np.diff(times) / 1e6, 1e-3)
+    return _STEP, "steps/s", times[1:][rates > 0], rates[rates > 0]
+
+
+@rule("rate_falls")
+def find_rate_falls(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield at most one finding, for the whole job."""
+    rate = context.cached("rate of the training", lambda: read_rate(context.recording))
+    if rate is None or len(rate[3]) < 4 * limits.readings:
+        reason = "too few rates of the training were logged" if rate else "no rate of the training was logged"
+        recording = "samples, tokens or steps a second, by a tracker or with --training FILE"
+        yield NotJudged(kind="rate_falls", device=None, reason=reason, recording=recording, code="no_training_rate")
+        return
+    name, unit, times, values = rate
+    change = find_fall(times, values, limits, later=True)
+    if change is None:
+        return
+    cause, gpus, signal, evidence = find_sign(context, change, limits)
+    seconds = intervals.total_seconds(change.spans)
+    yield Finding(
+        kind="rate_falls",
+        severity=Severity.WARNING,
+        confidence=Confidence.MEDIUM if name == _STEP else Confidence.HIGH,
+        devices=(),
+        intervals=intervals.to_intervals(change.spans),
+        evidence=(
+            Evidence(metric=name, statistic="usual level", observed=change.usual, unit=""),
+            Evidence(metric=name, statistic="lowest level", observed=change.level, unit=""),
+            limits.compare("rate of the training", "fall", change.fall, ">=", "fall"),
+            limits.compare("duration", "total", seconds, ">=", "shortest"),
+            *evidence,
+        ),
+        lost_gpu_seconds=(1 - change.mean / change.usual) * seconds * len(context.active),
+        cause=cause,
+        samples=change.readings,
+        summary=KINDS["rate_falls"].say(
+            "",
+            fall=phrases.percent(change.fall),
+            levels=f"{phrases.number(change.usual)} to {show(change.level, unit)}",
+            after=phrases.duration((int(change.spans[0, 0]) - context.whole.start) / 1e6),
+            why=KINDS["rate_falls"].says[cause].format(gpus=gpus),
+            signal=signal,
+        ),
+        recommendation=KINDS["rate_falls"].advise(cause),
+    )
+
+
+def find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, str, str, tuple[Evidence, ...]]:
+    """Return what changes with a rate: the cause it stands for, the GPUs, in words, and as evidence."""
+    held = {name: _compare(context, name, _MEMORY, change)[1] for name in context.active}
+    full = [name for name in held if held[name] >= limits.full * (memory_total(context.series[name]) or np.inf)]
+    for cause, metric, unit, direction, noun in _SIGNS:
+        devices = {"spill": full, "data": [""]}.get(cause, [*context.hosts(), *context.active])
+        levels = {name: _compare(context, name, metric, change) for name in devices}
+        moved = {name: (then - before) / (1.0 if unit == "1" else before) for name, (before, then) in levels.items()}
+        least = {"1": limits.share, "By/s": limits.doubled}.get(unit, limits.part_of_fall * change.fall)
+        far = [name for name in levels if direction * moved[name] >= least]
+        if far and (cause != "host memory" or levels[far[0]][1] >= limits.host_full):
+            before, then = levels[max(far, key=lambda name: direction * moved[name])]
+            gpus = phrases.gpu_names(far, list(context.active)) if far[0] in context.active else ""
+            both = (("before the fall", before), ("after the fall", then))
+            evidence = (Evidence(metric=metric, statistic=word, observed=value, unit=unit) for word, value in both)
+            return cause, gpus, f"{noun} from {show(before, unit)} to {show(then, unit)}", tuple(evidence)
+    return "not shown", "", "", ()
+
+
+def _compare(context: Context, device: str, metric: str, change: Change) -> tuple[float, float]:
+    """Return the mean of a metric at the usual level and at the other one, NaN where not known; "" is the training."""
+    if device:
+        both = [context.series[device].find_values(metric, spans) for spans in (change.before, change.spans)]
+    else:
+        times, values = read_points(context.recording, metric)
+        both = [values[intervals.contains(spans, times)] for spans in (change.before, change.spans)]
+    before, then = (float(one.mean()) if len(one) else np.nan for one in both)
+    return max(before, 1e-9), then
+
+
+@rule("unexplained_change")
+def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield what changes level, or stays apart from equal GPUs, for no known reason: one finding a signal."""
+    found: dict[tuple[str, str, str], dict[str, Change]] = {}
+    coarsest = max((series.interval for series in context.gpus().values()), default=0.0)
+    needed = max(2 * limits.shortest, 4 * limits.readings * coarsest)
+    if context.whole.seconds < needed:
+        yield missing_metrics.too_short("unexplained_change", context.whole.seconds, needed)
+        return
+    for device, series in context.gpus().items():
+        if not (series.is_recorded(POWER) or any(map(series.is_recorded, CLOCKS))):
+            yield missing_metrics.not_recorded("unexplained_change", device, CLOCK, POWER)
+        for metric, unit, change in _list_changes(context, device, series, limits):
+            if not _is_explained(context, device, change):
+                found.setdefault(("change", metric, unit), {})[device] = change
+                break
+    rate = context.cached("rate of the training", lambda: read_rate(context.recording))
+    fall = find_fall(*rate[2:], limits, later=True) if rate and not found else None
+    if rate and fall and not _is_explained(context, "", fall):
+        found["change", rate[0], rate[1]] = {"": fall}
+    for peers in compare_peers(context, limits):
+        for metric, unit, least in ((UTILISATION, "1", limits.uneven), (POWER, "W", limits.weaker)):
+            for device, change in find_lower(peers, metric, least, limits).items():
+                if not _is_explained(context, device, change):
+                    found.setdefault(("uneven", metric, unit), {})[device] = change
+    others = {device: _find_other_use(series, limits) for device, series in context.whole_log.gpus().items()}
+    found["other use", UTILISATION, "1"] = {device: other for device, other in others.items() if other}
+    for (case, metric, unit), changes in found.items():
+        if changes:
+            yield _build_finding(context, case, metric, unit, changes, limits)
+
+
+def _build_finding(  # noqa: PLR0913, PLR0917 - what a finding is made of
+    context: Context, case: str, metric: str, unit: str, changes: Mapping[str, Change], limits: Limits
+) -> Finding:
+    change, devices = max(changes.values(), key=lambda one: one.fall), tuple(filter(None, changes))
+    spans = intervals.union(np.concatenate([one.spans for one in changes.values()]))
+    rises, seconds = change.spans[0, 0] < change.before[0, 0], intervals.total_seconds(spans)
+    low, high = show(change.level, unit), show(change.usual, unit)
+    begins = int(change.before[0, 0] if rises else change.spans[0, 0])
+    cool, warm = _compare(context, devices[0], TEMPERATURE, change) if devices else (0.0, 0.0)
+    noun = {CLOCK: "clock", POWER: "power", UTILISATION: "utilisation"}.get(metric, "rate")
+    return Finding(
+        kind="unexplained_change",
+        severity=Severity.WARNING,
+        confidence=Confidence.MEDIUM,
+        devices=devices,
+        intervals=intervals.to_intervals(spans),
+        evidence=(
+            Evidence(metric=metric, statistic="usual level", observed=change.usual, unit=unit),
+            Evidence(metric=metric, statistic="other level", observed=change.level, unit=unit),
+            limits.compare("duration", "total", seconds, ">=", "shortest"),
+        ),
+        lost_gpu_seconds=None,
+        cause=f"{case} of {noun}",
+        samples=sum(one.readings for one in changes.values()),
+        summary=KINDS["unexplained_change"].say(
+            case,
+            what="training rate" if noun == "rate" else noun,
+            gpus=phrases.gpu_names(devices, list(context.gpus())) if devices else "",
+            goes="rose" if rises else "fell",
+            share=phrases.percent(change.usual / change.level - 1 if rises else change.fall),
+            levels=f"{low} to {high}" if rises else f"{high} to {low}",
+            low=low,
+            high=high,
+            after=phrases.duration((begins - context.whole.start) / 1e6),
+            length=phrases.duration(seconds),
+            use="at the same use" if devices else "",
+            heat=f"{warm:.0f} °C" if warm - cool >= limits.hotter else "",
+        ),
+        recommendation=KINDS["unexplained_change"].advise(case),
+    )
+
+
+def _list_changes(
+    context: Context, device: str, series: DeviceSeries, limits: Limits
+) -> Iterator[tuple[str, str, Change]]:
+    """Yield the signals of a GPU that stay at another level while it is as busy, until its memory is released.
+
+    What takes another power after a pause is another phase of the job.
+    """
+    signals = gather_signals(series)
+    work = intervals.to_spans(job.active[device] for job in context.jobs if device in job.active)
+    gaps = intervals.collect_finding_spans(context.findings_on(device), device, {"idle_gap"})
+    memory = [series.find_values(_MEMORY, gaps[row : row + 1]) for row in range(len(gaps))]
+    released = gaps[[len(one) > 0 and 2 * one.min() <= series.known_values(_MEMORY).max() for one in memory]]
+    pauses = intervals.union(np.concatenate([gaps, intervals.to_spans(series.gaps)]))
+    around = np.array([-limits.shortest, limits.shortest]) * 1e6
+    both = ((CLOCK, "Hz", signals.clock, limits.fall), (POWER, "W", signals.power, limits.weaker))
+    for metric, unit, values, least in both:
+        for window in intervals.to_intervals(intervals.difference(work, released)):
+            inside = series.rows_between(window.start + series.shift, window.end + series.shift)
+            rows = np.flatnonzero(signals.busy[inside] & (values[inside] > 0)) + inside.start
+            change = find_fall(series.times[rows], values[rows], limits, least=least)
+            if change is None:
+                continue
+            before, then = _compare(context, device, UTILISATION, change)
+            edges = intervals.union(change.spans.reshape(-1, 1) + around.astype(np.int64))
+            is_phase = metric == POWER and len(intervals.intersection(edges, pauses)) > 0
+            if min(before, then) >= limits.busy and abs(before - then) <= limits.alike and not is_phase:
+                yield metric, unit, change
+
+
+def _find_other_use(series: DeviceSeries, limits: Limits) -> Change | None:
+    """Return how busy a GPU is before the job takes its memory and, as much, after it has released it."""
+    held, total = series.values(_MEMORY), memory_total(series)
+    low = np.nanmin(held) if series.is_recorded(_MEMORY) else np.nan
+    rows = np.flatnonzero(held > low + limits.released * ((total or np.nan) - low))
+    if not len(rows):
+        return None
+    edges = [series.start[0], series.start[rows[0]], series.end[rows[-1]], series.end[-1]]
+    ends, job = np.array([edges[:2], edges[2:]], dtype=np.int64), np.array([edges[1:3]], dtype=np.int64)
+    parts = [series.find_values(UTILISATION, spans) for spans in (ends[:1], ends[1:], job)]
+    if min(map(len, parts)) < limits.readings or len(intervals.drop_shorter(ends, limits.block)) < len(ends):
+        return None
+    before, after, usual = (float(np.median(part)) for part in parts)
+    if min(before, after) < limits.other or abs(before - after) > limits.other / 2 or usual <= max(before, after):
+        return None
+    return Change(usual, (before + after) / 2, before, job, ends, len(parts[0]))
+
+
+def _is_explained(context: Context, device: str, change: Change) -> bool:
+    """Return whether findings lie in most of the time of a level, or the job names another phase.
+
+    A finding on the whole run explains how a GPU differs from others, not what changes in the run.
+    """
+    found = context.findings_on(device) if device else context.earlier_findings
+    known = [one for one in found if KINDS[one.kind].gpu_time_class or one.kind in _STANDING]
+    known += [one for one in context.earlier_findings if one.kind in _SLOWING]
+    whole = (context.whole,) if change.before is change.spans else ()
+    spans = intervals.to_spans(part for one in known for part in one.intervals or whole)
+    later = change.before if change.before[-1, 1] > change.spans[-1, 1] else change.spans
+    stages = [intervals.to_spans([Interval(one.start, one.end)]) for one in context.recording.run.stages]
+    is_staged = any(_covers(one, change.spans) and not _covers(one, change.before) for one in stages)
+    return is_staged or _covers(spans, change.spans) or _covers(spans, later) or _is_evaluation(context, change.spans)
+
+
+def _covers(known: Spans, spans: Spans) -> bool:
+    return 2 * intervals.total_seconds(intervals.intersection(known, spans)) >= intervals.total_seconds(spans)
+
+
+def _is_evaluation(context: Context, spans: Spans) -> bool:
+    """Return whether the training log tells of an evaluation after each stretch, and of no steps in most of it."""
+    told = [each.times for each in find_evaluations(context.recording)]
+    rate = context.cached("rate of the training", lambda: read_rate(context.recording))
+    if not told or rate is None:
+        return False
+    slack = np.array([0, _AFTER * 1e6], dtype=np.int64)
+    steps = intervals.rows_to_spans(rate[2][:-1], rate[2][1:], np.diff(rate[2]) <= _PAUSE * np.median(np.diff(rate[2])))
+    ends = [intervals.contains(spans[row : row + 1] + slack, np.concatenate(told)).any() for row in range(len(spans))]
+    return all(ends) and not _covers(steps, spans)

@@ -1,0 +1,168 @@
+"""A rate that falls, a GPU slower than equal ones, changes that nothing explains; and what is none of them."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpureport.testing import Floats, Recording, Stage, analyze, at, found, steps, with_host, with_training
+from tests.analysis.tables import Table, check, rec, want
+
+FELL = steps((1410, 900), (1100, 900))
+
+
+def noisy(values: Floats, part: float, seed: int = 1) -> Floats:
+    """Return values that scatter by a part of each."""
+    return values * (1 + part * np.random.default_rng(seed).standard_normal(len(values)))
+
+
+def rated(rates: Floats, name: str = "samples_per_second", every: float = 5.0, **series: Any) -> Recording:
+    """Return a busy GPU beside a training log with a value every 5 s."""
+    times = 20 + every * np.arange(len(rates))
+    run = rec(**({"util": np.full(int(times[-1]) + 1, 97.0)} | series))
+    return with_training(run, [(float(second), name, float(rate)) for second, rate in zip(times, rates, strict=True)])
+
+
+def beside(rates: Floats, **host: Floats) -> Recording:
+    """Return the same with a host, of which a value is sampled every 5 s."""
+    return with_host(rated(rates), 20 + 5.0 * np.arange(len(rates)), **host)
+
+
+STEP, DRIFT = noisy(steps((500, 200), (300, 200)), 0.02), noisy(np.linspace(500, 200, 400), 0.03)
+GPU: dict[str, Any] = {"util": np.full(2020, 97.0)}
+
+
+def test_rate_falls() -> None:
+    """At once or steadily, however it is logged; with what changes beside it as the cause."""
+    table: Table = {
+        "a step": want(
+            rated(STEP),
+            gpus="",
+            spans=[(1025, 2015)],
+            within=30,
+            lost=396,
+            near=15,
+            cause="not shown",
+            severity="warning",
+        ),
+        "a steady drift": want(rated(DRIFT), cause="not shown"),
+        "seconds of a step": want(rated(64 / STEP, "step_time"), cause="not shown"),
+        "tokens": want(rated(80 * STEP, "tokens_per_sec"), cause="not shown"),
+        "the step alone": want(steps_alone(), cause="not shown", confidence="medium"),
+        "the clock": want(rated(STEP, **GPU, clock=steps((1410, 1020), (900, 1000))), cause="clock"),
+        "full memory": want(
+            rated(STEP, **GPU, power=steps((300, 1020), (140, 1000)), memory=steps((60, 1020), (79, 1000))),
+            cause="spill",
+        ),
+        "less power": want(rated(STEP, **GPU, power=steps((300, 1020), (200, 1000)), memory=60), cause="power"),
+        "storage": want(beside(STEP, cpu_iowait_ratio=steps((0.01, 200), (0.25, 200))), cause="reads"),
+        "reading": want(beside(STEP, host_disk_read_bytes_per_second=steps((4e7, 200), (4e8, 200))), cause="reads"),
+        "host memory": want(beside(STEP, host_memory_used_ratio=steps((0.5, 200), (0.97, 200))), cause="host memory"),
+        "10% only": rated(noisy(steps((500, 200), (450, 200)), 0.01)),
+        "a warm-up": rated(noisy(steps((90, 20), (500, 380)), 0.02)),
+        "a last batch": rated(noisy(steps((500, 397), (90, 3)), 0.02)),
+        "pauses of every epoch": rated(np.where(np.arange(400) % 50 < 3, 100, STEP[0])),
+        "scatter": rated(noisy(steps((500, 400)), 0.3)),
+        "validation alone": rated(STEP, "val_samples_per_second"),
+        "nothing logged": (rec(util=[97] * 600), "no_training_rate", ""),
+    }
+    check("rate_falls", table)
+
+
+def steps_alone() -> Recording:
+    """Return a run of which a loss and its step are logged, one a second at first, one every other second later."""
+    times = np.concatenate([np.arange(0, 1000, 1.0), np.arange(1000, 2000, 2.0)])
+    points = [(float(second), "loss", 1.0) for second in times]
+    return with_training(rec(util=[97] * 2001), points)
+
+
+def four(odd: Floats, usual: float = 1410, **series: Any) -> Recording:
+    """Return four GPUs of which the third has another clock."""
+    clocks = [noisy(np.full(len(odd), usual), 0.003, seed) for seed in (1, 2)]
+    return rec(**({"util": 97} | series), clock=[clocks[0], clocks[1], noisy(odd, 0.003), clocks[0]])
+
+
+def test_slow_gpu() -> None:
+    """As busy as its peers, and slower for most of the work."""
+    half = np.full(900, 700.0)
+    hot = [np.full(900, each) for each in (60.0, 62.0, 88.0, 61.0)]
+    table: Table = {
+        "at half": want(
+            four(half), gpus="2", cause="not shown", confidence="high", lost=451, near=15, spans=[(0, 900)]
+        ),
+        "7% slower": want(four(np.full(900, 1311.0)), gpus="2"),
+        "hotter": want(four(half, temperature=hot), gpus="2", cause="not shown"),
+        "heat": want(
+            four(half, temperature=hot, sw_thermal_slowdown=[np.arange(900) * 0 + (gpu == 2) for gpu in range(4)]),
+            cause="heat",
+            severity="info",
+        ),
+        "a pair": want(rec(util=97, clock=[np.full(900, 1410.0), noisy(half, 0.003)]), gpus="1", confidence="medium"),
+        "two of six": want(
+            rec(util=97, clock=[np.full(600, clock) for clock in (1410, 900, 1400, 905, 1405, 1410)]), gpus="1,3"
+        ),
+        "power alone": want(rec(util=97, power=[np.full(600, watts) for watts in (300, 305, 210, 300)]), gpus="2"),
+        "a minute of a quarter": four(steps((1410, 600), (900, 300))),
+        "3% slower": four(np.full(900, 1370.0)),
+        "all scatter": rec(util=97, clock=[np.full(600, clock) for clock in (1410, 1340, 1270, 1200)]),
+        "less busy": four(half, util=[np.full(900, used) for used in (97, 97, 60, 97)]),
+        "another model": rec(util=97, clock=[np.full(900, 1410.0)]),
+    }
+    check("slow_gpu", table)
+
+
+def test_unexplained_change() -> None:
+    """A level that changes for long while busy, and equal GPUs that stay apart, unless a finding explains it."""
+    cap = {"power": steps((250, 900), (399, 900)), "power_limit": 400, "sw_power_cap": steps((0, 900), (1, 900))}
+    hot = {"temperature": steps((60, 900), (86, 900)), "sw_thermal_slowdown": steps((0, 900), (1, 900))}
+    uneven = [noisy(np.full(900, used), 0.05, seed) for seed, used in enumerate((90, 90, 54, 54, 90, 90))]
+    table: Table = {
+        "clock": want(
+            rec(util=97, clock=FELL),
+            gpus="0",
+            spans=[(900, 1800)],
+            within=30,
+            cause="change of clock",
+            severity="warning",
+        ),
+        "a clock that rises": want(rec(util=97, clock=FELL[::-1]), cause="change of clock"),
+        "power": want(rec(util=97, power=noisy(steps((300, 900), (240, 900)), 0.05)), cause="change of power"),
+        "samples 30 s apart": want(
+            rec(util=97, clock=steps((1410, 60), (1100, 60)), every=30.0), cause="change of clock"
+        ),
+        "all GPUs at once": want(rec(util=97, clock=[FELL] * 4), gpus="0,1,2,3"),
+        "a rate": want(rated(noisy(steps((500, 200), (440, 200)), 0.01)), gpus="", cause="change of rate"),
+        "two of six": want(rec(util=uneven), gpus="2,3", cause="uneven of utilisation"),
+        "another program": want(
+            rec(util=steps((14, 120), (96, 600), (14, 120)), memory=steps((2, 120), (60, 600), (2, 120))),
+            cause="other use of utilisation",
+            spans=[(0, 120), (720, 840)],
+        ),
+        "heat": rec(util=97, clock=FELL, **hot),
+        "a power limit": rec(util=97, clock=FELL, **cap),
+        "less to do": rec(util=steps((97, 900), (75, 900)), clock=FELL),
+        "a minute": rec(util=97, clock=steps((1410, 900), (1100, 55), (1410, 900))),
+        "scatter": rec(util=97, power=noisy(np.full(1800, 300.0), 0.15), clock=noisy(np.full(1800, 1400.0), 0.03)),
+        "bursts": rec(util=97, power=np.where(np.arange(1800) // 7 % 2, 300.0, 200.0)),
+        "phases that recur": rec(util=97, power=np.where(np.arange(4000) // 500 % 2, 300.0, 220.0)),
+        "a falling rate": rated(STEP, **GPU, clock=steps((1410, 1020), (900, 1000))),
+        "90 s": (rec(util=[97] * 90, clock=1410), "too_short", ""),
+        "no clock": (rec(util=[97] * 600), "not_recorded", "gpu_sm_clock_hertz"),
+    }
+    check("unexplained_change", table)
+
+
+def test_what_the_job_names_is_no_change() -> None:
+    """Evaluation, a stage, and another job after one that has released its memory."""
+    run = rec(util=97, power=steps((300, 1500), (220, 300)))
+    points = [(5.0 * place, "samples_per_second", 500.0) for place in range(300)]
+    assert len(found(analyze(with_training(run, points)), "unexplained_change")) == 1
+    assert found(analyze(with_training(run, [*points, (1795.0, "val_loss", 0.4)])), "unexplained_change") == []
+    begun = Stage(name="finetune", start=at(1500), end=at(1800))
+    assert found(analyze(replace(run, run=replace(run.run, stages=(begun,)))), "unexplained_change") == []
+    two = rec(
+        util=steps((97, 600), (0, 120), (97, 600)),
+        power=steps((300, 600), (60, 120), (220, 600)),
+        memory=steps((60, 600), (0.4, 120), (60, 600)),
+    )
+    assert found(analyze(two), "unexplained_change") == []
