@@ -63,7 +63,7 @@ def test_a_damaged_table_is_named_and_made_again(gpureport: Program, table: Path
     if damage == "foreign":
         parquet.write_table(pa.table({"key": ["a"]}), table)
     else:
-        flipped = bytes([*whole[:100], whole[100] ^ 1, *whole[101:]])
+        flipped = bytes([*whole[:200], whole[200] ^ 1, *whole[201:]])
         table.write_bytes({"empty": b"", "torn": whole[: len(whole) // 2], "flipped": flipped}[damage])
     done = gpureport("fleet", "--format", "json")
     assert (done.code, json.loads(done.out), "summaries.parquet" in done.err) == (0, before, True)
