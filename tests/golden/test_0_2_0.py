@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.cli.program import Program
-from tests.golden.write_0_2_0 import HERE, night_result
+from tests.golden.conftest import HERE, night_result
 
 ACCEPTED = [line.split("\t")[0] for line in (HERE.parent / "accepted.tsv").read_text(encoding="utf-8").splitlines()]
 SENTENCES = {
