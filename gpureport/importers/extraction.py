@@ -47,10 +47,7 @@ _UNEVEN = 2
 """Times a device has less than an even share of the rows, at least, for its own to be copied."""
 _YEAR = 366 * 86_400_000_000
 """Microseconds: stamps below have no date."""
-_ANSWERS = {
-    *("gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts"),
-    *("gpu_memory_used_bytes", "gpu_sm_clock_hertz"),
-}
+_ANSWERS = {"gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts", "gpu_memory_used_bytes"}
 _FEW = 2
 """What a GPU that answers has a value of, and how many of them a log records for errors in all to mean a lost GPU."""
 

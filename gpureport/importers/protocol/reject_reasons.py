@@ -17,7 +17,6 @@ GPU_NOT_NAMED = "GPU not named"
 GPU_DAMAGED = "damaged GPU name"
 """Index, uuid, address, serial number or name that a few rows have in place of those of another GPU."""
 NOT_SELECTED = "GPU not selected"
-"""Rows of GPUs that were not asked for: no fault of the log."""
 OUT_OF_SEQUENCE = "stamp out of sequence"
 WRONG_TICK = "tick with another number of rows"
 DUPLICATE = "duplicate segment"
@@ -26,18 +25,13 @@ NO_TIME = "no time stamp"
 MIG_INSTANCE = "row of a MIG instance"
 """A part of a GPU; its figures are not those of the whole."""
 NO_READING = "no reading of a GPU"
-"""A line that was understood, and that says nothing of a GPU which could become a series."""
 OUTSIDE = "outside --from and --to"
-"""Rows of another part of the run than was asked for: no fault of the log."""
 OTHER_JOB = "outside the job of --job"
-"""Rows of other jobs, and rows recorded while no job had a GPU: no fault of the log."""
 OTHER_ENTITY = "row of no GPU"
-"""Rows of MIG instances, switches and links."""
 NOT_JSON = "not JSON of this tool"
 CUT_DOCUMENT = "cut document"
 """A JSON document that another one begins inside of, or that the log ends inside of."""
 TWICE = "recorded in the log before as well"
-"""Rows that two rotated logs share are taken once."""
 NOT_OF_FORM = "no line of the format"
 """Text between the tables or sections of a log that is no CSV, and what damage left of their lines."""
 OTHER_MACHINE = "another machine"
@@ -47,11 +41,8 @@ OTHER_PROCESS = "another process recorded the same device"
 BESIDE_A_LOG = "recorded in an attached log as well"
 """Points of a tracker for devices that a log attached to the run covers."""
 NO_MAIN_ROW = "no row of the main log at that time"
-"""Rows of a GPU log joined to another one's, from before or after it or from within its gaps."""
 SECOND_HOST = "another log of the run holds the machine"
-"""Rows of the machine in a GPU log of a run that has a host log."""
 TWICE_AT_ONCE = "another value at the same time"
-"""Points of a tracked series that has a later value at the same moment."""
 FORKED = "a forked process had the monitor start again"
 """Points of ticks within a second of another one, as each worker that Neptune's client is forked into makes."""
 CHOSEN = frozenset({NOT_SELECTED, OTHER_PROCESS, FORKED, OTHER_JOB})
@@ -67,18 +58,12 @@ NOTE_CODES: dict[str, str] = {
     "lines_shortened": "shortened, as no log has lines so long",
     "last_line_cut": "no newline at its end, so its last line may be cut",
     "torn_lines": "in a whole row: the row is kept",
-    "unnamed_cells": "cells before the time stamp that have no heading",
     # which columns
     "columns_not_used": "--columns was not used",
     "columns_used": "--columns was used instead",
-    "rows_above_header_read": "rows before the first header are read",
-    "rows_above_header_not_read": "rows before the first header are not its own",
     "headings_translated": "headings that nvidia-smi does not write",
     "fractions_or_per_cent": "could be fractions or per cent",
     "share_or_per_cent": "is a share or per cent",
-    "ratio_or_per_cent": "per cent or a ratio, nobody can say",
-    "ratio_since_4_7": "counts in per cent in dcgm before 4.7",
-    "unit_by_values": ", as its values say",
     "day_before_month": "are read as day/month/year",
     "month_before_day": ", the month first",
     "columns_assumed": "columns are taken for ",
@@ -97,8 +82,6 @@ NOTE_CODES: dict[str, str] = {
     "memory_shared_with_host": "memory of a jetson is shared",
     "power_rails_as_text": "no rail of power that",
     "means_since_start": "the means are those since the collection began",
-    "memory_by_share": "memory installed was told from bytes used",
-    "thinned": "as many as w&b hands out",
     # which GPUs
     "mixed_gpus": "neither a column nor their order tells them apart",
     "gpus_by_place": "each is a place in the tick",
@@ -108,7 +91,6 @@ NOTE_CODES: dict[str, str] = {
     "gpus_of_several_drivers": " drivers are in the log",
     "minor_numbers": "gpus are numbered by their minor numbers",
     "mig_instances": "mig instances",
-    "gpus_of_several_machines": "machines, told by uuid",
     "gpu_model_given": "the gpu model ",
     "gpu_model_not_used": " is not used for it",
     "tags_not_set": "so the run has no tag",
@@ -116,7 +98,6 @@ NOTE_CODES: dict[str, str] = {
     "interval_not_used": "--interval was not used",
     "single_moment": "a single sample, whose time is counted",
     "rows_without_time": "rows have no time stamp and were left out",
-    "day_alone": "writes the day alone",
     "time_of_day": "times of day and no date",
     "dates_placed": "it writes no date: its times were placed",
     "zone_above_tables": "name a zone: they are taken as written",
@@ -163,20 +144,13 @@ NOTE_CODES: dict[str, str] = {
     "monitoring_ended": "hardware monitoring ended",
     "artifacts_not_read": "artifacts of the run could not be looked through",
     "zeros_missing": "so zeros cannot be put back",
-    "points_joined": "apart and were joined",
     "processes_left_out": "processes recorded the same devices",
     "gpus_numbered_by_start": "they are numbered as they began",
-    "one_gpu_of_unknown_number": "a process saw a single gpu",
     "no_gpu_power": "gpu power was not recorded",
-    "memory_given": "is what --gpu-memory-total says",
     "memory_of_largest": "is taken to be that of the largest one",
     "memory_not_known": "memory of the gpus is not recorded",
-    "series_without_metric": "have no metric here",
-    "clock_set_back": "clocks were set back by an hour within this run",
     "first_sample_off": "the first sample lies",
     "operations_uploaded": "what was before it was uploaded and deleted",
-    "operations_repeated": "that forked processes wrote again count once",
-    "operation_cut": "the last line of the log is cut",
     "operations_lost": " lost when the process was killed",
     "newer_database": "newer than is known",
     "bars_added": "bars of the training log were taken one after",
