@@ -1,6 +1,6 @@
 """Whether a job goes on as it began: a logged rate that falls, and levels that change with nothing to explain it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,17 @@ from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.job.events import WAITING, find_evaluations, split_words
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, rule
-from gpureport.analysis.rules.levels import Change, find_fall, show
-from gpureport.analysis.rules.peers import CLOCK, POWER, TEMPERATURE, UTILISATION, compare_peers, find_lower
+from gpureport.analysis.rules.levels import (
+    CLOCK,
+    POWER,
+    TEMPERATURE,
+    UTILISATION,
+    Change,
+    compare_peers,
+    find_fall,
+    find_lower,
+    show,
+)
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
@@ -59,11 +68,15 @@ def read_points(recording: Recording, name: str) -> tuple[IntArray, FloatArray]:
     return times[order], values[rows][order]
 
 
-def read_rate(recording: Recording) -> tuple[str, str, IntArray, FloatArray] | None:
+def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None:
     """Return how fast a training log says that the job works: metric, unit, times and values; None where it does not.
 
     A logged rate comes first, then the time a step took, then the steps that were done between two moments.
     """
+    return context.cached("rate of the training", lambda: _derive_rate(context.recording))
+
+
+def _derive_rate(recording: Recording) -> tuple[str, str, IntArray, FloatArray] | None:
     every: Any = recording.training.column("name").unique().to_pylist()
     names = [name for name in every if not split_words(name) & _CHECKING]
     known = {name: metric for name in names if (metric := recognise_metric(name))}
@@ -73,13 +86,9 @@ def read_rate(recording: Recording) -> tuple[str, str, IntArray, FloatArray] | N
         times, values = read_points(recording, metric.name)
         times, values = times[values > 0], values[values > 0]
         if len(times) > 1:
-            is_rate = metric.role is Role.THROUGHPUT
-            return (
-                metric.name,
-                f"{metric.unit or 'units'}/s" if is_rate else "steps/s",
-                times,
-                values if is_rate else 1 / values,
-            )
+            if metric.role is Role.STEP_TIME:
+                return metric.name, "steps/s", times, 1 / values
+            return metric.name, f"{metric.unit or 'units'}/s", times, values
     points = select_step_points(*read_points(recording, _STEP))
     if points is None:
         return None
@@ -92,7 +101,7 @@ def read_rate(recording: Recording) -> tuple[str, str, IntArray, FloatArray] | N
 @rule("rate_falls")
 def find_rate_falls(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield at most one finding, for the whole job."""
-    rate = context.cached("rate of the training", lambda: read_rate(context.recording))
+    rate = _read_rate(context)
     if rate is None or len(rate[3]) < 4 * limits.readings:
         reason = "too few rates of the training were logged" if rate else "no rate of the training was logged"
         recording = "samples, tokens or steps a second, by a tracker or with --training FILE"
@@ -104,31 +113,26 @@ def find_rate_falls(context: Context, limits: Limits) -> Iterator[Finding | NotJ
         return
     cause, gpus, signal, evidence = find_sign(context, change, limits)
     seconds = intervals.total_seconds(change.spans)
-    yield Finding(
-        kind="rate_falls",
-        severity=Severity.WARNING,
-        confidence=Confidence.MEDIUM if name == _STEP else Confidence.HIGH,
-        devices=(),
-        intervals=intervals.to_intervals(change.spans),
-        evidence=(
+    yield KINDS["rate_falls"].finding(
+        Severity.WARNING,
+        Confidence.MEDIUM if name == _STEP else Confidence.HIGH,
+        (),
+        [
             Evidence(metric=name, statistic="usual level", observed=change.usual, unit=""),
             Evidence(metric=name, statistic="lowest level", observed=change.level, unit=""),
             limits.compare("rate of the training", "fall", change.fall, ">=", "fall"),
             limits.compare("duration", "total", seconds, ">=", "shortest"),
             *evidence,
-        ),
-        lost_gpu_seconds=(1 - change.mean / change.usual) * seconds * len(context.active),
+        ],
+        spans=intervals.to_intervals(change.spans),
+        lost=(1 - change.mean / change.usual) * seconds * len(context.active),
         cause=cause,
         samples=change.readings,
-        summary=KINDS["rate_falls"].say(
-            "",
-            fall=phrases.percent(change.fall),
-            levels=f"{phrases.number(change.usual)} to {show(change.level, unit)}",
-            after=phrases.duration((int(change.spans[0, 0]) - context.whole.start) / 1e6),
-            why=KINDS["rate_falls"].says[cause].format(gpus=gpus),
-            signal=signal,
-        ),
-        recommendation=KINDS["rate_falls"].advise(cause),
+        fall=phrases.percent(change.fall),
+        levels=f"{phrases.number(change.usual)} to {show(change.level, unit)}",
+        after=phrases.duration((int(change.spans[0, 0]) - context.whole.start) / 1e6),
+        gpus=gpus,
+        signal=signal,
     )
 
 
@@ -178,7 +182,7 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
             if not _is_explained(context, device, change):
                 found.setdefault(("change", metric, unit), {})[device] = change
                 break
-    rate = context.cached("rate of the training", lambda: read_rate(context.recording))
+    rate = _read_rate(context)
     fall = find_fall(*rate[2:], limits, later=True) if rate and not found else None
     if rate and fall and not _is_explained(context, "", fall):
         found["change", rate[0], rate[1]] = {"": fall}
@@ -190,36 +194,28 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
     others = {device: _find_other_use(series, limits) for device, series in context.whole_log.gpus().items()}
     found["other use", UTILISATION, "1"] = {device: other for device, other in others.items() if other}
     for (case, metric, unit), changes in found.items():
-        if changes:
-            yield _build_finding(context, case, metric, unit, changes, limits)
-
-
-def _build_finding(  # noqa: PLR0913, PLR0917 - what a finding is made of
-    context: Context, case: str, metric: str, unit: str, changes: Mapping[str, Change], limits: Limits
-) -> Finding:
-    change, devices = max(changes.values(), key=lambda one: one.fall), tuple(filter(None, changes))
-    spans = intervals.union(np.concatenate([one.spans for one in changes.values()]))
-    rises, seconds = change.spans[0, 0] < change.before[0, 0], intervals.total_seconds(spans)
-    low, high = show(change.level, unit), show(change.usual, unit)
-    begins = int(change.before[0, 0] if rises else change.spans[0, 0])
-    cool, warm = _compare(context, devices[0], TEMPERATURE, change) if devices else (0.0, 0.0)
-    noun = {CLOCK: "clock", POWER: "power", UTILISATION: "utilisation"}.get(metric, "rate")
-    return Finding(
-        kind="unexplained_change",
-        severity=Severity.WARNING,
-        confidence=Confidence.MEDIUM,
-        devices=devices,
-        intervals=intervals.to_intervals(spans),
-        evidence=(
-            Evidence(metric=metric, statistic="usual level", observed=change.usual, unit=unit),
-            Evidence(metric=metric, statistic="other level", observed=change.level, unit=unit),
-            limits.compare("duration", "total", seconds, ">=", "shortest"),
-        ),
-        lost_gpu_seconds=None,
-        cause=f"{case} of {noun}",
-        samples=sum(one.readings for one in changes.values()),
-        summary=KINDS["unexplained_change"].say(
-            case,
+        if not changes:
+            continue
+        change, devices = max(changes.values(), key=lambda one: one.fall), tuple(filter(None, changes))
+        spans = intervals.union(np.concatenate([one.spans for one in changes.values()]))
+        rises, seconds = change.spans[0, 0] < change.before[0, 0], intervals.total_seconds(spans)
+        begins = int(change.before[0, 0] if rises else change.spans[0, 0])
+        cool, warm = _compare(context, devices[0], TEMPERATURE, change) if devices else (0.0, 0.0)
+        low, high = show(change.level, unit), show(change.usual, unit)
+        noun = {CLOCK: "clock", POWER: "power", UTILISATION: "utilisation"}.get(metric, "rate")
+        yield KINDS["unexplained_change"].finding(
+            Severity.WARNING,
+            Confidence.MEDIUM,
+            devices,
+            [
+                Evidence(metric=metric, statistic="usual level", observed=change.usual, unit=unit),
+                Evidence(metric=metric, statistic="other level", observed=change.level, unit=unit),
+                limits.compare("duration", "total", seconds, ">=", "shortest"),
+            ],
+            spans=intervals.to_intervals(spans),
+            cause=f"{case} of {noun}",
+            case=case,
+            samples=sum(one.readings for one in changes.values()),
             what="training rate" if noun == "rate" else noun,
             gpus=phrases.gpu_names(devices, list(context.gpus())) if devices else "",
             goes="rose" if rises else "fell",
@@ -231,9 +227,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - what a finding is made of
             length=phrases.duration(seconds),
             use="at the same use" if devices else "",
             heat=f"{warm:.0f} °C" if warm - cool >= limits.hotter else "",
-        ),
-        recommendation=KINDS["unexplained_change"].advise(case),
-    )
+        )
 
 
 def _list_changes(
@@ -306,7 +300,7 @@ def _covers(known: Spans, spans: Spans) -> bool:
 def _is_evaluation(context: Context, spans: Spans) -> bool:
     """Return whether the training log tells of an evaluation after each stretch, and of no steps in most of it."""
     told = [each.times for each in find_evaluations(context.recording)]
-    rate = context.cached("rate of the training", lambda: read_rate(context.recording))
+    rate = _read_rate(context)
     if not told or rate is None:
         return False
     slack = np.array([0, _AFTER * 1e6], dtype=np.int64)
