@@ -9,7 +9,7 @@ import numpy as np
 from gpureport import gpus
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -21,10 +21,8 @@ from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudge
 
 BRAKE, CAP, HEAT, SLOWDOWN = signals.BRAKE, signals.CAP, signals.HEAT, signals.SLOWDOWN
 CLOCK, CLOCK_MAX, LIMIT, POWER = signals.CLOCKS[0], "gpu_sm_clock_max_hertz", signals.LIMIT, signals.POWER
-UNEXPLAINED = "hardware slowdown, reason not recorded"
-"""Cause if only the bit was set that covers heat, power brake and others."""
-BELOW = "capped below its limit"
-"""Cause if a power cap acts, but not that of the limit in force."""
+UNEXPLAINED = "hardware slowdown, reason not recorded"  # only the bit that covers heat, power brake and others
+BELOW = "capped below its limit"  # by a cap that is not the limit in force
 _NO_CAP = ("the power cap: power was below its limit", "idle clocks: the GPU was busy")
 _RULED_OUT = {
     "direct": ("the power cap and locked clocks, which are reported separately",),
@@ -38,8 +36,8 @@ def _known(*evidence: Evidence) -> list[Evidence]:
     return [one for one in evidence if not np.isnan(one.observed)]
 
 
-def _measured(metric: str, statistic: str, observed: float, unit: str, **limit: Any) -> Evidence:
-    return Evidence(metric=metric, statistic=statistic, observed=observed, unit=unit, **limit)
+def _measured(metric: str, statistic: str, observed: float, unit: str) -> Evidence:
+    return Evidence(metric=metric, statistic=statistic, observed=observed, unit=unit)
 
 
 def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
@@ -114,8 +112,7 @@ def _name_missing(kind: str, series: DeviceSeries, s: ClockSignals) -> NotJudged
 
 
 def _unjudged(kind: str, series: DeviceSeries, reason: str, code: str) -> NotJudged:
-    events = (f"clock_event_{name}" for name in (*HEAT, SLOWDOWN, BRAKE))
-    metrics = (*events, CLOCK, CLOCK_MAX, LIMIT)
+    metrics = [*(f"clock_event_{name}" for name in (*HEAT, SLOWDOWN, BRAKE)), CLOCK, CLOCK_MAX, LIMIT]
     return missing_metrics.unjudged(kind, series.device.id, reason, metrics, code=code)
 
 
@@ -222,7 +219,7 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
         (series.device.id,),
         _known(
             limits.compare("duration", how, seconds, ">=", least),
-            _measured("gpu_temperature_celsius", "max", hottest, "Cel", threshold=limit, relation=">="),
+            compare_with_limit("gpu_temperature_celsius", "max", hottest, ">=", limit),
             *([_measured(POWER, "mean while slowed", _mean(s.power[rows]), "W")] if is_heat else []),
             clock.as_context() if held.is_direct else clock,
             *_list_counted(series, *(HEAT if is_heat else (BRAKE,))),

@@ -14,7 +14,7 @@ from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job import phases
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
@@ -23,8 +23,7 @@ from gpureport.data_quality import gap_seconds
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Provenance, Severity, Threshold
 from gpureport.recording_advice import RECORD
 
-LOST_CAUSES = ("lost", "no answer")
-"""Causes of gpu_lost that end what a GPU can do; an Xid need not."""
+LOST_CAUSES = ("lost", "no answer")  # of gpu_lost, that end what a GPU can do; an Xid need not
 _MEASURED = (UTILISATION, "gpu_temperature_celsius", "gpu_power_watts", "gpu_sm_clock_hertz")
 _MEMORY, _XID = "gpu_memory_used_bytes", "gpu_xid_code"
 _FALLEN, _MILD = {None, 79}, {45, 63}
@@ -251,8 +250,7 @@ def find_slow_links(context: Context, limits: Limits) -> Iterator[Finding | NotJ
             )
 
 
-_JITTER = 1.0
-"""Seconds that one GPU lacks more than the others, below which it is only late."""
+_JITTER = 1.0  # s that one GPU lacks more than the others, below which it is only late
 _WHY = (
     "3.5 intervals, 5 s at least below 2 s: collectors are late by 2.6 intervals or some seconds without losing samples"
 )
@@ -277,7 +275,8 @@ def find_log_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJud
         if not len(spans):
             continue
         seconds, longest = intervals.total_seconds(spans), float((spans[:, 1] - spans[:, 0]).max()) / 1e6
-        far = gap_seconds(max(series.interval for series in gpus.values()))
+        coarsest = max(series.interval for series in gpus.values())
+        far = Threshold(value=gap_seconds(coarsest), unit="s", provenance=Provenance.PRAGMATIC, source=_WHY)
         pauses = phases.summarise_pauses([gpus[name]] if name else gpus.values())
         short = "time in shorter pauses that no sample owns"
         yield KINDS["log_gap"].finding(
@@ -286,14 +285,7 @@ def find_log_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJud
             certainty.confidence_by_readings(min(map(len, gpus.values()))),
             (name,) if name else (),
             [
-                Evidence(
-                    metric="distance between samples",
-                    statistic="max",
-                    observed=longest,
-                    unit="s",
-                    threshold=Threshold(value=far, unit="s", provenance=Provenance.PRAGMATIC, source=_WHY),
-                    relation=">",
-                ),
+                compare_with_limit("distance between samples", "max", longest, ">", far),
                 Evidence(metric="time without samples", statistic="sum", observed=seconds, unit="s"),
                 *([Evidence(metric=short, statistic="sum", observed=pauses.seconds, unit="s")] if pauses else []),
             ],

@@ -16,12 +16,9 @@ from gpureport.analysis.signals.clock_signals import CLOCKS, gather_signals
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity
 
-_PAUSE = 5.0
-"""Usual distances between readings above which a pause lies between two, in which nothing is known."""
-_ENOUGH = 8_192
-"""Readings, evenly over the time, that show every level."""
-_BLOCKS = 4.0
-"""Blocks for which a level must hold where readings are dense; where they are not, it holds for two longer ones."""
+_PAUSE = 5.0  # usual distances between readings above which a pause lies between two, in which nothing is known
+_ENOUGH = 8_192  # readings, evenly over the time, that show every level
+_BLOCKS = 4.0  # for which a level must hold where readings are dense; where they are not, it holds for two longer ones
 
 
 class Change(NamedTuple):

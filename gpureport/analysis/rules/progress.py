@@ -10,17 +10,8 @@ from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.job.events import WAITING, find_evaluations, split_words
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, rule
-from gpureport.analysis.rules.levels import (
-    CLOCK,
-    POWER,
-    TEMPERATURE,
-    UTILISATION,
-    Change,
-    compare_peers,
-    find_fall,
-    find_lower,
-    show,
-)
+from gpureport.analysis.rules import levels
+from gpureport.analysis.rules.levels import CLOCK, POWER, TEMPERATURE, UTILISATION, Change, find_fall, show
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
@@ -33,8 +24,7 @@ from gpureport.training_names import Role, choose_throughput, recognise_metric
 from gpureport.work_counting import count_gains, select_step_points
 
 _MEMORY, _STEP = "gpu_memory_used_bytes", "step"
-_SPACING = 10.0
-"""Seconds between two points of a step counter at least: a rate over less is mostly the rounding of both."""
+_SPACING = 10.0  # s between two points of a step counter: a rate over less is mostly the rounding of both
 _CHECKING = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
 _SIGNS = (
     ("clock", CLOCK, "Hz", -1, "the clock"),
@@ -49,8 +39,8 @@ _SIGNS = (
 """What may change with the rate: the cause it stands for, metric, unit, direction, and noun, what tells most first."""
 _SLOWING = {"rate_falls", "slow_gpu", "imbalance", "thermal_throttle", "hw_throttle", "hollow_util", "transfer_bound"}
 """Kinds that explain a change on any GPU of the job, since the others wait for the one that is slow."""
-_AFTER, _PAUSE = 60.0, 5.0
-"""Seconds after an evaluation in which its figures are logged; usual distances of steps above which none was made."""
+_AFTER = 60.0  # s after an evaluation in which its figures are logged
+_PAUSE = 5.0  # usual distances of steps above which none was made
 _STANDING = {"power_limited", "clocks_locked", "pcie_degraded", "periodic_stall"}
 """Kinds that explain a change though they claim no GPU time."""
 
@@ -111,7 +101,7 @@ def find_rate_falls(context: Context, limits: Limits) -> Iterator[Finding | NotJ
     change = find_fall(times, values, limits, later=True)
     if change is None:
         return
-    cause, gpus, signal, evidence = find_sign(context, change, limits)
+    cause, gpus, signal, evidence = _find_sign(context, change, limits)
     seconds = intervals.total_seconds(change.spans)
     yield KINDS["rate_falls"].finding(
         Severity.WARNING,
@@ -136,21 +126,21 @@ def find_rate_falls(context: Context, limits: Limits) -> Iterator[Finding | NotJ
     )
 
 
-def find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, str, str, tuple[Evidence, ...]]:
+def _find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, str, str, tuple[Evidence, ...]]:
     """Return what changes with a rate: the cause it stands for, the GPUs, in words, and as evidence."""
     held = {name: _compare(context, name, _MEMORY, change)[1] for name in context.active}
     full = [name for name in held if held[name] >= limits.full * (memory_total(context.series[name]) or np.inf)]
     for cause, metric, unit, direction, noun in _SIGNS:
         devices = {"spill": full, "data": [""]}.get(cause, [*context.hosts(), *context.active])
-        levels = {name: _compare(context, name, metric, change) for name in devices}
-        moved = {name: (then - before) / (1.0 if unit == "1" else before) for name, (before, then) in levels.items()}
+        both = {name: _compare(context, name, metric, change) for name in devices}
+        moved = {name: (then - before) / (1.0 if unit == "1" else before) for name, (before, then) in both.items()}
         least = {"1": limits.share, "By/s": limits.doubled}.get(unit, limits.part_of_fall * change.fall)
-        far = [name for name in levels if direction * moved[name] >= least]
-        if far and (cause != "host memory" or levels[far[0]][1] >= limits.host_full):
-            before, then = levels[max(far, key=lambda name: direction * moved[name])]
+        far = [name for name in both if direction * moved[name] >= least]
+        if far and (cause != "host memory" or both[far[0]][1] >= limits.host_full):
+            before, then = both[max(far, key=lambda name: direction * moved[name])]
             gpus = phrases.gpu_names(far, list(context.active)) if far[0] in context.active else ""
-            both = (("before the fall", before), ("after the fall", then))
-            evidence = (Evidence(metric=metric, statistic=word, observed=value, unit=unit) for word, value in both)
+            told = (("before the fall", before), ("after the fall", then))
+            evidence = (Evidence(metric=metric, statistic=word, observed=value, unit=unit) for word, value in told)
             return cause, gpus, f"{noun} from {show(before, unit)} to {show(then, unit)}", tuple(evidence)
     return "not shown", "", "", ()
 
@@ -186,9 +176,9 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
     fall = find_fall(*rate[2:], limits, later=True) if rate and not found else None
     if rate and fall and not _is_explained(context, "", fall):
         found["change", rate[0], rate[1]] = {"": fall}
-    for peers in compare_peers(context, limits):
+    for peers in levels.compare_peers(context, limits):
         for metric, unit, least in ((UTILISATION, "1", limits.uneven), (POWER, "W", limits.weaker)):
-            for device, change in find_lower(peers, metric, least, limits).items():
+            for device, change in levels.find_lower(peers, metric, least, limits).items():
                 if not _is_explained(context, device, change):
                     found.setdefault(("uneven", metric, unit), {})[device] = change
     others = {device: _find_other_use(series, limits) for device, series in context.whole_log.gpus().items()}

@@ -20,8 +20,7 @@ HEAT = ("sw_thermal_slowdown", "hw_thermal_slowdown")
 BRAKE, SLOWDOWN, CAP = "hw_power_brake_slowdown", "hw_slowdown", "sw_power_cap"
 CHOSEN = ("applications_clocks_setting", "display_clock_setting")
 
-BUSY = 0.2
-"""Utilisation above which a GPU is at work; stray kernels reach 12%. On 148 logs 13% gives the same findings."""
+BUSY = 0.2  # utilisation above which a GPU is at work; stray kernels reach 12%
 _COUNTED_SHARE = 0.1  # of a row's time, that must be counted for its clock to be no reference
 _COUNTED_FULL = 0.9  # from here on the row shows the lowered clock: counters lag their rows
 _LEAST = 1e-4  # seconds that a counter rises by; less is rounding
@@ -132,10 +131,7 @@ def hold(rows: BoolArray, *, is_direct: bool = True) -> Held:
 
 
 def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> Held:
-    """Return when bits or counters say that the clock was held; beside a step in which a counter rose, it alone counts.
-
-    Of several counters the largest rise counts, since they may have run at once.
-    """
+    """Return when bits or counters held the clock; beside a step in which a counter rose, it alone counts."""
     names = [counter_name(reason) for reason in reasons if series.is_recorded(counter_name(reason))]
     steps = counter_increments.measure_increments(series, names, 1.0) if names else None
     if steps is None:
