@@ -56,7 +56,7 @@ def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held | 
     if signals.are_events_recorded(series, *HEAT):
         return signals.hold_by_events(series, *HEAT)
     limit, rows = s.temperature_limit, np.zeros_like(s.busy)
-    degrees = s.temperature[s.busy & ~np.isnan(s.temperature)]
+    degrees = s.temperature[s.busy & ~np.isnan(s.temperature) & (s.temperature >= limits.hot).any()]
     own = max(limits.hot, np.quantile(degrees, 0.95) - limits.hottest) if len(degrees) else np.nan
     for hot, cool, fallen, sunk in (
         (limit - limits.near_limit, limit - limits.cool, limits.clock_drop, np.inf),

@@ -173,7 +173,8 @@ def find_event_rows(series: DeviceSeries, *reasons: str) -> BoolArray:
 
 def median(values: FloatArray) -> float:
     """Return the median of what is known, NaN when nothing is."""
-    return high_quantile(values, ~np.isnan(values), 0.5)
+    known = values[:1] if columns.is_constant(values) else values
+    return high_quantile(known, ~np.isnan(known), 0.5)
 
 
 def high_quantile(values: FloatArray, rows: BoolArray, quantile: float = 0.95) -> float:
