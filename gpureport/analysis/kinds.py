@@ -90,8 +90,13 @@ class KindDescription:
     report: Mapping[str, Any]
 
     def say(self, case: str | None, **words: str) -> str:
-        """Return the sentence of a finding: `{name}` is a word, and what stands in brackets goes without its words."""
-        said = self.says.get(case or "", self.says.get("", ""))
+        """Return the sentence of a finding: `{name}` is a word, and what stands in brackets goes without its words.
+
+        The sentence of any case has `{why}` where its cases only say why.
+        """
+        said = self.says.get("", "")
+        own = self.says.get(case or "", said)
+        said, words = (said, words | {"why": own.format_map(words)}) if "{why}" in said else (own, words)
         said = _OPTIONAL.sub(lambda part: part[1] if all(words[name] for name in _NAME.findall(part[1])) else "", said)
         return capitalize(said.format_map(words))
 

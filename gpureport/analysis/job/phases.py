@@ -35,6 +35,7 @@ _SUSTAINED = 3.0  # s; an autotuning kernel before the first step is shorter
 _SHARE = 0.6  # of that time active: lets a stalling input pipeline count as work
 _COARSE_SHARE = 0.5  # where samples are too far apart for kernels to fool them
 _STRAY = 0.35  # a stray kernel of 0.17 s in a window of 0.5 s
+_PART_ROWS = 1_000
 _FEW_BURSTS = 3  # active samples before sustained activity; fewer are autotuning
 
 
@@ -99,11 +100,16 @@ def _classify_active(series: DeviceSeries) -> tuple[BoolArray, BoolArray]:
 def _find_sustained(times: IntArray, active: BoolArray, is_certain: BoolArray, reach: int, share: float) -> int | None:
     """Return the first active sample with enough active ones, one of them for certain, in the time `reach` after it."""
     rows, certain = np.flatnonzero(active), np.flatnonzero(is_certain)
-    ahead = np.searchsorted(times, times[rows] + reach, side="right")
-    number = np.searchsorted(rows, ahead) - np.arange(len(rows))
-    proven = np.searchsorted(certain, ahead) > np.searchsorted(certain, rows)
-    sustained = rows[proven & (number >= share * np.maximum(ahead - rows, 2))]
-    return int(sustained[0]) if len(sustained) else None
+    # most jobs show it in the first part, and a log may hold days
+    for first in range(0, len(rows), _PART_ROWS):
+        part = rows[first : first + _PART_ROWS]
+        ahead = np.searchsorted(times, times[part] + reach, side="right")
+        number = np.searchsorted(rows, ahead) - first - np.arange(len(part))
+        proven = np.searchsorted(certain, ahead) > np.searchsorted(certain, part)
+        sustained = part[proven & (number >= share * np.maximum(ahead - part, 2))]
+        if len(sustained):
+            return int(sustained[0])
+    return None
 
 
 def _measure_dense_reach(active: BoolArray, share: float) -> int:

@@ -8,13 +8,18 @@ from gpureport.analysis.rulebook import Rule
 from gpureport.analysis.rules.balance import find_uneven_gpus
 from gpureport.analysis.rules.clocks import find_locked_clocks, find_power_limits, find_throttling
 from gpureport.analysis.rules.edges import find_edges
-from gpureport.analysis.rules.health import find_gpu_lost, find_memory_errors, find_slow_links
+from gpureport.analysis.rules.health import (
+    find_early_ends,
+    find_gpu_lost,
+    find_log_gaps,
+    find_memory_errors,
+    find_slow_links,
+)
 from gpureport.analysis.rules.hollow import find_hollow_work
 from gpureport.analysis.rules.idle import find_idle_gaps
-from gpureport.analysis.rules.log_ends import find_early_ends, find_log_gaps
+from gpureport.analysis.rules.levels import find_slow_gpus
 from gpureport.analysis.rules.low_use import low_util_cause_unknown, underutilised, unused_gpu
 from gpureport.analysis.rules.memory import find_growing_memory, find_kept_memory, find_memory_use
-from gpureport.analysis.rules.peers import find_slow_gpus
 from gpureport.analysis.rules.progress import find_rate_falls, find_unexplained_changes
 from gpureport.analysis.rules.sizing import find_full_precision, find_no_progress, find_oversized_gpus
 from gpureport.analysis.rules.waits import cpu_bound, cpu_bound_single, host_memory, io_bound, transfer_bound

@@ -1,6 +1,6 @@
 """Clocks below what a GPU could run at: slowed by heat or hardware, at the power limit, or set by somebody."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 from gpureport import gpus
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -21,10 +21,8 @@ from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudge
 
 BRAKE, CAP, HEAT, SLOWDOWN = signals.BRAKE, signals.CAP, signals.HEAT, signals.SLOWDOWN
 CLOCK, CLOCK_MAX, LIMIT, POWER = signals.CLOCKS[0], "gpu_sm_clock_max_hertz", signals.LIMIT, signals.POWER
-UNEXPLAINED = "hardware slowdown, reason not recorded"
-"""Cause if only the bit was set that covers heat, power brake and others."""
-BELOW = "capped below its limit"
-"""Cause if a power cap acts, but not that of the limit in force."""
+UNEXPLAINED = "hardware slowdown, reason not recorded"  # only the bit that covers heat, power brake and others
+BELOW = "capped below its limit"  # by a cap that is not the limit in force
 _NO_CAP = ("the power cap: power was below its limit", "idle clocks: the GPU was busy")
 _RULED_OUT = {
     "direct": ("the power cap and locked clocks, which are reported separately",),
@@ -34,19 +32,12 @@ _RULED_OUT = {
 Slowdowns = dict[str, tuple[Held | NotJudged, Spans]]
 
 
-def _build(kind: str, case: str | None, evidence: Sequence[Evidence], words: dict[str, str], **facts: Any) -> Finding:
-    """Return a finding with its words; evidence that is not known is left out."""
-    return Finding(
-        kind=kind,
-        evidence=tuple(one for one in evidence if not np.isnan(one.observed)),
-        summary=KINDS[kind].say(case, gpu=phrases.gpu_name(facts["devices"][0]), **words),
-        recommendation=KINDS[kind].advise(case),
-        **{"intervals": (), "lost_gpu_seconds": None, **facts},
-    )
+def _known(*evidence: Evidence) -> list[Evidence]:
+    return [one for one in evidence if not np.isnan(one.observed)]
 
 
-def _measured(metric: str, statistic: str, observed: float, unit: str, **limit: Any) -> Evidence:
-    return Evidence(metric=metric, statistic=statistic, observed=observed, unit=unit, **limit)
+def _measured(metric: str, statistic: str, observed: float, unit: str) -> Evidence:
+    return Evidence(metric=metric, statistic=statistic, observed=observed, unit=unit)
 
 
 def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
@@ -65,13 +56,15 @@ def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held | 
     if signals.are_events_recorded(series, *HEAT):
         return signals.hold_by_events(series, *HEAT)
     limit, rows = s.temperature_limit, np.zeros_like(s.busy)
-    degrees = s.temperature[s.busy & ~np.isnan(s.temperature)]
+    degrees = s.temperature[s.busy & ~np.isnan(s.temperature) & (s.temperature >= limits.hot).any()]
     own = max(limits.hot, np.quantile(degrees, 0.95) - limits.hottest) if len(degrees) else np.nan
     for hot, cool, fallen, sunk in (
         (limit - limits.near_limit, limit - limits.cool, limits.clock_drop, np.inf),
         (own, own, limits.fallen, limits.power_fallen),
     ):
         is_hot, is_cool = s.busy & (s.temperature >= hot), s.busy & (s.temperature < cool)
+        if not is_hot.any():
+            continue
         full, most = signals.high_quantile(s.clock, is_cool), sunk * signals.high_quantile(s.power, is_cool)
         suspect = is_hot & (s.clock < fallen * full)
         if suspect.any():
@@ -119,8 +112,7 @@ def _name_missing(kind: str, series: DeviceSeries, s: ClockSignals) -> NotJudged
 
 
 def _unjudged(kind: str, series: DeviceSeries, reason: str, code: str) -> NotJudged:
-    events = (f"clock_event_{name}" for name in (*HEAT, SLOWDOWN, BRAKE))
-    metrics = (*events, CLOCK, CLOCK_MAX, LIMIT)
+    metrics = [*(f"clock_event_{name}" for name in (*HEAT, SLOWDOWN, BRAKE)), CLOCK, CLOCK_MAX, LIMIT]
     return missing_metrics.unjudged(kind, series.device.id, reason, metrics, code=code)
 
 
@@ -177,13 +169,7 @@ def _find_episodes(series: DeviceSeries, held: Held, limits: Limits, whole: Inte
 
 
 def measure_throttled_loss(series: DeviceSeries, limits: Limits, whole: Interval) -> FloatArray | None:
-    """Return the share of each row's time that heat and hardware cost a GPU; None where none is, or none is known.
-
-    Args:
-        series: the GPU.
-        limits: those of the rule `throttling`.
-        whole: from the first to the last sample of the run.
-    """
+    """Return the share of each row's time that heat and hardware cost a GPU; None where none is, or none is known."""
     _, slowed = _find_slowdowns(series, limits, whole)
     return signals.compute_loss(series, slowed, slowed.detected) if slowed.share.any() else None
 
@@ -222,39 +208,35 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
     fall = phrases.percent(max(1 - ratio, 0))
     samples, whole = series.count_readings(signals.USE, rows), max((context.window or context.whole).seconds, 1e-6)
     is_grave = not is_heat or (lost or 0.0) / whole >= limits.problem or seconds / whole >= limits.lasting
-    is_known = held.is_direct and cause != UNEXPLAINED
     how, least = ("counted by the driver", "counted") if is_counted else ("total", "shortest")
-    return _build(
-        kind,
-        cause,
-        [
+    return KINDS[kind].finding(
+        Severity.INFO if seconds < limits.shortest else Severity.PROBLEM if is_grave else Severity.WARNING,
+        # what the driver counts is sure however few samples there are
+        certainty.lowest_confidence(
+            Confidence.HIGH if held.is_direct and cause != UNEXPLAINED else Confidence.MEDIUM,
+            Confidence.HIGH if is_counted else certainty.confidence_by_readings(samples, series.interval),
+        ),
+        (series.device.id,),
+        _known(
             limits.compare("duration", how, seconds, ">=", least),
-            _measured("gpu_temperature_celsius", "max", hottest, "Cel", threshold=limit, relation=">="),
+            compare_with_limit("gpu_temperature_celsius", "max", hottest, ">=", limit),
             *([_measured(POWER, "mean while slowed", _mean(s.power[rows]), "W")] if is_heat else []),
             clock.as_context() if held.is_direct else clock,
             *_list_counted(series, *(HEAT if is_heat else (BRAKE,))),
-        ],
-        {
-            "what": "a power brake" if cause == "power brake" else "the hardware",
-            "unexplained": "not known" if cause == UNEXPLAINED else "",
-            "heat": "" if np.isnan(hottest) else f"{hottest:.0f} °C",
-            "fall": "" if np.isnan(ratio) or fall == phrases.percent(0) else fall,
-            "length": phrases.duration(seconds),
-            "probably": "" if held.is_direct else "probably",
-            "not_known": "not known" if lost is None else "",
-        },
-        intervals=intervals.to_intervals(spans),
-        devices=(series.device.id,),
-        severity=Severity.INFO if seconds < limits.shortest else Severity.PROBLEM if is_grave else Severity.WARNING,
-        # what the driver counts is sure however few samples there are
-        confidence=certainty.lowest_confidence(
-            Confidence.HIGH if is_known else Confidence.MEDIUM,
-            Confidence.HIGH if is_counted else certainty.confidence_by_readings(samples, series.interval),
         ),
-        lost_gpu_seconds=lost,
+        spans=intervals.to_intervals(spans),
+        lost=lost,
         cause=cause,
         samples=samples,
         ruled_out=_RULED_OUT["direct" if held.is_direct else kind],
+        gpu=phrases.gpu_name(series.device.id),
+        what="a power brake" if cause == "power brake" else "the hardware",
+        unexplained="not known" if cause == UNEXPLAINED else "",
+        heat="" if np.isnan(hottest) else f"{hottest:.0f} °C",
+        fall="" if np.isnan(ratio) or fall == phrases.percent(0) else fall,
+        length=phrases.duration(seconds),
+        probably="" if held.is_direct else "probably",
+        not_known="not known" if lost is None else "",
     )
 
 
@@ -276,42 +258,40 @@ def _name_cause(series: DeviceSeries, s: ClockSignals, held: Held, limits: Limit
 def find_power_limits(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield at most one finding of each kind for each GPU."""
     for series in context.gpus().values():
-        lowered = _judge_limit(series, limits)
-        cap = _judge_cap(context, series, limits, is_lowered=isinstance(lowered, Finding))
-        yield from (one for one in (cap, lowered) if one is not None)
+        lowered = list(_judge_limit(series, limits))
+        yield from _judge_cap(context, series, limits, is_lowered=any(isinstance(one, Finding) for one in lowered))
+        yield from lowered
 
 
-def _judge_limit(series: DeviceSeries, limits: Limits) -> Finding | NotJudged | None:
-    """Return that the limit was lowered, or that it cannot be known."""
+def _judge_limit(series: DeviceSeries, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield that the limit was lowered, or that it cannot be known."""
     s, (default, source) = gather_signals(series), signals.find_default_limit(series)
     limit, samples = median(s.power_limit), series.count_readings(POWER, slice(None))
     if np.isnan(limit) or np.isnan(default):
         reason, metrics = "the power limit or its default is not known", (LIMIT, signals.DEFAULT_LIMIT)
-        return missing_metrics.unjudged("power_limited", series.device.id, reason, metrics, code="unknown_power_limit")
-    if limit >= limits.lowered * default:
-        return None
-    reach = signals.high_quantile(s.power, s.busy) / limit
-    case = "unknown" if np.isnan(reach) else "" if reach >= limits.reached else "not reached"
-    share, relation = f"median, of the default ({source})", "<" if case else ">="
-    return _build(
-        "power_limited",
-        case,
-        [
-            limits.compare(LIMIT, share, limit / default, "<", "lowered"),
-            limits.compare(POWER, "p95 while busy, of the limit", reach, relation, "reached"),
-            _clock_at_limit(s, s.busy & (s.power >= limits.reached * s.power_limit), limits),
-        ],
-        _name_watts(limit, default),
-        devices=(series.device.id,),
-        severity=Severity.INFO if case else Severity.WARNING,
-        # how long the limit held does not matter, so a coarse log tells as surely
-        confidence=certainty.confidence_by_readings(samples) if source == "as logged" else Confidence.LOW,
-        samples=samples,
-    )
+        yield missing_metrics.unjudged("power_limited", series.device.id, reason, metrics, code="unknown_power_limit")
+    elif limit < limits.lowered * default:
+        reach = signals.high_quantile(s.power, s.busy) / limit
+        case = "unknown" if np.isnan(reach) else "" if reach >= limits.reached else "not reached"
+        yield KINDS["power_limited"].finding(
+            Severity.INFO if case else Severity.WARNING,
+            # how long the limit held does not matter, so a coarse log tells as surely
+            certainty.confidence_by_readings(samples) if source == "as logged" else Confidence.LOW,
+            (series.device.id,),
+            _known(
+                limits.compare(LIMIT, f"median, of the default ({source})", limit / default, "<", "lowered"),
+                limits.compare(POWER, "p95 while busy, of the limit", reach, "<" if case else ">=", "reached"),
+                _clock_at_limit(s, s.busy & (s.power >= limits.reached * s.power_limit), limits),
+            ),
+            case=case,
+            samples=samples,
+            **_name_watts(series, limit, default),
+        )
 
 
-def _name_watts(limit: float, default: float) -> dict[str, str]:
-    return {"limit": f"{limit:.0f} W", "share": phrases.percent(limit / default), "default": f"{default:.0f} W"}
+def _name_watts(series: DeviceSeries, limit: float, default: float) -> dict[str, Any]:
+    watts = {"limit": f"{limit:.0f} W", "share": phrases.percent(limit / default), "default": f"{default:.0f} W"}
+    return {"gpu": phrases.gpu_name(series.device.id), **watts}
 
 
 def _clock_at_limit(s: ClockSignals, rows: BoolArray, limits: Limits) -> Evidence:
@@ -321,61 +301,60 @@ def _clock_at_limit(s: ClockSignals, rows: BoolArray, limits: Limits) -> Evidenc
 
 def _judge_cap(
     context: Context, series: DeviceSeries, limits: Limits, *, is_lowered: bool
-) -> Finding | NotJudged | None:
-    """Return that power set the clock: at the limit, or by a cap that holds far below it."""
+) -> Iterator[Finding | NotJudged]:
+    """Yield that power set the clock: at the limit, or by a cap that holds far below it."""
     s, device = gather_signals(series), series.device.id
     is_direct = signals.are_events_recorded(series, CAP)
     if not is_direct and (np.isnan(s.power).all() or np.isnan(s.power_limit).all()):
         reason = "neither clock event reasons nor power and its limit were recorded"
         metrics = (f"clock_event_{CAP}", LIMIT)
-        return missing_metrics.unjudged("power_cap", device, reason, metrics, code="signals_not_recorded")
+        yield missing_metrics.unjudged("power_cap", device, reason, metrics, code="signals_not_recorded")
+        return
     if context.whole.seconds < limits.shortest:
-        return missing_metrics.too_short("power_cap", context.whole.seconds, limits.shortest)
+        yield missing_metrics.too_short("power_cap", context.whole.seconds, limits.shortest)
+        return
     at_limit = series.values(f"clock_event_{CAP}") > 0 if is_direct else s.power >= limits.at_limit * s.power_limit
     held = signals.add_counters(series, at_limit & s.busy, CAP)
     when = np.concatenate([intervals.rows_to_spans(series.start, series.end, held.rows), held.steps])
     spans = _join(series, when, limits, context.whole)
     share = float((held.share * series.seconds)[s.busy].sum()) / max(float(series.seconds[s.busy].sum()), 1e-9)
     if not len(spans) or share < limits.least:
-        return None
+        return
     rows, of_busy = held.lowered & s.busy, limits.compare("power cap", "share of busy time", share, ">=", "least")
-    samples, limit, power = series.count_readings(POWER, rows), median(s.power_limit), s.power
+    samples, limit = series.count_readings(POWER, rows), median(s.power_limit)
     sure = certainty.confidence_by_readings(samples, series.interval)
     medium = certainty.lowest_confidence(Confidence.MEDIUM, sure)
     limit = signals.find_default_limit(series)[0] if np.isnan(limit) else limit
-    low, level, high = (signals.high_quantile(power, rows, part) for part in (0.05, 0.5, 0.95))
+    low, level, high = (signals.high_quantile(s.power, rows, part) for part in (0.05, 0.5, 0.95))
     is_below = not is_lowered and high < limits.far_below * limit and high - low < limits.even * level
     if is_below and share >= limits.mostly:
         of_limit = limits.compare(POWER, "median at the cap, of the limit", level / limit, "<", "far_below")
-        return _build(
-            "power_limited",
-            BELOW,
-            [of_limit, _measured(POWER, "level at the cap", level, "W"), of_busy],
-            _name_watts(level, limit),
-            devices=(device,),
-            intervals=intervals.to_intervals(spans),
-            severity=Severity.WARNING,
-            confidence=medium,
+        yield KINDS["power_limited"].finding(
+            Severity.WARNING,
+            medium,
+            (device,),
+            _known(of_limit, _measured(POWER, "level at the cap", level, "W"), of_busy),
+            spans=intervals.to_intervals(spans),
             cause=BELOW,
             samples=samples,
+            **_name_watts(series, level, limit),
         )
+        return
     clock, model = _clock_at_limit(s, rows, limits), gpus.find_gpu(series.device.model)
     is_slow = not is_lowered and clock.observed < limits.slow and not (model and model.clock_events_masked)
     case, part = "chosen" if is_lowered else "slow" if is_slow else "", phrases.percent(share)
-    return _build(
-        "power_cap",
-        case,
-        [of_busy, clock if is_slow else clock.as_context(), *_list_counted(series, CAP)],
-        {
-            "when": "throughout" if part == phrases.percent(1) else f"for {part} of its busy time",
-            "clock": "" if np.isnan(clock.observed) else phrases.percent(clock.observed),
-            "normal": "" if case else "normal",
-        },
-        intervals=intervals.to_intervals(spans),
-        devices=(device,),
-        severity=Severity.WARNING if is_slow else Severity.INFO,
-        confidence=sure if is_direct else medium,
+    yield KINDS["power_cap"].finding(
+        Severity.WARNING if is_slow else Severity.INFO,
+        sure if is_direct else medium,
+        (device,),
+        _known(of_busy, clock if is_slow else clock.as_context(), *_list_counted(series, CAP)),
+        spans=intervals.to_intervals(spans),
+        case=case,
         samples=samples,
+        gpu=phrases.gpu_name(device),
+        when="throughout" if part == phrases.percent(1) else f"for {part} of its busy time",
+        clock="" if np.isnan(clock.observed) else phrases.percent(clock.observed),
+        normal="" if case else "normal",
     )
 
 
@@ -409,26 +388,22 @@ def find_locked_clocks(context: Context, limits: Limits) -> Iterator[Finding | N
     is_told, s = all(one[1] >= limits.held for one in found), gather_signals(series)
     devices, samples = [one.device.id for *_, one in found], [int(gather_signals(one).busy.sum()) for *_, one in found]
     sure, limit = certainty.confidence_by_readings(min(samples)), "highest" if share >= limits.held else "below"
-    yield _build(
-        "clocks_locked",
-        None,
-        [
+    yield KINDS["clocks_locked"].finding(
+        Severity.INFO,
+        sure if is_told else certainty.lowest_confidence(sure, Confidence.MEDIUM),
+        devices,
+        _known(
             limits.compare("clock set", "share of busy time", share or np.nan, ">=", "held"),
             limits.compare(CLOCK, "median while busy, of the highest", ratio, "<", limit),
-        ],
-        {
-            "gpus": phrases.gpu_names(devices, tuple(context.gpus())),
-            "probably": "" if is_told else "probably",
-            "clock": phrases.megahertz(median(s.clock[s.busy])) if s.clock[s.busy].any() else "",
-            "more": "or more" if len(found) > 1 else "",
-            "was": "seen was" if np.isnan(s.clock_max) else "is",
-            "highest": "" if np.isnan(ratio) else phrases.megahertz(highest),
-        },
-        devices=tuple(devices),
-        severity=Severity.INFO,
-        confidence=sure if is_told else certainty.lowest_confidence(sure, Confidence.MEDIUM),
+        ),
         samples=sum(samples),
-        ruled_out=("the power limit and heat, which the driver reports separately or which would move the clock",),
+        ruled_out=["the power limit and heat, which the driver reports separately or which would move the clock"],
+        gpus=phrases.gpu_names(devices, tuple(context.gpus())),
+        probably="" if is_told else "probably",
+        clock=phrases.megahertz(median(s.clock[s.busy])) if s.clock[s.busy].any() else "",
+        more="or more" if len(found) > 1 else "",
+        was="seen was" if np.isnan(s.clock_max) else "is",
+        highest="" if np.isnan(ratio) else phrases.megahertz(highest),
     )
 
 

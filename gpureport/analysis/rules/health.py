@@ -1,25 +1,29 @@
-"""Hardware that fails: lost GPUs and errors of the driver, memory errors, slow links."""
+"""What fails: GPUs that are lost, memory errors, slow links; and recorders, which miss samples or end too early."""
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import reduce
 from math import prod
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
+from gpureport import columns
 from gpureport.analysis import certainty, missing_metrics, phrases
+from gpureport.analysis.job import phases
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.columns import BoolArray
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
+from gpureport.columns import BoolArray, IntArray
+from gpureport.data_quality import gap_seconds
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Provenance, Severity, Threshold
+from gpureport.recording_advice import RECORD
 
-LOST_CAUSES = ("lost", "no answer")
-"""Causes of gpu_lost that end what a GPU can do; an Xid need not."""
+LOST_CAUSES = ("lost", "no answer")  # of gpu_lost, that end what a GPU can do; an Xid need not
 _MEASURED = (UTILISATION, "gpu_temperature_celsius", "gpu_power_watts", "gpu_sm_clock_hertz")
 _MEMORY, _XID = "gpu_memory_used_bytes", "gpu_xid_code"
 _FALLEN, _MILD = {None, 79}, {45, 63}
@@ -28,8 +32,7 @@ _XID_MESSAGE = re.compile(r"\bXid\b(?: *\((?:PCI:)?[0-9A-Fa-f:.]+\))?[: ]+(\d{1,
 _ADDRESS = re.compile(r"\b(?:([0-9A-Fa-f]{4,8}):)?([0-9A-Fa-f]{2}):([0-9A-Fa-f]{2})(?:\.[0-7])?\b")
 
 
-@dataclass(frozen=True, slots=True)
-class _Loss:
+class _Loss(NamedTuple):
     """What the log says happened to a GPU, None where it does not say to which."""
 
     device: str | None
@@ -162,18 +165,16 @@ def find_memory_errors(context: Context, limits: Limits) -> Iterator[Finding | N
     for device, series in context.gpus().items():
         readings = max(series.count_values(name) for nouns in _COUNTED.values() for name in nouns)
         if readings < certainty.FEW_READINGS:
-            reason = "the error counters were read only once: whether they rose is not known"
-            yield (
-                missing_metrics.unjudged("ecc_error", device, reason, _COUNTERS, code="read_only_once")
-                if readings
-                else missing_metrics.not_recorded("ecc_error", device, *_COUNTERS)
-            )
+            once = "the error counters were read only once: whether they rose is not known"
+            absent = missing_metrics.not_recorded("ecc_error", device, *_COUNTERS)
+            unclear = missing_metrics.unjudged("ecc_error", device, once, _COUNTERS, code="read_only_once")
+            yield unclear if readings else absent
             continue
         failed = series.known_values("gpu_remapped_rows_failure")
         pending = any(series.values(name)[-1:].sum() > 0 for name in _PENDING)
         for cause, nouns in _COUNTED.items():
-            rises = {name: spans for name in nouns if (spans := _find_rises(series, name))[1] >= limits.rise}
-            is_grave = cause == "uncorrected"
+            rises, is_grave = {name: _find_rises(series, name) for name in nouns}, cause == "uncorrected"
+            rises = {name: each for name, each in rises.items() if each[1] >= limits.rise}
             # a remapping that fails has no counter
             if rises or (is_grave and len(failed) and failed[0] == 0 and failed.any()):
                 yield KINDS["ecc_error"].finding(
@@ -187,9 +188,7 @@ def find_memory_errors(context: Context, limits: Limits) -> Iterator[Finding | N
                     samples=max(map(series.count_values, rises), default=len(series)),
                     ruled_out=["errors of earlier jobs: only what a counter rose by in the run is counted"],
                     gpu=phrases.gpu_name(device),
-                    counted=phrases.join_words(
-                        [phrases.count_of(int(n), nouns[name]) for name, (_, n) in rises.items()]
-                    ),
+                    counted=phrases.join_words([phrases.count_of(int(n), nouns[k]) for k, (_, n) in rises.items()]),
                     pending="it" if pending else "",
                 )
 
@@ -235,15 +234,13 @@ def find_slow_links(context: Context, limits: Limits) -> Iterator[Finding | NotJ
             )
         elif ratio < 1:
             rate = limits.compare("data rate of the link", "of the highest", ratio, ">=" if mild else "<", "common")
+            links = [(name, "max while busy", best[name]) for name in best]
+            links += [(f"{name}_max", "max", most[name]) for name in best]
             yield KINDS["pcie_degraded"].finding(
                 Severity.INFO if mild else Severity.PROBLEM if ratio <= limits.problem else Severity.WARNING,
                 certainty.confidence_by_readings(samples),
                 (device,),
-                [
-                    *(Evidence(metric=n, statistic="max while busy", observed=best[n], unit="") for n in best),
-                    *(Evidence(metric=f"{n}_max", statistic="max", observed=most[n], unit="") for n in best),
-                    rate,
-                ],
+                [*(Evidence(metric=n, statistic=how, observed=x, unit="") for n, how, x in links), rate],
                 samples=samples,
                 ruled_out=["the rest of an idle GPU: only busy samples count, and the best of them"],
                 gpu=phrases.gpu_name(device),
@@ -251,3 +248,115 @@ def find_slow_links(context: Context, limits: Limits) -> Iterator[Finding | NotJ
                 now=" ".join(_LINK[name].format(best[name]) for name in best),
                 most=" ".join(_LINK[name].format(most[name]) for name in best),
             )
+
+
+_JITTER = 1.0  # s that one GPU lacks more than the others, below which it is only late
+_WHY = (
+    "3.5 intervals, 5 s at least below 2 s: collectors are late by 2.6 intervals or some seconds without losing samples"
+)
+
+
+def _unjudged(kind: str, reason: str, code: str = missing_metrics.NO_TIMES) -> NotJudged:
+    return NotJudged(kind=kind, device=None, reason=reason, recording=RECORD, code=code)
+
+
+@rule("log_gap")
+def find_log_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield one finding for the gaps all GPUs share, and one for each GPU that has others."""
+    if context.recording.run.quality.synthetic_time:
+        yield _unjudged("log_gap", "the log has no time stamps, so a gap cannot be seen")
+        return
+    gpus = context.gpus()
+    gaps = {device: intervals.to_spans(series.gaps) for device, series in gpus.items()}
+    shared = reduce(intervals.intersection, gaps.values()) if gaps else intervals.NO_SPANS
+    # less is jitter
+    own = {name: intervals.drop_shorter(intervals.difference(one, shared), _JITTER) for name, one in gaps.items()}
+    for name, spans in {"": shared, **own}.items():
+        if not len(spans):
+            continue
+        seconds, longest = intervals.total_seconds(spans), float((spans[:, 1] - spans[:, 0]).max()) / 1e6
+        coarsest = max(series.interval for series in gpus.values())
+        far = Threshold(value=gap_seconds(coarsest), unit="s", provenance=Provenance.PRAGMATIC, source=_WHY)
+        pauses = phases.summarise_pauses([gpus[name]] if name else gpus.values())
+        short = "time in shorter pauses that no sample owns"
+        yield KINDS["log_gap"].finding(
+            Severity.INFO,
+            # the other distances show what is far for two samples
+            certainty.confidence_by_readings(min(map(len, gpus.values()))),
+            (name,) if name else (),
+            [
+                compare_with_limit("distance between samples", "max", longest, ">", far),
+                Evidence(metric="time without samples", statistic="sum", observed=seconds, unit="s"),
+                *([Evidence(metric=short, statistic="sum", observed=pauses.seconds, unit="s")] if pauses else []),
+            ],
+            spans=intervals.to_intervals(spans),
+            samples=len(spans) + 1,
+            length=phrases.duration(seconds),
+            gpu=phrases.gpu_name(name) if name else "",
+            gaps=f"{len(spans)} gaps" if len(spans) > 1 else "",
+            share=phrases.percent(seconds / max(context.whole.seconds, 1e-6)),
+            pauses=phrases.capitalize(phrases.count_of(pauses.count, "shorter pause")) if pauses else "",
+            rest=phrases.duration(pauses.seconds) if pauses else "",
+        )
+
+
+@rule("monitoring_ended")
+def find_early_ends(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield one finding for all GPUs whose samples end together before the rest, else one a GPU."""
+    own = {name: series.times[find_answers(series)] for name, series in context.gpus().items()}
+    own = {name: times for name, times in own.items() if len(times)}
+    hosts = context.hosts().values()
+    column = context.recording.training.column("timestamp")
+    steps = np.sort(columns.integers(column)[columns.valid(column)])
+    others = [(f"the host log of {one.device.node or ''}".removesuffix(" of "), one.times) for one in hosts]
+    others += [("the training metrics", steps)] if len(steps) else []
+    others += [(phrases.gpu_name(name), times) for name, times in own.items()]
+    if context.recording.run.quality.synthetic_time:
+        yield _unjudged("monitoring_ended", "the log has no time stamps to compare with those of other logs")
+        return
+    if len(others) <= 1:
+        reason = "nothing else was recorded to compare the end of the log with"
+        yield _unjudged("monitoring_ended", reason, "nothing_to_compare")
+        return
+    others.sort(key=lambda other: -int(other[1][-1]))
+    later = {}
+    for name, times in own.items():
+        limit = int(times[-1]) + round(max(limits.early, limits.steps * context.series[name].interval) * 1e6)
+        longer = (other for other in others if _goes_on(times, other[1], limit, limits))
+        if not context.findings("gpu_lost", name) and (longest := next(longer, None)):
+            later[name] = longest
+    ends, everybody = {name: int(own[name][-1]) for name in later}, tuple(context.gpus())
+    spread = max(ends.values(), default=0) - min(ends.values(), default=0)
+    together = len(later) == len(own) and spread <= limits.early * 1e6
+    for devices in [tuple(later)] if together and later else [(name,) for name in later]:
+        other, times = later[devices[0]]
+        missing = Interval(min(ends[name] for name in devices), int(times[-1]))
+        share = missing.seconds / max((max(context.whole.end, missing.end) - context.whole.start) / 1e6, 1e-9)
+        much, readings = share >= limits.warning, int((times > missing.start).sum())
+        what, names = "time without samples at the end", phrases.gpu_names(devices, everybody)
+        yield KINDS["monitoring_ended"].finding(
+            Severity.WARNING if much else Severity.INFO,
+            certainty.confidence_by_readings(readings),
+            devices,
+            [
+                limits.compare(what, "length", missing.seconds, ">=", "early"),
+                limits.compare(what, "share of the run", share, ">=" if much else "<", "warning"),
+                Evidence(metric=other, statistic="goes on for", observed=missing.seconds, unit="s"),
+            ],
+            spans=[missing],
+            case="gone" if other.startswith("GPU ") else "",
+            samples=readings,
+            ruled_out=["clocks that differ: the other series does not begin later by as much"],
+            log="the GPU log" if len(devices) == len(everybody) else f"the log of {names}",
+            length=phrases.duration(missing.seconds),
+            other=other,
+            share=phrases.percent(share),
+        )
+
+
+def _goes_on(own: IntArray, other: IntArray, limit: int, limits: Limits) -> bool:
+    """Return whether another series goes on beyond a limit, and has no other clock: that would begin later, too."""
+    after = int(other[-1] - own[-1])
+    readings = len(other) - int(np.searchsorted(other, limit, side="right"))
+    shifted = abs(int(other[0] - own[0]) - after) <= limits.shifted * after
+    return readings >= certainty.FEW_READINGS and other[0] <= own[-1] and not shifted

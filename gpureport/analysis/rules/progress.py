@@ -1,6 +1,6 @@
 """Whether a job goes on as it began: a logged rate that falls, and levels that change with nothing to explain it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,8 @@ from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.job.events import WAITING, find_evaluations, split_words
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, rule
-from gpureport.analysis.rules.levels import Change, find_fall, show
-from gpureport.analysis.rules.peers import CLOCK, POWER, TEMPERATURE, UTILISATION, compare_peers, find_lower
+from gpureport.analysis.rules import levels
+from gpureport.analysis.rules.levels import CLOCK, POWER, TEMPERATURE, UTILISATION, Change, find_fall, show
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
@@ -24,8 +24,7 @@ from gpureport.training_names import Role, choose_throughput, recognise_metric
 from gpureport.work_counting import count_gains, select_step_points
 
 _MEMORY, _STEP = "gpu_memory_used_bytes", "step"
-_SPACING = 10.0
-"""Seconds between two points of a step counter at least: a rate over less is mostly the rounding of both."""
+_SPACING = 10.0  # s between two points of a step counter: a rate over less is mostly the rounding of both
 _CHECKING = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
 _SIGNS = (
     ("clock", CLOCK, "Hz", -1, "the clock"),
@@ -40,8 +39,8 @@ _SIGNS = (
 """What may change with the rate: the cause it stands for, metric, unit, direction, and noun, what tells most first."""
 _SLOWING = {"rate_falls", "slow_gpu", "imbalance", "thermal_throttle", "hw_throttle", "hollow_util", "transfer_bound"}
 """Kinds that explain a change on any GPU of the job, since the others wait for the one that is slow."""
-_AFTER, _PAUSE = 60.0, 5.0
-"""Seconds after an evaluation in which its figures are logged; usual distances of steps above which none was made."""
+_AFTER = 60.0  # s after an evaluation in which its figures are logged
+_PAUSE = 5.0  # usual distances of steps above which none was made
 _STANDING = {"power_limited", "clocks_locked", "pcie_degraded", "periodic_stall"}
 """Kinds that explain a change though they claim no GPU time."""
 
@@ -59,11 +58,15 @@ def read_points(recording: Recording, name: str) -> tuple[IntArray, FloatArray]:
     return times[order], values[rows][order]
 
 
-def read_rate(recording: Recording) -> tuple[str, str, IntArray, FloatArray] | None:
+def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None:
     """Return how fast a training log says that the job works: metric, unit, times and values; None where it does not.
 
     A logged rate comes first, then the time a step took, then the steps that were done between two moments.
     """
+    return context.cached("rate of the training", lambda: _derive_rate(context.recording))
+
+
+def _derive_rate(recording: Recording) -> tuple[str, str, IntArray, FloatArray] | None:
     every: Any = recording.training.column("name").unique().to_pylist()
     names = [name for name in every if not split_words(name) & _CHECKING]
     known = {name: metric for name in names if (metric := recognise_metric(name))}
@@ -73,13 +76,9 @@ def read_rate(recording: Recording) -> tuple[str, str, IntArray, FloatArray] | N
         times, values = read_points(recording, metric.name)
         times, values = times[values > 0], values[values > 0]
         if len(times) > 1:
-            is_rate = metric.role is Role.THROUGHPUT
-            return (
-                metric.name,
-                f"{metric.unit or 'units'}/s" if is_rate else "steps/s",
-                times,
-                values if is_rate else 1 / values,
-            )
+            if metric.role is Role.STEP_TIME:
+                return metric.name, "steps/s", times, 1 / values
+            return metric.name, f"{metric.unit or 'units'}/s", times, values
     points = select_step_points(*read_points(recording, _STEP))
     if points is None:
         return None
@@ -92,7 +91,7 @@ def read_rate(recording: Recording) -> tuple[str, str, IntArray, FloatArray] | N
 @rule("rate_falls")
 def find_rate_falls(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield at most one finding, for the whole job."""
-    rate = context.cached("rate of the training", lambda: read_rate(context.recording))
+    rate = _read_rate(context)
     if rate is None or len(rate[3]) < 4 * limits.readings:
         reason = "too few rates of the training were logged" if rate else "no rate of the training was logged"
         recording = "samples, tokens or steps a second, by a tracker or with --training FILE"
@@ -102,51 +101,46 @@ def find_rate_falls(context: Context, limits: Limits) -> Iterator[Finding | NotJ
     change = find_fall(times, values, limits, later=True)
     if change is None:
         return
-    cause, gpus, signal, evidence = find_sign(context, change, limits)
+    cause, gpus, signal, evidence = _find_sign(context, change, limits)
     seconds = intervals.total_seconds(change.spans)
-    yield Finding(
-        kind="rate_falls",
-        severity=Severity.WARNING,
-        confidence=Confidence.MEDIUM if name == _STEP else Confidence.HIGH,
-        devices=(),
-        intervals=intervals.to_intervals(change.spans),
-        evidence=(
+    yield KINDS["rate_falls"].finding(
+        Severity.WARNING,
+        Confidence.MEDIUM if name == _STEP else Confidence.HIGH,
+        (),
+        [
             Evidence(metric=name, statistic="usual level", observed=change.usual, unit=""),
             Evidence(metric=name, statistic="lowest level", observed=change.level, unit=""),
             limits.compare("rate of the training", "fall", change.fall, ">=", "fall"),
             limits.compare("duration", "total", seconds, ">=", "shortest"),
             *evidence,
-        ),
-        lost_gpu_seconds=(1 - change.mean / change.usual) * seconds * len(context.active),
+        ],
+        spans=intervals.to_intervals(change.spans),
+        lost=(1 - change.mean / change.usual) * seconds * len(context.active),
         cause=cause,
         samples=change.readings,
-        summary=KINDS["rate_falls"].say(
-            "",
-            fall=phrases.percent(change.fall),
-            levels=f"{phrases.number(change.usual)} to {show(change.level, unit)}",
-            after=phrases.duration((int(change.spans[0, 0]) - context.whole.start) / 1e6),
-            why=KINDS["rate_falls"].says[cause].format(gpus=gpus),
-            signal=signal,
-        ),
-        recommendation=KINDS["rate_falls"].advise(cause),
+        fall=phrases.percent(change.fall),
+        levels=f"{phrases.number(change.usual)} to {show(change.level, unit)}",
+        after=phrases.duration((int(change.spans[0, 0]) - context.whole.start) / 1e6),
+        gpus=gpus,
+        signal=signal,
     )
 
 
-def find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, str, str, tuple[Evidence, ...]]:
+def _find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, str, str, tuple[Evidence, ...]]:
     """Return what changes with a rate: the cause it stands for, the GPUs, in words, and as evidence."""
     held = {name: _compare(context, name, _MEMORY, change)[1] for name in context.active}
     full = [name for name in held if held[name] >= limits.full * (memory_total(context.series[name]) or np.inf)]
     for cause, metric, unit, direction, noun in _SIGNS:
         devices = {"spill": full, "data": [""]}.get(cause, [*context.hosts(), *context.active])
-        levels = {name: _compare(context, name, metric, change) for name in devices}
-        moved = {name: (then - before) / (1.0 if unit == "1" else before) for name, (before, then) in levels.items()}
+        both = {name: _compare(context, name, metric, change) for name in devices}
+        moved = {name: (then - before) / (1.0 if unit == "1" else before) for name, (before, then) in both.items()}
         least = {"1": limits.share, "By/s": limits.doubled}.get(unit, limits.part_of_fall * change.fall)
-        far = [name for name in levels if direction * moved[name] >= least]
-        if far and (cause != "host memory" or levels[far[0]][1] >= limits.host_full):
-            before, then = levels[max(far, key=lambda name: direction * moved[name])]
+        far = [name for name in both if direction * moved[name] >= least]
+        if far and (cause != "host memory" or both[far[0]][1] >= limits.host_full):
+            before, then = both[max(far, key=lambda name: direction * moved[name])]
             gpus = phrases.gpu_names(far, list(context.active)) if far[0] in context.active else ""
-            both = (("before the fall", before), ("after the fall", then))
-            evidence = (Evidence(metric=metric, statistic=word, observed=value, unit=unit) for word, value in both)
+            told = (("before the fall", before), ("after the fall", then))
+            evidence = (Evidence(metric=metric, statistic=word, observed=value, unit=unit) for word, value in told)
             return cause, gpus, f"{noun} from {show(before, unit)} to {show(then, unit)}", tuple(evidence)
     return "not shown", "", "", ()
 
@@ -178,48 +172,40 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
             if not _is_explained(context, device, change):
                 found.setdefault(("change", metric, unit), {})[device] = change
                 break
-    rate = context.cached("rate of the training", lambda: read_rate(context.recording))
+    rate = _read_rate(context)
     fall = find_fall(*rate[2:], limits, later=True) if rate and not found else None
     if rate and fall and not _is_explained(context, "", fall):
         found["change", rate[0], rate[1]] = {"": fall}
-    for peers in compare_peers(context, limits):
+    for peers in levels.compare_peers(context, limits):
         for metric, unit, least in ((UTILISATION, "1", limits.uneven), (POWER, "W", limits.weaker)):
-            for device, change in find_lower(peers, metric, least, limits).items():
+            for device, change in levels.find_lower(peers, metric, least, limits).items():
                 if not _is_explained(context, device, change):
                     found.setdefault(("uneven", metric, unit), {})[device] = change
     others = {device: _find_other_use(series, limits) for device, series in context.whole_log.gpus().items()}
     found["other use", UTILISATION, "1"] = {device: other for device, other in others.items() if other}
     for (case, metric, unit), changes in found.items():
-        if changes:
-            yield _build_finding(context, case, metric, unit, changes, limits)
-
-
-def _build_finding(  # noqa: PLR0913, PLR0917 - what a finding is made of
-    context: Context, case: str, metric: str, unit: str, changes: Mapping[str, Change], limits: Limits
-) -> Finding:
-    change, devices = max(changes.values(), key=lambda one: one.fall), tuple(filter(None, changes))
-    spans = intervals.union(np.concatenate([one.spans for one in changes.values()]))
-    rises, seconds = change.spans[0, 0] < change.before[0, 0], intervals.total_seconds(spans)
-    low, high = show(change.level, unit), show(change.usual, unit)
-    begins = int(change.before[0, 0] if rises else change.spans[0, 0])
-    cool, warm = _compare(context, devices[0], TEMPERATURE, change) if devices else (0.0, 0.0)
-    noun = {CLOCK: "clock", POWER: "power", UTILISATION: "utilisation"}.get(metric, "rate")
-    return Finding(
-        kind="unexplained_change",
-        severity=Severity.WARNING,
-        confidence=Confidence.MEDIUM,
-        devices=devices,
-        intervals=intervals.to_intervals(spans),
-        evidence=(
-            Evidence(metric=metric, statistic="usual level", observed=change.usual, unit=unit),
-            Evidence(metric=metric, statistic="other level", observed=change.level, unit=unit),
-            limits.compare("duration", "total", seconds, ">=", "shortest"),
-        ),
-        lost_gpu_seconds=None,
-        cause=f"{case} of {noun}",
-        samples=sum(one.readings for one in changes.values()),
-        summary=KINDS["unexplained_change"].say(
-            case,
+        if not changes:
+            continue
+        change, devices = max(changes.values(), key=lambda one: one.fall), tuple(filter(None, changes))
+        spans = intervals.union(np.concatenate([one.spans for one in changes.values()]))
+        rises, seconds = change.spans[0, 0] < change.before[0, 0], intervals.total_seconds(spans)
+        begins = int(change.before[0, 0] if rises else change.spans[0, 0])
+        cool, warm = _compare(context, devices[0], TEMPERATURE, change) if devices else (0.0, 0.0)
+        low, high = show(change.level, unit), show(change.usual, unit)
+        noun = {CLOCK: "clock", POWER: "power", UTILISATION: "utilisation"}.get(metric, "rate")
+        yield KINDS["unexplained_change"].finding(
+            Severity.WARNING,
+            Confidence.MEDIUM,
+            devices,
+            [
+                Evidence(metric=metric, statistic="usual level", observed=change.usual, unit=unit),
+                Evidence(metric=metric, statistic="other level", observed=change.level, unit=unit),
+                limits.compare("duration", "total", seconds, ">=", "shortest"),
+            ],
+            spans=intervals.to_intervals(spans),
+            cause=f"{case} of {noun}",
+            case=case,
+            samples=sum(one.readings for one in changes.values()),
             what="training rate" if noun == "rate" else noun,
             gpus=phrases.gpu_names(devices, list(context.gpus())) if devices else "",
             goes="rose" if rises else "fell",
@@ -231,9 +217,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - what a finding is made of
             length=phrases.duration(seconds),
             use="at the same use" if devices else "",
             heat=f"{warm:.0f} °C" if warm - cool >= limits.hotter else "",
-        ),
-        recommendation=KINDS["unexplained_change"].advise(case),
-    )
+        )
 
 
 def _list_changes(
@@ -306,7 +290,7 @@ def _covers(known: Spans, spans: Spans) -> bool:
 def _is_evaluation(context: Context, spans: Spans) -> bool:
     """Return whether the training log tells of an evaluation after each stretch, and of no steps in most of it."""
     told = [each.times for each in find_evaluations(context.recording)]
-    rate = context.cached("rate of the training", lambda: read_rate(context.recording))
+    rate = _read_rate(context)
     if not told or rate is None:
         return False
     slack = np.array([0, _AFTER * 1e6], dtype=np.int64)

@@ -54,7 +54,9 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Iterator[Finding | 
             yield missing_metrics.not_recorded("oversized_gpu", None, _USED, "gpu_memory_total_bytes")
         else:
             peak, total = max(one or 0 for one in peaks), min(one or 0 for one in totals)
-            used = max(_average_utilisation(context, one) for one in peers)
+            window = context.window or context.whole
+            loads = [one.values(UTILISATION)[one.rows_between(window.start, window.end)] for one in peers]
+            used = max(1.0 if np.isnan(load).all() else float(np.nanmean(load)) for load in loads)
             yield from _compare_sizes(context, limits, own, [one.device.id for one in peers], (peak, total, used))
 
 
@@ -66,12 +68,6 @@ def _size(gpu: Gpu) -> tuple[float, float, float, float] | None:
     if not (memory and speed and arithmetic and power):
         return None
     return memory.value - (reserved.value if reserved else 0), speed.value, arithmetic.value, power.value
-
-
-def _average_utilisation(context: Context, series: DeviceSeries) -> float:
-    window = context.window or context.whole
-    used = series.values(UTILISATION)[series.rows_between(window.start, window.end)]
-    return float(np.nanmean(used)) if not np.isnan(used).all() else 1.0
 
 
 def _compare_sizes(
@@ -167,21 +163,20 @@ def find_no_progress(context: Context, limits: Limits) -> Iterator[Finding | Not
         yield missing_metrics.not_recorded("no_progress", None, UTILISATION)
         return
     known = list(find_evaluations(context.recording))
-    judged = [each for each in known if each.count >= limits.fewest]
-    if judged:
+    training, most = context.recording.training, max(known, key=lambda each: each.count, default=None)
+    if most is not None and most.count >= limits.fewest:
+        judged = (each for each in known if each.count >= limits.fewest)
         yield from _judge_progress(context, limits, max(judged, key=lambda each: int(each.times[each.best_row])))
         return
-    training = context.recording.training
-    if not len(training):
+    if most is not None:
+        count = phrases.count_of(most.count, "evaluation")
+        code, reason = "too_few_evaluations", f"{most.metric.name} has {count}, fewer than {limits.fewest:g}"
+    elif not len(training):
         code, reason = "no_training_metrics", "no training metrics were recorded"
     elif not columns.valid(training.column("timestamp")).any():
         code, reason = missing_metrics.NO_TIMES, "the training metrics were recorded without times"
-    elif not known:
-        code, reason = "no_validation_metric", "none of the training metrics is a validation metric"
     else:
-        most = max(known, key=lambda each: each.count)
-        count = phrases.count_of(most.count, "evaluation")
-        code, reason = "too_few_evaluations", f"{most.metric.name} has {count}, fewer than {limits.fewest:g}"
+        code, reason = "no_validation_metric", "none of the training metrics is a validation metric"
     yield _unjudged("no_progress", code, reason, _METRIC)
 
 

@@ -115,8 +115,12 @@ def overlap_seconds(starts: IntArray, ends: IntArray, stretches: Spans) -> Float
     """Return how many seconds of each row's time [start, end) the stretches cover."""
     if len(stretches) == 0:
         return np.zeros(len(starts))
-    before_start, before_end = _measure_covered_before(stretches, np.stack([starts, ends]))
-    return np.asarray((before_end - before_start) / 1e6, dtype=np.float64)
+    if len(stretches) == 1:
+        covered = np.maximum(np.minimum(ends, stretches[0, 1]) - np.maximum(starts, stretches[0, 0]), 0)
+    else:
+        before_start, before_end = _measure_covered_before(stretches, np.stack([starts, ends]))
+        covered = before_end - before_start
+    return np.asarray(covered / 1e6, dtype=np.float64)
 
 
 def _measure_covered_before(stretches: Spans, times: IntArray) -> IntArray:

@@ -20,14 +20,10 @@ HEAT = ("sw_thermal_slowdown", "hw_thermal_slowdown")
 BRAKE, SLOWDOWN, CAP = "hw_power_brake_slowdown", "hw_slowdown", "sw_power_cap"
 CHOSEN = ("applications_clocks_setting", "display_clock_setting")
 
-BUSY = 0.2
-"""Utilisation above which a GPU is at work; stray kernels reach 12%. On 148 logs 13% gives the same findings."""
-_COUNTED_SHARE = 0.1
-"""Share of a row's time that must be counted for its clock to be no reference."""
-_COUNTED_FULL = 0.9
-"""Share from which on the row shows the lowered clock: counters lag their rows."""
-_LEAST = 1e-4
-"""Seconds a counter rises by at least; less is rounding."""
+BUSY = 0.2  # utilisation above which a GPU is at work; stray kernels reach 12%
+_COUNTED_SHARE = 0.1  # of a row's time, that must be counted for its clock to be no reference
+_COUNTED_FULL = 0.9  # from here on the row shows the lowered clock: counters lag their rows
+_LEAST = 1e-4  # seconds that a counter rises by; less is rounding
 _EFFECTS = {
     **dict.fromkeys(("gpu_idle", CAP, *CHOSEN), Effect.BENIGN),
     **dict.fromkeys((SLOWDOWN, BRAKE, *HEAT), Effect.HARMFUL),
@@ -36,11 +32,7 @@ _EFFECTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockSignals:
-    """Series of one GPU in base units, NaN where null or not known.
-
-    Busy are rows with utilisation above 20%, or all where it was not recorded. From its temperature limit on, the
-    driver lowers clocks.
-    """
+    """Series of one GPU, NaN where not known; busy are rows above 20% utilisation, or all where none was recorded."""
 
     busy: BoolArray
     clock: FloatArray
@@ -54,28 +46,27 @@ class ClockSignals:
 
 def gather_signals(series: DeviceSeries) -> ClockSignals:
     """Gather the series of one GPU; the log wins over the GPU table. Not to be written to."""
-    return series.memoize("signals", lambda: _gather_signals(series))
 
+    def gather() -> ClockSignals:
+        clock, clock_max = read_clocks(series)
+        temperature, known = series.values("gpu_temperature_celsius"), gpus.find_gpu(series.device.model)
+        limit = median(temperature + series.values("gpu_temperature_margin_celsius"))
+        source = "temperature plus margin, as logged"
+        if np.isnan(limit):
+            cell = known.temperature_max_operating_celsius if known else None
+            limit, source = (cell.value, f"{known.model}: {cell.source}") if known and cell else (limit, "")
+        return ClockSignals(
+            busy=series.values(USE) > BUSY if series.is_recorded(USE) else np.ones(len(series), dtype=np.bool_),
+            clock=clock,
+            clock_max=clock_max,
+            temperature=temperature,
+            temperature_limit=limit,
+            temperature_limit_source=source,
+            power=series.values(POWER),
+            power_limit=read_power_limit(series),
+        )
 
-def _gather_signals(series: DeviceSeries) -> ClockSignals:
-    clock, clock_max = read_clocks(series)
-    temperature, used = series.values("gpu_temperature_celsius"), series.values(USE)
-    margin = temperature + series.values("gpu_temperature_margin_celsius")
-    known = gpus.find_gpu(series.device.model)
-    limit, source = median(margin), "temperature plus margin, as logged"
-    if np.isnan(limit):
-        cell = known.temperature_max_operating_celsius if known else None
-        limit, source = (cell.value, f"{known.model}: {cell.source}") if known and cell else (limit, "")
-    return ClockSignals(
-        busy=used > BUSY if series.is_recorded(USE) else np.ones(len(series), dtype=np.bool_),
-        clock=clock,
-        clock_max=clock_max,
-        temperature=temperature,
-        temperature_limit=limit,
-        temperature_limit_source=source,
-        power=series.values(POWER),
-        power_limit=read_power_limit(series),
-    )
+    return series.memoize("signals", gather)
 
 
 def read_clocks(series: DeviceSeries) -> tuple[FloatArray, float]:
@@ -111,44 +102,27 @@ def find_default_limit(series: DeviceSeries) -> tuple[float, str]:
 
 
 def counter_name(reason: str) -> str:
-    """Return the counter of a clock event reason."""
+    """Return the driver's counter of a clock event reason."""
     return f"clock_event_{reason}_seconds_total"
-
-
-def list_event_metrics(*reasons: str) -> tuple[str, ...]:
-    """Return the metrics of clock event reasons: their bits, and the driver's counters of those that have one."""
-    names = (name for reason in reasons for name in (f"clock_event_{reason}", counter_name(reason)))
-    return tuple(name for name in names if name in BY_NAME)
 
 
 def are_events_recorded(series: DeviceSeries, *reasons: str) -> bool:
     """Whether any of the clock event reasons was logged or counted for this GPU."""
-    return any(series.is_recorded(name) for name in list_event_metrics(*reasons))
+    return any(series.is_recorded(name) for each in reasons for name in (f"clock_event_{each}", counter_name(each)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """When something held the clock of a GPU, by its samples and by the driver's counters, which see between them.
+    """When something held the clock of a GPU, by its samples and by the driver's counters, which see between them."""
 
-    Attributes:
-        share: share of each row's time; all of it where no counter tells.
-        lowered: rows whose own clock is a lowered one.
-        detected: rows whose clock is no reference for others.
-        rows: rows that alone tell, without a counter.
-        steps: steps from row to row in which a counter rose; none across log gaps.
-        counted: what was counted, in seconds.
-        in_gaps: the part of it across log gaps.
-        is_direct: whether the driver says so, rather than clock, temperature and power.
-    """
-
-    share: FloatArray | BoolArray
-    lowered: BoolArray
-    detected: BoolArray
-    rows: BoolArray
-    steps: Spans = field(default_factory=lambda: NO_SPANS)
-    counted: float = 0.0
-    in_gaps: float = 0.0
-    is_direct: bool = True
+    share: FloatArray | BoolArray  # of each row's time; all of it where no counter tells
+    lowered: BoolArray  # rows whose own clock is a lowered one
+    detected: BoolArray  # rows whose clock is no reference for others
+    rows: BoolArray  # rows that alone tell, without a counter
+    steps: Spans = field(default_factory=lambda: NO_SPANS)  # between rows, in which a counter rose
+    counted: float = 0.0  # seconds
+    in_gaps: float = 0.0  # those of them across log gaps
+    is_direct: bool = True  # whether the driver says so, rather than clock, temperature and power
 
 
 def hold(rows: BoolArray, *, is_direct: bool = True) -> Held:
@@ -157,10 +131,7 @@ def hold(rows: BoolArray, *, is_direct: bool = True) -> Held:
 
 
 def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> Held:
-    """Return when bits or counters say that the clock was held; beside a step in which a counter rose, it alone counts.
-
-    Of several counters the largest rise counts, since they may have run at once.
-    """
+    """Return when bits or counters held the clock; beside a step in which a counter rose, it alone counts."""
     names = [counter_name(reason) for reason in reasons if series.is_recorded(counter_name(reason))]
     steps = counter_increments.measure_increments(series, names, 1.0) if names else None
     if steps is None:
@@ -202,7 +173,8 @@ def find_event_rows(series: DeviceSeries, *reasons: str) -> BoolArray:
 
 def median(values: FloatArray) -> float:
     """Return the median of what is known, NaN when nothing is."""
-    return high_quantile(values, ~np.isnan(values), 0.5)
+    known = values[:1] if columns.is_constant(values) else values
+    return high_quantile(known, ~np.isnan(known), 0.5)
 
 
 def high_quantile(values: FloatArray, rows: BoolArray, quantile: float = 0.95) -> float:
@@ -227,14 +199,9 @@ def choose_reference_clock(signals: ClockSignals, slowed: BoolArray) -> tuple[fl
 def compute_loss(series: DeviceSeries, held: Held, slowed: BoolArray) -> FloatArray | None:
     """Return the share of each row's time that a held clock cost, None where no clock tells.
 
-    A clock 20% below the reference loses 0.2 s a second, but no more than the time in which a kernel ran. A row
-    beside which time was counted shows the clock of a moment that need not be within that time: it gets the median
-    of those that do.
-
-    Args:
-        series: the GPU.
-        held: when its clock was held.
-        slowed: all rows whose clock is no reference.
+    A clock 20% below that of rows that are not slowed loses 0.2 s per second, but no more than the time in which a
+    kernel ran. A row beside which time was counted shows the clock of a moment that need not be within that time: it
+    gets the median of those that do.
     """
     signals = gather_signals(series)
     reference, _ = choose_reference_clock(signals, slowed)
@@ -283,9 +250,8 @@ def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
 
 
 def _list_events(series: DeviceSeries) -> Iterator[tuple[str, Held]]:
-    for reason in CLOCK_EVENT_BITS:
-        if are_events_recorded(series, reason):
-            yield reason, hold_by_events(series, reason)
+    recorded = (reason for reason in CLOCK_EVENT_BITS if are_events_recorded(series, reason))
+    yield from ((reason, hold_by_events(series, reason)) for reason in recorded)
     if series.is_recorded("clock_event_unknown_bits"):
         masks = columns.integers(series.rows.column("clock_event_unknown_bits")).astype(np.uint64)
         every = int(np.bitwise_or.reduce(masks))

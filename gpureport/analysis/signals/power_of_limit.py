@@ -11,12 +11,9 @@ from gpureport.columns import FloatArray
 from gpureport.findings import Provenance, Threshold
 
 POWER = "gpu_power_watts"
-_IDLE_QUANTILE = 0.02
-"""Share of the run taken for idle: a single lowest reading may be an accident, and start-up alone lasts a minute."""
-_IDLE_SHARE = 0.12
-"""Idle power, of the limit, that is not exceeded where a run was never idle and the table knows no better."""
-_HELD_SECONDS = 30.0
-"""How long a power must have been reached to stand for the limit: a spike shows no level."""
+_IDLE_QUANTILE = 0.02  # of the run, taken for idle: a single lowest reading may be an accident
+_IDLE_SHARE = 0.12  # idle power, of the limit, at most, where a run was never idle and the table knows no better
+_HELD_SECONDS = 30.0  # for which a power must be reached to stand for the limit: a spike shows no level
 AT_WORK: Threshold = Threshold(
     value=0.4,
     unit="1",
@@ -42,9 +39,8 @@ class PowerOfLimit:
 def build_power_of_limit(series: DeviceSeries, *, at_least: bool = False) -> PowerOfLimit | None:
     """Return the scale of one GPU; None where power was not recorded or no limit is known.
 
-    With `at_least`, the power that was reached for half a minute stands for a limit that is not known: it is not above
-    the limit, so that the true share is lower. Idle power is the lowest 2% of the run or what the GPU table gives,
-    whichever is less; a run that was never idle does not pass its own load for idle.
+    With `at_least`, the power that was reached for half a minute stands for a limit that is not known: the true share
+    is lower. Idle power is the lowest of the run or what the GPU table gives, whichever is less.
     """
     if not series.is_recorded(POWER):
         return None
