@@ -17,7 +17,7 @@ from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis
 from gpureport.analysis.rulebook import Context, Rule
 from gpureport.analysis.rules import RULES, memory
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import LATEST, DeviceSeries, series_by_device
+from gpureport.analysis.series.device_series import DeviceSeries, memoize_latest, series_by_device
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import compute_statistics
 from gpureport.analysis.signals.clock_signals import list_clock_events
@@ -82,7 +82,7 @@ def build_context(recording: Recording) -> Context:
     """Return what rules look at: the time of jobs, and beside it all samples."""
     all_cells = series_by_device(recording)
     whole = Interval(recording.run.started, recording.run.ended)
-    found = LATEST.memoize(
+    found = memoize_latest(
         recording.rows,
         ("jobs", recording.run.devices, whole, recording.run.tracked),
         lambda: jobs.find_occupancy(all_cells, whole, is_tracked=recording.run.tracked),
