@@ -71,16 +71,12 @@ def too_short(kind: str, covered: float, needed: float, what: str = "the recordi
     if length == phrases.duration(needed):
         # rounded to what is needed, it would deny itself
         length = f"{math.floor(10 * covered) / 10:.1f} s"
-    least = name_length(needed)
-    if covered <= 0:
-        reason = "the recording holds only one moment"
-        return NotJudged(kind=kind, device=None, reason=reason, recording=least, needed_seconds=needed, code=TOO_SHORT)
     return NotJudged(
         kind=kind,
         device=None,
-        recording=least,
-        template=f"{what} only {{}}",
-        amounts=((covered, length),),
+        recording=name_length(needed),
+        template=f"{what} only {{}}" if covered > 0 else "the recording holds only one moment",
+        amounts=((covered, length),) if covered > 0 else (),
         needed_seconds=needed,
         code=TOO_SHORT,
     )

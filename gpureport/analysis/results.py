@@ -1,9 +1,9 @@
 """What an analysis consists of: jobs, statistics, GPU time, costs, findings."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import chain
 from math import fsum
 
 from gpureport.findings import Answer, ChecklistEntry, Finding, Interval, NotJudged
@@ -22,10 +22,9 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One job of a log: GPUs held without a break, and sustained work on some of them.
+    """One job of a log, from 1 on: GPUs held without a break, and sustained work on some of them.
 
-    The number counts from 1; `window` is from the first to the last sustained activity of any GPU in the interval, and
-    `active` that of each GPU that worked, by device id. The first job begins with the log.
+    `window` is from the first to the last sustained activity of any GPU, `active` that of each, by device id.
     """
 
     number: int
@@ -64,8 +63,7 @@ class MetricSummary:
 class CounterReading:
     """What a counter of the driver rose by from its first reading to its last, in its own unit.
 
-    `in_gaps` is the part of it counted across log gaps. After each of `restarts`, when the driver was loaded again,
-    what it holds then is counted. `impossible` counts rises left out because no GPU can show them.
+    `in_gaps` is the part across log gaps; `restarts` are loads of the driver, `impossible` rises that no GPU can show.
     """
 
     total: float
@@ -149,11 +147,10 @@ class TimePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTime:
-    """Where the time of one GPU went.
+    """Where the time of one GPU went, to the microsecond: from first to last sample of the run.
 
-    `seconds` of all classes are the time from first to last sample of the run, to the microsecond. `parts` are the
-    same time by cause, of the classes that have causes: idle by the cause of the gap, waiting for input by the kind
-    that was found, throttled by what lowered the clock.
+    `parts` are the same time by cause, of the classes that have causes: idle by the cause of the gap, waiting for input
+    by the kind that was found, throttled by what lowered the clock.
     """
 
     device: str
@@ -178,11 +175,10 @@ class GpuTime:
 
 def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[str, float]:
     """Return the seconds of several GPUs in each class, each GPU given by its own."""
-    seconds: defaultdict[str, float] = defaultdict(float)
-    for time in times:
-        for name, amount in time:
-            seconds[name] += amount
-    return dict(seconds)
+    seconds: dict[str, float] = {}
+    for name, amount in chain.from_iterable(times):
+        seconds[name] = seconds.get(name, 0.0) + amount
+    return seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,10 +257,7 @@ class ObservedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:
-    """Distances between samples too short for a log gap and too long for the samples to own all of it.
-
-    The number and the seconds that no sample owns are those of the GPU with most; the longest is from sample to sample.
-    """
+    """Distances between samples too short for a log gap and too long to own all of it, of the GPU with most."""
 
     count: int
     longest_seconds: float

@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -114,7 +115,7 @@ Judge = Callable[[Context, Limits], Iterable[Finding | NotJudged]]
 """What finds the kinds of a rule, or says why it cannot."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One way to lose GPU time, or a family of ways that share a computation, as `rules.toml` declares it.
 
@@ -125,8 +126,8 @@ class Rule:
     at samples outside jobs as well.
     """
 
-    name: str
     judge: Judge
+    name: str
     descriptions: tuple[KindDescription, ...]
     condition: tuple[str, ...]
     limits: Limits
@@ -158,23 +159,19 @@ def rule(name: str) -> Callable[[Judge], Rule]:
         key: Threshold(value=value, unit=unit, provenance=Provenance(origin), source=source)
         for key, (value, unit, origin, source) in (settings | fixed).items()
     }
-
-    def make(judge: Judge) -> Rule:
-        return Rule(
-            name=name,
-            judge=judge,
-            descriptions=tuple(KINDS[kind] for kind in said.get("kinds", [name])),
-            condition=tuple(re.split(r"\n\n|\n(?=- )", said["condition"])),
-            limits=Limits(limits),
-            settings=tuple(settings),
-            requires=tuple(tuple(group) for group in said.get("requires", [])),
-            after=tuple(said.get("after", [])),
-            wants=tuple(said.get("wants", [])),
-            recording=said.get("recording", ""),
-            whole_log=said.get("whole_log", False),
-        )
-
-    return make
+    return partial(
+        Rule,
+        name=name,
+        descriptions=tuple(KINDS[kind] for kind in said.get("kinds", [name])),
+        condition=tuple(re.split(r"\n\n|\n(?=- )", said["condition"])),
+        limits=Limits(limits),
+        settings=tuple(settings),
+        requires=tuple(tuple(group) for group in said.get("requires", [])),
+        after=tuple(said.get("after", [])),
+        wants=tuple(said.get("wants", [])),
+        recording=said.get("recording", ""),
+        whole_log=said.get("whole_log", False),
+    )
 
 
 def kinds_by_gpu_time_class(rules: Iterable[Rule]) -> dict[str, tuple[str, ...]]:

@@ -88,26 +88,31 @@ def _drop_useless_recording(entry: NotJudged, context: Context, columns: set[str
 
 def answer_kinds(
     run: Run, rules: Sequence[Rule], findings: Sequence[Finding], not_judged: Sequence[NotJudged]
-) -> tuple[Answer, ...]:
-    """Return each kind of the rules exactly once for each group of devices.
+) -> Iterator[Answer]:
+    """Yield each kind of the rules exactly once for each group of devices.
 
     A group is the GPUs of one node that are of one model, since what a source records is the same for them. What a
     finding or a gap in the data says of the whole run, or of the host of a node, it says of each group there.
     """
-    return tuple(
-        _answer_kind(
-            kind,
-            *group,
-            [found for found in findings if found.kind == kind],
-            [entry for entry in not_judged if entry.kind == kind],
-        )
-        for group in _group_gpus(run)
-        for rule in rules
-        for kind in rule.kinds
-    )
+    for name, gpus, beside in _group_gpus(run):
+        found_here = [one for one in findings if not one.devices or not beside.isdisjoint(one.devices)]
+        missing_here = [one for one in not_judged if one.device is None or one.device in beside]
+        for kind in (kind for rule in rules for kind in rule.kinds):
+            found = [one for one in found_here if one.kind == kind]
+            missing = tuple(one for one in missing_here if one.kind == kind)
+            sure = any(one.confidence is not Confidence.LOW for one in found)
+            unfound = Outcome.CANNOT_JUDGE if missing else Outcome.JUDGED
+            yield Answer(
+                kind=kind,
+                group=name,
+                devices=tuple(gpu.id for gpu in gpus),
+                outcome=Outcome.FOUND if sure else Outcome.SUSPECTED if found else unfound,
+                findings=tuple(dict.fromkeys(one.fingerprint for one in found)),
+                missing=missing,
+            )
 
 
-def _group_gpus(run: Run) -> Iterator[tuple[str, Sequence[Device], Collection[str]]]:
+def _group_gpus(run: Run) -> Iterator[tuple[str, Sequence[Device], set[str]]]:
     """Yield the name of each group, its GPUs, and the ids of these and of the hosts beside them."""
     groups: dict[tuple[str | None, str | None], list[Device]] = {}
     for gpu in run.gpus:
@@ -118,25 +123,3 @@ def _group_gpus(run: Run) -> Iterator[tuple[str, Sequence[Device], Collection[st
         yield name, gpus, {*(gpu.id for gpu in gpus), *hosts}
     if not groups:
         yield "no GPU", (), {host.id for host in run.hosts}
-
-
-def _answer_kind(  # noqa: PLR0913, PLR0917 - what an answer rests on
-    kind: str,
-    name: str,
-    gpus: Sequence[Device],
-    beside: Collection[str],
-    findings: Sequence[Finding],
-    not_judged: Sequence[NotJudged],
-) -> Answer:
-    found = [one for one in findings if not one.devices or any(device in beside for device in one.devices)]
-    missing = tuple(one for one in not_judged if one.device is None or one.device in beside)
-    sure = any(one.confidence is not Confidence.LOW for one in found)
-    unfound = Outcome.CANNOT_JUDGE if missing else Outcome.JUDGED
-    return Answer(
-        kind=kind,
-        group=name,
-        devices=tuple(gpu.id for gpu in gpus),
-        outcome=Outcome.FOUND if sure else Outcome.SUSPECTED if found else unfound,
-        findings=tuple(dict.fromkeys(one.fingerprint for one in found)),
-        missing=missing,
-    )

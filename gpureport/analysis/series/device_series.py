@@ -275,10 +275,8 @@ def measure_sample_extents(
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Return the microseconds each sample owns before and after it, the rows after gaps, and those after pauses.
 
-    Args:
-        times: stamps in microseconds, never decreasing; where all are equal, samples own no time.
-        rate: how far apart they are.
-        bridged: whether samples own all time between them except log gaps, however far apart they are.
+    Bridged, samples own all time between them except log gaps, however far apart they are. Where all stamps are equal,
+    samples own no time.
     """
     if not len(times) or times[0] == times[-1]:
         none, no_rows = np.zeros(len(times), dtype=np.int64), np.zeros(0, dtype=np.int64)
