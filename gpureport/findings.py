@@ -145,18 +145,8 @@ class Finding:
         object.__setattr__(self, "fingerprint", sha256(scope.encode()).hexdigest()[:12])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
-    """An amount that a sentence names: in a base unit, or a count; in words, and what is counted unless they say so."""
-
-    value: float
-    text: str
-    noun: str = ""
-
-    @property
-    def words(self) -> str:
-        """The amount with what is counted."""
-        return f"{self.text} {self.noun}".rstrip()
+Amount = tuple[float, str]
+"""An amount that a sentence names: in a base unit, or a count, and in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +169,7 @@ class NotJudged:
 
     def __post_init__(self) -> None:
         if self.template:
-            object.__setattr__(self, "reason", self.template.format(*(amount.words for amount in self.amounts)))
+            object.__setattr__(self, "reason", self.template.format(*(words for _, words in self.amounts)))
 
 
 class Outcome(StrEnum):

@@ -17,7 +17,7 @@ from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis
 from gpureport.analysis.rulebook import Context, Rule
 from gpureport.analysis.rules import RULES, memory
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import LATEST, DeviceSeries, series_by_device
+from gpureport.analysis.series.device_series import DeviceSeries, memoize_latest, series_by_device
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import compute_statistics
 from gpureport.analysis.signals.clock_signals import list_clock_events
@@ -30,12 +30,7 @@ _RANK = {severity: rank for rank, severity in enumerate(reversed(Severity))}
 
 
 def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
-    """Return all that can be said about one run.
-
-    Args:
-        recording: the run and its series.
-        rules: which rules to run; a rule that needs findings of one left out does without them.
-    """
+    """Return all that can be said about one run; a rule that needs findings of one left out does without them."""
     run, context = recording.run, build_context(recording)
     unclear = list(answers.reject_mixed_gpus(run, rules))
     if unclear:
@@ -72,7 +67,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         limit_codes=tuple(code for code, _ in known_caveats),
         stages=tuple(summarise_stages(recording)),
         throttle_ledger=tuple(total for series in gpus.values() for total in list_clock_events(series)),
-        answers=answers.answer_kinds(run, rules, findings, missing),
+        answers=tuple(answers.answer_kinds(run, rules, findings, missing)),
         checklist=checklist.answer_checklist(recording, statistics, known, findings, missing, kinds, times),
         pauses=None if run.quality.synthetic_time else phases.summarise_pauses(context.gpus().values()),
     )
@@ -82,7 +77,7 @@ def build_context(recording: Recording) -> Context:
     """Return what rules look at: the time of jobs, and beside it all samples."""
     all_cells = series_by_device(recording)
     whole = Interval(recording.run.started, recording.run.ended)
-    found = LATEST.memoize(
+    found = memoize_latest(
         recording.rows,
         ("jobs", recording.run.devices, whole, recording.run.tracked),
         lambda: jobs.find_occupancy(all_cells, whole, is_tracked=recording.run.tracked),
@@ -121,15 +116,7 @@ def trace_gpu_time(
 ) -> dict[str, dict[str, FloatArray]]:
     """Return the seconds of each class of GPU time over the run, by the same accounting as its sums.
 
-    Args:
-        recording: the run and its series.
-        analysis: what was found in it, by these rules.
-        buckets: into how many equal parts the time from the first to the last sample is divided.
-        rules: those of the analysis.
-        devices: ids of the GPUs that are asked for; all when None.
-
-    Returns:
-        Of each GPU whose time was divided, seconds by bucket of each class.
+    They are of each GPU, or of those asked for, in equal parts of the time from first to last sample.
     """
     if not analysis.gpu_time:
         return {}

@@ -13,11 +13,9 @@ _RANK = list(Confidence)
 
 
 def confidence_by_readings(readings: int, interval: float = 0.0) -> Confidence:
-    """Return high from five readings on, medium from two, low for one and where samples lie a minute or more apart.
+    """Return high from five readings of one device on, medium from two, low for one.
 
-    Args:
-        readings: readings of one device that a finding rests on.
-        interval: seconds between samples, where the finding states times and lengths.
+    It is low, too, where a finding states times and lengths and samples lie a minute or more apart.
     """
     if readings < FEW_READINGS or interval >= COARSE_SECONDS:
         return Confidence.LOW

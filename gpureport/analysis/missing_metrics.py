@@ -19,31 +19,25 @@ NO_TIMES = "no_timestamps"
 
 def length_of(seconds: float) -> Amount:
     """Return a length of time for a sentence."""
-    return Amount(value=seconds, text=phrases.duration(seconds))
+    return seconds, phrases.duration(seconds)
 
 
 def share_of(ratio: float) -> Amount:
     """Return a share for a sentence."""
-    return Amount(value=ratio, text=phrases.percent(ratio))
+    return ratio, phrases.percent(ratio)
 
 
 def count_of(number: int, noun: str) -> Amount:
     """Return a count for a sentence; `noun` is the singular of what is counted."""
-    return Amount(value=number, text=f"{number}", noun=noun if number == 1 else f"{noun}s")
+    return number, phrases.count_of(number, noun)
 
 
 def unjudged(
     kind: str, device: str | None, reason: str, metrics: Iterable[str], *amounts: Amount, code: str
 ) -> NotJudged:
-    """Return that a kind cannot be judged without metrics.
+    """Return that a kind cannot be judged on a device, or the whole run, without metrics.
 
-    Args:
-        kind: the kind.
-        device: device id; None for the whole run.
-        reason: why not, with `{}` in the place of each amount.
-        metrics: columns whose recording would answer it.
-        amounts: what stands in these places.
-        code: the reason in one word.
+    The reason has `{}` in the place of each amount.
     """
     wanted = tuple(metrics)
     return NotJudged(
@@ -60,9 +54,8 @@ def unjudged(
 
 def not_recorded(kind: str, device: str | None, *metrics: str) -> NotJudged:
     """Return that a kind cannot be judged, since metrics were not recorded."""
-    names = " and ".join(metrics)
-    were = "was" if len(metrics) == 1 else "were"
-    return unjudged(kind, device, f"{names} {were} not recorded", metrics, code=NOT_RECORDED)
+    reason = f"{' and '.join(metrics)} {'was' if len(metrics) == 1 else 'were'} not recorded"
+    return unjudged(kind, device, reason, metrics, code=NOT_RECORDED)
 
 
 def implausible(kind: str, device: str | None, metric: str) -> NotJudged:
@@ -78,16 +71,12 @@ def too_short(kind: str, covered: float, needed: float, what: str = "the recordi
     if length == phrases.duration(needed):
         # rounded to what is needed, it would deny itself
         length = f"{math.floor(10 * covered) / 10:.1f} s"
-    least = name_length(needed)
-    if covered <= 0:
-        reason = "the recording holds only one moment"
-        return NotJudged(kind=kind, device=None, reason=reason, recording=least, needed_seconds=needed, code=TOO_SHORT)
     return NotJudged(
         kind=kind,
         device=None,
-        recording=least,
-        template=f"{what} only {{}}",
-        amounts=(Amount(value=covered, text=length),),
+        recording=name_length(needed),
+        template=f"{what} only {{}}" if covered > 0 else "the recording holds only one moment",
+        amounts=((covered, length),) if covered > 0 else (),
         needed_seconds=needed,
         code=TOO_SHORT,
     )

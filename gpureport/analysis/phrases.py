@@ -12,9 +12,7 @@ size = number_format.format_memory
 megahertz = number_format.format_clock
 number = number_format.format_number
 
-_PAIR = 2
-_NAMED = 8
-
+_PAIR, _NAMED = 2, 8
 
 PEERS_MEAN = "median of the means of its peers"
 """Statistic of what the other GPUs did, beside the mean of one."""

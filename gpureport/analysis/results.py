@@ -1,9 +1,9 @@
 """What an analysis consists of: jobs, statistics, GPU time, costs, findings."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import chain
 from math import fsum
 
 from gpureport.findings import Answer, ChecklistEntry, Finding, Interval, NotJudged
@@ -22,10 +22,9 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One job of a log: GPUs held without a break, and sustained work on some of them.
+    """One job of a log, from 1 on: GPUs held without a break, and sustained work on some of them.
 
-    The number counts from 1; `window` is from the first to the last sustained activity of any GPU in the interval, and
-    `active` that of each GPU that worked, by device id. The first job begins with the log.
+    `window` is from the first to the last sustained activity of any GPU, `active` that of each, by device id.
     """
 
     number: int
@@ -64,8 +63,7 @@ class MetricSummary:
 class CounterReading:
     """What a counter of the driver rose by from its first reading to its last, in its own unit.
 
-    `in_gaps` is the part of it counted across log gaps. After each of `restarts`, when the driver was loaded again,
-    what it holds then is counted. `impossible` counts rises left out because no GPU can show them.
+    `in_gaps` is the part across log gaps; `restarts` are loads of the driver, `impossible` rises that no GPU can show.
     """
 
     total: float
@@ -79,12 +77,11 @@ class CounterReading:
 class DeviceStatistics:
     """What one device did, without the time in which no job held it; None is not recorded.
 
-    Attributes:
-        idle_seconds: time with utilisation <= 5%, start-up and tail included, log gaps excluded.
-        energy_joules: integral of power over `energy_seconds`, of which no sample owns `energy_bridged_seconds`.
-        observed_seconds: time that samples own, half an interval at both ends included.
-        energy_counter: what the driver's counter rose by, in joules, over the log; None where it was not read twice.
-        power_doubt: why recorded power cannot be right, as words on it, so that no energy is stated; empty otherwise.
+    `idle_seconds` is time with utilisation <= 5%, start-up and tail included, log gaps excluded; `observed_seconds`
+    what samples own, half an interval at both ends included. `energy_joules` is the integral of power over
+    `energy_seconds`, of which no sample owns `energy_bridged_seconds`; `energy_counter` what the driver's counter rose
+    by over the log. `power_doubt` says why recorded power cannot be right, so that no energy is stated; it is empty
+    otherwise.
     """
 
     device: str
@@ -129,8 +126,8 @@ GPU_TIME_CLASSES = (
 )
 """Classes a GPU-second falls into, the one shown first first.
 
-Throttled is not the time in which clocks were lowered but what that cost: of a second of work at 80% of the
-reference clock, a fifth. It stays 0 where no clock tells.
+Throttled is what lowered clocks cost: of a second of work at 80% of the reference clock, a fifth; 0 where no clock
+tells.
 """
 
 LOST_CLASSES = tuple(
@@ -150,11 +147,10 @@ class TimePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTime:
-    """Where the time of one GPU went.
+    """Where the time of one GPU went, to the microsecond: from first to last sample of the run.
 
-    `seconds` of all classes are the time from first to last sample of the run, to the microsecond. `parts` are the
-    same time by cause, of the classes that have causes: idle by the cause of the gap, waiting for input by the kind
-    that was found, throttled by what lowered the clock.
+    `parts` are the same time by cause, of the classes that have causes: idle by the cause of the gap, waiting for input
+    by the kind that was found, throttled by what lowered the clock.
     """
 
     device: str
@@ -179,11 +175,10 @@ class GpuTime:
 
 def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[str, float]:
     """Return the seconds of several GPUs in each class, each GPU given by its own."""
-    seconds: defaultdict[str, float] = defaultdict(float)
-    for time in times:
-        for name, amount in time:
-            seconds[name] += amount
-    return dict(seconds)
+    seconds: dict[str, float] = {}
+    for name, amount in chain.from_iterable(times):
+        seconds[name] = seconds.get(name, 0.0) + amount
+    return seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,16 +192,11 @@ class GpuPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a run cost by stated prices, in money and in carbon.
+    """What a run cost by stated prices, in money and in carbon; None is not known, empty not stated.
 
-    Attributes:
-        currency: as stated, as is the day on which prices held; empty where not.
-        total: cost of the GPUs from first to last sample; None where a GPU has no price.
-        idle: the part of it that idle gaps and idle samples cost; None also without the utilisation of a GPU.
-        carbon_intensity: grams of CO2 equivalent per kWh, as stated; None where it is not.
-        energy_joules: energy of all GPUs, by the driver's counter where it is read, otherwise by the integral of
-            power; None unless every GPU has either. `counted` says that each has the counter.
-        carbon_grams: what that energy emitted; None without energy or intensity.
+    `total` is the cost from first to last sample, `idle` the part of idle gaps and samples. Energy is that of all GPUs,
+    by the driver's counter where it is read, otherwise by the integral of power; `counted` says that each has the
+    counter. The carbon intensity is in grams of CO2 equivalent per kWh.
     """
 
     currency: str
@@ -239,16 +229,11 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockEventTotal:
-    """What one clock event reason did to one GPU, as far as it was recorded.
+    """What one clock event reason did to one GPU, as far as it was recorded; None is not known.
 
-    Attributes:
-        reason: NVML's name of the reason, or the bit in hex where it has none here.
-        busy_seconds: time of the busy samples that show it; None where its bit was not recorded.
-        counted: what the driver's counter of it rose by, in seconds; None where it was not read twice.
-        clock_hertz: median clock of the busy samples that show it, None without any.
-        reference_hertz: clock of other busy samples, or the highest clock, as `reference` says; None without either.
-        lost_ratio: estimated share of the busy time that the lower clock cost; None where it is not known, and for
-            reasons that lower no clock of work.
+    The reason is NVML's name, or the bit in hex where it has none here. Time and median clock are those of the busy
+    samples that show it; the reference is the clock of other busy samples, or the highest. `lost_ratio` is the share of
+    the busy time that the lower clock cost, by estimate; reasons that lower no clock of work have none.
     """
 
     device: str
@@ -272,10 +257,7 @@ class ObservedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:
-    """Distances between samples too short for a log gap and too long for the samples to own all of it.
-
-    The number and the seconds that no sample owns are those of the GPU with most; the longest is from sample to sample.
-    """
+    """Distances between samples too short for a log gap and too long to own all of it, of the GPU with most."""
 
     count: int
     longest_seconds: float
@@ -286,26 +268,12 @@ class Pauses:
 class Analysis:
     """All that was found out about one run.
 
-    Attributes:
-        run: the run.
-        phases: start-up, steady and tail, in order.
-        statistics: one entry a device, of GPUs over the time of the jobs.
-        gpu_time: one entry a GPU.
-        findings: by severity, then lost time, then start.
-        not_judged: kinds that could not be judged, and why.
-        limits: what this sampling cannot show, one sentence each, with its code in `limit_codes`.
-        stages: one entry a stage, in the order they began; empty where a run has none.
-        throttle_ledger: one entry a GPU and clock event reason that was recorded; empty where none was.
-        cost: what the run cost; None where nothing is known of prices or carbon.
-        answers: every kind once for each group of devices: found, judged, or why not.
-        checklist: the questions of the practice, answered.
-        pauses: distances between samples below a log gap that no sample owns in full; None without any.
-        whole_statistics: as statistics, over the whole recording, of the GPUs that no job held for some time.
-        coverage_ratio: share of the run's time, over all GPUs, that samples own; None where that is not known.
-        jobs: the jobs of the log, in the order of time; empty where no GPU worked.
-        no_job: when no job held a GPU, by device id; GPUs without such time are left out.
-        observed_job: when the job's own processes were seen to begin and to end.
-        in_turn: whether several GPUs were recorded one after another, never two at a time.
+    Phases, stages and jobs are in the order of time. Statistics have an entry a device, of GPUs over the time of the
+    jobs; `whole_statistics` are over the whole recording, of the GPUs that no job held for some time (`no_job`, by
+    device id). Findings are by severity, then lost time, then start. `limits` is what this sampling cannot show, one
+    sentence each with its code in `limit_codes`. `throttle_ledger` has an entry a GPU and clock event reason that was
+    recorded, `answers` every kind once for each group of devices. `coverage_ratio` is the share of the run's time, over
+    all GPUs, that samples own. `in_turn` says that several GPUs were recorded one after another, never two at a time.
     """
 
     run: Run

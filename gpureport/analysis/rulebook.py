@@ -2,8 +2,9 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,48 +20,13 @@ from gpureport.recording import Recording
 T = TypeVar("T")
 
 
-class FindingIndex:
-    """Findings by kind and by device, each in their order."""
-
-    def __init__(self, findings: Iterable[Finding], devices: Iterable[str]) -> None:
-        """Sort findings in.
-
-        Args:
-            findings: the findings.
-            devices: ids of all devices, which a finding without devices concerns.
-        """
-        self._by_kind: dict[str, list[Finding]] = {}
-        self._by_device: dict[str, list[Finding]] = {device: [] for device in devices}
-        everybody = tuple(self._by_device)
-        for found in findings:
-            self._by_kind.setdefault(found.kind, []).append(found)
-            for device in dict.fromkeys(found.devices or everybody):
-                self._by_device.setdefault(device, []).append(found)
-
-    def list_of_kind(self, kind: str) -> tuple[Finding, ...]:
-        """Return the findings of a kind."""
-        return tuple(self._by_kind.get(kind, ()))
-
-    def list_on_device(self, device: str) -> tuple[Finding, ...]:
-        """Return the findings that concern a device, those without devices included."""
-        return tuple(self._by_device.get(device, ()))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a rule may look at.
+    """What a rule may look at; what is of one device is keyed by its id.
 
-    Attributes:
-        recording: the recording.
-        series: the sampled series of each device, keyed by device id; of GPUs without the time in which no
-            job held them.
-        active: from first to last sustained activity of each GPU that worked, keyed by device id.
-        window: from the first to the last sustained activity of any GPU; None when none ran.
-        all_series: the series of each device with all of its samples.
-        jobs: the jobs of the log, in the order of time.
-        observed_job: when the job's own processes were seen to begin and to end.
-        time_without_job: when no job held a GPU, by device id; GPUs without such time are left out.
-        earlier_findings: findings of the kinds named in the rule's `after`.
+    `series` are the samples without the time in which no job held a GPU (`time_without_job`, of GPUs that have such
+    time), `all_series` all of them. `active` is from first to last sustained activity of each GPU that worked, `window`
+    that of any GPU. `jobs` are in the order of time, `earlier_findings` those of the kinds in the rule's `after`.
     """
 
     recording: Recording
@@ -73,9 +39,6 @@ class Context:
     time_without_job: Mapping[str, Spans] = field(default_factory=dict)
     earlier_findings: tuple[Finding, ...] = ()
     _made: list[tuple[object, Any]] = field(default_factory=list, repr=False, compare=False)
-    # no argument, so that `replace` makes it anew
-    _index: list[FindingIndex] = field(default_factory=list, init=False, repr=False, compare=False)
-    _recorded: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def cached(self, key: object, make: Callable[[], T]) -> T:
         """Return what was made for an equal key before, by whichever rule; what it depends on belongs into the key."""
@@ -116,54 +79,25 @@ class Context:
 
     def recorded(self, metric: str) -> bool:
         """Whether any device recorded a value of the metric."""
-        if metric not in self._recorded:
-            self._recorded[metric] = any(one.is_recorded(metric) for one in self.series.values())
-        return self._recorded[metric]
+        return any(one.is_recorded(metric) for one in self.series.values())
 
     def findings(self, kind: str, device: str | None = None) -> tuple[Finding, ...]:
         """Return earlier findings of a kind, of one device when given."""
-        if device is None:
-            return self._find_index().list_of_kind(kind)
-        return tuple(f for f in self.findings_on(device) if f.kind == kind and device in f.devices)
+        return tuple(f for f in self.earlier_findings if f.kind == kind and (device is None or device in f.devices))
 
     def findings_on(self, device: str) -> tuple[Finding, ...]:
         """Return earlier findings that concern a device, those without devices included."""
-        return self._find_index().list_on_device(device)
-
-    def _find_index(self) -> FindingIndex:
-        if not self._index:
-            self._index.append(FindingIndex(self.earlier_findings, self.series))
-        return self._index[0]
+        return tuple(found for found in self.earlier_findings if not found.devices or device in found.devices)
 
 
-class Limits(Mapping[str, Threshold]):
+class Limits(dict[str, Threshold]):
     """The limits of one rule: `limits.shortest` is a number in its base unit, `limits["shortest"]` the threshold."""
-
-    def __init__(self, thresholds: Mapping[str, Threshold]) -> None:
-        """Take the limits of a rule.
-
-        Args:
-            thresholds: its limits by name.
-        """
-        self._thresholds = thresholds
 
     def __getattr__(self, name: str) -> float:
         """Return a limit as a plain number."""
-        if name in self._thresholds:
-            return self._thresholds[name].value
+        if name in self:
+            return self[name].value
         raise AttributeError(name)
-
-    def __getitem__(self, name: str) -> Threshold:
-        """Return a limit with its unit and its source."""
-        return self._thresholds[name]
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield the names of the limits, in the order in which they are declared."""
-        return iter(self._thresholds)
-
-    def __len__(self) -> int:
-        """Return how many limits there are."""
-        return len(self._thresholds)
 
     def compare(self, metric: str, statistic: str, observed: float, relation: str, name: str) -> Evidence:
         """Return a value beside the limit that made it count, in the unit of the limit."""
@@ -181,26 +115,19 @@ Judge = Callable[[Context, Limits], Iterable[Finding | NotJudged]]
 """What finds the kinds of a rule, or says why it cannot."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One way to lose GPU time, or a family of ways that share a computation, as `rules.toml` declares it.
 
-    Attributes:
-        name: what `--select` and `[rules.NAME]` of the settings call it; that of its kind, unless it makes several.
-        judge: the function that finds them.
-        descriptions: the kinds of findings it makes.
-        condition: paragraphs and list items that state when, the first in short.
-        limits: its limits.
-        settings: names of the limits that a person can set.
-        requires: metrics of which at least one of every group must be recorded.
-        after: kinds whose findings it needs.
-        wants: further metrics it looks at, which some of its answers or their certainty rest on.
-        recording: what to record besides metrics, in words; empty where metrics are all it needs.
-        whole_log: whether it looks at all samples, those outside jobs included.
+    `--select` and `[rules.NAME]` of the settings call it by its name. The condition is in paragraphs and list items,
+    the first in short. `settings` names the limits that a person can set. Of each group of metrics that it requires
+    one must be recorded; `wants` are further ones that some answers or their certainty rest on, and `recording` is
+    what to record besides metrics, in words. It needs the findings of the kinds in `after`. With `whole_log` it looks
+    at samples outside jobs as well.
     """
 
-    name: str
     judge: Judge
+    name: str
     descriptions: tuple[KindDescription, ...]
     condition: tuple[str, ...]
     limits: Limits
@@ -232,23 +159,19 @@ def rule(name: str) -> Callable[[Judge], Rule]:
         key: Threshold(value=value, unit=unit, provenance=Provenance(origin), source=source)
         for key, (value, unit, origin, source) in (settings | fixed).items()
     }
-
-    def make(judge: Judge) -> Rule:
-        return Rule(
-            name=name,
-            judge=judge,
-            descriptions=tuple(KINDS[kind] for kind in said.get("kinds", [name])),
-            condition=tuple(re.split(r"\n\n|\n(?=- )", said["condition"])),
-            limits=Limits(limits),
-            settings=tuple(settings),
-            requires=tuple(tuple(group) for group in said.get("requires", [])),
-            after=tuple(said.get("after", [])),
-            wants=tuple(said.get("wants", [])),
-            recording=said.get("recording", ""),
-            whole_log=said.get("whole_log", False),
-        )
-
-    return make
+    return partial(
+        Rule,
+        name=name,
+        descriptions=tuple(KINDS[kind] for kind in said.get("kinds", [name])),
+        condition=tuple(re.split(r"\n\n|\n(?=- )", said["condition"])),
+        limits=Limits(limits),
+        settings=tuple(settings),
+        requires=tuple(tuple(group) for group in said.get("requires", [])),
+        after=tuple(said.get("after", [])),
+        wants=tuple(said.get("wants", [])),
+        recording=said.get("recording", ""),
+        whole_log=said.get("whole_log", False),
+    )
 
 
 def kinds_by_gpu_time_class(rules: Iterable[Rule]) -> dict[str, tuple[str, ...]]:

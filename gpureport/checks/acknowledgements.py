@@ -1,6 +1,6 @@
 """Which findings or limits are acknowledged on a given day."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from gpureport.analysis.results import Analysis
@@ -10,16 +10,19 @@ from gpureport.checks.policy import Acknowledgement, Policy, PolicyEntry
 from gpureport.findings import Finding
 from gpureport.report.wording import display
 
+_FORMER: dict[tuple[str, str | None], tuple[str, str | None]] = {
+    ("idle_gap", "data"): ("idle_gap", "io"),
+    ("idle_gap", "unknown"): ("idle_gap", "io"),
+    ("power_limited", "capped below its limit"): ("power_cap", None),
+}
+"""Kind and cause of findings that had others in the release before: what names them by these holds for one more."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledged:
-    """What is acknowledged of a limit.
+    """What is acknowledged of a limit: the limit itself, or findings that do not count.
 
-    Attributes:
-        findings: findings that do not count.
-        whole_limit: whether the limit itself is acknowledged.
-        words: the acknowledgements that apply, in words; false without any.
-        expired: the acknowledgements that no longer apply, in words; false without any.
+    The acknowledgements that apply, and those that no longer do, are in words; false without any.
     """
 
     findings: tuple[Finding, ...]
@@ -56,4 +59,6 @@ def _clean_reason(known: Acknowledgement) -> str:
 
 
 def _acknowledges(known: Acknowledgement, finding: Finding) -> bool:
-    return finding.kind in known.finding or finding.fingerprint == known.fingerprint
+    kind, cause = _FORMER.get((finding.kind, finding.cause), (finding.kind, finding.cause))
+    prints = {finding.fingerprint, replace(finding, kind=kind, cause=cause).fingerprint}
+    return not known.finding.isdisjoint({finding.kind, kind}) or known.fingerprint in prints

@@ -82,15 +82,9 @@ class PolicyEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledgement:
-    """A known finding or broken limit that does not fail the gate until a given day.
+    """A known finding or broken limit that does not fail the gate up to a given day, with why it is accepted.
 
-    Attributes:
-        finding: kinds; empty if a fingerprint or a limit is acknowledged.
-        fingerprint: that of one finding; empty if kinds or a limit are acknowledged.
-        limit: words of a limit; empty if findings are acknowledged.
-        reason: why it is accepted.
-        until: the last day on which it applies.
-        origin: where it is stated.
+    It is of kinds, of one finding by its fingerprint, or of a limit in its words; the others are empty.
     """
 
     finding: frozenset[str] = frozenset()

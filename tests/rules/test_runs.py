@@ -257,6 +257,10 @@ def test_an_exception_excuses_a_limit(unless: str, expected: tuple[str, str]) ->
 
 
 GAP, LEAK = finding("idle_gap", (0, 50), lost=50.0), finding("mem_leak", (0, 50), lost=50.0)
+UNEXPLAINED_GAP = replace(GAP, cause="unknown")
+CAP = finding("power_cap", (0, 50))
+CAP_BELOW = replace(CAP, kind="power_limited", cause="capped below its limit")
+ACKNOWLEDGED = ("acknowledged", "acknowledged")
 TEN = gpureport.analyze(recording(util=[90.0] * 600))
 
 
@@ -268,16 +272,20 @@ def known(limit: str, until: str = "2026-12-31", /, **of: str) -> dict[str, Any]
 @pytest.mark.parametrize(
     ("limit", "of", "findings", "expected"),
     [
-        ("no idle_gap", {"finding": "idle_gap"}, [GAP], ("acknowledged", "acknowledged")),
-        ("no warning", {"finding": "idle_gap"}, [GAP], ("acknowledged", "acknowledged")),
-        ("no warning", {"finding": GAP.fingerprint}, [GAP], ("acknowledged", "acknowledged")),
-        ("idle_gap <= 1%", {"finding": "idle_gap"}, [GAP], ("acknowledged", "acknowledged")),
-        ("no warning", {"limit": "no warning"}, [GAP], ("acknowledged", "acknowledged")),
+        ("no idle_gap", {"finding": "idle_gap"}, [GAP], ACKNOWLEDGED),
+        ("no warning", {"finding": "idle_gap"}, [GAP], ACKNOWLEDGED),
+        ("no warning", {"finding": GAP.fingerprint}, [GAP], ACKNOWLEDGED),
+        ("no warning", {"finding": replace(GAP, cause="io").fingerprint}, [UNEXPLAINED_GAP], ACKNOWLEDGED),
+        ("no warning", {"finding": CAP.fingerprint}, [CAP_BELOW], ACKNOWLEDGED),
+        ("no warning", {"finding": "power_cap"}, [CAP_BELOW], ACKNOWLEDGED),
+        ("no warning", {"finding": CAP.fingerprint}, [GAP], (BROKEN, "kinds_not_judged")),
+        ("idle_gap <= 1%", {"finding": "idle_gap"}, [GAP], ACKNOWLEDGED),
+        ("no warning", {"limit": "no warning"}, [GAP], ACKNOWLEDGED),
         (
             "gpu_utilization_ratio >= 99%",
             {"limit": "gpu_utilization_ratio >= 99%"},
             [GAP],
-            ("acknowledged", "acknowledged"),
+            ACKNOWLEDGED,
         ),
         ("no warning", {"finding": "idle_gap"}, [GAP, LEAK], (BROKEN, "kinds_not_judged")),
         ("no warning", {"finding": "idle_gap"}, [], (PASSED, "kinds_not_judged")),
@@ -303,7 +311,7 @@ def test_an_acknowledgement_holds_through_its_last_day() -> None:
     """On the day itself it still holds; the day after, the finding counts again, and the check says so."""
     made = replace(TEN, findings=(GAP,))
     for until, expected in (
-        ("2026-11-21", ("acknowledged", "acknowledged")),
+        ("2026-11-21", ACKNOWLEDGED),
         ("2026-11-20", (BROKEN, "acknowledgement_expired")),
     ):
         assert told(one(known("no idle_gap", until, finding="idle_gap"), made)) == expected

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from gpureport.analysis import certainty, missing_metrics
 from gpureport.analysis.rulebook import Context, Rule
@@ -10,7 +9,6 @@ from gpureport.findings import Answer, Confidence, Finding, NotJudged, Outcome
 from gpureport.recording import Device, Run
 from gpureport.recording_advice import RECORD
 
-T = TypeVar("T", bound=Finding | NotJudged)
 _MIXED = "its rows may be of several GPUs, and no column tells them apart"
 _MEAN = "the table holds one mean of the whole run, and no check is made of it"
 
@@ -79,42 +77,42 @@ def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[No
     return tuple(dict.fromkeys(whole if devices[whole] >= everybody else entry for entry, whole in pairs))
 
 
-def _drop_useless_recording(entry: NotJudged, context: Context, columns: Collection[str]) -> NotJudged:
+def _drop_useless_recording(entry: NotJudged, context: Context, columns: set[str]) -> NotJudged:
     lacking = [name for name in entry.metrics if not context.recorded(name)]
-    if not lacking or not all(name in columns for name in lacking):
+    if not lacking or not columns.issuperset(lacking):
         return entry
     were = "was" if len(lacking) == 1 else "were"
     reason = f"{' and '.join(lacking)} {were} logged, but without a value: this machine does not report it"
-    return replace(
-        entry, reason=reason, template="", amounts=(), recording="", metrics=(), code="logged_without_values"
-    )
+    return NotJudged(kind=entry.kind, device=entry.device, reason=reason, recording="", code="logged_without_values")
 
 
 def answer_kinds(
     run: Run, rules: Sequence[Rule], findings: Sequence[Finding], not_judged: Sequence[NotJudged]
-) -> tuple[Answer, ...]:
-    """Return each kind of the rules exactly once for each group of devices.
+) -> Iterator[Answer]:
+    """Yield each kind of the rules exactly once for each group of devices.
 
     A group is the GPUs of one node that are of one model, since what a source records is the same for them. What a
     finding or a gap in the data says of the whole run, or of the host of a node, it says of each group there.
     """
-    found, missing = _sort_by_kind(findings), _sort_by_kind(not_judged)
-    kinds = [kind for rule in rules for kind in rule.kinds]
-    return tuple(
-        _answer_kind(kind, name, gpus, beside, found.get(kind, []), missing.get(kind, []))
-        for name, gpus, beside in _group_gpus(run)
-        for kind in kinds
-    )
+    for name, gpus, beside in _group_gpus(run):
+        found_here = [one for one in findings if not one.devices or not beside.isdisjoint(one.devices)]
+        missing_here = [one for one in not_judged if one.device is None or one.device in beside]
+        for kind in (kind for rule in rules for kind in rule.kinds):
+            found = [one for one in found_here if one.kind == kind]
+            missing = tuple(one for one in missing_here if one.kind == kind)
+            sure = any(one.confidence is not Confidence.LOW for one in found)
+            unfound = Outcome.CANNOT_JUDGE if missing else Outcome.JUDGED
+            yield Answer(
+                kind=kind,
+                group=name,
+                devices=tuple(gpu.id for gpu in gpus),
+                outcome=Outcome.FOUND if sure else Outcome.SUSPECTED if found else unfound,
+                findings=tuple(dict.fromkeys(one.fingerprint for one in found)),
+                missing=missing,
+            )
 
 
-def _sort_by_kind(entries: Sequence[T]) -> dict[str, list[T]]:
-    by_kind: dict[str, list[T]] = {}
-    for entry in entries:
-        by_kind.setdefault(entry.kind, []).append(entry)
-    return by_kind
-
-
-def _group_gpus(run: Run) -> Iterator[tuple[str, Sequence[Device], Collection[str]]]:
+def _group_gpus(run: Run) -> Iterator[tuple[str, Sequence[Device], set[str]]]:
     """Yield the name of each group, its GPUs, and the ids of these and of the hosts beside them."""
     groups: dict[tuple[str | None, str | None], list[Device]] = {}
     for gpu in run.gpus:
@@ -125,25 +123,3 @@ def _group_gpus(run: Run) -> Iterator[tuple[str, Sequence[Device], Collection[st
         yield name, gpus, {*(gpu.id for gpu in gpus), *hosts}
     if not groups:
         yield "no GPU", (), {host.id for host in run.hosts}
-
-
-def _answer_kind(  # noqa: PLR0913, PLR0917 - what an answer rests on
-    kind: str,
-    name: str,
-    gpus: Sequence[Device],
-    beside: Collection[str],
-    findings: Sequence[Finding],
-    not_judged: Sequence[NotJudged],
-) -> Answer:
-    found = [one for one in findings if not one.devices or any(device in beside for device in one.devices)]
-    missing = tuple(one for one in not_judged if one.device is None or one.device in beside)
-    sure = any(one.confidence is not Confidence.LOW for one in found)
-    unfound = Outcome.CANNOT_JUDGE if missing else Outcome.JUDGED
-    return Answer(
-        kind=kind,
-        group=name,
-        devices=tuple(gpu.id for gpu in gpus),
-        outcome=Outcome.FOUND if sure else Outcome.SUSPECTED if found else unfound,
-        findings=tuple(dict.fromkeys(one.fingerprint for one in found)),
-        missing=missing,
-    )

@@ -39,31 +39,27 @@ def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str
     if used:
         interval = max(series.interval for series in known)
         apart, shortest = f"samples {phrases.duration(interval)} apart", 2 * interval + 1
-        if shortest < SHORTEST_GAP.value:
-            yield "short_gaps", f"Idle gaps shorter than {SHORTEST_GAP.value:.0f} s are not looked for."
-        else:
-            yield "short_gaps", f"Idle gaps shorter than {phrases.duration(shortest)} cannot be seen with {apart}."
+        unseen = f"shorter than {phrases.duration(shortest)} cannot be seen with {apart}"
+        unsought = f"shorter than {SHORTEST_GAP.value:.0f} s are not looked for"
+        yield "short_gaps", f"Idle gaps {unsought if shortest < SHORTEST_GAP.value else unseen}."
         if interval > POINT_SAMPLE_SECONDS:
             many = "waits that recur faster than the sampling show in the mean only"
             yield "point_samples", f"With {apart}, each utilisation value is a sample of at most 1 s: {many}."
     for series in [series for series in known if series.sampling_rate.denser is not None][:1]:
         usual, denser = phrases.duration(series.interval), phrases.duration(series.sampling_rate.denser or 0.0)
-        most = f"Most samples are {usual} apart, some only {denser}"
-        yield (
-            "denser_part",
-            f"{most}. The denser part is analysed as if it were sampled every {usual}, so shorter events there are not "
-            "reported.",
-        )
+        most = f"Most samples are {usual} apart, some only {denser}. The denser part is analysed as if it were sampled"
+        yield "denser_part", f"{most} every {usual}, so shorter events there are not reported."
     sparse = [series for series in known if series.sampling_rate.slow]
     if sparse:
         lengths = sorted({each.interval for series in sparse for each in series.sampling_rate.slow})
         slow = [intervals.to_spans(Interval(one.start, one.end) for one in each.sampling_rate.slow) for each in sparse]
-        yield (
-            "sparser_part",
-            f"For {phrases.duration(max(map(intervals.total_seconds, slow)))} samples are "
-            f"{' or '.join(map(phrases.duration, lengths))} apart instead of {phrases.duration(sparse[0].interval)}: "
-            "each stands for the time to its neighbours there, and idle gaps are looked for in the rest alone.",
+        some, apart = (
+            phrases.duration(max(map(intervals.total_seconds, slow))),
+            " or ".join(map(phrases.duration, lengths)),
         )
+        usual = f"For {some} samples are {apart} apart instead of {phrases.duration(sparse[0].interval)}: each stands"
+        rest = "for the time to its neighbours there, and idle gaps are looked for in the rest alone"
+        yield "sparser_part", f"{usual} {rest}."
     repeated = [each for each in used if each.resolution(UTILISATION) > _RESOLVED * each.interval]
     if repeated:
         period = phrases.duration(max(series.resolution(UTILISATION) for series in repeated))

@@ -37,10 +37,13 @@ class Rate:
 
     def fits(self, device: Device, labels: Mapping[str, str]) -> bool:
         """Return whether the price holds for a GPU of a run with these labels."""
-        said = {name: labels.get(name, "").strip().casefold() for name in ("provider", "instance", "spot")}
+        provider, instance, spot = (
+            labels.get(each, "").strip().casefold() for each in ("provider", "instance", "spot")
+        )
         return (
-            all(wanted is None or said[name] == wanted.casefold() for name, wanted in self._labels)
-            and (self.spot is None or _SWITCH.get(said["spot"]) is self.spot)
+            (self.provider is None or provider == self.provider.casefold())
+            and (self.instance is None or instance == self.instance.casefold())
+            and (self.spot is None or _SWITCH.get(spot) is self.spot)
             and _split_words(self.model) <= _split_words(device.model)
         )
 
@@ -49,10 +52,6 @@ class Rate:
         """How closely it says what it holds for: conditions, then words of the model."""
         given = (self.model, self.provider, self.instance, self.spot)
         return sum(condition is not None for condition in given), len(_split_words(self.model))
-
-    @property
-    def _labels(self) -> tuple[tuple[str, str | None], ...]:
-        return ("provider", self.provider), ("instance", self.instance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +77,7 @@ class Prices:
     def with_overrides(self, gpu_hour: float | None, carbon_intensity: float | None, currency: str = "") -> "Prices":
         """Return these prices with those of the command line in their place: its price holds today, for every GPU.
 
-        Args:
-            gpu_hour: the price; None where none is given.
-            carbon_intensity: grams of CO2 equivalent per kWh; None where it is not given.
-            currency: of that price; empty where it is that of these prices.
+        Without a currency its price is in that of these prices; None is not given.
         """
         prices = self
         if gpu_hour is not None:

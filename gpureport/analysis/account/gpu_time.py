@@ -7,7 +7,7 @@ which one ran is computing, less what throttled clocks cost of it; of high utili
 is hollow. So computing means the same in every step that is compared.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -45,11 +45,9 @@ Divided = dict[tuple[str, str], FloatArray]
 
 
 def attribute_gpu_times(context: Context, rules: Sequence[Rule]) -> Iterator[GpuTime]:
-    """Yield where the time of each GPU went, in microseconds that add up to that from first to last sample of the run.
+    """Yield where the time of each GPU went: to the microsecond that from first to last sample of the run.
 
-    Args:
-        context: the run, with all findings as earlier ones.
-        rules: what found them.
+    The context has all findings as earlier ones.
     """
     window = context.whole
     for device, divided in divide_gpu_times(context, rules, np.array([window.start, window.end])):
@@ -72,24 +70,17 @@ def divide_gpu_times(
     context: Context, rules: Sequence[Rule], edges: IntArray, devices: Collection[str] | None = None
 ) -> Iterator[tuple[str, Divided]]:
     """Yield the time of each GPU, or of some, in the parts of the run that edges cut it into."""
-    low, throttling = _find_low_use(context, rules), next((rule for rule in rules if rule.name == "throttling"), None)
+    limits = {rule.name: rule.limits for rule in rules}
+    low, throttling = limits.get("low_util_cause_unknown"), limits.get("throttling")
+    # episodes as their rule sees them, findings or not
+    episodes = {} if low is None else low_use.find_low_use(context, low).spans
     for device in context.gpus():
         if devices is None or device in devices:
             series = context.full_series(device)
-            claims = list(_list_claims(context, rules, series, low.get(device, NO_SPANS)))
-            lost = (
-                None if throttling is None else clocks.measure_throttled_loss(series, throttling.limits, context.whole)
-            )
+            claims = list(_list_claims(context, rules, series, episodes.get(device, NO_SPANS)))
+            lost = None if throttling is None else clocks.measure_throttled_loss(series, throttling, context.whole)
             slowed = None if lost is None else (list(_list_slowed(context, rules, device)), lost)
             yield device, _divide(series, context.whole, claims, slowed, edges)
-
-
-def _find_low_use(context: Context, rules: Sequence[Rule]) -> Mapping[str, Spans]:
-    """Return episodes of low use of each GPU as their rule sees them, findings or not."""
-    rule = next((rule for rule in rules if rule.name == "low_util_cause_unknown"), None)
-    if rule is None:
-        return {}
-    return low_use.find_low_use(context, rule.limits).spans
 
 
 def _divide(
@@ -144,8 +135,7 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
 
     (start, end), used = series.averaging_windows(window), series.values(UTILISATION)
     resting = intervals.rows_to_spans(start, end, used <= ACTIVE.value + _ROUNDING)
-    still = intervals.rows_to_spans(start, end, used <= IDLE_RATIO + _ROUNDING)
-    still = intervals.difference(still, context.work)
+    still = intervals.difference(intervals.rows_to_spans(start, end, used <= IDLE_RATIO + _ROUNDING), context.work)
     seen = intervals.rows_to_spans(start, end, series.known_rows(UTILISATION))
     never_used = intervals.to_spans(
         part
@@ -172,10 +162,8 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
     yield "tail", "", intervals.intersection(resting, collect("tail_idle", among=at_work)), 1.0
     for kind in kinds.get("waiting_for_input", ()):
         yield "waiting_for_input", kind, collect(kind), _BY_USE
-    gaps = [found for found in findings if found.kind == "idle_gap"]
-    for cause in sorted({found.cause or UNKNOWN for found in gaps}):
-        alike = [found for found in gaps if (found.cause or UNKNOWN) == cause]
-        yield "idle", cause, collect("idle_gap", among=alike), 1.0
+    for gap in sorted((one for one in findings if one.kind == "idle_gap"), key=lambda one: one.cause or UNKNOWN):
+        yield "idle", gap.cause or UNKNOWN, collect("idle_gap", among=[gap]), 1.0
     for found in findings:
         if found.kind in kinds.get("hollow", ()):
             held = sum(part.seconds for part in found.intervals) * max(len(found.devices), 1)

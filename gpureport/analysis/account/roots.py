@@ -17,12 +17,8 @@ def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection
 
     Findings of one kind and cause are one root together, each for its own devices. A root that itself follows from
     another passes its consequences on to that one. A root is as severe as what it led to: the roots alone
-    show the worst of everything.
-
-    Args:
-        findings: all that was found, in the order in which roots are preferred.
-        whole: from first to last sample, which a finding without intervals stands for.
-        gpus: ids of all GPUs, which a finding without devices stands for.
+    show the worst of everything. The findings are in the order in which roots are preferred; one without intervals
+    stands for the whole run, one without devices for all GPUs.
     """
     above: dict[int, int] = {}
     for place, found in enumerate(findings):

@@ -11,10 +11,8 @@ from gpureport.findings import Provenance, Threshold
 from gpureport.settings import Section, Settings
 
 _FORMER_SETTINGS = {
-    "idle_gap": (
-        "bridge bridge_busy bridge_ratio null chance neighbours coarse hang peers rise coincide mostly starts strict "
-        "loose many few many_bursts resting spinning collective iowait disk freed agree agree_few"
-    ),
+    "idle_gap": "bridge bridge_busy bridge_ratio null chance neighbours coarse hang peers rise coincide mostly starts "
+    "strict loose many few many_bursts resting spinning collective iowait disk freed agree agree_few",
     "startup_idle": "bursts late lone along blurred",
     "underutilised": "rows fewest watched",
     "low_util_cause_unknown": "rows fewest watched",
@@ -40,14 +38,12 @@ def kinds_by_name(rules: Sequence[Rule]) -> dict[str, tuple[str, ...]]:
 
 
 def _look_up_kinds(names: Iterable[str], known: dict[str, tuple[str, ...]], option: str) -> set[str]:
-    wanted: set[str] = set()
     for name in names:
         if name not in known:
             close = get_close_matches(name, known, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(known))}"
             raise SettingsError(option, f"no kind {name!r}", hint, code="unknown_kind")
-        wanted.update(known[name])
-    return wanted
+    return {kind for name in names for kind in known[name]}
 
 
 def list_settings(rule: Rule) -> dict[str, Threshold]:
@@ -62,8 +58,7 @@ def select_kinds(rules: Sequence[Rule], select: Sequence[str], ignore: Sequence[
         SettingsError: when a name is neither a kind nor a family.
     """
     known = kinds_by_name(rules)
-    everything = {kind for rule in rules for kind in rule.kinds}
-    return (_look_up_kinds(select, known, "--select") or everything) - _look_up_kinds(ignore, known, "--ignore")
+    return _look_up_kinds(select or known, known, "--select") - _look_up_kinds(ignore, known, "--ignore")
 
 
 def keep_kinds(analysis: Analysis, kinds: set[str]) -> Analysis:

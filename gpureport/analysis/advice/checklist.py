@@ -38,14 +38,10 @@ class _Run:
     facts: RunFacts
     metrics: frozenset[str]
     causes: frozenset[tuple[str, str | None]]
+    found: frozenset[str]
     unjudged: Sequence[NotJudged]
     judged: frozenset[str]
     pauses: float
-
-    @property
-    def found(self) -> frozenset[str]:
-        """The kinds that were found."""
-        return frozenset(kind for kind, _ in self.causes)
 
 
 def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answered from
@@ -63,18 +59,19 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
         facts=facts,
         metrics=frozenset(summary.metric for one in statistics for summary in one.metrics),
         causes=frozenset((finding.kind, finding.cause) for finding in findings),
+        found=frozenset(finding.kind for finding in findings),
         unjudged=not_judged,
         judged=frozenset(kinds) - {entry.kind for entry in not_judged},
         pauses=load.measure_pauses_ratio(sum_seconds_by_class(gpu.seconds for gpu in gpu_time)),
     )
     together, doubt = _read_together(run), _doubt_memory(run)
     return (
-        doubt or _judge_memory(run),
+        doubt or _judge_memory(run, "memory"),
         _judge_precision(run),
         together,
         _judge_input(run),
         replace(together, item="cpu_cores") if together.state is Practice.CANNOT_JUDGE else _judge_cores(run),
-        replace(doubt, item="batch") if doubt else _judge_batch(run),
+        replace(doubt, item="batch") if doubt else _judge_memory(run, "batch"),
         _judge_framework(run),
         _judge_throughput(run),
     )
@@ -106,25 +103,17 @@ def _doubt_memory(run: _Run) -> ChecklistEntry | None:
     return _say("memory", "memory_reserved_at_once" if run.facts.preallocated else doubt)
 
 
-def _has_room(run: _Run) -> bool:
-    """Whether memory has room, by the rule on it where it ran; that says nothing of GPUs that hold next to none."""
-    limit = _BARE if "mem_headroom" in run.judged else _ROOMY
-    return "mem_headroom" in run.found or (run.facts.gpu_memory or 0.0) < limit
-
-
-def _judge_memory(run: _Run) -> ChecklistEntry:
-    growing = "memory_keeps_growing" if "mem_leak" in run.found else ""
-    used = phrases.percent(run.facts.gpu_memory or 0.0)
-    return _say("memory", growing or ("memory_left" if _has_room(run) else "memory_filled"), used=used)
-
-
-def _judge_batch(run: _Run) -> ChecklistEntry:
-    growing = "memory_keeps_growing" if "mem_leak" in run.found else ""
+def _judge_memory(run: _Run, item: str) -> ChecklistEntry:
+    """Judge by the memory that is left whether to use more of it, or to raise the batch size."""
     used = run.facts.gpu_memory or 0.0
     low = ", ".join(sorted(run.found & {"hollow_util", "underutilised", "low_util_cause_unknown"}))
-    words = {"used": phrases.percent(used), "free": phrases.percent(1 - used)}
-    words["low"] = f", and GPUs did little of what they could ({low})" if low else ""
-    return _say("batch", growing or ("memory_left" if _has_room(run) else "memory_filled"), **words)
+    low = f", and GPUs did little of what they could ({low})" if low else ""
+    # the rule on memory says nothing of GPUs that hold next to none
+    limit = _BARE if "mem_headroom" in run.judged else _ROOMY
+    has_room = "mem_headroom" in run.found or used < limit
+    growing = "memory_keeps_growing" if "mem_leak" in run.found else ""
+    code = growing or ("memory_left" if has_room else "memory_filled")
+    return _say(item, code, used=phrases.percent(used), free=phrases.percent(1 - used), low=low)
 
 
 def _judge_precision(run: _Run) -> ChecklistEntry:
@@ -188,8 +177,8 @@ def _judge_cores(run: _Run) -> ChecklistEntry:
         return _say("cpu_cores", "cpu_busy_while_waiting", cores=cores, left=left)
     if "cpu_bound_single" in run.found:
         return _say("cpu_cores", "one_core_busy_while_waiting", cores=cores)
-    is_unclear, has_pauses = _UNCLEAR in run.causes, run.pauses >= load.NOTABLE
-    if is_unclear or (has_pauses and run.facts.others_fill_cpu):
+    has_pauses = run.pauses >= load.NOTABLE
+    if _UNCLEAR in run.causes or (has_pauses and run.facts.others_fill_cpu):
         return _say("cpu_cores", "beside_other_programs", cores=cores)
     other = ": GPUs worked little for another reason (underutilised)" if "underutilised" in run.found else ""
     words = {"used": phrases.percent(run.facts.cpu_used or 0.0), "pauses": phrases.percent(run.pauses)}

@@ -26,9 +26,8 @@ ONE_MORE = "Add one at a time."
 """What to try where no number is suggested."""
 _MOST_NAMED = 3
 """Steps that a recommendation names; the others stand below the finding."""
-_FULL_CPU, _BUSY_CPU, _IDLE_CPU = 0.90, 0.75, 0.50
-_PEGGED_CORE, _FULL_HOST, _BUSY_GPU = 0.90, 0.90, 0.95
-_ROOMY_GPU, _FULL_GPU = 0.85, 0.90
+_FULL_CPU, _BUSY_CPU, _IDLE_CPU, _PEGGED_CORE, _FULL_HOST = 0.90, 0.75, 0.50, 0.90, 0.90
+_BUSY_GPU, _ROOMY_GPU, _FULL_GPU = 0.95, 0.85, 0.90
 _FEW_SAMPLES = 8
 """Samples in a batch below which matrix work leaves tensor cores unused, whose tiles are multiples of 8 (NVIDIA)."""
 _PREFETCHED = 4
@@ -53,11 +52,9 @@ class SettingChange:
 
     def is_made(self, before: float | None, after: float | None) -> bool:
         """Return whether the setting moved in the direction of the step; None is a setting that was not recorded."""
-        first, last = self._known(before), self._known(after)
+        low, high = map(self._known, (before, after) if self.rises else (after, before))
         noise = _DERIVED if self.setting in {"gpu_memory", "power_limit"} else 1.0
-        if first is None or last is None:
-            return False
-        return last > noise * first if self.rises else noise * last < first
+        return low is not None and high is not None and high > noise * low
 
     def may_be_made(self, before: float | None, after: float | None) -> bool:
         """Return whether the setting is known on one side alone, so that its direction is not known."""
@@ -72,11 +69,8 @@ class SettingChange:
 class Step:
     """One thing to do about lost GPU time, in the words of `steps.toml`.
 
-    Attributes:
-        needs: conditions that must hold for it to help, in words, with how a run tells.
-        frameworks: frameworks it is for, None for a run that names no framework; empty where it is for all.
-        taken: the name of what tells that it was taken already; empty where nothing does.
-        changes: changes between two runs, each of which shows that it was taken in the later one.
+    Its conditions are in words, with how a run tells. None among its frameworks is a run that names none; without any
+    it is for all. `taken` names what tells that it was taken; each of its changes between two runs shows it, too.
     """
 
     name: str
@@ -97,14 +91,10 @@ class Step:
         return _tell_taken(self.taken)[0](facts) if self.taken else None
 
 
-def _is_on(name: str, above: float = 0.0) -> _Told:
-    """Return a condition that a setting is on, or lies above a number."""
-
-    def holds(facts: RunFacts) -> bool | None:
-        setting = getattr(facts.setup, name)
-        return None if setting is None else bool(setting.value > above)
-
-    return holds
+def _exceeds(facts: RunFacts, name: str, limit: float = 0.0) -> bool | None:
+    """Return whether a setting is on, or lies above a number."""
+    setting = getattr(facts.setup, name)
+    return None if setting is None else bool(setting.value > limit)
 
 
 def _not(told: bool | None) -> bool | None:
@@ -116,14 +106,11 @@ def _below(value: float | None, limit: float) -> bool | None:
 
 
 def _is_memory_free(facts: RunFacts) -> bool | None:
-    """Whether a job needs less than most of the memory: no more than what was in use, however that was taken.
-
-    Full memory that nobody is known to have reserved is taken to be needed.
-    """
-    if facts.gpu_memory is None or facts.gpu_memory < _ROOMY_GPU:
-        return None if facts.gpu_memory is None else True
-    is_needed = facts.preallocated is False or (facts.preallocated is None and facts.gpu_memory >= _FULL_GPU)
-    return False if is_needed else None
+    """Whether a job needs less than most of the memory: what nobody is known to have reserved counts as needed."""
+    used = facts.gpu_memory
+    if used is None or used < _ROOMY_GPU:
+        return None if used is None else True
+    return False if facts.preallocated is False or (facts.preallocated is None and used >= _FULL_GPU) else None
 
 
 def _is_one_core(facts: RunFacts) -> bool | None:
@@ -137,18 +124,18 @@ CONDITIONS: dict[str, _Told] = {
     "cores_free": lambda facts: facts.job_hardly_uses_cpu or _below(facts.cpu_used, _FULL_CPU),
     "cpu_busy": lambda facts: _not(_below(facts.cpu_used, _BUSY_CPU)),
     "host_memory_free": lambda facts: _below(facts.host_memory, _FULL_HOST),
-    "has_workers": _is_on("workers"),
+    "has_workers": lambda facts: _exceeds(facts, "workers"),
     "one_core": _is_one_core,
     "gpu_memory_free": _is_memory_free,
     "gpu_memory_full": lambda facts: _not(_below(facts.gpu_memory, _FULL_GPU)) if facts.preallocated is False else None,
     "gpu_time_free": lambda facts: _below(facts.gpu_used, _BUSY_GPU),
     "tensor_cores": lambda facts: facts.compute_capability and facts.compute_capability >= (7, 0),
     "full_precision": lambda facts: _not(facts.reduced_precision),
-    "not_compiled": lambda facts: _not(_is_on("compiled")(facts)),
+    "not_compiled": lambda facts: _not(_exceeds(facts, "compiled")),
     "fixed_shapes": lambda _facts: None,
     # asked where neither is the bottleneck, unless params say how many workers there are
     "input_waits": lambda facts: None if facts.host_cleared and facts.setup.workers is None else True,
-    "from_scratch": lambda facts: _not(_is_on("pretrained")(facts)),
+    "from_scratch": lambda facts: _not(_exceeds(facts, "pretrained")),
     "link_reduced": lambda facts: facts.link_reduced,
     "power_limit_reached": lambda facts: facts.power_limit_reached,
     "several_gpus": lambda facts: facts.gpus > 1 if facts.gpus else None,
@@ -160,10 +147,7 @@ CONDITIONS: dict[str, _Told] = {
 
 
 def _has_worker_per_core(facts: RunFacts) -> bool | None:
-    """Whether each process has a worker a core; not so without workers, or with half the cores at rest.
-
-    Workers of a job that hardly uses the CPU wait for something else: how many there are says nothing.
-    """
+    """Whether each process has a worker a core; workers of a job that hardly uses the CPU wait for something else."""
     workers, cores = facts.setup.workers, facts.cores
     if workers is None or not workers.value:
         return None if workers is None else False
@@ -183,19 +167,19 @@ def _prefetches_far_ahead(facts: RunFacts) -> bool | None:
 
 _TAKEN: dict[str, tuple[_Told, tuple[str, ...]]] = {
     "workers_match_cores": (_has_worker_per_core, ("workers", "cores_per_process", "cores")),
-    "fewest_workers": (lambda facts: _not(_is_on("workers", above=1)(facts)) or None, ("workers",)),
+    "fewest_workers": (lambda facts: _not(_exceeds(facts, "workers", 1)) or None, ("workers",)),
     "prefetch": (_prefetches_far_ahead, ("prefetch_factor", "prefetch")),
     # whoever trains from scratch may have a reason
-    "pretrained": (lambda facts: _is_on("pretrained")(facts) or None, ("pretrained",)),
-    "accumulation": (_is_on("accumulation", above=1), ("accumulation",)),
-    "large_batch": (lambda facts: _is_on("batch", above=_FEW_SAMPLES - 1)(facts) and None, ("batch",)),
+    "pretrained": (lambda facts: _exceeds(facts, "pretrained") or None, ("pretrained",)),
+    "accumulation": (lambda facts: _exceeds(facts, "accumulation", 1), ("accumulation",)),
+    "large_batch": (lambda facts: _exceeds(facts, "batch", _FEW_SAMPLES - 1) and None, ("batch",)),
     "reduced_precision": (lambda facts: facts.reduced_precision, ("precision",)),
 }
 """How a run tells that a step was taken, and the params that tell it; any other name is a setting that is on."""
 
 
 def _tell_taken(name: str) -> tuple[_Told, tuple[str, ...]]:
-    return _TAKEN.get(name) or (_is_on(name), (name,))
+    return _TAKEN.get(name) or (lambda facts: _exceeds(facts, name), (name,))
 
 
 def _read_steps(content: dict[str, Any]) -> Iterator[Step]:
@@ -212,10 +196,7 @@ def _read_steps(content: dict[str, Any]) -> Iterator[Step]:
                 needs=tuple((words[each], CONDITIONS[each]) for each in fits.get("needs", ())),
                 frameworks=tuple(Framework(each) if each else None for each in fits.get("frameworks", ())),
                 taken=fits.get("taken", raises[0] if len(raises) == 1 and hasattr(JobParams, raises[0]) else ""),
-                changes=(
-                    *(SettingChange(setting=each, rises=True) for each in raises),
-                    *(SettingChange(setting=each, rises=False) for each in lowers),
-                ),
+                changes=tuple(SettingChange(setting=each, rises=each in raises) for each in [*raises, *lowers]),
             )
 
 
@@ -238,10 +219,6 @@ def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
     A step that was taken, of which a condition is known not to hold, or which is for another framework, is left
     out. One that params say was not taken comes first. One of which a condition is not known says which, and comes
     last.
-
-    Args:
-        finding: the finding.
-        known: what the run tells; where the finding measured the same in its own episodes, that counts.
     """
     facts = adapt_facts(known, finding)
     fitting = (_fit_step(name, facts, finding) for name in find_steps(finding.kind, finding.cause))
@@ -290,11 +267,9 @@ def write_recommendation(finding: Finding, known: RunFacts, chosen: Sequence[Adv
 def suggest_workers(facts: RunFacts, finding: Finding | None = None) -> str:
     """Return how many workers to try in each process, and why, in a sentence; empty where the GPU takes no more data.
 
-    Doubling is a step whose effect shows in one run (pragmatic). Where workers, cores and the use of the GPU are known,
-    the number is that at which a loader, whose speed grows with its workers, would keep the GPU busy: w workers that
-    keep it busy for the share u need w / u. Loading in the main process takes turns with the GPU: one worker for each
-    time that loading takes as long as computing, (1 - u) / u. A worker a core is the most, unless the job hardly uses
-    the CPU: its workers wait for storage or a network, and more of them than cores wait side by side.
+    Doubling is a step whose effect shows in one run (pragmatic). Where workers, cores and the use u of the GPU are
+    known, w workers become w / u, as the speed of a loader grows with them; loading in the main process takes turns
+    with the GPU, so (1 - u) / u are as fast. A worker a core is the most, unless they wait for storage or a network.
     """
     cores, setting, is_waiting = facts.cores, facts.setup.workers, facts.job_hardly_uses_cpu
     if setting is None or not isfinite(setting.value):
@@ -323,9 +298,8 @@ def suggest_workers(facts: RunFacts, finding: Finding | None = None) -> str:
 
 def _find_use(facts: RunFacts, finding: Finding | None) -> float | None:
     """Return how busy the GPUs were where a loader may have held them back; None where that is not known."""
-    if finding is None:
-        return facts.gpu_used or None
-    if finding.kind not in {*WAIT_KINDS, *LOW_USE_KINDS, "workers_headroom"}:
+    if finding and finding.kind not in {*WAIT_KINDS, *LOW_USE_KINDS, "workers_headroom"}:
         return None
-    measured = (one.observed for one in finding.evidence if (one.metric, one.statistic) == (UTILISATION, "mean"))
+    evidence = finding.evidence if finding else ()
+    measured = (one.observed for one in evidence if (one.metric, one.statistic) == (UTILISATION, "mean"))
     return next(measured, facts.gpu_used) or None

@@ -27,26 +27,14 @@ _LANES, _COMMON_GENERATION, _HALF = 16.0, 4.0, 0.5
 class RunFacts:
     """Facts that the conditions of advice are checked against; of the run, or as one finding measured them.
 
-    Attributes:
-        gpus: how many GPUs the run had, as `gpus_a_machine` is how many of them one machine had at most.
-        compute_capability: the lowest among the GPUs, where the model of each is known.
-        gpu_used: mean utilisation of the GPUs, as a ratio.
-        gpu_memory: share of the memory that the fullest GPU filled: of what a job can get where a finding says it,
-            else of the memory installed.
-        preallocated: whether a framework took the memory at once, so that its use says nothing.
-        cpu_used: median use of the CPU, as a ratio, as `busiest_core` is that of the busiest core.
-        host_memory: share of the host's memory in use, 95% of the time at most.
-        reduced_precision: whether params say that arithmetic is done in 16 bits or fewer.
-        setup: what params and tags say of the loader, the machine and the training loop.
-        framework: the framework that params and tags name.
-        link_reduced: whether the PCIe link of a GPU runs below its highest generation or width under load.
-        job_hardly_uses_cpu: whether the job kept less than half a core busy, as recorded or as a finding says.
-        power_limit_reached: whether a GPU with a lowered power limit comes near it.
-        trains: False where a finding says that GPUs may wait for requests.
-        host_cleared: whether a finding says that neither CPU nor storage is the bottleneck.
-        whole_gpus: False where a GPU is split into instances, whose share of it a log does not tell.
-        whole_host: whether a tracker logged every GPU of a host, whose they are not told.
-        reduced_links: GPUs with a reduced link, as `full_links` are those of which it is known that theirs is not.
+    Use is a share: of GPUs the mean, of the CPU and its busiest core the median, of the host's memory what it stays
+    below 95% of the time; `gpu_memory` is of the fullest GPU, of what a job can get where a finding says it, else of
+    the memory installed, and says nothing where a framework took it at once (`preallocated`). `compute_capability` is
+    the lowest, where the model of each GPU is known. `job_hardly_uses_cpu` is less than half a core, as recorded or as
+    a finding says; `trains` is False where GPUs may wait for requests; `host_cleared` says that neither CPU nor storage
+    is the bottleneck, `whole_gpus` that no GPU is split into instances, `whole_host` that a tracker logged every GPU of
+    a host, whoever uses them. Of GPUs in neither of `reduced_links` and `full_links` it is not known how their PCIe
+    link runs under load.
     """
 
     gpus: int

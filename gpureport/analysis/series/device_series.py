@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
-from weakref import ref
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -33,31 +33,23 @@ _MOST_KEPT_ROWS = 1_000_000
 """Rows of a recording above which nothing is kept of it: reading so many takes longer than what is made of them."""
 
 
-class LatestRows:
-    """What was made of the rows of the recording that was looked at last, for as long as somebody else holds them."""
-
-    def __init__(self) -> None:
-        self._rows: ref[SeriesRows] | None = None
-        self._made: dict[Hashable, Any] = {}
-
-    def memoize(self, rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` returned for these rows and a key before.
-
-        It may depend on nothing else, and must not hold the rows.
-        """
-        if len(rows) > _MOST_KEPT_ROWS:
-            return make()
-        if self._rows is None or self._rows() is not rows:
-            made = self._made = {}
-            self._rows = ref(rows, lambda _: made.clear())
-        if key not in self._made:
-            self._made[key] = make()
-        found: T = self._made[key]
-        return found
+_LATEST: WeakKeyDictionary[SeriesRows, dict[Hashable, Any]] = WeakKeyDictionary()
 
 
-LATEST = LatestRows()
-"""The rows of whichever recording was looked at last."""
+def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
+    """Return what `make` returned for a key before, if these are the rows of the recording that was looked at last.
+
+    It may depend on nothing else, and must not hold the rows.
+    """
+    if len(rows) > _MOST_KEPT_ROWS:
+        return make()
+    if rows not in _LATEST:
+        _LATEST.clear()
+    kept = _LATEST.setdefault(rows, {})
+    if key not in kept:
+        kept[key] = make()
+    found: T = kept[key]
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,14 +60,8 @@ class DeviceSeries:
     ends it owns half an interval. Where the sampling rate changes, the interval of that stretch counts. Samples with
     equal stamps share their time. If all stamps are equal, or there is one sample, samples own no time.
 
-    Attributes:
-        device: the device.
-        rows: its rows.
-        column_names: names of the columns of its rows.
-        sampling_rate: how far apart different stamps are; 1 s with fewer than two.
-        gap_rows: rows that follow a log gap.
-        pause_rows: rows after a pause: too short for a log gap, too long for its two samples to own all of it.
-        window: from first to last sample of the run.
+    `gap_rows` follow a log gap, `pause_rows` a pause: too short for a log gap, too long for its two samples to own all
+    of it. `window` is from first to last sample of the run.
     """
 
     device: Device
@@ -205,8 +191,7 @@ class DeviceSeries:
     def find_values(self, metric: str, spans: Spans) -> FloatArray:
         """Return the values of a metric whose moments lie inside some spans, without NaN."""
         bounds = np.searchsorted(self.times, spans + self.shift).tolist()
-        parts = (self.values(metric)[start:end] for start, end in bounds)
-        inside: FloatArray = np.concatenate([np.zeros(0), *parts])
+        inside: FloatArray = np.concatenate([np.zeros(0), *(self.values(metric)[start:end] for start, end in bounds)])
         return inside[~np.isnan(inside)]
 
     def explain_implausibility(self, metric: str) -> str:
@@ -245,28 +230,25 @@ class DeviceSeries:
 
         The first and the last sample reach the ends of the window if these are near.
         """
-        return self.memoize(("tiles", window), lambda: self._averaging_windows(window))
 
-    def _averaging_windows(self, window: Interval) -> tuple[IntArray, IntArray]:
-        start, end = self.start - self.shift, self.end - self.shift
-        if len(start):
+        def place() -> tuple[IntArray, IntArray]:
+            start, end = self.start - self.shift, self.end - self.shift
             near = round(_NEAR_EDGE_INTERVALS * self.interval * 1e6) + self.shift
-            if self.times[0] - window.start <= near:
-                start[0] = window.start
-            if window.end - self.times[-1] <= near:
-                end[-1] = window.end
-        return np.clip(start, window.start, window.end), np.clip(end, window.start, window.end)
+            start[:1][self.times[:1] - window.start <= near] = window.start
+            end[-1:][window.end - self.times[-1:] <= near] = window.end
+            return np.clip(start, window.start, window.end), np.clip(end, window.start, window.end)
+
+        return self.memoize(("tiles", window), place)
 
     def rows_between(self, start: int, end: int) -> slice:
         """Return the rows with start <= stamp < end."""
-        first, stop = np.searchsorted(self.times, [start, end], side="left")
-        return slice(int(first), int(stop))
+        return slice(*np.searchsorted(self.times, [start, end], side="left").tolist())
 
 
 def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
     """Return the series of one device of a recording."""
     window, rows = Interval(recording.run.started, recording.run.ended), recording.rows
-    return LATEST.memoize(rows, (device, window), lambda: _build_series(device, rows.rows_of(device.id), window))
+    return memoize_latest(rows, (device, window), lambda: _build_series(device, rows.rows_of(device.id), window))
 
 
 def _build_series(device: Device, rows: DeviceRows, window: Interval) -> DeviceSeries:
@@ -293,10 +275,8 @@ def measure_sample_extents(
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Return the microseconds each sample owns before and after it, the rows after gaps, and those after pauses.
 
-    Args:
-        times: stamps in microseconds, never decreasing; where all are equal, samples own no time.
-        rate: how far apart they are.
-        bridged: whether samples own all time between them except log gaps, however far apart they are.
+    Bridged, samples own all time between them except log gaps, however far apart they are. Where all stamps are equal,
+    samples own no time.
     """
     if not len(times) or times[0] == times[-1]:
         none, no_rows = np.zeros(len(times), dtype=np.int64), np.zeros(0, dtype=np.int64)

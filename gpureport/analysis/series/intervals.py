@@ -37,16 +37,11 @@ def to_intervals(stretches: Spans) -> tuple[Interval, ...]:
 
 
 def union(stretches: Spans, within: int = 0) -> Spans:
-    """Return sorted, disjoint stretches that cover the same time, joining those at most `within` apart.
+    """Return sorted, disjoint stretches that cover the same time, joining those at most `within` microseconds apart.
 
-    Args:
-        stretches: starts and ends in any order, overlaps allowed; empty ones vanish.
-        within: widest hole that is closed, in microseconds.
+    The stretches may lie in any order, and overlap; empty ones vanish.
     """
-    starts, ends = stretches[:, 0], stretches[:, 1]
-    filled = ends > starts
-    if not filled.all():
-        starts, ends = starts[filled], ends[filled]
+    starts, ends = stretches[stretches[:, 1] > stretches[:, 0]].T
     if len(starts) == 0:
         return NO_SPANS
     if (starts[1:] > ends[:-1] + within).all():
@@ -131,12 +126,7 @@ def _measure_covered_before(stretches: Spans, times: IntArray) -> IntArray:
 
 
 def find_runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArray, IntArray]:
-    """Return the first and the past-the-end row of each run of true rows.
-
-    Args:
-        mask: one truth per row.
-        breaks: rows at which a run ends and another may begin.
-    """
+    """Return the first and the past-the-end row of each run of true rows; at `breaks` another may begin."""
     padded = np.zeros(len(mask) + 2, dtype=np.bool_)
     padded[1:-1] = mask
     edges = (padded[1:] != padded[:-1]).nonzero()[0]
@@ -152,14 +142,7 @@ def find_runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArra
 def find_hysteresis_runs(
     values: FloatArray, *, enter: float, leave: float, breaks: BoolArray | None = None
 ) -> tuple[IntArray, IntArray]:
-    """Return runs of rows at or below `leave` that reach `enter` or less; NaN keeps the state it finds.
-
-    Args:
-        values: one value a row.
-        enter: limit at least one row of a run must not exceed.
-        leave: limit that ends a run when exceeded, not below `enter`.
-        breaks: rows at which a run ends and another may begin.
-    """
+    """Return runs of rows at or below `leave` that reach `enter` or less; NaN keeps the state it finds."""
     first, stop = find_runs(~(values > leave), breaks)
     low, _ = find_runs(values <= enter, breaks)
     deep = np.searchsorted(low, stop) > np.searchsorted(low, first)

@@ -26,10 +26,6 @@ def scale_power(utilisation: FloatArray, watts: FloatArray) -> FloatArray:
 
     At rest is the lowest. At work is what nine of ten beside high samples stay below: readings of a moment
     fall into pauses as well.
-
-    Args:
-        utilisation: utilisation, one value a sample.
-        watts: power, one value a sample.
     """
     known = ~np.isnan(watts)
     work = watts[(utilisation > _ACTIVE) & known]
@@ -42,10 +38,6 @@ def estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
     """Return the watts above which a GPU works: half-way from the lowest to the median at work.
 
     It is infinite where power at work is not known.
-
-    Args:
-        watts: power, one value a sample, NaN where it is not known.
-        work: which samples are of work.
     """
     known = watts[work & ~np.isnan(watts)]
     if not len(known):

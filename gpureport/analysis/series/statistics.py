@@ -37,7 +37,6 @@ def _summarise(series: DeviceSeries, metric: Metric) -> MetricSummary:
     values, seconds = series.values(metric.name)[rows], series.seconds[rows]
     observed = float(seconds.sum())
     weights = seconds if observed > 0 else np.ones(len(values))
-    # most bits are never set
     whole = observed or float(len(values))
     weighted = float((values * weights).sum()) if values.any() else 0.0
     if metric.dtype == "bool":
@@ -111,11 +110,8 @@ def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None
     """Return the figures of one device; counters are left out, since their level means nothing.
 
     The headroom is of the memory installed, so that runs under drivers that do and do not list reserved memory
-    compare; the rules on memory judge by what a job can get, installed less reserved.
-
-    Args:
-        series: the samples of jobs.
-        sampled: all of its samples where there are others, over which the driver's counter of energy is read.
+    compare; the rules on memory judge by what a job can get, installed less reserved. `sampled` are all samples where
+    there are others than those of jobs: the driver's counter of energy is read over them.
     """
     metrics = [BY_NAME[name] for name in series.rows.column_names if name in BY_NAME and series.is_recorded(name)]
     left_out = {"clock_event_unknown_bits"} | {each.name for each in metrics if each.kind is MetricKind.COUNTER}

@@ -106,8 +106,10 @@ def _list_reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
 
 
 def _describe_range(amounts: Sequence[Amount]) -> str:
-    least, most = (pick(amounts, key=lambda amount: amount.value) for pick in (min, max))
-    return least.words if least.words == most.words else f"{least.text} to {most.words}"
+    (_, least), (_, most) = min(amounts), max(amounts)
+    # what is counted is named once
+    first = least.split()[0] if most.endswith("samples") else least
+    return most if least == most else f"{first} to {most}"
 
 
 def _name_place(run: ReportRun, entry: NotJudged, runs: Sequence[ReportRun]) -> str:
