@@ -130,33 +130,28 @@ def _build_finding(peers: Mapping[str, DeviceSeries], name: str, signal: str, sp
     is_sure = len(others) >= _PAIR and max(one.interval for one in peers.values()) <= limits.coarse
     beside = phrases.gpu_name(others[0]) if len(others) == 1 else "the others"
     by = ("difference, of its peers", abs(own - usual) / usual) if is_power else ("difference", abs(own - usual))
-    return Finding(
-        kind="imbalance",
-        severity=Severity.WARNING,
-        confidence=Confidence.HIGH if is_sure else Confidence.MEDIUM,
-        devices=(name,),
-        intervals=intervals.to_intervals(spans),
-        evidence=(
+    return KINDS["imbalance"].finding(
+        Severity.WARNING,
+        Confidence.HIGH if is_sure else Confidence.MEDIUM,
+        (name,),
+        (
             Evidence(metric=metric, statistic="mean", observed=own, unit=unit),
             Evidence(metric=metric, statistic=phrases.PEERS_MEAN, observed=usual, unit=unit),
             limits.compare(metric, *by, ">=", "power_differs" if is_power else "differs"),
             limits.compare("duration", "total", seconds, ">=", "shortest"),
         ),
-        lost_gpu_seconds=None if is_power else lost,
+        spans=intervals.to_intervals(spans),
+        lost=None if is_power else lost,
         cause=signal,
         samples=min(peers[each].count_readings(metric, intervals.contains(spans, peers[each].times)) for each in means),
         ruled_out=(
             "idle gaps, slowdowns and busy time at low power, left out for the GPU they concern",
             "a GPU never used",
         ),
-        summary=KINDS["imbalance"].say(
-            signal,
-            gpu=phrases.gpu_name(name),
-            own=f"{own:.0f} W" if is_power else phrases.percent(own),
-            peers=beside,
-            usual=f"{usual:.0f} W" if is_power else phrases.percent(usual),
-            length=phrases.duration(seconds),
-            waiter=phrases.capitalize(beside) if own > usual else "",
-        ),
-        recommendation=KINDS["imbalance"].advise(signal),
+        gpu=phrases.gpu_name(name),
+        own=f"{own:.0f} W" if is_power else phrases.percent(own),
+        peers=beside,
+        usual=f"{usual:.0f} W" if is_power else phrases.percent(usual),
+        length=phrases.duration(seconds),
+        waiter=phrases.capitalize(beside) if own > usual else "",
     )
