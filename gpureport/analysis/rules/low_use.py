@@ -133,7 +133,7 @@ def underutilised(context: Context, limits: Limits) -> Iterator[Finding | NotJud
         told,
         shown=[*told.shown, *shown, *([cores.evidence] if cores else [])],
         ruled_out=[*told.ruled_out, "waiting for the CPU as a whole", *watched],
-        words=load.describe_cores(cores),
+        words={"cores": phrases.capitalize(cores.words) if cores else ""},
         case=" or ".join(unknown),
         advice=[*advice, *(["To tell more, record a minute or more of the job."] if brief else [])],
     )

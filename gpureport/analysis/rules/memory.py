@@ -19,6 +19,7 @@ from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudge
 NO_GROWTH = "a run of the job once its memory no longer grows"
 """A recording that shows how much room there is."""
 _USED, _TOTAL = "gpu_memory_used_bytes", "gpu_memory_total_bytes"
+_RESERVED = missing_metrics.MEMORY_RESERVED
 
 
 class _Use(NamedTuple):
@@ -158,7 +159,7 @@ def find_growing_memory(context: Context, limits: Limits) -> Iterator[Finding | 
             continue
         times, used = _find_settled_memory(context, series, limits)
         if context.findings("mem_prealloc", device):
-            reason, code = "memory was reserved at once, so what the job uses of it is not known", "memory_reserved"
+            reason, code = "memory was reserved at once, so what the job uses of it is not known", _RESERVED
             recording = "a run without preallocation"
             yield NotJudged(kind="mem_leak", device=device, reason=reason, recording=recording, code=code)
         elif len(times) < limits.fewest:
