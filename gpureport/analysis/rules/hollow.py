@@ -16,7 +16,7 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import memory_reserved, memory_total
 from gpureport.analysis.signals.clock_signals import find_event_rows, read_clocks
-from gpureport.analysis.signals.load import CORE, RECEIVED, SENT, is_beside
+from gpureport.analysis.signals.load import CORE, RECEIVED, SENT, list_hosts
 from gpureport.analysis.signals.power_of_limit import POWER, PowerOfLimit, build_power_of_limit
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
@@ -154,8 +154,8 @@ def _average_all(
     means["done"] = np.clip(np.where(np.isnan(means[_SM]), means["share"], means[_SM]), 0.0, 1.0)
     means["logged"] = np.full(len(spans), scale is not None and not scale.source)
     means["core"] = np.full(len(spans), np.nan)
-    for host in context.hosts().values():
-        if is_beside(host, series) and host.is_recorded(CORE):
+    for host in list_hosts(context, series):
+        if host.is_recorded(CORE):
             means["core"] = _average(host.values(CORE), *_find_rows(host, spans))
     return means
 

@@ -12,7 +12,7 @@ from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_reserved, memory_total
-from gpureport.analysis.signals.load import CORE, CPU, is_beside
+from gpureport.analysis.signals.load import CORE, CPU, list_hosts
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
 
@@ -260,7 +260,7 @@ def find_kept_memory(context: Context, limits: Limits) -> Iterator[Finding | Not
         was_there = is_early and used[0] > limits.held * peak
         if was_there or not is_late or last <= limits.held * peak or peak < limits.least:
             continue
-        hosts = [host for host in context.hosts().values() if is_beside(host, series)]
+        hosts = list_hosts(context, series)
         least = [max(limits.load * _median(host, CPU, context.window), 0.1) for host in hosts]
         after = [_median(host, CPU, rest) for host in hosts]
         is_core_full = any(_median(host, CORE, rest) >= limits.core for host in hosts)

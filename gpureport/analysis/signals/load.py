@@ -48,6 +48,11 @@ def is_beside(host: DeviceSeries, gpu: DeviceSeries) -> bool:
     return host.device.node in {None, gpu.device.node}
 
 
+def list_hosts(context: Context, gpu: DeviceSeries) -> list[DeviceSeries]:
+    """Return the machines of a GPU."""
+    return [host for host in context.hosts().values() if is_beside(host, gpu)]
+
+
 def is_hardly_used(job: FloatArray, cpu: FloatArray, cores: float, few: float) -> BoolArray:
     """Return where a job keeps fewer cores busy than the share `few` of the load, of one core at most."""
     return np.asarray(job < few * np.minimum(cpu * np.fmax(cores, 1.0), 1.0), dtype=np.bool_)
