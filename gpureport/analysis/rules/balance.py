@@ -39,17 +39,15 @@ def _judge_peers(context: Context, peers: Mapping[str, DeviceSeries], limits: Li
     if context.whole.seconds < needed:
         yield missing_metrics.too_short("imbalance", context.whole.seconds, needed)
         return
-    bins = np.arange(grid.count)
-    edges = grid.find_bin_edges(bins, "right"), grid.find_bin_edges(bins + 1, "left")
-    means: dict[str, list[FloatArray]] = {signal: [] for signal in _METRICS}
+    cells, means = grid.cells, {signal: list[FloatArray]() for signal in _METRICS}
     for name, series in peers.items():
         explained = [part for found in context.findings_on(name) for part in found.intervals]
-        is_left_out = intervals.overlap_seconds(*edges, intervals.to_spans(explained)) > 0
+        is_left_out = intervals.overlap_seconds(*cells, intervals.to_spans(explained)) > 0
         for signal, metric in _METRICS.items():
             values = np.where(is_left_out, np.nan, grid.average_metric(series, metric))
             means[signal].append(np.where(is_left_out, np.nan, rolling_mean(values, length)))
     odd = {
-        signal: np.concatenate([_find_odd(block, signal, limits) for _, block in split_bins(each)], axis=1)
+        signal: np.concatenate([_find_odd(block, signal, limits) for block in split_bins(each)], axis=1)
         for signal, each in means.items()
     }
     is_full = np.all([used >= limits.busy for used in means["utilisation"]], axis=0)

@@ -50,11 +50,7 @@ def _compute_low_use(context: Context, limits: Limits) -> LowUse:
     if context.window is None:
         return LowUse(spans={})
     grid = build_grid(context.window, list(working.values()))
-    edges = (
-        grid.find_bin_edges(np.arange(grid.count), "right"),
-        grid.find_bin_edges(np.arange(grid.count) + 1, "left"),
-    )
-    left, used = {}, []
+    left, used, edges = {}, [], grid.cells
     for name, one in working.items():
         claimed = intervals.collect_finding_spans(context.findings_on(name), name, low_util_cause_unknown.after)
         cells = one.averaging_windows(context.whole)
