@@ -24,17 +24,10 @@ from gpureport.analysis.signals.load import CORE, CORES, CPU, IOWAIT, JOB, PROCE
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Finding, NotJudged, Provenance, Severity
 
-_OVER, _BINS = 30.0, 9
-"""Seconds that means are taken over, and the least number of bins of a machine's metric and of point samples."""
-_FED, _RARELY = 0.90, 0.1
-"""Mean utilisation of GPUs that get their data in time, and the share of bins in which waiting GPUs reach it."""
-_APART, _ERRORS_OF_SELECTED = 0.05, 4.0
-"""By how much two levels differ, and standard errors of two means of which one was selected for its level.
-
-Of 1,800 permuted series none passes at four, 16 do at three.
-"""
-_HALF, _PROBLEM, _CLOSE = 0.5, 0.05, 5.0
-"""Share that makes a median; lost share of the job that decides its cost; seconds between samples, nine a minute."""
+_OVER, _BINS = 30.0, 9  # seconds, and bins at least, that means of a machine's metric are taken over
+_FED, _RARELY = 0.90, 0.1  # mean use of GPUs that get their data in time; share of the bins in which others reach it
+_APART, _ERRORS = 0.05, 4.0  # by which two levels differ; of 1,800 permuted series 16 pass at three standard errors
+_HALF, _PROBLEM, _CLOSE = 0.5, 0.05, 5.0  # a median; lost share of the job that decides its cost; s between samples
 _LANE = {1: 2e9, 2: 4e9, 3: 8e9 * 128 / 130, 4: 16e9 * 128 / 130, 5: 32e9 * 128 / 130, 6: 64e9 * 242 / 256}
 """Bits a second one lane carries each way, by generation: what the PCI Express base specification encodes."""
 _MEMORY = "host_memory_used_ratio"
@@ -84,7 +77,7 @@ class Lane:
 
     @property
     def samples(self) -> int:
-        """How many bins hold enough samples of the GPUs for a mean."""
+        """How many bins hold enough samples of the GPUs for a mean; a bin is as wide as their interval or wider."""
         return max(int(np.ceil(max(_OVER, load.ROWS * self.interval) / self.grid.width)), 1)
 
 
@@ -260,9 +253,8 @@ def _judge(
 ) -> Iterator[Finding | NotJudged]:
     """Yield the wait that the first of some signs shows, or why none can be judged."""
     shortest = max(find_shortest(context, limits), 3 * lane.grid.width)
-    earlier = WAIT_KINDS[: WAIT_KINDS.index(kind)]
+    earlier, known = WAIT_KINDS[: WAIT_KINDS.index(kind)], ~np.isnan(lane.used)
     for number, sign in enumerate(signs):
-        known = ~np.isnan(lane.used)
         seen = float((known & ~np.isnan(sign.series)).sum()) / max(float(known.sum()), 1)
         if not number and context.whole.seconds < shortest:
             yield missing_metrics.too_short(kind, context.whole.seconds, shortest)
@@ -353,7 +345,7 @@ def _is_surely_higher(values: FloatArray, others: FloatArray) -> bool:
     if len(known) == 0:
         return False
     error = float(np.sqrt(known.var() / len(known) + others.var() / len(others)))
-    return float(known.mean() - others.mean()) >= max(_APART, _ERRORS_OF_SELECTED * error)
+    return float(known.mean() - others.mean()) >= max(_APART, _ERRORS * error)
 
 
 def _is_mostly(series: FloatArray, is_so: BoolArray, length: int, share: float = _HALF) -> BoolArray:
