@@ -129,7 +129,7 @@ def underutilised(context: Context, limits: Limits) -> Iterator[Finding | NotJud
         told,
         shown=[*told.shown, *shown, *([cores.evidence] if cores else [])],
         ruled_out=[*told.ruled_out, "waiting for the CPU as a whole", *watched],
-        words={"cores": phrases.capitalize(cores.words) if cores else ""},
+        words={"cores": load.say_cores(cores)},
         case=" or ".join(unknown),
         advice=[*advice, *(["To tell more, record a minute or more of the job."] if brief else [])],
     )
@@ -148,7 +148,7 @@ def low_util_cause_unknown(context: Context, limits: Limits) -> Iterator[Finding
             groups.setdefault(context.series[name].device.node, []).append(name)
     blind = [name for name, one in low.spans.items() if not _find_watching(context, name, one, CPU)]
     share = events.data_wait_share(context.recording)
-    waited = Evidence(metric=events.WAITING, statistic="median", observed=share or 0.0, unit="1")
+    waited = [Evidence(metric=events.WAITING, statistic="median", observed=share, unit="1")] if share else []
     for names in filter(None, (blind, *groups.values())):
         spans = {name: low.spans[name] for name in names}
         other = _find_other_load(context, names[0], spans[names[0]])
@@ -160,7 +160,7 @@ def low_util_cause_unknown(context: Context, limits: Limits) -> Iterator[Finding
         cause = load.BESIDE_OTHERS if other else _find_requests(context, names)
         told = _tell(low, limits, events.DATA if share else cause)
         words = {"cpu": phrases.percent(cpu), "job": f"{job:.2f} cores", "waited": phrases.percent(share or 0.0)}
-        shown = [*told.shown, *([waited] if share else []), *(load_of_others if other else [])]
+        shown = [*told.shown, *waited, *(load_of_others if other else [])]
         told = replace(told, shown=shown, words=words)
         yield load.build_finding(context, limits, "low_util_cause_unknown", spans, told)
 

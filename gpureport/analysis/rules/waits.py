@@ -121,11 +121,7 @@ def cpu_bound(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
         return Told(
             cause=load.OTHER_LOAD if own.meets_limit else "data",
             shown=[*shown, *([own] if own.meets_limit else []), *([count.evidence] if count else [])],
-            words={
-                "cpu": phrases.percent(busy),
-                "job": f"{job:.1f}",
-                "cores": phrases.capitalize(count.words) if count else "",
-            },
+            words={"cpu": phrases.percent(busy), "job": f"{job:.1f}", "cores": load.say_cores(count)},
         )
 
     yield Sign(metric=CPU, series=cpu, is_high=is_high, over=over, tell=tell)
@@ -391,7 +387,7 @@ def host_memory(context: Context, limits: Limits) -> Iterator[Finding | NotJudge
             waited=phrases.duration(intervals.total_seconds(spans)),
             full=phrases.percent(peak),
             cpu=phrases.percent(cpu),
-            cores=phrases.capitalize(cores.words) if cores else "",
+            cores=load.say_cores(cores),
         )
 
 

@@ -66,10 +66,9 @@ def count_logical_cores(host: DeviceSeries) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What is said of low utilisation: why, what shows it, how sure that is, and from which limits on.
+    """What is said of low utilisation: why, what shows it, and how sure that is.
 
-    `case` is that of its sentence where the cause does not say it, `problem` the lost share of the job that decides its
-    cost, and `shortest` the name of the limit of its length.
+    `problem` is the lost share of the job that decides its cost, and `shortest` names the limit of its length.
     """
 
     cause: str | None
@@ -94,10 +93,8 @@ def build_finding(context: Context, limits: Limits, kind: str, spans: Mapping[st
     rows |= {f"below {level:.0%}": used < level - 1e-6 for level in BELOW}
     shares = {f"share of that time {where}": float(held[found].sum()) / whole for where, found in rows.items()}
     seconds, mean = max(map(intervals.total_seconds, spans.values())), 1 - lost / whole
-    samples = sum(
-        one.count_readings(UTILISATION, intervals.contains(cell[2], one.times))
-        for one, cell in zip(series, cells, strict=True)
-    )
+    inside = (intervals.contains(spans[one.device.id], one.times) for one in series)
+    samples = sum(one.count_readings(UTILISATION, rows) for one, rows in zip(series, inside, strict=True))
     least = told.problem * (context.window or context.whole).seconds * len(series)
     sure = certainty.confidence_by_readings(samples // len(series), max(one.interval for one in series))
     use = f"{phrases.gpu_names(tuple(spans), tuple(context.gpus()))} averaged {phrases.percent(mean)} utilisation"
@@ -145,10 +142,7 @@ class CoreCount:
 
     @property
     def most_workers(self) -> int:
-        """Loader workers of one process at one a core: PyTorch warns of more (PyTorch documentation, torch.utils.data).
-
-        A process that shares its core with others has one at least.
-        """
+        """Loader workers of one process at one a core, one at least: PyTorch warns of more (its documentation)."""
         return max(floor(self.cores / self.gpus), 1)
 
     @property
@@ -171,6 +165,11 @@ def count_cores(params: JobParams, gpus: int) -> CoreCount | None:
     if params.cores is not None and params.cores.value > 0 and gpus:
         return CoreCount(cores=params.cores.value, gpus=gpus)
     return None
+
+
+def say_cores(cores: CoreCount | None) -> str:
+    """Return the fact as a sentence, empty where it is not known."""
+    return phrases.capitalize(cores.words) if cores else ""
 
 
 def read_host_params(context: Context, host: DeviceSeries) -> JobParams:
