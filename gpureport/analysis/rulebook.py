@@ -151,21 +151,27 @@ class Rule:
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
 
 
+def read_limits(name: str) -> Limits:
+    """Return the limits of a rule as `rules.toml` has them."""
+    said = _SAID[name].get("settings", {}) | _SAID[name].get("limits", {})
+    return Limits(
+        {
+            key: Threshold(value=value, unit=unit, provenance=Provenance(origin), source=source)
+            for key, (value, unit, origin, source) in said.items()
+        }
+    )
+
+
 def rule(name: str) -> Callable[[Judge], Rule]:
     """Make a rule of a function that finds its kinds; `rules.toml` says the rest."""
     said = _SAID[name]
-    settings, fixed = said.get("settings", {}), said.get("limits", {})
-    limits = {
-        key: Threshold(value=value, unit=unit, provenance=Provenance(origin), source=source)
-        for key, (value, unit, origin, source) in (settings | fixed).items()
-    }
     return partial(
         Rule,
         name=name,
         descriptions=tuple(KINDS[kind] for kind in said.get("kinds", [name])),
         condition=tuple(re.split(r"\n\n|\n(?=- )", said["condition"])),
-        limits=Limits(limits),
-        settings=tuple(settings),
+        limits=read_limits(name),
+        settings=tuple(said.get("settings", {})),
         requires=tuple(tuple(group) for group in said.get("requires", [])),
         after=tuple(said.get("after", [])),
         wants=tuple(said.get("wants", [])),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpureport.analysis import phrases
 from gpureport.analysis.advice.facts import UTILISATION, RunFacts
-from gpureport.analysis.job.events import counts_steps
+from gpureport.analysis.job.events import find_steps
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.results import DeviceStatistics, GpuTime, sum_seconds_by_class
 from gpureport.analysis.signals import load
@@ -202,4 +202,4 @@ def _judge_throughput(run: _Run) -> ChecklistEntry:
     metrics = (recognise_metric(name) for name in names if name)
     if speeds := [metric.name for metric in metrics if metric and metric.role in _SPEEDS]:
         return _say("throughput", "speed_logged", speeds=", ".join(speeds))
-    return _say("throughput", "steps_logged" if counts_steps(run.recording) else "unknown_work")
+    return _say("throughput", "steps_logged" if find_steps(run.recording) else "unknown_work")

@@ -14,6 +14,7 @@ from gpureport.analysis.series import implausible_power
 from gpureport.analysis.series.device_series import series_by_device
 from gpureport.analysis.series.statistics import compute_statistics
 from gpureport.columns import FloatArray, IntArray
+from gpureport.findings import Interval
 from gpureport.recording import Recording
 from gpureport.training_names import Role, TrainingName, recognise_evaluation, recognise_metric
 from gpureport.work_counting import select_step_points
@@ -151,12 +152,20 @@ def data_wait_share(recording: Recording) -> float | None:
     return share if share >= MUCH else None
 
 
-def counts_steps(recording: Recording) -> bool:
-    """Return whether the steps of the training metrics count the work, as comparisons take it."""
+def find_steps(recording: Recording, within: Interval | None = None) -> tuple[IntArray, FloatArray] | None:
+    """Return the moments and steps of the training metrics if they count the work, as comparisons take it."""
     training = recording.training
-    known = columns.valid(training.column("timestamp")) & columns.valid(training.column("step"))
     times, steps = columns.integers(training.column("timestamp")), columns.floats(training.column("step"))
-    return select_step_points(times[known], steps[known]) is not None
+    known = columns.valid(training.column("timestamp")) & columns.valid(training.column("step"))
+    if within is not None:
+        known &= (times >= within.start) & (times <= within.end)
+    return select_step_points(times[known], steps[known])
+
+
+def count_steps(recording: Recording, within: Interval) -> int:
+    """Return the steps that a training log counts in a stretch, 0 where they take less than half of it."""
+    moments, steps = find_steps(recording, within) or (np.zeros(2), np.zeros(2))
+    return int(steps[-1] - steps[0]) if 2 * (moments[-1] - moments[0]) >= within.end - within.start else 0
 
 
 def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:

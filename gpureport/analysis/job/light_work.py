@@ -4,18 +4,19 @@ from collections.abc import Collection
 
 import numpy as np
 
+from gpureport.analysis.rulebook import read_limits
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.findings import Interval
 
 _LEAST_USE = 0.005
-_PROCESS_MEMORY = 2.0**29  # By; a driver or a display holds less; a process with a context more
-_NEARLY_ALL = 0.9  # share of the samples with light use; a display or stray kernels show less
-_MOSTLY = 0.5  # share of the samples of the machine at a limit
-_SHORTEST = 30.0  # s; the shortest wait of a short job
+_NEARLY_ALL, _MOSTLY = 0.9, 0.5  # share of the samples with light use (a display shows less), of those at a limit
 _SHORTEST_BEFORE = 120.0  # s; loading a model before the work takes less
-_MACHINE = {"cpu_utilization_ratio": 0.75, "cpu_iowait_ratio": 0.15}
-_CORE = {"cpu_busiest_core_ratio": 0.96, "process_cpu_cores": 0.96}
-"""From where on GPUs may wait for a machine or for one core of it, as the rules on waits have it."""
+_HELD, _ONE_CORE = read_limits("unused_gpu").context, read_limits("cpu_bound_single")
+_MACHINE = {
+    "cpu_utilization_ratio": read_limits("cpu_bound").cpu,
+    "cpu_iowait_ratio": read_limits("io_bound").iowait,
+}
+_CORE = dict.fromkeys(("cpu_busiest_core_ratio", "process_cpu_cores"), _ONE_CORE.core)
 
 
 def find_light_work(
@@ -31,7 +32,7 @@ def find_light_work(
     """
     rows = np.arange(len(gpu))[gpu.rows_between(within.start, (within.end if until is None else until) + 1)]
     used, held = gpu.values("gpu_utilization_ratio")[rows], gpu.values("gpu_memory_used_bytes")[rows]
-    is_light = (used >= _LEAST_USE) & ~(held < _PROCESS_MEMORY)
+    is_light = (used >= _LEAST_USE) & ~(held < _HELD)
     last = len(rows) if until is not None else int(np.max(np.flatnonzero(is_light), initial=-1)) + 1
     backwards = is_light[:last][::-1]
     dense = np.flatnonzero(backwards & (np.cumsum(backwards) >= _NEARLY_ALL * np.arange(1, last + 1)))
@@ -39,7 +40,7 @@ def find_light_work(
         return None
     start, end = int(gpu.start[rows[last - 1 - dense[-1]]]) - gpu.shift, int(gpu.end[rows[last - 1]]) - gpu.shift
     # one thread that is busy before the work loads for it
-    shortest, limits = (_SHORTEST, _MACHINE | _CORE) if until is None else (_SHORTEST_BEFORE, _MACHINE)
+    shortest, limits = (_ONE_CORE.shortest_job, _MACHINE | _CORE) if until is None else (_SHORTEST_BEFORE, _MACHINE)
     if end - start < shortest * 1e6:
         return None
     for host in hosts:

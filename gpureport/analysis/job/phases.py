@@ -26,8 +26,8 @@ SHORTEST_GAP = Threshold(
     value=5.0, unit="s", provenance=Provenance.PRAGMATIC, source="with a sample every 1 s, shorter gaps cannot be seen"
 )
 """Shortest rest within a job that is an idle gap."""
-NO_WORK, LITTLE_WORK, NO_JOB = "no work", "little work", "no job"
-"""Causes of start-up and tail: no GPU ever worked; all did a little all along; the job had released the GPUs."""
+NO_WORK, LITTLE_WORK, NO_JOB, STEPS = "no work", "little work", "no job", "steps"
+"""Causes of start-up and tail: no lasting work; very little; the job had released the GPUs; it trained."""
 WITHOUT_LASTING_WORK = frozenset({NO_WORK, LITTLE_WORK})
 """Causes of a start-up finding that is about the whole run, and not about its start."""
 

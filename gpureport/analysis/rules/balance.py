@@ -39,17 +39,15 @@ def _judge_peers(context: Context, peers: Mapping[str, DeviceSeries], limits: Li
     if context.whole.seconds < needed:
         yield missing_metrics.too_short("imbalance", context.whole.seconds, needed)
         return
-    bins = np.arange(grid.count)
-    edges = grid.find_bin_edges(bins, "right"), grid.find_bin_edges(bins + 1, "left")
-    means: dict[str, list[FloatArray]] = {signal: [] for signal in _METRICS}
+    cells, means = grid.cells, {signal: list[FloatArray]() for signal in _METRICS}
     for name, series in peers.items():
         explained = [part for found in context.findings_on(name) for part in found.intervals]
-        is_left_out = intervals.overlap_seconds(*edges, intervals.to_spans(explained)) > 0
+        is_left_out = intervals.overlap_seconds(*cells, intervals.to_spans(explained)) > 0
         for signal, metric in _METRICS.items():
             values = np.where(is_left_out, np.nan, grid.average_metric(series, metric))
             means[signal].append(np.where(is_left_out, np.nan, rolling_mean(values, length)))
     odd = {
-        signal: np.concatenate([_find_odd(block, signal, limits) for _, block in split_bins(each)], axis=1)
+        signal: np.concatenate([_find_odd(block, signal, limits) for block in split_bins(each)], axis=1)
         for signal, each in means.items()
     }
     is_full = np.all([used >= limits.busy for used in means["utilisation"]], axis=0)
@@ -130,33 +128,28 @@ def _build_finding(peers: Mapping[str, DeviceSeries], name: str, signal: str, sp
     is_sure = len(others) >= _PAIR and max(one.interval for one in peers.values()) <= limits.coarse
     beside = phrases.gpu_name(others[0]) if len(others) == 1 else "the others"
     by = ("difference, of its peers", abs(own - usual) / usual) if is_power else ("difference", abs(own - usual))
-    return Finding(
-        kind="imbalance",
-        severity=Severity.WARNING,
-        confidence=Confidence.HIGH if is_sure else Confidence.MEDIUM,
-        devices=(name,),
-        intervals=intervals.to_intervals(spans),
-        evidence=(
+    return KINDS["imbalance"].finding(
+        Severity.WARNING,
+        Confidence.HIGH if is_sure else Confidence.MEDIUM,
+        (name,),
+        (
             Evidence(metric=metric, statistic="mean", observed=own, unit=unit),
             Evidence(metric=metric, statistic=phrases.PEERS_MEAN, observed=usual, unit=unit),
             limits.compare(metric, *by, ">=", "power_differs" if is_power else "differs"),
             limits.compare("duration", "total", seconds, ">=", "shortest"),
         ),
-        lost_gpu_seconds=None if is_power else lost,
+        spans=intervals.to_intervals(spans),
+        lost=None if is_power else lost,
         cause=signal,
         samples=min(peers[each].count_readings(metric, intervals.contains(spans, peers[each].times)) for each in means),
         ruled_out=(
             "idle gaps, slowdowns and busy time at low power, left out for the GPU they concern",
             "a GPU never used",
         ),
-        summary=KINDS["imbalance"].say(
-            signal,
-            gpu=phrases.gpu_name(name),
-            own=f"{own:.0f} W" if is_power else phrases.percent(own),
-            peers=beside,
-            usual=f"{usual:.0f} W" if is_power else phrases.percent(usual),
-            length=phrases.duration(seconds),
-            waiter=phrases.capitalize(beside) if own > usual else "",
-        ),
-        recommendation=KINDS["imbalance"].advise(signal),
+        gpu=phrases.gpu_name(name),
+        own=f"{own:.0f} W" if is_power else phrases.percent(own),
+        peers=beside,
+        usual=f"{usual:.0f} W" if is_power else phrases.percent(usual),
+        length=phrases.duration(seconds),
+        waiter=phrases.capitalize(beside) if own > usual else "",
     )

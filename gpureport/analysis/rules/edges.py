@@ -7,8 +7,8 @@ from math import inf
 import numpy as np
 
 from gpureport.analysis import certainty, missing_metrics, phrases
-from gpureport.analysis.job import jobs
-from gpureport.analysis.job.phases import ACTIVE, LITTLE_WORK, NO_JOB, NO_WORK, UTILISATION
+from gpureport.analysis.job import events, jobs
+from gpureport.analysis.job.phases import ACTIVE, LITTLE_WORK, NO_JOB, NO_WORK, STEPS, UTILISATION
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.results import Job
 from gpureport.analysis.rulebook import Context, Limits, rule
@@ -97,7 +97,9 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
     worked = sampled - _measure_resting(context, stretch, IDLE_RATIO)
     is_rest = sampled - resting <= _BURSTS * sampled and worked <= limits.light * sampled
     case = "restart" if pause else NO_JOB if free and held.seconds < limits.shortest else None
-    length = stretch.seconds if case else held.seconds
+    trained = 0 if case else events.count_steps(context.recording, held)
+    case = STEPS if trained else case
+    length = stretch.seconds if case and not trained else held.seconds
     part = length / context.whole.seconds if case == NO_JOB else share
     whole = "the jobs' time" if context.time_without_job else "the run"
     what, passes = "length, at most (the log may end an interval late)" if late else "length", share > limits.share
@@ -105,6 +107,8 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
         limits.compare("duration", what, length + late, ">=", "shortest"),
         limits.compare("duration", f"share of {whole}", share, ">" if passes else "<=", "share"),
     ]
+    if trained:
+        evidence.append(_show_steps(trained))
     if pause:
         evidence.append(Evidence(metric="pause", statistic="between the jobs", observed=pause.seconds, unit="s"))
     yield KINDS[kind].finding(
@@ -123,8 +127,13 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
         whose=phrases.gpu_names(gpus, gpus),
         free=phrases.duration(free) if free else "",
         pause=phrases.duration(pause.seconds) if pause else "",
+        steps=f"{trained:,}",
         without=phrases.gpu_time(pause.seconds * len(gpus)) if pause else "",
     )
+
+
+def _show_steps(count: int) -> Evidence:
+    return Evidence(metric="steps of the training", statistic="counted in that time", observed=float(count), unit="")
 
 
 def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
@@ -151,7 +160,8 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
     share = _measure_resting(context, whole, IDLE_RATIO) / sampled
     mean = _measure(context, whole, lambda used: used.clip(0, 1)) / sampled
     rest = IDLE_RATIO + 1e-6
-    cause = LITTLE_WORK if is_used else NO_WORK
+    trained = events.count_steps(context.recording, whole)
+    cause = LITTLE_WORK if is_used or trained else NO_WORK
     found = KINDS[_START].finding(
         Severity.WARNING,
         certainty.confidence_by_readings(readings, context.recording.run.interval or 0.0),
@@ -160,14 +170,18 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
             limits.compare("duration", "length", whole.seconds, ">=", "shortest"),
             Evidence(metric=UTILISATION, statistic="share of time at 5% and less", observed=share, unit="1"),
             Evidence(metric=UTILISATION, statistic="mean", observed=mean, unit="1"),
+            *([_show_steps(trained)] if trained else []),
         ],
         spans=[whole],
         lost=_measure(context, whole, lambda used: np.where(used <= rest, 1.0, 1 - used.clip(0, 1))),
         cause=cause,
+        case=STEPS if trained else cause,
         samples=sum(counts),
         length=phrases.duration(whole.seconds),
         mean=phrases.percent(mean),
         share=phrases.percent(share),
+        steps=f"{trained:,}",
         whose=phrases.gpu_names(tuple(gpus), tuple(gpus)),
     )
-    yield replace(found, recommendation=KINDS[_START].advise(NO_WORK if share >= limits.unused else LITTLE_WORK))
+    advice = STEPS if trained else NO_WORK if share >= limits.unused else LITTLE_WORK
+    yield replace(found, recommendation=KINDS[_START].advise(advice))

@@ -1,6 +1,7 @@
 """GPUs that report to be busy and hardly do anything: they hang, wait for copies, or run kernels too small for them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,15 +15,14 @@ from gpureport.analysis.series.bins import build_grid, rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import memory_reserved, memory_total
-from gpureport.analysis.series.stretch_means import average_stretches, find_stretch_rows
 from gpureport.analysis.signals.clock_signals import find_event_rows, read_clocks
+from gpureport.analysis.signals.load import CORE, RECEIVED, SENT, list_hosts
 from gpureport.analysis.signals.power_of_limit import POWER, PowerOfLimit, build_power_of_limit
-from gpureport.columns import BoolArray, FloatArray
+from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
 
 _SM, _DRAM, _TENSOR = "gpu_sm_active_ratio", "gpu_dram_active_ratio", "gpu_tensor_active_ratio"
-_CONTROLLER, _USED, _CORE = "gpu_memory_controller_ratio", "gpu_memory_used_bytes", "cpu_busiest_core_ratio"
-_RECEIVED, _SENT = "pcie_receive_bytes_per_second", "pcie_transmit_bytes_per_second"
+_CONTROLLER, _USED = "gpu_memory_controller_ratio", "gpu_memory_used_bytes"
 
 
 class _Episode(NamedTuple):
@@ -142,27 +142,42 @@ def _average_all(
     context: Context, series: DeviceSeries, scale: PowerOfLimit | None, spans: Spans, limits: Limits
 ) -> dict[str, FloatArray]:
     """Return the means of a GPU over stretches of time, its own or those of others."""
-    rows, used = find_stretch_rows(series, spans[:, 0], spans[:, 1]), series.values(UTILISATION)
+    rows, used = _find_rows(series, spans), series.values(UTILISATION)
     full = series.values(_USED) / ((memory_total(series) or np.nan) - memory_reserved(series))
-    values = {name: series.values(name) for name in (UTILISATION, POWER, _SM, _TENSOR, _RECEIVED, _SENT)} | {
+    values = {name: series.values(name) for name in (UTILISATION, POWER, _SM, _TENSOR, RECEIVED, SENT)} | {
         "traffic": series.values(_DRAM if series.is_recorded(_DRAM) else _CONTROLLER),
         "share": np.full(len(series), np.nan) if scale is None else scale.share,
         "full": full,
     }
-    means = {name: average_stretches(each, *rows) for name, each in values.items()}
-    means["before"] = average_stretches(np.where(used >= limits.busy, full, np.nan), 0 * rows[0], rows[0])
+    means = {name: _average(each, *rows) for name, each in values.items()}
+    means["before"] = _average(np.where(used >= limits.busy, full, np.nan), 0 * rows[0], rows[0])
     means["done"] = np.clip(np.where(np.isnan(means[_SM]), means["share"], means[_SM]), 0.0, 1.0)
     means["logged"] = np.full(len(spans), scale is not None and not scale.source)
     means["core"] = np.full(len(spans), np.nan)
-    for host in context.hosts().values():
-        if host.device.node in {None, series.device.node} and host.is_recorded(_CORE):
-            means["core"] = average_stretches(host.values(_CORE), *find_stretch_rows(host, spans[:, 0], spans[:, 1]))
+    for host in list_hosts(context, series):
+        if host.is_recorded(CORE):
+            means["core"] = _average(host.values(CORE), *_find_rows(host, spans))
     return means
+
+
+def _find_rows(series: DeviceSeries, spans: Spans) -> tuple[IntArray, IntArray]:
+    """Return the first and the past-the-end row whose values speak of times within each stretch."""
+    first, stop = np.searchsorted(series.times, spans.T + series.shift)
+    return first, stop
+
+
+def _average(values: FloatArray, first: IntArray, stop: IntArray) -> FloatArray:
+    """Return the mean of each stretch of rows by sums up to each row, exact for metrics of 24 bits; NaN without any."""
+    known = ~np.isnan(values)
+    sums = np.append(0.0, np.cumsum(np.where(known, values, 0.0)))
+    counts = np.append(0, np.cumsum(known))
+    count = counts[stop] - counts[first]
+    return np.where(count > 0, (sums[stop] - sums[first]) / np.maximum(count, 1), np.nan)
 
 
 def _name_cause(signs: Mapping[str, float], limits: Limits) -> str:
     """Return the cause in a word, empty if it may be a hang or kernels that do next to nothing."""
-    if signs[_RECEIVED] >= limits.copied and signs[_SENT] <= signs[_RECEIVED] / 2:
+    if signs[RECEIVED] >= limits.copied and signs[SENT] <= signs[RECEIVED] / 2:
         return "copying"
     if signs["full"] >= limits.full > signs["before"]:
         return "spill"
@@ -203,7 +218,7 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
     inside = [intervals.contains(spans, one.times - one.shift) for one in series]
     readings = [one.count_readings(POWER, rows) for one, rows in zip(series, inside, strict=True)]
     used = min(float(np.nanmean(one.values(UTILISATION)[rows])) for one, rows in zip(series, inside, strict=True))
-    share, active, unseen = signs["share"], signs[_SM], cause == "launch-bound" and np.isnan(signs[_RECEIVED])
+    share, active, unseen = signs["share"], signs[_SM], cause == "launch-bound" and np.isnan(signs[RECEIVED])
     is_counted = not np.isnan(active)
     confidence = Confidence.HIGH if is_counted or min(readings) >= limits.readings else Confidence.MEDIUM
     if not is_counted and not all(each.signs["logged"] for each in group):
@@ -217,32 +232,30 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
     if not np.isnan(signs["traffic"] + share):
         ruled_out.append("work bound by memory, where DCGM counted its activity")
     is_grave = is_hung and seconds >= limits.problem * max((context.window or context.whole).seconds, 1e-6)
-    return Finding(
-        kind=kind.name,
-        severity=Severity.PROBLEM if is_grave else Severity.WARNING,
-        confidence=confidence,
-        devices=devices,
-        intervals=intervals.to_intervals(spans),
-        evidence=tuple(_list_evidence(middle, used, seconds, limits)),
-        lost_gpu_seconds=seconds * len(devices) * (1.0 if is_hung else 1.0 - signs["done"]),
-        cause=cause or None,
-        samples=sum(readings),
-        ruled_out=tuple(ruled_out),
-        summary=kind.say(
-            "looked",
-            whose=phrases.gpu_names(devices, everybody),
-            level=level,
-            active="" if level else phrases.percent(active),
-            length=phrases.duration(seconds),
-            why=kind.say(
-                "dead" if is_hung and middle.peers else "open" if unseen else cause,
-                peers=phrases.gpu_names(middle.peers, everybody) if middle.peers else "",
-                rate=f"{signs[_RECEIVED] / 1e9:.0f}",
-                full=phrases.percent(signs["full"]),
-            ),
-        ),
-        recommendation=kind.advise(cause),
+    why = kind.say(
+        "dead" if is_hung and middle.peers else "open" if unseen else cause,
+        peers=phrases.gpu_names(middle.peers, everybody) if middle.peers else "",
+        rate=f"{signs[RECEIVED] / 1e9:.0f}",
+        full=phrases.percent(signs["full"]),
     )
+    found = kind.finding(
+        Severity.PROBLEM if is_grave else Severity.WARNING,
+        confidence,
+        devices,
+        _list_evidence(middle, used, seconds, limits),
+        spans=intervals.to_intervals(spans),
+        lost=seconds * len(devices) * (1.0 if is_hung else 1.0 - signs["done"]),
+        cause=cause or None,
+        case="looked",
+        samples=sum(readings),
+        ruled_out=ruled_out,
+        whose=phrases.gpu_names(devices, everybody),
+        level=level,
+        active="" if level else phrases.percent(active),
+        length=phrases.duration(seconds),
+        why=why,
+    )
+    return replace(found, recommendation=kind.advise(cause))
 
 
 def _list_evidence(one: _Episode, used: float, seconds: float, limits: Limits) -> Iterator[Evidence]:
@@ -257,8 +270,8 @@ def _list_evidence(one: _Episode, used: float, seconds: float, limits: Limits) -
         limits.compare(_SM, "mean", signs[_SM], "<", "active"),
         Evidence(metric=_TENSOR, statistic="mean", observed=signs[_TENSOR], unit="1"),
         Evidence(metric="memory traffic", statistic="mean", observed=signs["traffic"], unit="1"),
-        Evidence(metric=_CORE, statistic="mean", observed=signs["core"], unit="1"),
-        limits.compare(_RECEIVED, "mean", signs[_RECEIVED], ">=", "copied"),
+        Evidence(metric=CORE, statistic="mean", observed=signs["core"], unit="1"),
+        limits.compare(RECEIVED, "mean", signs[RECEIVED], ">=", "copied"),
         limits.compare(_USED, "mean, of what a job can get", full, ">=", "full"),
         limits.compare("duration", "total", seconds, ">=", "shortest"),
     ):

@@ -50,11 +50,7 @@ def _compute_low_use(context: Context, limits: Limits) -> LowUse:
     if context.window is None:
         return LowUse(spans={})
     grid = build_grid(context.window, list(working.values()))
-    edges = (
-        grid.find_bin_edges(np.arange(grid.count), "right"),
-        grid.find_bin_edges(np.arange(grid.count) + 1, "left"),
-    )
-    left, used = {}, []
+    left, used, edges = {}, [], grid.cells
     for name, one in working.items():
         claimed = intervals.collect_finding_spans(context.findings_on(name), name, low_util_cause_unknown.after)
         cells = one.averaging_windows(context.whole)
@@ -102,6 +98,8 @@ def _explain_too_short(kind: str, context: Context, limits: Limits) -> Iterator[
 def underutilised(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield low use beside a CPU that was watched and not full, of GPUs that do not work unevenly."""
     low = find_low_use(context, limits)
+    if not low.spans:
+        yield from _explain_too_short("underutilised", context, limits)
     uneven = intervals.to_spans(part for found in context.findings("imbalance") for part in found.intervals)
     spans = {
         name: one
@@ -110,12 +108,10 @@ def underutilised(context: Context, limits: Limits) -> Iterator[Finding | NotJud
         and 2 * intervals.total_seconds(intervals.intersection(one, uneven)) < intervals.total_seconds(one)
         and _find_other_load(context, name, one) is None
     }
-    if not low.spans:
-        yield from _explain_too_short("underutilised", context, limits)
     if not spans:
         return
     together = intervals.union(np.concatenate(list(spans.values())))
-    hosts = {host.device.id: host for name in spans for host in _list_hosts(context, name)}.values()
+    hosts = {host.device.id: host for name in spans for host in load.list_hosts(context, context.series[name])}.values()
     values = {name: np.concatenate([host.find_values(name, together) for host in hosts]) for name in (CPU, *_OPEN)}
     levels = {name: float(each.mean()) for name, each in values.items() if len(each)}
     # for a shorter time, one full core is no finding, and so not ruled out either
@@ -133,7 +129,7 @@ def underutilised(context: Context, limits: Limits) -> Iterator[Finding | NotJud
         told,
         shown=[*told.shown, *shown, *([cores.evidence] if cores else [])],
         ruled_out=[*told.ruled_out, "waiting for the CPU as a whole", *watched],
-        words=load.describe_cores(cores),
+        words={"cores": load.say_cores(cores)},
         case=" or ".join(unknown),
         advice=[*advice, *(["To tell more, record a minute or more of the job."] if brief else [])],
     )
@@ -152,29 +148,26 @@ def low_util_cause_unknown(context: Context, limits: Limits) -> Iterator[Finding
             groups.setdefault(context.series[name].device.node, []).append(name)
     blind = [name for name, one in low.spans.items() if not _find_watching(context, name, one, CPU)]
     share = events.data_wait_share(context.recording)
-    waited = Evidence(metric=events.WAITING, statistic="median", observed=share or 0.0, unit="1")
+    waited = [Evidence(metric=events.WAITING, statistic="median", observed=share, unit="1")] if share else []
     for names in filter(None, (blind, *groups.values())):
         spans = {name: low.spans[name] for name in names}
         other = _find_other_load(context, names[0], spans[names[0]])
         cpu, job = other or (np.nan, np.nan)
-        shown = [waited] if share else []
-        if other is not None:
-            shown.append(compare_with_limit(CPU, "median", cpu, ">=", waits.FULL))
-            shown.append(compare_with_limit(JOB, "median", job, "<", waits.HARDLY))
+        load_of_others = [
+            compare_with_limit(CPU, "median", cpu, ">=", waits.FULL),
+            compare_with_limit(JOB, "median", job, "<", waits.HARDLY),
+        ]
         cause = load.BESIDE_OTHERS if other else _find_requests(context, names)
         told = _tell(low, limits, events.DATA if share else cause)
         words = {"cpu": phrases.percent(cpu), "job": f"{job:.2f} cores", "waited": phrases.percent(share or 0.0)}
-        told = replace(told, shown=[*told.shown, *shown], words=words)
+        shown = [*told.shown, *waited, *(load_of_others if other else [])]
+        told = replace(told, shown=shown, words=words)
         yield load.build_finding(context, limits, "low_util_cause_unknown", spans, told)
-
-
-def _list_hosts(context: Context, device: str) -> list[DeviceSeries]:
-    return [host for host in context.hosts().values() if load.is_beside(host, context.series[device])]
 
 
 def _find_watching(context: Context, device: str, spans: Spans, *metrics: str) -> DeviceSeries | None:
     """Return a host beside a GPU that recorded some metrics for most of some stretches."""
-    for host in _list_hosts(context, device):
+    for host in load.list_hosts(context, context.series[device]):
         known = np.all([~np.isnan(host.values(metric)) for metric in metrics], axis=0)
         seconds = intervals.overlap_seconds(host.start - host.shift, host.end - host.shift, spans)[known].sum()
         if seconds >= _WATCHED * intervals.total_seconds(spans):
@@ -230,8 +223,7 @@ def unused_gpu(context: Context, limits: Limits) -> Iterator[Finding | NotJudged
         if not is_recorded and (job is None or name in working or is_lost or not _is_empty(series, limits)):
             yield missing_metrics.not_recorded("unused_gpu", name, UTILISATION)
         elif job is not None and name not in working:
-            doubt = _explain_doubt(series, job, limits)
-            if doubt is not None:
+            if (doubt := _explain_doubt(series, job, limits)) is not None:
                 yield doubt
                 continue
             is_taken = bool((_memory_during(series, job) >= limits.context).any())
@@ -274,25 +266,15 @@ def _explain_doubt(series: DeviceSeries, job: Interval, limits: Limits) -> NotJu
         amounts = missing_metrics.count_of(readings, "sample"), missing_metrics.length_of(seconds)
     else:
         return None
-    return NotJudged(
-        kind="unused_gpu",
-        device=series.device.id,
-        reason=reason,
-        recording="a log of the whole job with all GPUs in it",
-        template=reason if amounts else "",
-        amounts=amounts,
-        code=code,
-    )
+    doubt = missing_metrics.unjudged("unused_gpu", series.device.id, reason, (), *amounts, code=code)
+    return replace(doubt, recording="a log of the whole job with all GPUs in it")
 
 
 def _build_unused(
     context: Context, limits: Limits, group: Sequence[DeviceSeries], job: Interval, working: Sequence[str]
 ) -> Finding:
-    names, everybody, is_recorded = (
-        tuple(one.device.id for one in group),
-        tuple(context.gpus()),
-        group[0].is_recorded(UTILISATION),
-    )
+    names, everybody = tuple(one.device.id for one in group), tuple(context.gpus())
+    is_recorded = group[0].is_recorded(UTILISATION)
     metric = UTILISATION if is_recorded else _MEMORY
     memory = [float(known.max()) for one in group if len(known := _memory_during(one, job))]
     most = max(memory, default=0.0)
@@ -307,33 +289,27 @@ def _build_unused(
     used = compare_with_limit(UTILISATION, "mean", max(map(_mean_use, group)), "<=", ACTIVE)
     readings = [one.count_readings(metric, one.rows_between(job.start, job.end + 1)) for one in group]
     is_sure = is_recorded and not is_taken and len(memory) == len(group)
-    return Finding(
-        kind="unused_gpu",
-        severity=Severity.WARNING,
-        confidence=certainty.lowest_confidence(
-            certainty.confidence_by_readings(min(readings), max(one.interval for one in group)),
-            Confidence.HIGH if is_sure else Confidence.MEDIUM,
-        ),
-        devices=names,
-        intervals=intervals.to_intervals(parts),
-        evidence=(
+    sure = certainty.confidence_by_readings(min(readings), max(one.interval for one in group))
+    return KINDS["unused_gpu"].finding(
+        Severity.WARNING,
+        certainty.lowest_confidence(sure, Confidence.HIGH if is_sure else Confidence.MEDIUM),
+        names,
+        (
             *([used] if is_recorded else []),
             limits.compare("work of other GPUs", "from the first to the last", worked, ">=", shortest),
             *([limits.compare(_MEMORY, "max", most, "<=", "empty")] if memory else []),
         ),
-        lost_gpu_seconds=seconds * len(group),
+        spans=intervals.to_intervals(parts),
+        lost=seconds * len(group),
+        case="memory" if not is_recorded else "taken" if is_taken else "" if memory else "unknown",
         samples=sum(one.count_readings(metric, slice(None)) for one in group),
         ruled_out=("a pause: no work at any time of the recording",),
-        summary=KINDS["unused_gpu"].say(
-            "memory" if not is_recorded else "taken" if is_taken else "" if memory else "unknown",
-            gpus=phrases.gpu_names(names, everybody),
-            others=phrases.gpu_names(working, everybody),
-            did="worked" if set(working) & context.active.keys() else "had memory in use",
-            worked=phrases.duration(worked),
-            sampled="" if seconds >= _SEEN * worked else phrases.duration(seconds),
-            memory=phrases.size(most),
-        ),
-        recommendation=KINDS["unused_gpu"].advise(None),
+        gpus=phrases.gpu_names(names, everybody),
+        others=phrases.gpu_names(working, everybody),
+        did="worked" if set(working) & context.active.keys() else "had memory in use",
+        worked=phrases.duration(worked),
+        sampled="" if seconds >= _SEEN * worked else phrases.duration(seconds),
+        memory=phrases.size(most),
     )
 
 

@@ -12,13 +12,14 @@ from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_reserved, memory_total
-from gpureport.analysis.signals.load import CPU
+from gpureport.analysis.signals.load import CORE, CPU, list_hosts
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
 
 NO_GROWTH = "a run of the job once its memory no longer grows"
 """A recording that shows how much room there is."""
-_USED, _TOTAL, _CORE = "gpu_memory_used_bytes", "gpu_memory_total_bytes", "cpu_busiest_core_ratio"
+_USED, _TOTAL = "gpu_memory_used_bytes", "gpu_memory_total_bytes"
+_RESERVED = missing_metrics.MEMORY_RESERVED
 
 
 class _Use(NamedTuple):
@@ -124,39 +125,27 @@ def _build_finding(kind: str, uses: Sequence[_Use], everybody: Sequence[str], li
     worst = max(uses, key=lambda use: use.step if is_reserved else use.ratio)
     relation, limit = ("<", "roomy") if kind == "mem_headroom" else (">=", "full")
     left = worst.capacity - worst.peak
-    return Finding(
-        kind=kind,
-        severity=Severity.WARNING if kind == "mem_pressure" else Severity.INFO,
-        confidence=certainty.lowest_confidence(
-            sure, certainty.confidence_by_readings(max(use.samples for use in uses))
-        ),
-        devices=tuple(use.device for use in uses),
-        intervals=(),
-        evidence=(
-            limits.compare(_USED, "largest step, of the memory", worst.step, ">=", "step"),
-            limits.compare(_USED, "range after it, of the memory", worst.spread, "<", "steady"),
-        )
-        if is_reserved
-        else (
-            limits.compare(_USED, "max, of installed less reserved memory", worst.ratio, relation, limit),
-            Evidence(metric=_USED, statistic="free at the peak", observed=left, unit="By"),
-        ),
-        lost_gpu_seconds=None,
+    step = limits.compare(_USED, "largest step, of the memory", worst.step, ">=", "step")
+    after = limits.compare(_USED, "range after it, of the memory", worst.spread, "<", "steady")
+    peak = limits.compare(_USED, "max, of installed less reserved memory", worst.ratio, relation, limit)
+    free = Evidence(metric=_USED, statistic="free at the peak", observed=left, unit="By")
+    devices = [use.device for use in uses]
+    return KINDS[kind].finding(
+        Severity.WARNING if kind == "mem_pressure" else Severity.INFO,
+        certainty.lowest_confidence(sure, certainty.confidence_by_readings(max(use.samples for use in uses))),
+        devices,
+        (step, after) if is_reserved else (peak, free),
         samples=sum(use.samples for use in uses),
         ruled_out=(phrases.NOT_PREALLOCATED,) if states == {""} else (),
-        summary=KINDS[kind].say(
-            None,
-            gpus=phrases.gpu_names([use.device for use in uses], everybody),
-            gpu=phrases.gpu_name(worst.device),
-            whose="their" if len(uses) > 1 else "its",
-            step=phrases.percent(worst.step),
-            full=phrases.percent(worst.ratio),
-            left=phrases.size_of(left, worst.capacity),
-            least=phrases.percent(1 - worst.ratio) if len(uses) > 1 else "",
-            share=phrases.percent(1 - worst.ratio) if len(uses) == 1 else "",
-            changed="changed" if "constant" in states else "",
-        ),
-        recommendation=KINDS[kind].advise(None),
+        gpus=phrases.gpu_names(devices, everybody),
+        gpu=phrases.gpu_name(worst.device),
+        whose="their" if len(uses) > 1 else "its",
+        step=phrases.percent(worst.step),
+        full=phrases.percent(worst.ratio),
+        left=phrases.size_of(left, worst.capacity),
+        least=phrases.percent(1 - worst.ratio) if len(uses) > 1 else "",
+        share=phrases.percent(1 - worst.ratio) if len(uses) == 1 else "",
+        changed="changed" if "constant" in states else "",
     )
 
 
@@ -168,17 +157,12 @@ def find_growing_memory(context: Context, limits: Limits) -> Iterator[Finding | 
             missing = _TOTAL if series.is_recorded(_USED) else _USED
             yield missing_metrics.not_recorded("mem_leak", device, missing)
             continue
-        if context.findings("mem_prealloc", device):
-            yield NotJudged(
-                kind="mem_leak",
-                device=device,
-                reason="memory was reserved at once, so what the job uses of it is not known",
-                recording="a run without preallocation",
-                code=missing_metrics.MEMORY_RESERVED,
-            )
-            continue
         times, used = _find_settled_memory(context, series, limits)
-        if len(times) < limits.fewest:
+        if context.findings("mem_prealloc", device):
+            reason, code = "memory was reserved at once, so what the job uses of it is not known", _RESERVED
+            recording = "a run without preallocation"
+            yield NotJudged(kind="mem_leak", device=device, reason=reason, recording=recording, code=code)
+        elif len(times) < limits.fewest:
             yield NotJudged(
                 kind="mem_leak",
                 device=device,
@@ -231,33 +215,27 @@ def _judge_growth(series: DeviceSeries, times: IntArray, used: FloatArray, limit
     samples = series.count_readings(_USED, series.rows_between(span.start, span.end + 1))
     left = max(total - memory_reserved(series) - float(level[-1]), 0.0) / rate
     is_soon = left <= limits.soon
-    yield Finding(
-        kind="mem_leak",
-        severity=Severity.PROBLEM if is_soon else Severity.WARNING,
-        confidence=Confidence.HIGH if samples >= limits.blocks else Confidence.MEDIUM,
-        devices=(series.device.id,),
-        intervals=(span,),
-        evidence=(
+    yield KINDS["mem_leak"].finding(
+        Severity.PROBLEM if is_soon else Severity.WARNING,
+        Confidence.HIGH if samples >= limits.blocks else Confidence.MEDIUM,
+        (series.device.id,),
+        (
             limits.compare(_USED, "growth, of the memory", growth, ">", "growth"),
             limits.compare(_USED, "rate of the slowest quarter, of the mean", slowest, ">=", "quarter"),
             Evidence(metric=_USED, statistic="growth a second", observed=rate, unit="By/s"),
             limits.compare("time until memory is full", "at this rate", left, "<=" if is_soon else ">", "soon"),
         ),
-        lost_gpu_seconds=None,
+        spans=(span,),
         samples=samples,
         ruled_out=(
             "an allocator that warms up: the first fifth of the job is left out",
             "a high-water mark: memory grows in every quarter",
             phrases.NOT_PREALLOCATED,
         ),
-        summary=KINDS["mem_leak"].say(
-            None,
-            gpus=phrases.gpu_name(series.device.id),
-            rate=phrases.size(60 * rate),
-            left=phrases.duration(left) if left > 0 else "",
-            full="" if left > 0 else "full",
-        ),
-        recommendation=KINDS["mem_leak"].advise(None),
+        gpus=phrases.gpu_name(series.device.id),
+        rate=phrases.size(60 * rate),
+        left=phrases.duration(left) if left > 0 else "",
+        full="" if left > 0 else "full",
     )
 
 
@@ -282,35 +260,29 @@ def find_kept_memory(context: Context, limits: Limits) -> Iterator[Finding | Not
         was_there = is_early and used[0] > limits.held * peak
         if was_there or not is_late or last <= limits.held * peak or peak < limits.least:
             continue
-        hosts = [host for host in context.hosts().values() if host.device.node in {None, series.device.node}]
+        hosts = list_hosts(context, series)
         least = [max(limits.load * _median(host, CPU, context.window), 0.1) for host in hosts]
         after = [_median(host, CPU, rest) for host in hosts]
-        is_core_full = any(_median(host, _CORE, rest) >= limits.core for host in hosts)
+        is_core_full = any(_median(host, CORE, rest) >= limits.core for host in hosts)
         if is_core_full or any(load >= low for load, low in zip(after, least, strict=True)):
             continue
         is_watched = not np.isnan(after).all()
-        yield Finding(
-            kind="zombie_memory",
-            severity=Severity.WARNING,
-            confidence=Confidence.HIGH if is_watched else Confidence.MEDIUM,
-            devices=(device,),
-            intervals=(rest,),
-            evidence=(
+        yield KINDS["zombie_memory"].finding(
+            Severity.WARNING,
+            Confidence.HIGH if is_watched else Confidence.MEDIUM,
+            (device,),
+            (
                 limits.compare(_USED, "last, of the peak", last / peak, ">", "held"),
                 limits.compare("time without work", "to the last sample", rest.seconds, ">=", "idle"),
                 Evidence(metric=_USED, statistic="last", observed=last, unit="By"),
             ),
-            lost_gpu_seconds=None,
+            spans=(rest,),
             samples=series.count_readings(_USED, series.times >= rest.start),
             ruled_out=("the job's end on the CPU: it was idle as well",) if is_watched else (),
-            summary=KINDS["zombie_memory"].say(
-                None,
-                length=phrases.duration(rest.seconds),
-                gpus=phrases.gpu_name(device),
-                held=phrases.size(last),
-                worked="" if is_watched else "worked",
-            ),
-            recommendation=KINDS["zombie_memory"].advise(None),
+            length=phrases.duration(rest.seconds),
+            gpus=phrases.gpu_name(device),
+            held=phrases.size(last),
+            worked="" if is_watched else "worked",
         )
 
 

@@ -22,19 +22,12 @@ from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import load
 from gpureport.analysis.signals.load import CORE, CORES, CPU, IOWAIT, JOB, PROCESS, RECEIVED, SENT, WAIT_KINDS, Told
 from gpureport.columns import BoolArray, FloatArray
-from gpureport.findings import Confidence, Finding, Interval, NotJudged, Provenance, Severity
+from gpureport.findings import Confidence, Finding, NotJudged, Provenance, Severity
 
-_OVER, _BINS = 30.0, 9
-"""Seconds that means are taken over, and the least number of bins of a machine's metric and of point samples."""
-_FED, _RARELY = 0.90, 0.1
-"""Mean utilisation of GPUs that get their data in time, and the share of bins in which waiting GPUs reach it."""
-_APART, _ERRORS_OF_SELECTED = 0.05, 4.0
-"""By how much two levels differ, and standard errors of two means of which one was selected for its level.
-
-Of 1,800 permuted series none passes at four, 16 do at three.
-"""
-_HALF, _PROBLEM, _CLOSE = 0.5, 0.05, 5.0
-"""Share that makes a median; lost share of the job that decides its cost; seconds between samples, nine a minute."""
+_OVER, _BINS = 30.0, 9  # seconds, and bins at least, that means of a machine's metric are taken over
+_FED, _RARELY = 0.90, 0.1  # mean use of GPUs that get their data in time; share of the bins in which others reach it
+_APART, _ERRORS = 0.05, 4.0  # by which two levels differ; of 1,800 permuted series 16 pass at three standard errors
+_HALF, _PROBLEM, _CLOSE = 0.5, 0.05, 5.0  # a median; lost share of the job that decides its cost; s between samples
 _LANE = {1: 2e9, 2: 4e9, 3: 8e9 * 128 / 130, 4: 16e9 * 128 / 130, 5: 32e9 * 128 / 130, 6: 64e9 * 242 / 256}
 """Bits a second one lane carries each way, by generation: what the PCI Express base specification encodes."""
 _MEMORY = "host_memory_used_ratio"
@@ -44,7 +37,6 @@ _MEMORY = "host_memory_used_ratio"
 class Sign:
     """What GPUs may wait for: a metric in each bin, where it is high enough, and the bins that its means are over."""
 
-    kind: str
     metric: str
     series: FloatArray
     is_high: BoolArray
@@ -58,7 +50,6 @@ class Lane:
 
     source: DeviceSeries
     gpus: Mapping[str, DeviceSeries]
-    window: Interval
     grid: Grid
     used: FloatArray
 
@@ -86,20 +77,39 @@ class Lane:
 
     @property
     def samples(self) -> int:
-        """How many bins hold enough samples of the GPUs for a mean."""
+        """How many bins hold enough samples of the GPUs for a mean; a bin is as wide as their interval or wider."""
         return max(int(np.ceil(max(_OVER, load.ROWS * self.interval) / self.grid.width)), 1)
 
 
 Signs = Callable[[Context, Limits, Lane], Iterable[Sign]]
 
 
-@rule("cpu_bound")
-def cpu_bound(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield waits for the CPU as a whole."""
-    return _judge_hosts(context, limits, cpu_bound, _full_cpu)
+def _of_hosts(name: str) -> Callable[[Signs], Rule]:
+    """Make a rule of a function that finds the signs of a host: at most one finding for each, or what it lacks."""
+
+    def make(signs: Signs) -> Rule:
+        def judge(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+            working = {name: one for name, one in context.gpus().items() if name in context.active}
+            for host in context.hosts().values():
+                beside = {name: one for name, one in working.items() if load.is_beside(host, one)}
+                if not beside:
+                    continue
+                missing = [group[0] for group in made.requires[1:] if not any(map(host.is_recorded, group))]
+                if missing:
+                    yield missing_metrics.not_recorded(name, host.device.id, *missing)
+                    continue
+                lane = _build_lane(context, host, beside)
+                yield from _judge(name, context, limits, lane, signs(context, limits, lane))
+
+        made = rule(name)(judge)
+        return made
+
+    return make
 
 
-def _full_cpu(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
+@_of_hosts("cpu_bound")
+def cpu_bound(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
+    """Yield the CPU as a whole."""
     cpu, over = lane.mean(CPU), lane.count_bins(_BINS)
     few = load.is_hardly_used(lane.mean(JOB), cpu, load.count_logical_cores(lane.source), HARDLY.value)
     is_high = _is_mostly(cpu, cpu >= limits.cpu, over) & ~_is_mostly(cpu, few, over)
@@ -111,19 +121,15 @@ def _full_cpu(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
         return Told(
             cause=load.OTHER_LOAD if own.meets_limit else "data",
             shown=[*shown, *([own] if own.meets_limit else []), *([count.evidence] if count else [])],
-            words={"cpu": phrases.percent(busy), "job": f"{job:.1f}", **load.describe_cores(count)},
+            words={"cpu": phrases.percent(busy), "job": f"{job:.1f}", "cores": load.say_cores(count)},
         )
 
-    yield Sign(kind="cpu_bound", metric=CPU, series=cpu, is_high=is_high, over=over, tell=tell)
+    yield Sign(metric=CPU, series=cpu, is_high=is_high, over=over, tell=tell)
 
 
-@rule("io_bound")
-def io_bound(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield waits for storage."""
-    return _judge_hosts(context, limits, io_bound, _slow_storage)
-
-
-def _slow_storage(_: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
+@_of_hosts("io_bound")
+def io_bound(_: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
+    """Yield storage."""
     wait, over = lane.mean(IOWAIT), lane.count_bins(_BINS // 3)
 
     def tell(spans: Spans) -> Told:
@@ -132,17 +138,12 @@ def _slow_storage(_: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
         return Told(cause="storage", shown=[limits.compare(IOWAIT, "mean", mean, ">=", "iowait")])
 
     is_high = rolling_mean(wait, over) >= limits.iowait
-    yield Sign(kind="io_bound", metric=IOWAIT, series=wait, is_high=is_high, over=over, tell=tell)
+    yield Sign(metric=IOWAIT, series=wait, is_high=is_high, over=over, tell=tell)
 
 
-@rule("cpu_bound_single")
-def cpu_bound_single(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield waits for one core, shown by the busiest core, or by a process that takes a whole one."""
-    return _judge_hosts(context, limits, cpu_bound_single, _full_core)
-
-
-def _full_core(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
-    """Yield what shows it: a thread that moves between cores fills none, but all of its process."""
+@_of_hosts("cpu_bound_single")
+def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
+    """Yield the busiest core, and the busiest process: a thread that moves between cores fills none of them."""
     cpu, job, over = lane.mean(CPU), lane.mean(JOB), lane.count_bins(_BINS)
     is_calm = _is_mostly(cpu, cpu < limits.cpu, over) & ~_is_mostly(cpu, job < limits.job, over)
 
@@ -175,9 +176,7 @@ def _full_core(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
         if metric == PROCESS:
             is_high &= ~_is_mostly(job, job > limits.process, over)
             is_high &= ~_is_mostly(lane.used, lane.used >= _FED, over, _RARELY)
-        yield Sign(
-            kind="cpu_bound_single", metric=metric, series=busy, is_high=is_high, over=over, tell=partial(tell, metric)
-        )
+        yield Sign(metric=metric, series=busy, is_high=is_high, over=over, tell=partial(tell, metric))
 
 
 def _measure_copies(lane: Lane, spans: Spans) -> float:
@@ -191,14 +190,14 @@ def _measure_copies(lane: Lane, spans: Spans) -> float:
 def transfer_bound(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield waits of each GPU for its own link."""
     for name, gpu in context.gpus().items():
-        if context.window is None or name not in context.active:
+        if name not in context.active:
             continue
         if not gpu.is_recorded(RECEIVED) and not gpu.is_recorded(SENT):
             yield missing_metrics.not_recorded("transfer_bound", name, RECEIVED, SENT)
             continue
-        lane = _build_lane(context, context.window, gpu, {name: gpu})
+        lane = _build_lane(context, gpu, {name: gpu})
         signs = list(_full_link(limits, lane))
-        yield from _judge(context, limits, lane, signs)
+        yield from _judge("transfer_bound", context, limits, lane, signs)
         if not signs:
             reason = "PCIe traffic was recorded, but not what the link can carry: its generation and width"
             wanted = ["pcie_link_generation", "pcie_link_width"]
@@ -230,28 +229,13 @@ def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
         )
 
     is_high = lane.grid.mark_runs(*runs)
-    yield Sign(kind="transfer_bound", metric=RECEIVED, series=share, is_high=is_high, over=lane.samples, tell=tell)
+    yield Sign(metric=RECEIVED, series=share, is_high=is_high, over=lane.samples, tell=tell)
 
 
-def _judge_hosts(context: Context, limits: Limits, made: Rule, signs: Signs) -> Iterator[Finding | NotJudged]:
-    """Yield at most one finding for each host, or what it lacks."""
-    for host in context.hosts().values():
-        working = {name: one for name, one in context.gpus().items() if name in context.active}
-        beside = {name: one for name, one in working.items() if load.is_beside(host, one)}
-        if context.window is None or not beside:
-            continue
-        missing = [group[0] for group in made.requires[1:] if not any(map(host.is_recorded, group))]
-        if missing:
-            yield missing_metrics.not_recorded(made.name, host.device.id, *missing)
-            continue
-        lane = _build_lane(context, context.window, host, beside)
-        yield from _judge(context, limits, lane, signs(context, limits, lane))
-
-
-def _build_lane(context: Context, window: Interval, source: DeviceSeries, beside: Mapping[str, DeviceSeries]) -> Lane:
+def _build_lane(context: Context, source: DeviceSeries, beside: Mapping[str, DeviceSeries]) -> Lane:
     def build() -> Lane:
-        grid = build_grid(window, [source, *beside.values()])
-        return Lane(source=source, gpus=beside, window=window, grid=grid, used=_median_use(grid, beside))
+        grid = build_grid(context.window or context.whole, [source, *beside.values()])
+        return Lane(source=source, gpus=beside, grid=grid, used=_median_use(grid, beside))
 
     return context.cached((Lane, source.device.id, tuple(beside)), build)
 
@@ -260,37 +244,39 @@ def _median_use(grid: Grid, devices: Mapping[str, DeviceSeries]) -> FloatArray:
     return median_over_devices([grid.average_metric(one, UTILISATION) for one in devices.values()])
 
 
-def _judge(context: Context, limits: Limits, lane: Lane, signs: Iterable[Sign]) -> Iterator[Finding | NotJudged]:
+def _judge(
+    kind: str, context: Context, limits: Limits, lane: Lane, signs: Iterable[Sign]
+) -> Iterator[Finding | NotJudged]:
     """Yield the wait that the first of some signs shows, or why none can be judged."""
     shortest = max(find_shortest(context, limits), 3 * lane.grid.width)
+    earlier, known = WAIT_KINDS[: WAIT_KINDS.index(kind)], ~np.isnan(lane.used)
     for number, sign in enumerate(signs):
-        known = ~np.isnan(lane.used)
         seen = float((known & ~np.isnan(sign.series)).sum()) / max(float(known.sum()), 1)
         if not number and context.whole.seconds < shortest:
-            yield missing_metrics.too_short(sign.kind, context.whole.seconds, shortest)
+            yield missing_metrics.too_short(kind, context.whole.seconds, shortest)
             return
         if not number and seen < _HALF:
             what = "CPU series" if sign.metric == CPU else f"series of {sign.metric}"
             reason, share = f"the {what} covers only {{}} of the job", missing_metrics.share_of(seen)
-            code, device = "covers_too_little", lane.source.device.id
-            yield missing_metrics.unjudged(sign.kind, device, reason, [sign.metric], share, code=code)
+            device = lane.source.device.id
+            yield missing_metrics.unjudged(kind, device, reason, [sign.metric], share, code="covers_too_little")
             return
         left = _leave_out_stopped(context, lane, sign)
-        spans, fed = _compare_with_fed(left, sign, _find_episodes(context, limits, left, sign, shortest))
+        spans, fed = _compare_with_fed(left, sign, _find_episodes(context, limits, left, sign, earlier, shortest))
         if not len(spans):
             continue
         told, is_compared = sign.tell(spans), not np.isnan(fed)
         is_close = is_compared and max(left.interval, left.source.interval) <= _CLOSE
         ruled_out = [f"the same beside busy GPUs: there it is at {phrases.percent(fed)}"] if is_compared else []
         # a thread that spins while it waits for the GPU looks like one that holds it up
-        is_unsure = sign.kind == "cpu_bound_single" and not is_compared
+        is_unsure = kind == "cpu_bound_single" and not is_compared
         told = replace(
             told,
             most=certainty.lowest_confidence(told.most, Confidence.HIGH if is_close else Confidence.MEDIUM),
             problem=np.inf if is_unsure else limits.problem if "problem" in limits else _PROBLEM,
             ruled_out=["start-up and tail of the job, and the time of other waits", *ruled_out],
         )
-        yield load.build_finding(context, limits, sign.kind, dict.fromkeys(left.gpus, spans), told)
+        yield load.build_finding(context, limits, kind, dict.fromkeys(left.gpus, spans), told)
         return
 
 
@@ -306,7 +292,7 @@ def _leave_out_stopped(context: Context, lane: Lane, sign: Sign) -> Lane:
 
     They never came back while another one worked on, were well fed until then, and the source was no busier afterwards.
     """
-    end = lane.window.end
+    end = (context.window or context.whole).end
 
     def is_stopped(name: str, gpu: DeviceSeries) -> bool:
         own = context.active[name]
@@ -321,17 +307,17 @@ def _leave_out_stopped(context: Context, lane: Lane, sign: Sign) -> Lane:
     return lane if len(left) in {0, len(lane.gpus)} else replace(lane, gpus=left, used=_median_use(lane.grid, left))
 
 
-def _find_episodes(context: Context, limits: Limits, lane: Lane, sign: Sign, shortest: float) -> Spans:
+def _find_episodes(  # noqa: PLR0913, PLR0917 - what is low, what is high, and how long
+    context: Context, limits: Limits, lane: Lane, sign: Sign, earlier: tuple[str, ...], shortest: float
+) -> Spans:
     """Return when the rolling mean of the GPUs is low beside a sign, outside the time of the causes before it."""
-    earlier = WAIT_KINDS[: WAIT_KINDS.index(sign.kind)]
     mean = np.nan_to_num(rolling_mean(lane.used, lane.samples if earlier else sign.over), nan=1.0)
     low, enter = np.where(sign.is_high, mean, 1.0), limits.enter if earlier else limits.gpu
     inside = lane.grid.mark_runs(*intervals.find_hysteresis_runs(low, enter=enter, leave=limits.leave))
     spans = lane.grid.mask_to_spans(inside, max(_OVER, sign.over * lane.grid.width), shortest)
     spans = intervals.intersection(spans, context.work)
     for name in lane.gpus:
-        claimed = intervals.collect_finding_spans(context.findings_on(name), name, earlier)
-        spans = intervals.difference(spans, claimed)
+        spans = intervals.difference(spans, intervals.collect_finding_spans(context.findings_on(name), name, earlier))
     if lane.interval > POINT_SAMPLE_SECONDS and earlier:
         is_low = [load.is_surely_below(part, limits.gpu) for part in lane.cut(lane.used, spans)]
         spans = spans[np.array(is_low, dtype=np.bool_)]
@@ -355,7 +341,7 @@ def _is_surely_higher(values: FloatArray, others: FloatArray) -> bool:
     if len(known) == 0:
         return False
     error = float(np.sqrt(known.var() / len(known) + others.var() / len(others)))
-    return float(known.mean() - others.mean()) >= max(_APART, _ERRORS_OF_SELECTED * error)
+    return float(known.mean() - others.mean()) >= max(_APART, _ERRORS * error)
 
 
 def _is_mostly(series: FloatArray, is_so: BoolArray, length: int, share: float = _HALF) -> BoolArray:
@@ -377,39 +363,31 @@ def host_memory(context: Context, limits: Limits) -> Iterator[Finding | NotJudge
         if len(used) == 0:
             yield from (missing_metrics.not_recorded(kind, host, _MEMORY) for kind in host_memory.kinds)
             continue
-        room, pressure = (KINDS[kind] for kind in host_memory.kinds)
         peak, busy = float(np.quantile(used, 0.95)), series.find_values(CPU, spans)
         cpu = float(np.median(busy)) if len(busy) else float("nan")
         params = load.read_host_params(context, series)
         cores = load.count_cores(params, len(beside))
+        has_workers = params.workers and cores and params.workers.value >= cores.most_workers
         is_full, is_roomy = peak >= limits.full, peak < limits.roomy
         if is_roomy and np.isnan(cpu):
-            yield missing_metrics.not_recorded(room.name, host, CPU)
-        has_room = is_roomy and cpu < limits.cores and not load.has_worker_per_core(params, len(beside))
-        if not is_full and not has_room:
+            yield missing_metrics.not_recorded("workers_headroom", host, CPU)
+        if not is_full and not (is_roomy and cpu < limits.cores and not has_workers):
             continue
-        kind, relation, limit = (pressure, ">=", "full") if is_full else (room, "<", "roomy")
+        kind, relation, limit = (
+            ("host_memory_pressure", ">=", "full") if is_full else ("workers_headroom", "<", "roomy")
+        )
         more = [limits.compare(CPU, "median", cpu, "<", "cores"), *([cores.evidence] if cores else [])]
-        yield Finding(
-            kind=kind.name,
-            severity=Severity.WARNING if is_full else Severity.INFO,
-            confidence=Confidence.MEDIUM,
-            devices=(host,),
-            intervals=intervals.to_intervals(spans),
-            evidence=(
-                limits.compare(_MEMORY, "p95 while GPUs wait", peak, relation, limit),
-                *([] if is_full else more),
-            ),
-            lost_gpu_seconds=None,
+        yield KINDS[kind].finding(
+            Severity.WARNING if is_full else Severity.INFO,
+            Confidence.MEDIUM,
+            (host,),
+            [limits.compare(_MEMORY, "p95 while GPUs wait", peak, relation, limit), *([] if is_full else more)],
+            spans=intervals.to_intervals(spans),
             samples=len(used),
-            summary=kind.say(
-                None,
-                waited=phrases.duration(intervals.total_seconds(spans)),
-                full=phrases.percent(peak),
-                cpu=phrases.percent(cpu),
-                **load.describe_cores(cores),
-            ),
-            recommendation=kind.advise(None),
+            waited=phrases.duration(intervals.total_seconds(spans)),
+            full=phrases.percent(peak),
+            cpu=phrases.percent(cpu),
+            cores=load.say_cores(cores),
         )
 
 

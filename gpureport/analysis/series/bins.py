@@ -15,10 +15,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 
 _LONGEST_HOLE = 3600.0
-"""Seconds of a stretch that no device sampled which get bins; more would only cost memory.
-
-So there are no more bins than an hour of them for each sample, however far samples are apart.
-"""
+"""Seconds of a stretch that no device sampled which get bins: no more than an hour of them for each sample."""
 _BINS_AT_ONCE = 2**16
 """Bins in which all devices are looked at together: 34 MB of 64 of them."""
 
@@ -43,10 +40,9 @@ class Grid:
         """Return the bin of each time; a time in a removed stretch gets the bin at which the stretch was cut out."""
         left = times
         if len(self.removed):
-            before = np.concatenate([[0], np.cumsum(self.removed[:, 1] - self.removed[:, 0])])
             index = np.searchsorted(self.removed[:, 0], times, side="right")
             inside = np.where(index > 0, self.removed[index - 1, 1] - times, 0)
-            left = times - before[index] + np.maximum(inside, 0)
+            left = times - self._removed_before[index] + np.maximum(inside, 0)
         return np.asarray(np.floor((left - self.start) / (self.width * 1e6)), dtype=np.int64)
 
     def find_bin_slice(self, start: int, end: int) -> slice:
@@ -56,10 +52,20 @@ class Grid:
 
     def find_bin_edges(self, bins: IntArray, side: Literal["left", "right"]) -> IntArray:
         """Return the time at which bins begin (`right`) or, for past-the-end bins, at which they end (`left`)."""
-        before = np.concatenate([[0], np.cumsum(self.removed[:, 1] - self.removed[:, 0])])
+        before = self._removed_before
         times = self.start + np.round(bins * (self.width * 1e6)).astype(np.int64)
         passed = np.searchsorted(self.removed[:, 0] - before[:-1], times, side=side)
         return np.asarray(times + before[passed], dtype=np.int64)
+
+    @property
+    def cells(self) -> tuple[IntArray, IntArray]:
+        """When each bin begins and ends."""
+        bins = np.arange(self.count)
+        return self.find_bin_edges(bins, "right"), self.find_bin_edges(bins + 1, "left")
+
+    @property
+    def _removed_before(self) -> IntArray:
+        return np.append(0, np.cumsum(self.removed[:, 1] - self.removed[:, 0]))
 
     def average_metric(self, series: DeviceSeries, metric: str) -> FloatArray:
         """Return a device's time-weighted mean of a metric in each bin, NaN in empty bins; read-only.
@@ -117,48 +123,31 @@ def build_grid(window: Interval, series: Sequence[DeviceSeries]) -> Grid:
     """Return bins over a window, as wide as the longest sampling interval of the devices and at least 1 s."""
     width = max(1.0, *(one.interval for one in series))
     holes = intervals.to_spans([window])
-    for one in series:
-        if not len(holes):
-            break
-        holes = intervals.intersection(holes, intervals.to_spans(_find_unsampled_stretches(one, window)))
+    for one in filter(len, series):
+        first, last = int(one.times[0]), int(one.times[-1])
+        own = [Interval(window.start, first), *one.gaps, Interval(last, window.end)]
+        holes = intervals.intersection(holes, intervals.to_spans(own))
     removed = holes + np.array([round(_LONGEST_HOLE * 1e6), 0])
     removed = removed[removed[:, 0] < removed[:, 1]]
     seconds = window.seconds - intervals.total_seconds(removed)
     return Grid(start=window.start, width=width, count=max(int(np.ceil(seconds / width)), 1), removed=removed)
 
 
-def _find_unsampled_stretches(series: DeviceSeries, window: Interval) -> Iterator[Interval]:
-    """Yield the parts of a window in which a device has no samples: before the first, in log gaps, after the last."""
-    if not len(series):
-        yield window
-        return
-    yield Interval(window.start, int(series.times[0]))
-    yield from series.gaps
-    yield Interval(int(series.times[-1]), window.end)
-
-
-def median_over_devices(series: list[FloatArray]) -> FloatArray:
-    """Return the median over devices in each bin, NaN where none has a value."""
-    return np.concatenate([_median_of_rows(block) for _, block in split_bins(series)])
-
-
-def split_bins(series: Sequence[FloatArray]) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield the values of several devices in some bins after others, with the place of these bins.
-
-    A device a row. What is computed of all devices at once then takes little memory, however long they are.
-    """
+def split_bins(series: Sequence[FloatArray]) -> Iterator[FloatArray]:
+    """Yield the values of several devices, one a row, in some bins after others: little memory for any length."""
     for start in range(0, max(len(series[0]), 1), _BINS_AT_ONCE):
-        bins = slice(start, start + _BINS_AT_ONCE)
-        yield bins, np.stack([one[bins] for one in series])
+        yield np.stack([one[start : start + _BINS_AT_ONCE] for one in series])
 
 
-def _median_of_rows(block: FloatArray) -> FloatArray:
-    ordered = np.sort(block, axis=0)
-    known = (~np.isnan(ordered)).sum(axis=0)
-    column = np.arange(ordered.shape[1])
-    low = ordered[np.maximum((known - 1) // 2, 0), column]
-    high = ordered[np.maximum(known // 2, 0).clip(max=len(ordered) - 1), column]
-    return np.where(known > 0, (low + high) / 2, np.nan)
+def median_over_devices(series: Sequence[FloatArray]) -> FloatArray:
+    """Return the median over devices in each bin, NaN where none has a value."""
+    medians = []
+    for block in split_bins(series):
+        ordered = np.sort(block, axis=0)
+        known, column = (~np.isnan(ordered)).sum(axis=0), np.arange(ordered.shape[1])
+        low, high = (ordered[np.clip(place, 0, len(ordered) - 1), column] for place in ((known - 1) // 2, known // 2))
+        medians.append(np.where(known > 0, (low + high) / 2, np.nan))
+    return np.concatenate(medians)
 
 
 def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
@@ -168,25 +157,15 @@ def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
         values: one number per bin, or one truth per bin; the mean of truths is the share that is true.
         length: bins.
     """
-    if values.dtype == np.bool_:
-        return np.asarray(
-            _window_sums(_count_cumulatively(values), length) / _window_sizes(len(values), length), dtype=np.float64
-        )
-    known = ~np.isnan(values)
-    if not known.any():
-        return np.full(len(values), np.nan)
+    known = np.ones(len(values), dtype=np.bool_) if values.dtype == np.bool_ else ~np.isnan(values)
     if known.all():
-        return np.asarray(
-            _window_sums(np.cumsum(values), length) / _window_sizes(len(values), length), dtype=np.float64
-        )
-    number = _window_sums(_count_cumulatively(known), length)
-    sums = _window_sums(np.cumsum(np.where(known, values, 0.0)), length)
+        # integers add up faster than floats
+        kind = np.int32 if values.dtype == np.bool_ else np.float64
+        sums, number = _window_sums(np.cumsum(values, dtype=kind), length), _window_sizes(len(values), length)
+    else:
+        number = _window_sums(np.cumsum(known, dtype=np.int32), length)
+        sums = _window_sums(np.cumsum(np.where(known, values, 0.0)), length)
     return np.where(number > 0, sums / np.maximum(number, 1), np.nan)
-
-
-def _count_cumulatively(truths: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return how many are true up to each; integers add up faster than floats."""
-    return np.cumsum(truths, dtype=np.int32)
 
 
 @lru_cache(8)

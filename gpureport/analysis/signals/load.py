@@ -31,14 +31,14 @@ OTHER_LOAD, BESIDE_OTHERS = "other programs", "not shown beside other programs"
 """Causes where programs outside the job fill the CPU: of a wait, and where the job hardly asks for the CPU."""
 COPYING = "copying"
 """Cause of a wait for data on its way between host and GPU."""
-ROWS, ERRORS = 30, 3.0
-"""Point samples that make a mean, and standard errors by which it keeps clear of a limit."""
+ROWS = 30
+"""Point samples that make a mean."""
 NOTABLE = 0.1
 """Share of the observed time of jobs from which short pauses are told: they may be waits that nothing shows."""
 
 
 def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:
-    """Return which share of the observed time of jobs short pauses took, from the GPU-seconds of each class."""
+    """Return the share of the observed time of jobs that short pauses took, from the GPU-seconds of each class."""
     observed = fsum(amount for name, amount in seconds.items() if name not in {"no_samples", "no_job"})
     return seconds.get("short_pauses", 0.0) / observed if observed else 0.0
 
@@ -48,13 +48,14 @@ def is_beside(host: DeviceSeries, gpu: DeviceSeries) -> bool:
     return host.device.node in {None, gpu.device.node}
 
 
-def is_hardly_used(job: FloatArray, cpu: FloatArray, cores: float, few: float) -> BoolArray:
-    """Return where a job keeps fewer cores busy than the share `few` of the load, or of one core where that is less.
+def list_hosts(context: Context, gpu: DeviceSeries) -> list[DeviceSeries]:
+    """Return the machines of a GPU."""
+    return [host for host in context.hosts().values() if is_beside(host, gpu)]
 
-    Where that is not known it is False; where the cores of the machine are not (NaN), the load is at least that of one.
-    """
-    found: BoolArray = job < few * np.minimum(cpu * np.fmax(cores, 1.0), 1.0)
-    return found
+
+def is_hardly_used(job: FloatArray, cpu: FloatArray, cores: float, few: float) -> BoolArray:
+    """Return where a job keeps fewer cores busy than the share `few` of the load, of one core at most."""
+    return np.asarray(job < few * np.minimum(cpu * np.fmax(cores, 1.0), 1.0), dtype=np.bool_)
 
 
 def count_logical_cores(host: DeviceSeries) -> float:
@@ -65,10 +66,9 @@ def count_logical_cores(host: DeviceSeries) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What is said of low utilisation: why, what shows it, how sure that is, and from which limits on.
+    """What is said of low utilisation: why, what shows it, and how sure that is.
 
-    `case` is that of its sentence where the cause does not say it, `problem` the lost share of the job that decides its
-    cost, and `shortest` the name of the limit of its length.
+    `problem` is the lost share of the job that decides its cost, and `shortest` names the limit of its length.
     """
 
     cause: str | None
@@ -84,7 +84,7 @@ class Told:
 
 def build_finding(context: Context, limits: Limits, kind: str, spans: Mapping[str, Spans], told: Told) -> Finding:
     """Return low utilisation of GPUs, by the stretches of each, with what it cost."""
-    series, names = [context.series[name] for name in spans], tuple(spans)
+    series = [context.series[name] for name in spans]
     used = np.concatenate([one.values(UTILISATION) for one in series])
     cells = [(*one.averaging_windows(context.whole), spans[one.device.id]) for one in series]
     held = np.where(np.isnan(used), 0.0, np.concatenate([intervals.overlap_seconds(*cell) for cell in cells]))
@@ -93,40 +93,38 @@ def build_finding(context: Context, limits: Limits, kind: str, spans: Mapping[st
     rows |= {f"below {level:.0%}": used < level - 1e-6 for level in BELOW}
     shares = {f"share of that time {where}": float(held[found].sum()) / whole for where, found in rows.items()}
     seconds, mean = max(map(intervals.total_seconds, spans.values())), 1 - lost / whole
-    samples = sum(
-        one.count_readings(UTILISATION, intervals.contains(cell[2], one.times))
-        for one, cell in zip(series, cells, strict=True)
-    )
+    inside = (intervals.contains(spans[one.device.id], one.times) for one in series)
+    samples = sum(one.count_readings(UTILISATION, rows) for one, rows in zip(series, inside, strict=True))
     least = told.problem * (context.window or context.whole).seconds * len(series)
     sure = certainty.confidence_by_readings(samples // len(series), max(one.interval for one in series))
-    use = f"{phrases.gpu_names(names, tuple(context.gpus()))} averaged {phrases.percent(mean)} utilisation"
-    return Finding(
-        kind=kind,
-        severity=Severity.PROBLEM if lost >= least else Severity.WARNING,
-        confidence=certainty.lowest_confidence(told.most, sure),
-        devices=names,
-        intervals=intervals.to_intervals(intervals.union(np.concatenate(list(spans.values())))),
-        evidence=(
+    use = f"{phrases.gpu_names(tuple(spans), tuple(context.gpus()))} averaged {phrases.percent(mean)} utilisation"
+    found = KINDS[kind].finding(
+        Severity.PROBLEM if lost >= least else Severity.WARNING,
+        certainty.lowest_confidence(told.most, sure),
+        spans,
+        (
             limits.compare(UTILISATION, "mean", mean, "<", "gpu"),
             *(Evidence(metric=UTILISATION, statistic=each, observed=share, unit="1") for each, share in shares.items()),
             limits.compare("duration", "total of one GPU", seconds, ">=", told.shortest),
             *told.shown,
         ),
-        lost_gpu_seconds=lost,
+        spans=intervals.to_intervals(intervals.union(np.concatenate(list(spans.values())))),
+        lost=lost,
         cause=told.cause,
+        case=told.case,
         samples=samples,
-        ruled_out=tuple(told.ruled_out),
-        summary=KINDS[kind].say(
-            told.cause if told.case is None else told.case, use=f"{use} over {phrases.duration(seconds)}", **told.words
-        ),
-        recommendation=" ".join([KINDS[kind].advise(told.cause), *told.advice]),
+        ruled_out=told.ruled_out,
+        use=f"{use} over {phrases.duration(seconds)}",
+        **told.words,
     )
+    return replace(found, recommendation=" ".join([KINDS[kind].advise(told.cause), *told.advice]))
 
 
 def is_surely_below(samples: FloatArray, limit: float) -> bool:
     """Return whether the mean of point samples is certainly below a limit: a long log has many places to be low."""
     known = known_of(samples)
-    return bool(len(known) > 1 and known.mean() + ERRORS * known.std(ddof=1) / np.sqrt(len(known)) <= limit)
+    # by three standard errors
+    return bool(len(known) > 1 and known.mean() + 3.0 * known.std(ddof=1) / np.sqrt(len(known)) <= limit)
 
 
 def known_of(values: FloatArray) -> FloatArray:
@@ -136,7 +134,7 @@ def known_of(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreCount:
-    """Logical cores and the GPUs that share them: of a machine, or of one process, which is taken to run one GPU."""
+    """Logical cores and the GPUs that share them: of a machine, or of one process for one GPU."""
 
     cores: float
     gpus: int
@@ -144,10 +142,7 @@ class CoreCount:
 
     @property
     def most_workers(self) -> int:
-        """Loader workers of one process at one a core: PyTorch warns of more (PyTorch documentation, torch.utils.data).
-
-        A process that shares its core with others has one at least.
-        """
+        """Loader workers of one process at one a core, one at least: PyTorch warns of more (its documentation)."""
         return max(floor(self.cores / self.gpus), 1)
 
     @property
@@ -172,15 +167,9 @@ def count_cores(params: JobParams, gpus: int) -> CoreCount | None:
     return None
 
 
-def describe_cores(cores: CoreCount | None) -> dict[str, str]:
-    """Return the word of a sentence on cores, empty where they are not known."""
-    return {"cores": "" if cores is None else phrases.capitalize(cores.words)}
-
-
-def has_worker_per_core(params: JobParams, gpus: int) -> bool:
-    """Return whether params say that each process has a loader worker for each core of its share of the machine."""
-    cores = count_cores(params, gpus)
-    return params.workers is not None and cores is not None and params.workers.value >= cores.most_workers
+def say_cores(cores: CoreCount | None) -> str:
+    """Return the fact as a sentence, empty where it is not known."""
+    return phrases.capitalize(cores.words) if cores else ""
 
 
 def read_host_params(context: Context, host: DeviceSeries) -> JobParams:
@@ -197,5 +186,4 @@ def add_counted_cores(params: JobParams, counted: float | None) -> JobParams:
 
 def find_core_count(context: Context, host: DeviceSeries) -> CoreCount | None:
     """Return the cores of a host and the GPUs beside it, None where no param or host log states them."""
-    gpus = [one for one in context.gpus().values() if is_beside(host, one)]
-    return count_cores(read_host_params(context, host), len(gpus))
+    return count_cores(read_host_params(context, host), sum(is_beside(host, one) for one in context.gpus().values()))
