@@ -12,6 +12,7 @@ from gpureport.analysis.job.phases import ACTIVE, LITTLE_WORK, NO_JOB, NO_WORK, 
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.results import Job
 from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.rules.recurrence import find_phases
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
@@ -93,6 +94,9 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
         reason = f"there is only one reading {'before the first' if is_start else 'after the last'} work"
         yield NotJudged(kind=kind, device=None, reason=reason, recording=_CLOSER, code="single_reading")
         return
+    phases = [found.spans for name in context.active if (found := find_phases(context, name))]
+    if phases and 2 * intervals.total_seconds(intervals.intersection(phases[0], spans)) > stretch.seconds:
+        return  # an evaluation like those before
     share = held.seconds / sum(each.interval.seconds for each in context.jobs)
     worked = sampled - _measure_resting(context, stretch, IDLE_RATIO)
     is_rest = sampled - resting <= _BURSTS * sampled and worked <= limits.light * sampled

@@ -14,6 +14,7 @@ from gpureport.analysis.job.phases import ACTIVE, POINT_SAMPLE_SECONDS, UTILISAT
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.results import Job
 from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.rules.recurrence import FEW, STRICT, Period, find_period
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.power_of_limit import draws_working_power
@@ -45,9 +46,6 @@ _LONG = 60.0  # s; ranks of one job do not wait this long for each other
 _RISE = 3.0  # times the median rate of the host
 _WORKED = 0.9  # share of the gap in which another GPU worked, with room for its own pauses
 _MANY_BURSTS, _NEARLY_ALL = 8, 0.9  # gaps; fewer do not show how work comes; one spell of work in ten may be long
-_STARTS, _FEW = 4, 10  # gaps of a period; with fewer than ten, chance agrees in three of four distances too often
-_STRICT, _LOOSE, _MANY = 0.04, 0.10, 7  # of the period; steps vary, but few distances agree so closely only by a cause
-_TRIED = 200  # distances tried as period at most; more gaps only repeat them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,15 +83,6 @@ class _Readings:
     breaks: BoolArray
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Period:
-    """A period in seconds, the share of distances that agree with it, and which events lie beside one that does."""
-
-    seconds: float
-    agreeing: float
-    members: BoolArray
-
-
 @rule(_GAP)
 def find_idle_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield a finding for each GPU and cause, one for each period, and the GPUs without utilisation."""
@@ -116,8 +105,8 @@ def find_idle_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJu
             gaps = _mark_requests(gaps, limits, share, between)
         yield from _build_gap_findings(context, limits, series, gaps, share, between)
         own = [gap for gap in gaps if gap.cause not in _OUT_OF_STEP]
-        if period := find_period([gap.interval.start for gap in own], limits):
-            same = [stall for stall in stalls if abs(stall[0].seconds / period.seconds - 1) <= _STRICT]
+        if period := find_period([gap.interval.start for gap in own], limits.agree, limits.agree_few):
+            same = [stall for stall in stalls if abs(stall[0].seconds / period.seconds - 1) <= STRICT]
             stalls += [] if same else (same := [(period, [], [])])
             same[0][1].append(name)
             same[0][2].extend(gap for gap, is_member in zip(own, period.members, strict=True) if is_member)
@@ -291,7 +280,7 @@ def _name_causes(
         for gap, seconds, event in zip(gaps, waited, by_event, strict=True)
     ]
     in_step = [place for place, gap in enumerate(named) if gap.cause not in _OUT_OF_STEP]
-    period = find_period([named[place].interval.start for place in in_step], limits)
+    period = find_period([named[place].interval.start for place in in_step], limits.agree, limits.agree_few)
     for place, recurs in zip(in_step, period.members.tolist() if period else (), strict=False):
         if recurs and named[place].cause == "unknown":
             named[place] = replace(named[place], cause="periodic")
@@ -456,38 +445,6 @@ def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
     return "open" if is_open else ""
 
 
-def find_period(starts: Sequence[int], limits: Limits) -> Period | None:
-    """Return the longest of the best periods of events, None without one: most distances are multiples of it.
-
-    Args:
-        starts: when each began, in microseconds, rising.
-        limits: which share of the distances must agree.
-    """
-    if len(starts) < _STARTS:
-        return None
-    distances = np.diff(starts) / 1e6
-    tolerance, best = _LOOSE if len(starts) >= _MANY else _STRICT, (0.0, 0.0)
-    ranks = np.linspace(0, len(distances) - 1, min(len(distances), _TRIED)).round().astype(np.int64)
-    for tried in np.unique(np.sort(distances)[ranks]).tolist():
-        if tried <= 0:
-            continue
-        fits = _find_multiples(distances, tried, tolerance)
-        seconds = float(distances[fits].sum() / np.rint(distances[fits] / tried).sum())
-        fits = _find_multiples(distances, seconds, tolerance)
-        # half of what agrees is one period long: else any short distance divides the others
-        if fits.any() and (np.rint(distances[fits] / seconds) == 1).mean() >= _HALF:
-            best = max(best, (float(fits.mean()), seconds))
-    if best[0] < (limits.agree_few if len(starts) < _FEW else limits.agree):
-        return None
-    fits = _find_multiples(distances, best[1], tolerance)
-    return Period(seconds=best[1], agreeing=best[0], members=np.append(fits, False) | np.append(False, fits))
-
-
-def _find_multiples(distances: FloatArray, seconds: float, tolerance: float) -> BoolArray:
-    times = np.rint(distances / seconds)
-    return np.asarray((times >= 1) & (np.abs(distances - times * seconds) <= tolerance * seconds), dtype=np.bool_)
-
-
 def _build_stall_finding(
     context: Context, limits: Limits, period: Period, names: Sequence[str], gaps: Sequence[Gap]
 ) -> Finding:
@@ -496,7 +453,7 @@ def _build_stall_finding(
     mean, share = lost / len(gaps), lost / intervals.total_seconds(context.work) / len(names)
     cause = Counter(gap.cause for gap in gaps).most_common(1)[0][0]
     known = cause if cause in kind.says else None
-    agree = "agree_few" if len(gaps) < _FEW * len(names) else "agree"
+    agree = "agree_few" if len(gaps) < FEW * len(names) else "agree"
     longest = max(context.series[name].interval for name in names)
     confidence = certainty.confidence_by_readings(len(gaps) // len(names) - 1, longest)
     what = "share that are multiples of the period"
