@@ -42,13 +42,6 @@ def find_edges(context: Context, limits: Limits) -> Iterator[Finding | NotJudged
                 yield replace(each, severity=Severity.WARNING) if isinstance(each, Finding) and is_much else each
 
 
-def _is_taken(context: Context, since: int) -> bool:
-    """Return whether memory of a GPU is in use to the end of the log, without a job."""
-    rest = intervals.to_spans([Interval(since, context.whole.end)])
-    after = (context.full_series(name).find_values(_MEMORY, rest) for name in context.time_without_job)
-    return any((values > jobs.EMPTY_MEMORY).all() for values in after if len(values))
-
-
 def _measure(
     context: Context, stretch: Interval, weigh: Callable[[FloatArray], FloatArray | BoolArray], *names: str
 ) -> float:
@@ -76,8 +69,11 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
     is_start, window = kind == _START, job.window
     held = Interval(job.interval.start, window.start) if is_start else Interval(window.end, job.interval.end)
     pause = jobs.find_restart(context.jobs, job, context.series) if is_start else None
+    rest = intervals.to_spans([Interval(held.end, context.whole.end)])
+    after = [context.full_series(name).find_values(_MEMORY, rest) for name in context.time_without_job]
+    is_taken = any((values > jobs.EMPTY_MEMORY).all() for values in after if len(values))
     # what a display does with a GPU after the job is no concern of the log
-    is_noted = not is_start and job is context.jobs[-1] and not _is_taken(context, held.end)
+    is_noted = not is_start and job is context.jobs[-1] and not is_taken
     stretch = Interval(pause.start if pause else held.start, context.whole.end if is_noted else held.end)
     gpus = tuple(context.gpus())
     step, spans = context.recording.run.interval or 0.0, intervals.to_spans([stretch])
@@ -138,15 +134,15 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
     sampled = max(_measure_resting(context, whole, inf), 1e-9)
     readings, covered = max(counts, default=0), sampled / max(len(gpus), 1)
     only_display = all(map(jobs.draws_only_display, gpus.values()))
+    reason, recording = "only a display used the GPU", "a log of the job, from its first moment on"
+    for kind in (_START, _TAIL):
+        if readings < certainty.SURE_READINGS:
+            yield missing_metrics.too_few(kind, readings)
+        elif covered < limits.shortest:
+            yield missing_metrics.too_short(kind, covered, limits.shortest, "samples cover")
+        elif only_display:
+            yield NotJudged(kind=kind, device=None, reason=reason, recording=recording, code="only_a_display")
     if readings < certainty.SURE_READINGS or covered < limits.shortest or only_display:
-        reason, recording = "only a display used the GPU", "a log of the job, from its first moment on"
-        for kind in (_START, _TAIL):
-            if readings < certainty.SURE_READINGS:
-                yield missing_metrics.too_few(kind, readings)
-            elif covered < limits.shortest:
-                yield missing_metrics.too_short(kind, covered, limits.shortest, "samples cover")
-            else:
-                yield NotJudged(kind=kind, device=None, reason=reason, recording=recording, code="only_a_display")
         return
     is_used = all(
         _measure_resting(context, whole, IDLE_RATIO, name) <= _ALONG * _measure_resting(context, whole, inf, name)
