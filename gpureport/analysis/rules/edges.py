@@ -59,9 +59,9 @@ def _measure_resting(context: Context, stretch: Interval, limit: float, *names: 
 
 
 def _count_readings(context: Context, stretch: Interval) -> list[int]:
-    """Return how many readings of utilisation each GPU has in a stretch; the last of a log lies at its end."""
-    rows = ((one, one.rows_between(stretch.start, stretch.end + 1)) for one in context.gpus().values())
-    return [one.count_readings(UTILISATION, part) for one, part in rows]
+    # the last reading of a log lies at its end
+    edges, gpus = (stretch.start, stretch.end + 1), context.gpus().values()
+    return [one.count_readings(UTILISATION, one.rows_between(*edges)) for one in gpus]
 
 
 def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterator[Finding | NotJudged]:

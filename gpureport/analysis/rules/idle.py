@@ -37,10 +37,8 @@ _MANY_BURSTS, _NEARLY_ALL = 8, 0.9  # gaps; fewer do not show how work comes; on
 def find_idle_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield a finding for each GPU and cause, one for each period, and the GPUs without utilisation."""
     if context.whole.seconds < limits.shortest:
-        for kind in (_GAP, _STALL):
-            yield missing_metrics.too_short(kind, context.whole.seconds, limits.shortest)
-        return
-    if context.window is None:
+        yield from (missing_metrics.too_short(kind, context.whole.seconds, limits.shortest) for kind in (_GAP, _STALL))
+    if context.whole.seconds < limits.shortest or context.window is None:
         return
     events, stalls = find_job_events(context.recording), list[tuple[Period, list[str], list[Gap]]]()
     trains = is_training(context.recording, events)
@@ -210,15 +208,14 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
             Evidence(metric="idle time of this GPU in gaps", statistic="share of the job", observed=share, unit="1"),
         ]
         if is_little:
-            what = "mean between the gaps of this GPU"
-            evidence.append(limits.compare(UTILISATION, what, between, "<", "sparse"))
+            evidence.append(limits.compare(UTILISATION, "mean between the gaps of this GPU", between, "<", "sparse"))
         ruled_out = ["missing samples: a stretch without samples is a log gap"]
         if least.needed > 1:
             what = f"{least.samples} low samples in a row; {least.needed} would already be unlikely by chance"
             ruled_out.append(f"chance: {what}")
         if len(context.gpus()) > 1:
             ruled_out.append("start-up and tail of the job, which are counted over all GPUs")
-        found = KINDS[_GAP].finding(
+        made = KINDS[_GAP].finding(
             severity,
             confidence,
             [series.device.id],
@@ -233,13 +230,13 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
             length=phrases.duration(sum(gap.interval.seconds for gap in own)),
             count=str(len(own)),
         )
-        yield replace(found, recommendation=KINDS[_GAP].advise(cause))
+        yield replace(made, recommendation=KINDS[_GAP].advise(cause))
 
 
 def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
     """Return where gaps of one cause lie; it is open whether a job was running, unless the log shows it."""
-    is_open = max(gap.interval.seconds for gap in gaps) >= jobs.FREE_BETWEEN_JOBS
-    is_open &= not jobs.records_occupancy(series)
+    longest = max(gap.interval.seconds for gap in gaps)
+    is_open = longest >= jobs.FREE_BETWEEN_JOBS and not jobs.records_occupancy(series)
     if cause == "no process":
         return cause
     if len(gaps) > 1:
@@ -255,22 +252,22 @@ def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
 def _build_stall_finding(
     context: Context, limits: Limits, period: Period, names: Sequence[str], gaps: Sequence[Gap]
 ) -> Finding:
-    kind = KINDS[_STALL]
     lost = sum(gap.seconds for gap in gaps)
     mean, share = lost / len(gaps), lost / intervals.total_seconds(context.work) / len(names)
     cause = Counter(gap.cause for gap in gaps).most_common(1)[0][0]
-    known = cause if cause in kind.says else None
+    known = cause if cause in KINDS[_STALL].says else None
     agree = "agree_few" if len(gaps) < FEW * len(names) else "agree"
     longest = max(context.series[name].interval for name in names)
     confidence = certainty.confidence_by_readings(len(gaps) // len(names) - 1, longest)
-    what = "share that are multiples of the period"
-    found = kind.finding(
+    found = KINDS[_STALL].finding(
         _rate_severity(limits, share),
         confidence if known else certainty.lowest_confidence(confidence, Confidence.MEDIUM),
         names,
         [
             Evidence(metric="period", statistic="mean distance of starts", observed=period.seconds, unit="s"),
-            limits.compare("distances of starts", what, period.agreeing, ">=", agree),
+            limits.compare(
+                "distances of starts", "share that are multiples of the period", period.agreeing, ">=", agree
+            ),
             Evidence(metric="idle time", statistic="mean of one period", observed=mean, unit="s"),
             Evidence(metric="idle time", statistic="share of the job", observed=share, unit="1"),
         ],
