@@ -201,4 +201,4 @@ def test_years_that_nobody_recorded_cost_nothing() -> None:
     years = 20.0 * 365 * 86_400
     times = np.concatenate([[0.0, 1.0], np.arange(298.0) + years])
     analysis = analyze(rec(util=steps((97, 300)), times=times, cpu=np.full(300, 20.0)))
-    assert dict(analysis.gpu_time[0].seconds)["no_samples"] > 0.99 * years
+    assert dict(analysis.gpu_time[0].seconds)["no_job"] > 0.99 * years

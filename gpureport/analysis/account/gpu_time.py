@@ -148,14 +148,12 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
         seen = intervals.intersection(intervals.union(np.column_stack([start, end])), never_used)
     unseen = intervals.difference(whole, seen)
     no_job = context.time_without_job.get(device, NO_SPANS)
-    recorded = intervals.to_spans([Interval(int(start[0]), int(end[-1]))])
-    yield "no_job", "", intervals.difference(no_job, recorded), 1.0
+    # the first sample without a job speaks of the time before its stamp, its memory of the moment
+    yield "no_job", "", no_job - np.array([series.shift, 0]), 1.0
     # an Xid error alone loses no GPU
     lost = [found for found in findings if found.kind == "gpu_lost" and found.cause in LOST_CAUSES]
     yield "gpu_lost", "", intervals.intersection(unseen, collect("gpu_lost", among=lost)), 1.0
     yield "no_samples", "", unseen, 1.0
-    # the first sample without a job speaks of the time before its stamp, its memory of the moment
-    yield "no_job", "", no_job - np.array([series.shift, 0]), 1.0
     yield "unused", "", never_used, 1.0
     at_work = [found for found in findings if found.cause not in WITHOUT_LASTING_WORK]
     yield "startup", "", intervals.intersection(resting, collect("startup_idle", among=at_work)), 1.0

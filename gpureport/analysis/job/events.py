@@ -27,21 +27,11 @@ MUCH = 0.2
 """Share from which waiting for data explains low use (pragmatic: what a loader hides behind the GPU is none)."""
 
 _SAVING = {"checkpoint", "checkpoints", "checkpointing", "ckpt", "save", "saving", "saved", "snapshot"}
-_ROUND = {"epoch", "epochs", "eval", "evaluation", "val", "validation", "valid", "validate"}
+_EPOCHS = {"epoch", "epochs"}
+_ROUND = _EPOCHS | {"eval", "evaluation", "val", "validation", "valid", "validate"}
 _EPOCH_COUNT = {"epoch", "current", "train", "trainer", "training"}
 _TRAINING_ROLES = {Role.LOSS, Role.ERROR, Role.ACCURACY, Role.EPOCH_TIME}
-_TRAINING_WORDS = {
-    "epoch",
-    "epochs",
-    "lr",
-    "learning",
-    "optimizer",
-    "optimiser",
-    "loss",
-    "train",
-    "training",
-    "workers",
-}
+_TRAINING_WORDS = _EPOCHS | {"lr", "learning", "optimizer", "optimiser", "loss", "train", "training", "workers"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

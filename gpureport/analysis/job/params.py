@@ -16,15 +16,6 @@ _FIELDS = {name: field for field, names in _WORDS.pop("names").items() for name 
 _FRAMEWORKS = {word: name for name, words in _WORDS.pop("frameworks").items() for word in words.split()}
 _SETS = {name: set(words.split()) for name, words in _WORDS.items()}
 _ON, _OFF = _SETS["on"], _SETS["off"] | {""}
-_SWITCHES = {
-    "compiled",
-    "cuda_graphs",
-    "cudnn_benchmark",
-    "pin_memory",
-    "non_blocking",
-    "persistent_workers",
-    "asynchronous_checkpoints",
-}
 _CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")  # of torch.compile, that record CUDA graphs
 _FULL = {"32", "fp32", "float32", "float", "full", "32 true", "torch float32", "single"}  # bits
 _LEFT_TO_LIBRARY = {"-1", "auto", "autotune", "tf.data.autotune"}
@@ -107,7 +98,7 @@ def _parse_value(field: str, value: str) -> float | None:  # noqa: PLR0911 - one
         return float(value not in _OFF)
     if field == "cudnn_benchmark" and value not in _ON | _OFF:  # it may name a set of data
         return None
-    if field in _SWITCHES:
+    if field in _SETS["switches"]:
         is_on = value in _ON or re.fullmatch(r"[a-z][a-z_-]+", value)
         return 0.0 if value in _OFF else 1.0 if is_on else None
     if value in _LEFT_TO_LIBRARY:

@@ -5,7 +5,6 @@ from math import fsum
 
 import numpy as np
 
-from gpureport.analysis.job.light_work import find_light_work
 from gpureport.analysis.results import ObservedJob, Pauses, Phase
 from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import rest_to_work_power
@@ -37,6 +36,13 @@ _COARSE_SHARE = 0.5  # where samples are too far apart for kernels to fool them
 _STRAY = 0.35  # a stray kernel of 0.17 s in a window of 0.5 s
 _PART_ROWS = 1_000
 _FEW_BURSTS = 3  # active samples before sustained activity; fewer are autotuning
+_LIGHT_USE, _PROCESS_MEMORY = 0.005, 2.0**29  # By; a driver or a display holds less; a process with a context more
+_NEARLY_ALL = 0.9  # share of the samples with light use; a display or stray kernels show less
+_MOSTLY = 0.5  # share of the samples of the machine at a limit
+_LIGHT, _LIGHT_BEFORE = 30.0, 120.0  # s; the shortest wait of a short job; loading a model before the work takes less
+_MACHINE = {"cpu_utilization_ratio": 0.75, "cpu_iowait_ratio": 0.15}
+_CORE = {"cpu_busiest_core_ratio": 0.96, "process_cpu_cores": 0.96}
+"""From where on GPUs may wait for a machine or for one core of it, as the rules on waits have it."""
 
 
 def find_activity(series: DeviceSeries, within: Interval | None = None) -> Interval | None:
@@ -128,10 +134,42 @@ def find_activities(series: Mapping[str, DeviceSeries], within: Interval | None 
     if hosts:
         for name in list(found or gpus):
             one, until = gpus[name], found[name].start if name in found else None
-            light = find_light_work(one, hosts, within or Interval(int(one.times[0]), int(one.times[-1])), until)
+            light = _find_light_work(one, hosts, within or Interval(int(one.times[0]), int(one.times[-1])), until)
             if light is not None:
                 found[name] = Interval(light.start, max(light.end, found[name].end if name in found else 0))
     return found
+
+
+def _find_light_work(
+    gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, until: int | None = None
+) -> Interval | None:
+    """Return from the first to the last sample of light work: a little all the time beside a machine at a limit.
+
+    Args:
+        gpu: the GPU.
+        hosts: the machines of a run.
+        within: the time that is looked at.
+        until: when its sustained activity begins, which light work must reach; None where it has none.
+    """
+    rows = np.arange(len(gpu))[gpu.rows_between(within.start, (within.end if until is None else until) + 1)]
+    used, held = gpu.values(UTILISATION)[rows], gpu.values("gpu_memory_used_bytes")[rows]
+    is_light = (used >= _LIGHT_USE) & ~(held < _PROCESS_MEMORY)
+    last = len(rows) if until is not None else int(np.max(np.flatnonzero(is_light), initial=-1)) + 1
+    backwards = is_light[:last][::-1]
+    dense = np.flatnonzero(backwards & (np.cumsum(backwards) >= _NEARLY_ALL * np.arange(1, last + 1)))
+    if not len(dense):
+        return None
+    start, end = int(gpu.start[rows[last - 1 - dense[-1]]]) - gpu.shift, int(gpu.end[rows[last - 1]]) - gpu.shift
+    # one thread that is busy before the work loads for it
+    shortest, limits = (_LIGHT, _MACHINE | _CORE) if until is None else (_LIGHT_BEFORE, _MACHINE)
+    if end - start < shortest * 1e6:
+        return None
+    for host in hosts:
+        part = host.rows_between(start + host.shift, end + host.shift)
+        at_limit = np.any([host.values(metric)[part] >= limit for metric, limit in limits.items()], axis=0)
+        if host.device.node in {None, gpu.device.node} and at_limit.sum() >= max(_MOSTLY * len(at_limit), 1):
+            return Interval(start, end if until is None else until)
+    return None
 
 
 def is_light_work(series: DeviceSeries, within: Interval, active: Interval | None, part: Interval) -> bool:

@@ -12,6 +12,7 @@ from gpureport.analysis.job.phases import ACTIVE, LITTLE_WORK, NO_JOB, NO_WORK, 
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.results import Job
 from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.rules.recurrence import find_phases
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
@@ -41,13 +42,6 @@ def find_edges(context: Context, limits: Limits) -> Iterator[Finding | NotJudged
                 yield replace(each, severity=Severity.WARNING) if isinstance(each, Finding) and is_much else each
 
 
-def _is_taken(context: Context, since: int) -> bool:
-    """Return whether memory of a GPU is in use to the end of the log, without a job."""
-    rest = intervals.to_spans([Interval(since, context.whole.end)])
-    after = (context.full_series(name).find_values(_MEMORY, rest) for name in context.time_without_job)
-    return any((values > jobs.EMPTY_MEMORY).all() for values in after if len(values))
-
-
 def _measure(
     context: Context, stretch: Interval, weigh: Callable[[FloatArray], FloatArray | BoolArray], *names: str
 ) -> float:
@@ -65,9 +59,9 @@ def _measure_resting(context: Context, stretch: Interval, limit: float, *names: 
 
 
 def _count_readings(context: Context, stretch: Interval) -> list[int]:
-    """Return how many readings of utilisation each GPU has in a stretch; the last of a log lies at its end."""
-    rows = ((one, one.rows_between(stretch.start, stretch.end + 1)) for one in context.gpus().values())
-    return [one.count_readings(UTILISATION, part) for one, part in rows]
+    # the last reading of a log lies at its end
+    edges, gpus = (stretch.start, stretch.end + 1), context.gpus().values()
+    return [one.count_readings(UTILISATION, one.rows_between(*edges)) for one in gpus]
 
 
 def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterator[Finding | NotJudged]:
@@ -75,8 +69,11 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
     is_start, window = kind == _START, job.window
     held = Interval(job.interval.start, window.start) if is_start else Interval(window.end, job.interval.end)
     pause = jobs.find_restart(context.jobs, job, context.series) if is_start else None
+    rest = intervals.to_spans([Interval(held.end, context.whole.end)])
+    after = [context.full_series(name).find_values(_MEMORY, rest) for name in context.time_without_job]
+    is_taken = any((values > jobs.EMPTY_MEMORY).all() for values in after if len(values))
     # what a display does with a GPU after the job is no concern of the log
-    is_noted = not is_start and job is context.jobs[-1] and not _is_taken(context, held.end)
+    is_noted = not is_start and job is context.jobs[-1] and not is_taken
     stretch = Interval(pause.start if pause else held.start, context.whole.end if is_noted else held.end)
     gpus = tuple(context.gpus())
     step, spans = context.recording.run.interval or 0.0, intervals.to_spans([stretch])
@@ -93,6 +90,9 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
         reason = f"there is only one reading {'before the first' if is_start else 'after the last'} work"
         yield NotJudged(kind=kind, device=None, reason=reason, recording=_CLOSER, code="single_reading")
         return
+    phases = [found.spans for name in context.active if (found := find_phases(context, name))]
+    if phases and 2 * intervals.total_seconds(intervals.intersection(phases[0], spans)) > stretch.seconds:
+        return  # an evaluation like those before
     share = held.seconds / sum(each.interval.seconds for each in context.jobs)
     worked = sampled - _measure_resting(context, stretch, IDLE_RATIO)
     is_rest = sampled - resting <= _BURSTS * sampled and worked <= limits.light * sampled
@@ -143,15 +143,15 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
     sampled = max(_measure_resting(context, whole, inf), 1e-9)
     readings, covered = max(counts, default=0), sampled / max(len(gpus), 1)
     only_display = all(map(jobs.draws_only_display, gpus.values()))
+    reason, recording = "only a display used the GPU", "a log of the job, from its first moment on"
+    for kind in (_START, _TAIL):
+        if readings < certainty.SURE_READINGS:
+            yield missing_metrics.too_few(kind, readings)
+        elif covered < limits.shortest:
+            yield missing_metrics.too_short(kind, covered, limits.shortest, "samples cover")
+        elif only_display:
+            yield NotJudged(kind=kind, device=None, reason=reason, recording=recording, code="only_a_display")
     if readings < certainty.SURE_READINGS or covered < limits.shortest or only_display:
-        reason, recording = "only a display used the GPU", "a log of the job, from its first moment on"
-        for kind in (_START, _TAIL):
-            if readings < certainty.SURE_READINGS:
-                yield missing_metrics.too_few(kind, readings)
-            elif covered < limits.shortest:
-                yield missing_metrics.too_short(kind, covered, limits.shortest, "samples cover")
-            else:
-                yield NotJudged(kind=kind, device=None, reason=reason, recording=recording, code="only_a_display")
         return
     is_used = all(
         _measure_resting(context, whole, IDLE_RATIO, name) <= _ALONG * _measure_resting(context, whole, inf, name)

@@ -267,7 +267,11 @@ def find_log_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJud
         yield _unjudged("log_gap", "the log has no time stamps, so a gap cannot be seen")
         return
     gpus = context.gpus()
-    gaps = {device: intervals.to_spans(series.gaps) for device, series in gpus.items()}
+    free = context.time_without_job
+    gaps = {
+        name: intervals.difference(intervals.to_spans(one.gaps), free.get(name, intervals.NO_SPANS))
+        for name, one in gpus.items()
+    }
     shared = reduce(intervals.intersection, gaps.values()) if gaps else intervals.NO_SPANS
     # less is jitter
     own = {name: intervals.drop_shorter(intervals.difference(one, shared), _JITTER) for name, one in gaps.items()}

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,98 +10,35 @@ import numpy as np
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job import jobs
 from gpureport.analysis.job.events import REQUESTS, JobEvents, find_job_events, is_training
-from gpureport.analysis.job.phases import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION, UTILISATION_WINDOW, is_light_work
+from gpureport.analysis.job.phases import ACTIVE, UTILISATION
 from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.results import Job
 from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.rules.recurrence import FEW, STRICT, Period, find_period
+from gpureport.analysis.rules.rests import Gap, find_gaps
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.power_of_limit import draws_working_power
-from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
+from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity
 
 _GAP, _STALL = "idle_gap", "periodic_stall"
-_POWER, _CLOCK = "gpu_power_watts", "gpu_sm_clock_hertz"
+_POWER = "gpu_power_watts"
 _READS, _WRITES = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second"
 _OUT_OF_STEP = {"data", "hang", "peers busy", "unused", REQUESTS}  # causes of gaps that are no part of a period
 _NO_LOSS = {"unknown", "periodic", REQUESTS}  # causes that leave open whether the job had anything to do
-_HALF = 0.5  # of full use: what a low reading at the power of work stands for; also of samples, of distances
-_SEVERAL_A_WINDOW = 0.5  # s; only with several samples in what one covers, a reading between shows when work ended
-_BRIDGE = 1.6  # s; one sample at 1 s, with jitter
-_STRAY_SECONDS = 0.2  # s; a stray kernel, not a training step
-_STRAY = 0.35  # a stray kernel of 0.17 s in a window of 0.5 s
-_SETTLED = 3  # rows on both sides of a stray reading; fewer are a burst themselves
-_NULL = 10.0  # s; a driver that answers N/A for a moment
-_HOLE = 6.0  # rows; so few lost readings of a rest do not hide work
-_NOISE = 0.2  # of the way from rest to the watts of work; a power sensor at rest stays below it
-_LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
-_REST_QUANTILE, _REST_TIMES = 0.1, 2.0  # of the job's own rest power at the same clock; twice of it is work
-_CLOCK_STEPS = 10  # of the highest clock: rest draws what its clock asks for
-_CHANCE = 0.05  # the usual level of significance, over all places a run could be
-_AROUND = 30  # rows; enough to know how the GPU works around a run
-_DENSE = 0.2  # share of low samples from which a run could have come up anywhere in the job
+_HALF = 0.5  # of the job, of a gap, of moments
 _NEAR = 2.0  # s; a metric is written when its work is done
 _LONG = 60.0  # s; ranks of one job do not wait this long for each other
 _RISE = 3.0  # times the median rate of the host
 _WORKED = 0.9  # share of the gap in which another GPU worked, with room for its own pauses
 _MANY_BURSTS, _NEARLY_ALL = 8, 0.9  # gaps; fewer do not show how work comes; one spell of work in ten may be long
-_STARTS, _FEW = 4, 10  # gaps of a period; with fewer than ten, chance agrees in three of four distances too often
-_STRICT, _LOOSE, _MANY = 0.04, 0.10, 7  # of the period; steps vary, but few distances agree so closely only by a cause
-_TRIED = 200  # distances tried as period at most; more gaps only repeat them
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
-    """A stretch in which a GPU rested, and why.
-
-    `seconds` of it are seen by samples, `samples` are readings, of which chance explains fewer than `needed` in a row,
-    `used` is their mean, `evidence` what was measured of the cause.
-    """
-
-    interval: Interval
-    seconds: float
-    samples: int
-    needed: int
-    used: float
-    cause: str = "unknown"
-    evidence: tuple[Evidence, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Readings:
-    """The utilisation of a GPU, one reading a row of `rows`.
-
-    `power` above `working` is that of work, `inside` the readings between the first and the last work, `breaks` those
-    that begin a new stretch.
-    """
-
-    series: DeviceSeries
-    rows: IntArray
-    times: IntArray
-    used: FloatArray
-    power: FloatArray
-    working: FloatArray
-    inside: BoolArray
-    breaks: BoolArray
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Period:
-    """A period in seconds, the share of distances that agree with it, and which events lie beside one that does."""
-
-    seconds: float
-    agreeing: float
-    members: BoolArray
 
 
 @rule(_GAP)
 def find_idle_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield a finding for each GPU and cause, one for each period, and the GPUs without utilisation."""
     if context.whole.seconds < limits.shortest:
-        for kind in (_GAP, _STALL):
-            yield missing_metrics.too_short(kind, context.whole.seconds, limits.shortest)
-        return
-    if context.window is None:
+        yield from (missing_metrics.too_short(kind, context.whole.seconds, limits.shortest) for kind in (_GAP, _STALL))
+    if context.whole.seconds < limits.shortest or context.window is None:
         return
     events, stalls = find_job_events(context.recording), list[tuple[Period, list[str], list[Gap]]]()
     trains = is_training(context.recording, events)
@@ -116,155 +53,12 @@ def find_idle_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJu
             gaps = _mark_requests(gaps, limits, share, between)
         yield from _build_gap_findings(context, limits, series, gaps, share, between)
         own = [gap for gap in gaps if gap.cause not in _OUT_OF_STEP]
-        if period := find_period([gap.interval.start for gap in own], limits):
-            same = [stall for stall in stalls if abs(stall[0].seconds / period.seconds - 1) <= _STRICT]
+        if period := find_period([gap.interval.start for gap in own], limits.agree, limits.agree_few):
+            same = [stall for stall in stalls if abs(stall[0].seconds / period.seconds - 1) <= STRICT]
             stalls += [] if same else (same := [(period, [], [])])
             same[0][1].append(name)
             same[0][2].extend(gap for gap, is_member in zip(own, period.members, strict=True) if is_member)
     yield from (_build_stall_finding(context, limits, *stall) for stall in stalls)
-
-
-def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, limits: Limits) -> list[Gap]:
-    """Return the stretches of some jobs in which a GPU rested, without a cause."""
-    if not own_jobs:
-        return []
-    one = _read(series, Interval(own_jobs[0].window.start, own_jobs[-1].window.end), limits)
-    first, stop = _find_low_runs(one, own_jobs, limits)
-    busy = one.used[one.used > limits.still + 1e-6]
-    level = float(np.median(busy)) / 2 if len(busy) else _HALF
-    seen = intervals.rows_to_spans(*series.averaging_windows(whole), series.known_rows(UTILISATION))
-    shortest = max(limits.shortest, series.refresh_period(UTILISATION) or 0.0)
-    found: list[Gap] = []
-    end = np.iinfo(np.int64).min
-    for begin, past in zip(first.tolist(), stop.tolist(), strict=True):
-        # an edge within a sample must not make a gap long enough, unless samples show the slope
-        sampled = (series.end[one.rows[past - 1]] - series.start[one.rows[begin]]) / 1e6
-        if sampled < shortest - (0 if series.interval > _SEVERAL_A_WINDOW else 3 * UTILISATION_WINDOW):
-            continue
-        start, end = max(_find_edge(one, begin, -1, level), end), _find_edge(one, past - 1, 1, level)
-        if end - start < shortest * 1e6:
-            continue
-        needed = _find_fewest(one, (first, stop), begin, past, limits)
-        if past - begin < needed:
-            continue
-        for job in own_jobs:
-            part = Interval(max(start, job.window.start), min(end, job.window.end))
-            active = job.active.get(series.device.id)
-            if part.seconds >= shortest and not is_light_work(series, job.interval, active, part):
-                gap = Gap(
-                    interval=part,
-                    seconds=intervals.total_seconds(intervals.intersection(seen, intervals.to_spans([part]))),
-                    samples=series.count_readings(UTILISATION, one.rows[begin:past]),
-                    needed=needed,
-                    used=float(one.used[begin:past].mean()),
-                )
-                found.append(gap)
-    return found
-
-
-def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
-    """Return the readings of a GPU; where they are far apart, a low one at the power of work counts as half used.
-
-    Power is that of work half-way from the lowest to the median at work. Beyond 2 s, twice what the GPU draws at rest
-    in the job at the same clock is enough: phases differ in what work draws, and clocks in what rest does.
-    """
-    rows, interval = np.flatnonzero(series.known_rows(UTILISATION)), series.interval
-    times, used, idle = series.times[rows], series.values(UTILISATION)[rows], limits.idle + 1e-6
-    inside = (times >= window.start) & (times <= window.end + series.shift)
-    distances = np.diff(times, prepend=times[:1])
-    breaks = distances > max(_NULL + interval, 3.5 * interval) * 1e6
-    behind = np.searchsorted(rows, series.gap_rows)
-    breaks[behind[behind < len(rows)]] = True
-    # a hole of a few readings does not split a rest
-    breaks &= (np.maximum(used, np.roll(used, 1)) > idle) | (distances > _HOLE * interval * 1e6)
-    if interval > POINT_SAMPLE_SECONDS:
-        breaks |= np.diff(inside, prepend=inside[:1])  # a run that began before the job must prove itself within it
-    power, clock = (series.values(metric)[rows] for metric in (_POWER, _CLOCK))
-    known, working = power[(used > _HALF) & ~np.isnan(power)], np.full(len(used), np.inf)
-    if len(known) and np.median(known) - np.nanmin(power) >= _LEAST_RISE:
-        working[:] = (np.nanmin(power) + np.median(known)) / 2
-        step = np.round(_CLOCK_STEPS * clock / max(np.nanmax(clock, initial=0.0), 1.0))
-        rest = inside & (used <= idle) & ~np.isnan(power)
-        for each in np.unique(step[rest & ~np.isnan(step)]) if interval > POINT_SAMPLE_SECONDS else ():
-            least = _REST_TIMES * np.quantile(power[rest & (step == each)], _REST_QUANTILE)
-            working[step == each] = min(working[0], least)
-    is_work = power > working
-    if interval <= POINT_SAMPLE_SECONDS:
-        # beside work, power is still that of the second before
-        low = np.pad(used <= limits.still + 1e-6, 1)
-        is_work &= low[:-2] & low[2:]
-    if interval > (series.refresh_period(UTILISATION) or UTILISATION_WINDOW):
-        used = np.where(is_work, np.maximum(used, _HALF), used)
-    return _Readings(
-        series=series, rows=rows, times=times, used=used, power=power, working=working, inside=inside, breaks=breaks
-    )
-
-
-def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> tuple[IntArray, IntArray]:
-    """Return the runs of low readings that reach the utilisation of rest, or lie before the first work of the GPU.
-
-    Those parted by little work are one: for a moment, or by one stray reading between longer runs.
-    """
-    still, name, interval = limits.still + 1e-6, one.series.device.id, one.series.interval
-    leads = [Interval(job.window.start, job.active[name].start) for job in own_jobs if name in job.active]
-    is_before = intervals.contains(intervals.to_spans(leads), one.times - one.series.shift) & (one.used <= still)
-    used = np.where(is_before, 0.0, one.used)
-    first, stop = intervals.find_hysteresis_runs(used, enter=limits.idle + 1e-6, leave=still, breaks=one.breaks)
-    work, length, parted = np.append(0.0, np.cumsum(one.used)), stop - first, np.cumsum(one.breaks)
-    between, busy = first[1:] - stop[:-1], work[first[1:]] - work[stop[:-1]]
-    brief = (busy * interval <= _STRAY_SECONDS) & (between * interval <= _BRIDGE)
-    brief &= busy <= still * (between + (length[1:] + length[:-1]) / 2)
-    stray = (between == 1) & (busy <= _STRAY) & (np.minimum(length[1:], length[:-1]) >= _SETTLED)
-    apart = (parted[first[1:]] > parted[stop[:-1] - 1]) | ~(brief | stray)
-    return first[np.append(True, apart)[: len(first)]], stop[np.append(apart, True)[: len(stop)]]
-
-
-def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
-    """Return when work ended or began beside a reading: where it passes half of its usual use, else the cell's end."""
-    series, outside, used, times = one.series, inside + step, one.used, one.times
-    is_parted = not 0 <= outside < len(used) or one.breaks[max(inside, outside)]
-    if is_parted or series.interval > POINT_SAMPLE_SECONDS:
-        return int((series.start if step < 0 else series.end)[one.rows[inside]]) - series.shift
-    last, reach = int(times[inside]), UTILISATION_WINDOW * 1e6 + series.interval * 5e5
-    while 0 <= outside + step < len(used) and used[outside] < level and abs(int(times[outside]) - last) < reach:
-        inside, outside = outside, outside + step
-    share = min(max((level - used[inside]) / max(used[outside] - used[inside], 1e-9), 0.0), 1.0)
-    return int(times[inside] + share * (times[outside] - times[inside])) - series.shift
-
-
-def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, past: int, limits: Limits) -> int:
-    """Return how many low readings in a row are a rest in the place of readings [begin, past); more than any at work.
-
-    Most that draw the power of work are none. One will do where it covers the time since the one before, and where
-    readings are near and all draw the power of rest. Else chance must not explain them: with a share p of low readings
-    around, of m, k in a row come m * p^k times. Long low runs are left out of p but for one reading each, since they
-    are gaps themselves; where low readings are common the run could have come up anywhere in the job.
-    """
-    own, interval = slice(begin, past), one.series.interval
-    if (one.power[own] > one.working[own]).mean() > _HALF:
-        return len(one.rows) + 1
-    if interval <= POINT_SAMPLE_SECONDS and np.isfinite(one.working).all():
-        rest = float(np.nanmin(one.power))
-        # power this little above rest shows that nothing ran between two readings
-        if (one.power[own] <= rest + _NOISE * (one.working[own] - rest)).all():
-            return 1
-    if interval <= (one.series.refresh_period(UTILISATION) or UTILISATION_WINDOW):
-        return 1
-    left, right = max(begin - _AROUND, 0), min(past + _AROUND, len(one.used))
-    around, long = one.inside[left:right].copy(), 1
-    around[begin - left : past - left] = False
-    near = slice(int(np.searchsorted(runs[1], left, side="right")), int(np.searchsorted(runs[0], right)))
-    for start, end in zip(runs[0][near].tolist(), runs[1][near].tolist(), strict=True):
-        if end - start >= max(4, 0.6 * (past - begin)):
-            part = slice(max(start - left, 0), end - left)
-            long += int(around[part].any())
-            around[part] = False
-    if not (count := int(around.sum())):
-        return 2
-    low = int((one.used[left:right][around] <= limits.still + 1e-6).sum())
-    share = (low + long + 0.5) / (count + long + 1)
-    places = count if share < _DENSE else max(int(one.inside.sum()), count)
-    return max(int(np.ceil(np.log(_CHANCE / places) / np.log(share))), 2)
 
 
 def _name_causes(
@@ -291,7 +85,7 @@ def _name_causes(
         for gap, seconds, event in zip(gaps, waited, by_event, strict=True)
     ]
     in_step = [place for place, gap in enumerate(named) if gap.cause not in _OUT_OF_STEP]
-    period = find_period([named[place].interval.start for place in in_step], limits)
+    period = find_period([named[place].interval.start for place in in_step], limits.agree, limits.agree_few)
     for place, recurs in zip(in_step, period.members.tolist() if period else (), strict=False):
         if recurs and named[place].cause == "unknown":
             named[place] = replace(named[place], cause="periodic")
@@ -414,15 +208,14 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
             Evidence(metric="idle time of this GPU in gaps", statistic="share of the job", observed=share, unit="1"),
         ]
         if is_little:
-            what = "mean between the gaps of this GPU"
-            evidence.append(limits.compare(UTILISATION, what, between, "<", "sparse"))
+            evidence.append(limits.compare(UTILISATION, "mean between the gaps of this GPU", between, "<", "sparse"))
         ruled_out = ["missing samples: a stretch without samples is a log gap"]
         if least.needed > 1:
             what = f"{least.samples} low samples in a row; {least.needed} would already be unlikely by chance"
             ruled_out.append(f"chance: {what}")
         if len(context.gpus()) > 1:
             ruled_out.append("start-up and tail of the job, which are counted over all GPUs")
-        found = KINDS[_GAP].finding(
+        made = KINDS[_GAP].finding(
             severity,
             confidence,
             [series.device.id],
@@ -437,13 +230,13 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
             length=phrases.duration(sum(gap.interval.seconds for gap in own)),
             count=str(len(own)),
         )
-        yield replace(found, recommendation=KINDS[_GAP].advise(cause))
+        yield replace(made, recommendation=KINDS[_GAP].advise(cause))
 
 
 def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
     """Return where gaps of one cause lie; it is open whether a job was running, unless the log shows it."""
-    is_open = max(gap.interval.seconds for gap in gaps) >= jobs.FREE_BETWEEN_JOBS
-    is_open &= not jobs.records_occupancy(series)
+    longest = max(gap.interval.seconds for gap in gaps)
+    is_open = longest >= jobs.FREE_BETWEEN_JOBS and not jobs.records_occupancy(series)
     if cause == "no process":
         return cause
     if len(gaps) > 1:
@@ -456,57 +249,25 @@ def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
     return "open" if is_open else ""
 
 
-def find_period(starts: Sequence[int], limits: Limits) -> Period | None:
-    """Return the longest of the best periods of events, None without one: most distances are multiples of it.
-
-    Args:
-        starts: when each began, in microseconds, rising.
-        limits: which share of the distances must agree.
-    """
-    if len(starts) < _STARTS:
-        return None
-    distances = np.diff(starts) / 1e6
-    tolerance, best = _LOOSE if len(starts) >= _MANY else _STRICT, (0.0, 0.0)
-    ranks = np.linspace(0, len(distances) - 1, min(len(distances), _TRIED)).round().astype(np.int64)
-    for tried in np.unique(np.sort(distances)[ranks]).tolist():
-        if tried <= 0:
-            continue
-        fits = _find_multiples(distances, tried, tolerance)
-        seconds = float(distances[fits].sum() / np.rint(distances[fits] / tried).sum())
-        fits = _find_multiples(distances, seconds, tolerance)
-        # half of what agrees is one period long: else any short distance divides the others
-        if fits.any() and (np.rint(distances[fits] / seconds) == 1).mean() >= _HALF:
-            best = max(best, (float(fits.mean()), seconds))
-    if best[0] < (limits.agree_few if len(starts) < _FEW else limits.agree):
-        return None
-    fits = _find_multiples(distances, best[1], tolerance)
-    return Period(seconds=best[1], agreeing=best[0], members=np.append(fits, False) | np.append(False, fits))
-
-
-def _find_multiples(distances: FloatArray, seconds: float, tolerance: float) -> BoolArray:
-    times = np.rint(distances / seconds)
-    return np.asarray((times >= 1) & (np.abs(distances - times * seconds) <= tolerance * seconds), dtype=np.bool_)
-
-
 def _build_stall_finding(
     context: Context, limits: Limits, period: Period, names: Sequence[str], gaps: Sequence[Gap]
 ) -> Finding:
-    kind = KINDS[_STALL]
     lost = sum(gap.seconds for gap in gaps)
     mean, share = lost / len(gaps), lost / intervals.total_seconds(context.work) / len(names)
     cause = Counter(gap.cause for gap in gaps).most_common(1)[0][0]
-    known = cause if cause in kind.says else None
-    agree = "agree_few" if len(gaps) < _FEW * len(names) else "agree"
+    known = cause if cause in KINDS[_STALL].says else None
+    agree = "agree_few" if len(gaps) < FEW * len(names) else "agree"
     longest = max(context.series[name].interval for name in names)
     confidence = certainty.confidence_by_readings(len(gaps) // len(names) - 1, longest)
-    what = "share that are multiples of the period"
-    found = kind.finding(
+    found = KINDS[_STALL].finding(
         _rate_severity(limits, share),
         confidence if known else certainty.lowest_confidence(confidence, Confidence.MEDIUM),
         names,
         [
             Evidence(metric="period", statistic="mean distance of starts", observed=period.seconds, unit="s"),
-            limits.compare("distances of starts", what, period.agreeing, ">=", agree),
+            limits.compare(
+                "distances of starts", "share that are multiples of the period", period.agreeing, ">=", agree
+            ),
             Evidence(metric="idle time", statistic="mean of one period", observed=mean, unit="s"),
             Evidence(metric="idle time", statistic="share of the job", observed=share, unit="1"),
         ],

@@ -11,6 +11,7 @@ from gpureport.analysis.job.phases import ACTIVE, POINT_SAMPLE_SECONDS, UTILISAT
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, rule
 from gpureport.analysis.rules import waits
+from gpureport.analysis.rules.recurrence import Phases, find_phases
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import build_grid, median_over_devices, rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -37,6 +38,7 @@ class LowUse:
     lowest: float = 1.0
     over: float = 0.0
     is_short_job: bool = False
+    phases: Phases | None = None
 
 
 def find_low_use(context: Context, limits: Limits) -> LowUse:
@@ -75,8 +77,14 @@ def _compute_low_use(context: Context, limits: Limits) -> LowUse:
         is_sure = [sampled >= _FEWEST and load.is_surely_below(part, limits.gpu) for part in parts]
         is_low &= np.array(is_sure, dtype=np.bool_)
     found = {name: intervals.intersection(spans[is_low], one) for name, one in left.items()}
+    found, phases = {name: one for name, one in found.items() if len(one)}, None
+    for name, stretches in found.items():
+        recurring = find_phases(context, name)
+        if recurring and (intervals.overlap_seconds(stretches[:, 0], stretches[:, 1], recurring.spans) > 0).all():
+            phases, found[name] = recurring, recurring.spans
     return LowUse(
-        spans={name: one for name, one in found.items() if len(one)},
+        spans=found,
+        phases=phases,
         lowest=float(np.nanmin(mean[inside], initial=1.0)),
         over=seconds if is_short else over,
         is_short_job=is_short,
@@ -195,9 +203,15 @@ def _find_requests(context: Context, devices: Collection[str]) -> str | None:
 def _tell(low: LowUse, limits: Limits, cause: str | None, most: Confidence = Confidence.MEDIUM) -> Told:
     """Return what both kinds say."""
     lowest = "mean of the median GPU" if low.is_short_job else f"lowest mean over {phrases.duration(low.over)}"
+    shown = [limits.compare(UTILISATION, lowest, low.lowest, "<=", "enter")]
+    if low.phases:
+        cause = cause or ("evaluation" if low.phases.is_named else "regular phases")
+        shown.append(
+            Evidence(metric="period", statistic="mean distance of starts", observed=low.phases.period, unit="s")
+        )
     return Told(
         cause=cause,
-        shown=[limits.compare(UTILISATION, lowest, low.lowest, "<=", "enter")],
+        shown=shown,
         ruled_out=["idle gaps and log gaps, which are counted on their own"],
         most=Confidence.LOW if low.is_short_job else most,
         shortest="shortest" if low.is_short_job else "over",

@@ -53,6 +53,16 @@ def test_low_use_beside_a_calm_machine() -> None:
     check("underutilised", table)
 
 
+def test_phases_of_low_use_that_recur() -> None:
+    four = np.tile(steps((95, 280), (20, 120)), 4)
+    uneven = steps(*[step for low in (60, 140, 200, 300) for step in ((95, 400 - low), (20, low))])
+    table: Table = {
+        "alike": want(rec(util=four), cause="regular phases", length=480, within=12, lost=384, near=16, steps=[]),
+        "of unlike lengths": want(rec(util=uneven), cause=None),
+    }
+    check("low_util_cause_unknown", table)
+
+
 def test_low_use_of_unknown_cause() -> None:
     low = steps((97, 300), (30, 300), (97, 300))
     even, torn = np.tile([25.0, 35.0], 10), np.tile([0.0, 100.0, 100.0, 0.0], 5)

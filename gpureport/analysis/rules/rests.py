@@ -1,0 +1,209 @@
+"""Stretches in which a GPU rests within its jobs: rows of readings, long enough that chance does not explain them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION, UTILISATION_WINDOW, is_light_work
+from gpureport.analysis.results import Job
+from gpureport.analysis.rulebook import Limits
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.findings import Evidence, Interval
+
+_POWER, _CLOCK = "gpu_power_watts", "gpu_sm_clock_hertz"
+_HALF = 0.5  # of full use: what a low reading at the power of work stands for; also of samples
+_SEVERAL_A_WINDOW = 0.5  # s; only with several samples in what one covers, a reading between shows when work ended
+_BRIDGE = 1.6  # s; one sample at 1 s, with jitter
+_STRAY_SECONDS = 0.2  # s; a stray kernel, not a training step
+_STRAY = 0.35  # a stray kernel of 0.17 s in a window of 0.5 s
+_SETTLED = 3  # rows on both sides of a stray reading; fewer are a burst themselves
+_NULL = 10.0  # s; a driver that answers N/A for a moment
+_HOLE = 6.0  # rows; so few lost readings of a rest do not hide work
+_NOISE = 0.2  # of the way from rest to the watts of work; a power sensor at rest stays below it
+_LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
+_REST_QUANTILE, _REST_TIMES = 0.1, 2.0  # of the job's own rest power at the same clock; twice of it is work
+_CLOCK_STEPS = 10  # of the highest clock: rest draws what its clock asks for
+_CHANCE = 0.05  # the usual level of significance, over all places a run could be
+_AROUND = 30  # rows; enough to know how the GPU works around a run
+_DENSE = 0.2  # share of low samples from which a run could have come up anywhere in the job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """A stretch in which a GPU rested, and why.
+
+    `seconds` of it are seen by samples, `samples` are readings, of which chance explains fewer than `needed` in a row,
+    `used` is their mean, `evidence` what was measured of the cause.
+    """
+
+    interval: Interval
+    seconds: float
+    samples: int
+    needed: int
+    used: float
+    cause: str = "unknown"
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Readings:
+    """The utilisation of a GPU, one reading a row of `rows`.
+
+    `power` above `working` is that of work, `inside` the readings between the first and the last work, `breaks` those
+    that begin a new stretch.
+    """
+
+    series: DeviceSeries
+    rows: IntArray
+    times: IntArray
+    used: FloatArray
+    power: FloatArray
+    working: FloatArray
+    inside: BoolArray
+    breaks: BoolArray
+
+
+def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, limits: Limits) -> list[Gap]:
+    """Return the stretches of some jobs in which a GPU rested, without a cause."""
+    if not own_jobs:
+        return []
+    one = _read(series, Interval(own_jobs[0].window.start, own_jobs[-1].window.end), limits)
+    first, stop = _find_low_runs(one, own_jobs, limits)
+    busy = one.used[one.used > limits.still + 1e-6]
+    level = float(np.median(busy)) / 2 if len(busy) else _HALF
+    seen = intervals.rows_to_spans(*series.averaging_windows(whole), series.known_rows(UTILISATION))
+    shortest = max(limits.shortest, series.refresh_period(UTILISATION) or 0.0)
+    found: list[Gap] = []
+    end = np.iinfo(np.int64).min
+    for begin, past in zip(first.tolist(), stop.tolist(), strict=True):
+        # an edge within a sample must not make a gap long enough, unless samples show the slope
+        sampled = (series.end[one.rows[past - 1]] - series.start[one.rows[begin]]) / 1e6
+        if sampled < shortest - (0 if series.interval > _SEVERAL_A_WINDOW else 3 * UTILISATION_WINDOW):
+            continue
+        start, end = max(_find_edge(one, begin, -1, level), end), _find_edge(one, past - 1, 1, level)
+        if end - start < shortest * 1e6:
+            continue
+        needed = _find_fewest(one, (first, stop), begin, past, limits)
+        if past - begin < needed:
+            continue
+        for job in own_jobs:
+            part = Interval(max(start, job.window.start), min(end, job.window.end))
+            active = job.active.get(series.device.id)
+            if part.seconds >= shortest and not is_light_work(series, job.interval, active, part):
+                gap = Gap(
+                    interval=part,
+                    seconds=intervals.total_seconds(intervals.intersection(seen, intervals.to_spans([part]))),
+                    samples=series.count_readings(UTILISATION, one.rows[begin:past]),
+                    needed=needed,
+                    used=float(one.used[begin:past].mean()),
+                )
+                found.append(gap)
+    return found
+
+
+def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
+    """Return the readings of a GPU; where they are far apart, a low one at the power of work counts as half used.
+
+    Power is that of work half-way from the lowest to the median at work. Beyond 2 s, twice what the GPU draws at rest
+    in the job at the same clock is enough: phases differ in what work draws, and clocks in what rest does.
+    """
+    rows, interval = np.flatnonzero(series.known_rows(UTILISATION)), series.interval
+    times, used, idle = series.times[rows], series.values(UTILISATION)[rows], limits.idle + 1e-6
+    inside = (times >= window.start) & (times <= window.end + series.shift)
+    distances = np.diff(times, prepend=times[:1])
+    breaks = distances > max(_NULL + interval, 3.5 * interval) * 1e6
+    behind = np.searchsorted(rows, series.gap_rows)
+    breaks[behind[behind < len(rows)]] = True
+    # a hole of a few readings does not split a rest
+    breaks &= (np.maximum(used, np.roll(used, 1)) > idle) | (distances > _HOLE * interval * 1e6)
+    if interval > POINT_SAMPLE_SECONDS:
+        breaks |= np.diff(inside, prepend=inside[:1])  # a run that began before the job must prove itself within it
+    power, clock = (series.values(metric)[rows] for metric in (_POWER, _CLOCK))
+    known, working = power[(used > _HALF) & ~np.isnan(power)], np.full(len(used), np.inf)
+    if len(known) and np.median(known) - np.nanmin(power) >= _LEAST_RISE:
+        working[:] = (np.nanmin(power) + np.median(known)) / 2
+        step = np.round(_CLOCK_STEPS * clock / max(np.nanmax(clock, initial=0.0), 1.0))
+        rest = inside & (used <= idle) & ~np.isnan(power)
+        for each in np.unique(step[rest & ~np.isnan(step)]) if interval > POINT_SAMPLE_SECONDS else ():
+            least = _REST_TIMES * np.quantile(power[rest & (step == each)], _REST_QUANTILE)
+            working[step == each] = min(working[0], least)
+    is_work = power > working
+    if interval <= POINT_SAMPLE_SECONDS:
+        # beside work, power is still that of the second before
+        low = np.pad(used <= limits.still + 1e-6, 1)
+        is_work &= low[:-2] & low[2:]
+    if interval > (series.refresh_period(UTILISATION) or UTILISATION_WINDOW):
+        used = np.where(is_work, np.maximum(used, _HALF), used)
+    return _Readings(
+        series=series, rows=rows, times=times, used=used, power=power, working=working, inside=inside, breaks=breaks
+    )
+
+
+def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> tuple[IntArray, IntArray]:
+    """Return the runs of low readings that reach the utilisation of rest, or lie before the first work of the GPU.
+
+    Those parted by little work are one: for a moment, or by one stray reading between longer runs.
+    """
+    still, name, interval = limits.still + 1e-6, one.series.device.id, one.series.interval
+    leads = [Interval(job.window.start, job.active[name].start) for job in own_jobs if name in job.active]
+    is_before = intervals.contains(intervals.to_spans(leads), one.times - one.series.shift) & (one.used <= still)
+    used = np.where(is_before, 0.0, one.used)
+    first, stop = intervals.find_hysteresis_runs(used, enter=limits.idle + 1e-6, leave=still, breaks=one.breaks)
+    work, length, parted = np.append(0.0, np.cumsum(one.used)), stop - first, np.cumsum(one.breaks)
+    between, busy = first[1:] - stop[:-1], work[first[1:]] - work[stop[:-1]]
+    brief = (busy * interval <= _STRAY_SECONDS) & (between * interval <= _BRIDGE)
+    brief &= busy <= still * (between + (length[1:] + length[:-1]) / 2)
+    stray = (between == 1) & (busy <= _STRAY) & (np.minimum(length[1:], length[:-1]) >= _SETTLED)
+    apart = (parted[first[1:]] > parted[stop[:-1] - 1]) | ~(brief | stray)
+    return first[np.append(True, apart)[: len(first)]], stop[np.append(apart, True)[: len(stop)]]
+
+
+def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
+    """Return when work ended or began beside a reading: where it passes half of its usual use, else the cell's end."""
+    series, outside, used, times = one.series, inside + step, one.used, one.times
+    is_parted = not 0 <= outside < len(used) or one.breaks[max(inside, outside)]
+    if is_parted or series.interval > POINT_SAMPLE_SECONDS:
+        return int((series.start if step < 0 else series.end)[one.rows[inside]]) - series.shift
+    last, reach = int(times[inside]), UTILISATION_WINDOW * 1e6 + series.interval * 5e5
+    while 0 <= outside + step < len(used) and used[outside] < level and abs(int(times[outside]) - last) < reach:
+        inside, outside = outside, outside + step
+    share = min(max((level - used[inside]) / max(used[outside] - used[inside], 1e-9), 0.0), 1.0)
+    return int(times[inside] + share * (times[outside] - times[inside])) - series.shift
+
+
+def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, past: int, limits: Limits) -> int:
+    """Return how many low readings in a row are a rest in the place of readings [begin, past); more than any at work.
+
+    Most that draw the power of work are none. One will do where it covers the time since the one before, and where
+    readings are near and all draw the power of rest. Else chance must not explain them: with a share p of low readings
+    around, of m, k in a row come m * p^k times. Long low runs are left out of p but for one reading each, since they
+    are gaps themselves; where low readings are common the run could have come up anywhere in the job.
+    """
+    own, interval = slice(begin, past), one.series.interval
+    if (one.power[own] > one.working[own]).mean() > _HALF:
+        return len(one.rows) + 1
+    if interval <= POINT_SAMPLE_SECONDS and np.isfinite(one.working).all():
+        rest = float(np.nanmin(one.power))
+        # power this little above rest shows that nothing ran between two readings
+        if (one.power[own] <= rest + _NOISE * (one.working[own] - rest)).all():
+            return 1
+    if interval <= (one.series.refresh_period(UTILISATION) or UTILISATION_WINDOW):
+        return 1
+    left, right = max(begin - _AROUND, 0), min(past + _AROUND, len(one.used))
+    around, long = one.inside[left:right].copy(), 1
+    around[begin - left : past - left] = False
+    near = slice(int(np.searchsorted(runs[1], left, side="right")), int(np.searchsorted(runs[0], right)))
+    for start, end in zip(runs[0][near].tolist(), runs[1][near].tolist(), strict=True):
+        if end - start >= max(4, 0.6 * (past - begin)):
+            part = slice(max(start - left, 0), end - left)
+            long += int(around[part].any())
+            around[part] = False
+    if not (count := int(around.sum())):
+        return 2
+    low = int((one.used[left:right][around] <= limits.still + 1e-6).sum())
+    share = (low + long + 0.5) / (count + long + 1)
+    places = count if share < _DENSE else max(int(one.inside.sum()), count)
+    return max(int(np.ceil(np.log(_CHANCE / places) / np.log(share))), 2)
