@@ -222,12 +222,18 @@ class Rule:
 
 
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
+_SHARED, _METRICS = _SAID.pop("@limits"), _SAID.pop("@metrics")
+
+
+def _add_shared(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return limits with those that several rules share, which stand first."""
+    return {key: _SHARED[key] for key in said.get("shared", ())} | {key: said[key] for key in said if key != "shared"}
 
 
 def rule(name: str) -> Callable[[Judge], Rule]:
     """Make a rule of a function that finds its kinds; `rules.toml` says the rest."""
     said = _SAID[name]
-    settings, fixed = said.get("settings", {}), said.get("limits", {})
+    settings, fixed = _add_shared(said.get("settings", {})), _add_shared(said.get("limits", {}))
     limits = {
         key: Threshold(value=value, unit=unit, provenance=Provenance(origin), source=source)
         for key, (value, unit, origin, source) in (settings | fixed).items()
@@ -238,12 +244,12 @@ def rule(name: str) -> Callable[[Judge], Rule]:
             name=name,
             judge=judge,
             descriptions=tuple(KINDS[kind] for kind in said.get("kinds", [name])),
-            condition=tuple(re.split(r"\n\n|\n(?=- )", said["condition"])),
+            condition=(said["condition"], *filter(None, re.split(r"\n\n|\n(?=- )", said.get("more", "")))),
             limits=Limits(limits),
             settings=tuple(settings),
             requires=tuple(tuple(group) for group in said.get("requires", [])),
             after=tuple(said.get("after", [])),
-            wants=tuple(said.get("wants", [])),
+            wants=tuple(each for name in said.get("wants", []) for each in _METRICS.get(name[1:], [name])),
             recording=said.get("recording", ""),
             whole_log=said.get("whole_log", False),
         )
