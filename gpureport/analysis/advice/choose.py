@@ -68,7 +68,7 @@ class SettingChange:
         return _UNSET.get(self.setting, 0.0) if value is None and is_param else value
 
 
-USUAL_RISK = "Hardly any."
+USUAL_RISK = "Low."
 USUAL_CHECK = "The next report lacks the finding, and the work done per GPU-hour does not fall."
 
 
