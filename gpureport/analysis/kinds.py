@@ -149,7 +149,9 @@ def expand_steps(names: Sequence[str]) -> Iterator[str]:
         yield from expand_steps(GROUPS[name[1:]]) if name.startswith("@") else (name,)
 
 
-def _read_root(said: dict[str, Any]) -> RootCause:
+def _read_root(said: str | dict[str, Any]) -> RootCause:
+    if isinstance(said, str):
+        return RootCause(kind=said)
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in said.items()}
     return RootCause(**values | ({"when": When[said["when"].upper()]} if "when" in said else {}))
 

@@ -149,11 +149,17 @@ class Rule:
 
 
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
+_SHARED, _METRICS = _SAID.pop("@limits"), _SAID.pop("@metrics")
+
+
+def _add_shared(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return limits with those that several rules share, which stand first."""
+    return {key: _SHARED[key] for key in said.get("shared", ())} | {key: said[key] for key in said if key != "shared"}
 
 
 def read_limits(name: str) -> Limits:
     """Return the limits of a rule as `rules.toml` has them."""
-    said = _SAID[name].get("settings", {}) | _SAID[name].get("limits", {})
+    said = _add_shared(_SAID[name].get("settings", {})) | _add_shared(_SAID[name].get("limits", {}))
     return Limits(
         {
             key: Threshold(value=value, unit=unit, provenance=Provenance(origin), source=source)
@@ -169,12 +175,15 @@ def rule(name: str) -> Callable[[Judge], Rule]:
         Rule,
         name=name,
         descriptions=tuple(KINDS[kind] for kind in said.get("kinds", [name])),
-        condition=tuple(re.split(r"\n\n|\n(?=- )", said["condition"])),
+        condition=(said["condition"], *filter(None, re.split(r"
+
+|
+(?=- )", said.get("more", "")))),
         limits=read_limits(name),
-        settings=tuple(said.get("settings", {})),
+        settings=tuple(_add_shared(said.get("settings", {}))),
         requires=tuple(tuple(group) for group in said.get("requires", [])),
         after=tuple(said.get("after", [])),
-        wants=tuple(said.get("wants", [])),
+        wants=tuple(each for name in said.get("wants", []) for each in _METRICS.get(name[1:], [name])),
         recording=said.get("recording", ""),
         whole_log=said.get("whole_log", False),
     )

@@ -1,6 +1,5 @@
 """docs/reference/kinds.md: a handbook of the kinds of findings, from the rules, the samples and how each kind shows."""
 
-import inspect
 from collections.abc import Iterator
 
 from generators.kind_signs import SIGNS
@@ -15,7 +14,8 @@ _HEAD = f"""# Kinds of findings
 
 What gpureport looks for, and what to do where it finds it. Each picture shows the sample log of the kind: the GPU of
 the finding in blue, others in grey, the time of the finding shaded. A kind that lacks what it needs is listed as not
-assessed, with what to record. `gpureport explain KIND` prints condition and steps in the terminal.
+assessed, with what to record. `gpureport explain KIND` prints condition and steps in the terminal. A limit whose source
+names neither vendor nor literature is a pragmatic choice.
 
 {MADE}
 [How a kind is added](../contributing/add-a-detector.md).
@@ -54,12 +54,10 @@ def _fold_condition(rule: Rule, kind: KindDescription) -> Iterator[str]:
         return
     yield '<details markdown="1">'
     yield "<summary>Found when, and limits</summary>\n"
-    yield f"{inspect.getdoc(type(rule)) or ''}\n"
-    limits = [
-        (f"`{name}`", format_limit(limit), limit.provenance.value, limit.source) for name, limit in rule.limits.items()
-    ]
+    yield "\n\n".join(rule.condition) + "\n"
+    limits = [(f"`{name}`", format_limit(limit), _name_source(limit)) for name, limit in rule.limits.items()]
     if limits:
-        yield table(("limit", "default", "kind of source", "source"), limits)
+        yield table(("limit", "default", "source"), limits)
         names = ", ".join(f"`{name}`" for name in rule.settings)
         which = f": {names}; the others are fixed" if names.count("`") < 2 * len(limits) else ""
         yield f"Set in `gpureport.toml` under `[rules.{rule.name}]`{which}.\n"
@@ -67,6 +65,11 @@ def _fold_condition(rule: Rule, kind: KindDescription) -> Iterator[str]:
     if needs:
         yield f"Needs {needs}.\n"
     yield "</details>\n"
+
+
+def _name_source(limit: Threshold) -> str:
+    is_own = limit.provenance.value == "pragmatic"
+    return limit.source if is_own else f"{limit.provenance.value}: {limit.source}"
 
 
 def format_limit(threshold: Threshold) -> str:

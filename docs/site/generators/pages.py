@@ -11,7 +11,7 @@ import click
 import gpureport as api
 from generators.limit_rows import LIMITS
 from gpureport.analysis.advice.checklist import ITEMS
-from gpureport.analysis.advice.choose import STEPS, Step
+from gpureport.analysis.advice.choose import STEPS, USUAL_CHECK, USUAL_RISK, Step
 from gpureport.analysis.kinds import KINDS
 from gpureport.cli.main import gpureport
 from gpureport.importers import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
@@ -106,7 +106,8 @@ What practitioners are told to do about GPU time that is lost, as a catalogue of
 its kind and cause, the most promising first: beneath it in the HTML report and in the text of
 `gpureport analyze --detail full`, as `steps` in the JSON, and for any kind with `gpureport explain KIND --detail full`.
 
-Each step says what to do, when it helps, what it risks and how to see that it worked. What it needs is looked up in
+Each step says what to do, when it helps, what it risks and how to see that it worked; without a check, the next report
+lacks the finding. What it needs is looked up in
 the recording: a step whose need is known not to be met is left out; one whose need is not known says so and comes after
 those that are known to fit. Params and tags of the run are read too, whatever a tracker or script calls them (workers,
 cores, pinned memory, persistent workers, prefetching, compilation, batch, precision): a step that was taken is left
@@ -140,8 +141,9 @@ def _step_section(step: Step, kinds: Sequence[str]) -> Iterator[str]:
     yield f"{step.do}\n"
     needs = "; ".join(words for words, _ in step.needs)
     framework = name_frameworks(step) if step.frameworks else ""
-    said = [("When", step.when), ("Needs", needs), ("Framework", framework), ("Risk", step.risk)]
-    said += [("Check", step.check), ("Source", step.source)]
+    said = [("When", step.when), ("Needs", needs), ("Framework", framework)]
+    said += [("Risk", "" if step.risk == USUAL_RISK else step.risk), ("Source", step.source)]
+    said += [("Check", "" if step.check == USUAL_CHECK else step.check)]
     said.append(("For", ", ".join(f"[{kind}](../reference/kinds.md#{kind})" for kind in kinds)))
     yield "\n".join(f"- {name}: {text}" for name, text in said if text) + "\n"
 

@@ -65,6 +65,10 @@ class SettingChange:
         return _UNSET.get(self.setting, 0.0) if value is None and is_param else value
 
 
+USUAL_RISK = "Low."
+USUAL_CHECK = "The next report lacks the finding, and the work done per GPU-hour does not fall."
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One thing to do about lost GPU time, in the words of `steps.toml`.
@@ -188,8 +192,15 @@ def _read_steps(content: dict[str, Any]) -> Iterator[Step]:
         for name, said in steps.items():
             fits = said.pop("fits", {})
             raises, lowers = fits.get("raises", []), fits.get("lowers", [])
+            needs = [words[each] for each in fits.get("needs", ())]
+            usual = {
+                "title": phrases.capitalize(name.replace("_", " ")),
+                "when": f"{phrases.capitalize(phrases.join_words(needs))}.",
+                "risk": USUAL_RISK,
+                "check": USUAL_CHECK,
+            }
             yield Step(
-                **{"risk": "None."} | said,
+                **usual | said,
                 name=name,
                 chapter=chapter,
                 source="; ".join(source for source, on in sources.items() if name in on),

@@ -26,7 +26,11 @@ _LITTLE, _MOST = 0.5, 0.8
 _LEAST_FALL = 0.005
 _NAME = re.compile(r"{([^{}:]+)(?::([^{}]*))?}")
 _CHOICE, _FORM = re.compile(r"\[([^\[\]]*)\]"), re.compile(r"<([^<>]*)>")
-_CONVERT: Mapping[str, Callable[[float], float]] = {"": float, "1 - x": lambda x: 1 - x, "60 x": lambda x: 60 * x}
+_CONVERT: Mapping[str, Callable[[float], float]] = {
+    "": float,
+    "complement": lambda x: 1 - x,
+    "per minute": lambda x: 60 * x,
+}
 
 
 def find_words(found: Found, name: str, default: Any = "") -> Any:
@@ -76,7 +80,7 @@ def _list_values(found: Found, name: str) -> tuple[list[float], str]:
     statistics, _, convert = said.partition(" | ")
     entries = list(found.list_evidence(metric, *statistics.split(" / ")))
     values = [_CONVERT[convert](entry.observed) for entry in entries]
-    return values, entries[0].unit.removesuffix("/s" if convert == "60 x" else "") if entries else ""
+    return values, entries[0].unit.removesuffix("/s" if convert == "per minute" else "") if entries else ""
 
 
 def _describe(found: Found, name: str, *, now: bool) -> str:
