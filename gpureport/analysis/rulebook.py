@@ -175,10 +175,7 @@ def rule(name: str) -> Callable[[Judge], Rule]:
         Rule,
         name=name,
         descriptions=tuple(KINDS[kind] for kind in said.get("kinds", [name])),
-        condition=(said["condition"], *filter(None, re.split(r"
-
-|
-(?=- )", said.get("more", "")))),
+        condition=(said["condition"], *filter(None, re.split(r"\n\n|\n(?=- )", said.get("more", "")))),
         limits=read_limits(name),
         settings=tuple(_add_shared(said.get("settings", {}))),
         requires=tuple(tuple(group) for group in said.get("requires", [])),
