@@ -333,7 +333,12 @@ def _judge_cap(
             Severity.WARNING,
             medium,
             (device,),
-            _known(of_limit, _measured(POWER, "level at the cap", level, "W"), of_busy),
+            _known(
+                of_limit,
+                _measured(POWER, "level at the cap", level, "W"),
+                _measured(LIMIT, "in force", limit, "W"),
+                of_busy,
+            ),
             spans=intervals.to_intervals(spans),
             cause=BELOW,
             samples=samples,

@@ -364,7 +364,12 @@ def test_power_limits() -> None:
             rec(util=steps((97, 8)), power=240, power_limit=250, default_limit=400), confidence="high"
         ),
         "something else": want(
-            held, severity="warning", confidence="medium", cause="capped below its limit", spans=[(0, 299)]
+            held,
+            severity="warning",
+            confidence="medium",
+            cause="capped below its limit",
+            spans=[(0, 299)],
+            evidence={"level at the cap": 240.0, "in force": 400.0},
         ),
         "the default": rec(util=steps((98, 300)), power=390, power_limit=400),
         "no limit": (unknown, "unknown_power_limit", "gpu_power_limit_default_watts"),
