@@ -87,7 +87,7 @@ def _come_since(rows: BoolArray, ended: BoolArray) -> BoolArray:
 
 
 def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held | NotJudged:
-    """Return when hardware lowered the clock for another reason than heat."""
+    """Return when hardware lowered the clock for another reason than heat; a GPU with pauses lowers it by itself."""
     if signals.are_events_recorded(series, BRAKE, SLOWDOWN):
         bare = find_event_rows(series, SLOWDOWN) & s.busy & ~find_event_rows(series, *HEAT)
         is_clock_known = not (np.isnan(s.clock).all() or np.isnan(s.clock_max))
@@ -96,7 +96,9 @@ def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held
             return _unjudged("hw_throttle", series, f"{reason}, which sets the same bit", "clock_not_recorded")
         brake = series.values(f"clock_event_{BRAKE}") > 0
         return signals.add_counters(series, brake | (bare & (s.clock < limits.hw_clock * s.clock_max)), BRAKE)
-    cool = s.busy & (s.temperature < s.temperature_limit - limits.cool)
+    use = series.values(signals.USE)
+    sustained = rolling_mean(use, max(5, round(limits.settled / series.interval))) >= limits.at_work
+    cool = sustained & (use >= limits.at_work) & (s.temperature < s.temperature_limit - limits.cool)
     is_cut = s.clock < limits.hw_drop * signals.high_quantile(s.clock, cool)
     rows = cool & is_cut & (s.power < limits.hw_power * s.power_limit)
     return _name_missing("hw_throttle", series, s) or signals.hold(rows, is_direct=False)
@@ -106,6 +108,8 @@ def _name_missing(kind: str, series: DeviceSeries, s: ClockSignals) -> NotJudged
     """Return what is missing to tell a slowdown without event bits; None where nothing is."""
     needed = {"clock": s.clock, "temperature": s.temperature, "power": s.power, "power limit": s.power_limit}
     needed["temperature limit of this model"] = np.array([s.temperature_limit])
+    if kind == "hw_throttle":
+        needed["utilisation"] = series.values(signals.USE)
     missing = next((name for name, values in needed.items() if np.isnan(values).all()), None)
     reason = f"without clock event reasons it takes the {missing}"
     return _unjudged(kind, series, reason, "signals_not_recorded") if missing else None

@@ -141,6 +141,15 @@ def test_hardware_lowers_the_clock() -> None:
         "without bits": want(
             rec(**BUSY | {"power": dip(150, 300)}, clock=dip(560, 1400), temperature=60), confidence="medium"
         ),
+        "without bits, in bursts": rec(
+            **BUSY | {"power": 40, "util": np.tile([33, 98, 4], 100)},
+            clock=np.tile([210, 1400, 700], 100),
+            temperature=50,
+        ),
+        "without bits and utilisation": (
+            rec(power=dip(150, 300), power_limit=400, clock=dip(560, 1400), temperature=60),
+            "signals_not_recorded",
+        ),
         "no thermal bits": want(rec(**BUSY, **low, temperature=60.0), **unknown),
         "hot": want(rec(**BUSY, **low, temperature=84.0, sw_thermal_slowdown=OFF), **unknown),
         "cool": want(
