@@ -262,35 +262,52 @@ def _name_cause(series: DeviceSeries, s: ClockSignals, held: Held, limits: Limit
 def find_power_limits(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield at most one finding of each kind for each GPU."""
     for series in context.gpus().values():
-        lowered = list(_judge_limit(series, limits))
+        lowered = list(_judge_limit(context, series, limits))
         yield from _judge_cap(context, series, limits, is_lowered=any(isinstance(one, Finding) for one in lowered))
         yield from lowered
 
 
-def _judge_limit(series: DeviceSeries, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield that the limit was lowered, or that it cannot be known."""
-    s, (default, source) = gather_signals(series), signals.find_default_limit(series)
-    limit, samples = median(s.power_limit), series.count_readings(POWER, slice(None))
-    if np.isnan(limit) or np.isnan(default):
-        reason, metrics = "the power limit or its default is not known", (LIMIT, signals.DEFAULT_LIMIT)
-        yield missing_metrics.unjudged("power_limited", series.device.id, reason, metrics, code="unknown_power_limit")
-    elif limit < limits.lowered * default:
-        reach = signals.high_quantile(s.power, s.busy) / limit
+def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield that the limit was lowered, or that it cannot be known; where it changes, when it was."""
+    s, (default, source), usual = gather_signals(series), signals.find_default_limit(series), "default"
+    if np.isnan(default):
+        default, source, usual = float(np.fmax.reduce(s.power_limit, initial=np.nan)), "as logged", "highest"
+    lowered = s.power_limit < limits.lowered * default
+    spans = NO_SPANS
+    if not (lowered | np.isnan(s.power_limit)).all():
+        spans = _join(series, intervals.rows_to_spans(series.start, series.end, lowered), limits, context.whole)
+        lowered &= intervals.contains(spans, series.times)
+    limit, samples = (
+        median(s.power_limit[lowered]),
+        series.count_readings(POWER, lowered if len(spans) else slice(None)),
+    )
+    if lowered.any():
+        reach = signals.high_quantile(s.power, s.busy & lowered) / limit
         case = "unknown" if np.isnan(reach) else "" if reach >= limits.reached else "not reached"
+        length = intervals.total_seconds(spans) if len(spans) else np.nan
+        after = (int(spans[0, 0]) - context.whole.start) / 1e6 if len(spans) else 0.0
         yield KINDS["power_limited"].finding(
             Severity.INFO if case else Severity.WARNING,
             # how long the limit held does not matter, so a coarse log tells as surely
             certainty.confidence_by_readings(samples) if source == "as logged" else Confidence.LOW,
             (series.device.id,),
             _known(
-                limits.compare(LIMIT, f"median, of the default ({source})", limit / default, "<", "lowered"),
+                limits.compare(LIMIT, f"median, of the {usual} ({source})", limit / default, "<", "lowered"),
                 limits.compare(POWER, "p95 while busy, of the limit", reach, "<" if case else ">=", "reached"),
-                _clock_at_limit(s, s.busy & (s.power >= limits.reached * s.power_limit), limits),
+                _clock_at_limit(s, s.busy & lowered & (s.power >= limits.reached * s.power_limit), limits),
+                limits.compare("duration", "total", length, ">=", "shortest"),
             ),
+            spans=intervals.to_intervals(spans),
             case=case,
             samples=samples,
+            usual=usual,
+            after=phrases.duration(after) if after >= limits.shortest else "",
+            length="" if np.isnan(length) else phrases.duration(length),
             **_name_watts(series, limit, default),
         )
+    elif np.isnan(s.power_limit).all() or usual == "highest":
+        reason, metrics = "the power limit or its default is not known", (LIMIT, signals.DEFAULT_LIMIT)
+        yield missing_metrics.unjudged("power_limited", series.device.id, reason, metrics, code="unknown_power_limit")
 
 
 def _name_watts(series: DeviceSeries, limit: float, default: float) -> dict[str, Any]:
@@ -325,7 +342,7 @@ def _judge_cap(
     if not len(spans) or share < limits.least:
         return
     rows, of_busy = held.lowered & s.busy, limits.compare("power cap", "share of busy time", share, ">=", "least")
-    samples, limit = series.count_readings(POWER, rows), median(s.power_limit)
+    samples, limit = series.count_readings(POWER, rows), median(s.power_limit[rows])
     sure = certainty.confidence_by_readings(samples, series.interval)
     medium = certainty.lowest_confidence(Confidence.MEDIUM, sure)
     limit = signals.find_default_limit(series)[0] if np.isnan(limit) else limit

@@ -359,6 +359,18 @@ def test_power_limits() -> None:
             evidence={"gpu_power_limit_watts": 0.55},
         ),
         "with its clock": want(chosen, lost=None, evidence={"gpu_sm_clock_hertz": 0.64}),
+        "lowered in mid-run": want(
+            rec(util=98, power=dip(249, 395), power_limit=dip(250, 400), default_limit=400),
+            severity="warning",
+            spans=[(99.5, 159.5)],
+            evidence={"gpu_power_limit_watts": 0.62},
+        ),
+        "lowered, the default unknown": want(
+            rec(util=98, power=dip(249, 395), power_limit=dip(250, 400), model="Some GPU"),
+            spans=[(99.5, 159.5)],
+            evidence={"median, of the highest (as logged)": 0.62},
+        ),
+        "lowered for a moment": rec(util=98, power=dip(249, 395, 20), power_limit=dip(250, 400, 20), default_limit=400),
         "that nobody reaches": want(
             rec(util=steps((98, 300)), power=120, power_limit=220), severity="info", confidence="low"
         ),
