@@ -27,6 +27,7 @@ _NO_CAP = ("the power cap: power was below its limit", "idle clocks: the GPU was
 _RULED_OUT = {
     "direct": ("the power cap and locked clocks, which are reported separately",),
     "thermal_throttle": _NO_CAP,
+    "unknown power": _NO_CAP[1:],
     "hw_throttle": ("heat: the core was cool", *_NO_CAP),
 }
 Slowdowns = dict[str, tuple[Held | NotJudged, Spans]]
@@ -66,6 +67,8 @@ def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held | 
         if not is_hot.any():
             continue
         full, most = signals.high_quantile(s.clock, is_cool), sunk * signals.high_quantile(s.power, is_cool)
+        if np.isnan(most):  # a load that draws more lowers the clock at once, heat only once the GPU is warm
+            full = signals.high_quantile(s.clock, is_cool & (s.temperature >= hot - limits.hottest), 0.5)
         suspect = is_hot & (s.clock < fallen * full)
         if suspect.any():
             length = max(5, round(limits.settled / series.interval))
@@ -75,7 +78,7 @@ def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held | 
             )
             is_free = ~(of_limit >= limits.power_free) & ((sunk < np.inf) | ~np.isnan(of_limit))
             ended = ~is_hot | (clock >= limits.clock_back * full)
-            low = suspect & (clock < fallen * full) & is_free & (power < most)
+            low = suspect & (clock < fallen * full) & is_free & (np.isnan(most) | (power < most))
             rows |= low | (_come_since(low, ended) & _come_since(low[::-1], ended[::-1])[::-1])
     lacking = None if rows.any() else _name_missing("thermal_throttle", series, s)
     return lacking or signals.hold(rows, is_direct=False)
@@ -232,7 +235,7 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
         lost=lost,
         cause=cause,
         samples=samples,
-        ruled_out=_RULED_OUT["direct" if held.is_direct else kind],
+        ruled_out=_RULED_OUT["direct" if held.is_direct else "unknown power" if np.isnan(s.power).all() else kind],
         gpu=phrases.gpu_name(series.device.id),
         what="a power brake" if cause == "power brake" else "the hardware",
         unexplained="not known" if cause == UNEXPLAINED else "",

@@ -59,6 +59,7 @@ def test_heat_lowers_the_clock() -> None:
     bits = rec(**BUSY, clock=DROP, temperature=86, sw_thermal_slowdown=ON, hw_thermal_slowdown=OFF)
     margin = rec(**BUSY, clock=dip(1200, 1400), temperature=dip(94, 70), margin=95 - dip(94, 70), model="Some GPU")
     always = rec(**BUSY, clock=1200, clock_max=1410, temperature=87, sw_thermal_slowdown=np.ones(300))
+    warming, late = steps((70, 60), (78, 40), (86, 60), (70, 140)), steps((70, 100), (78, 20), (86, 40), (70, 140))
     slots = [steps((70, 300)), steps((71, 300)), dip(86, 70)]
     table: Table = {
         "a bit": want(bits, spans=[(99.5, 159.5)], confidence="high", cause="heat", lost=12),
@@ -84,6 +85,8 @@ def test_heat_lowers_the_clock() -> None:
         "the margin in the log": want(margin),
         "its limit unknown": want(hot(86, 1100, 220), spans=[(99.5, 159.5)], confidence="medium"),
         "no limit known": want(hot(86, 1100, 220, power_limit=np.nan), spans=[(99.5, 159.5)]),
+        "no power": want(hot(86, 1100, 0, power=np.nan, temperature=warming), spans=[(99.5, 159.5)], ruled_out=1),
+        "no power, a heavier load": (hot(86, 1100, 0, power=np.nan, temperature=late), "signals_not_recorded"),
         "far below its limit": want(hot(84, 1100, 220, model="NVIDIA GeForce RTX 3090"), spans=[(99.5, 159.5)]),
         "a boost that gives way": (hot(86, 1330, 280), "signals_not_recorded"),
         "warm": (hot(76, 1100, 220), "signals_not_recorded"),
