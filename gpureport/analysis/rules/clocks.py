@@ -27,6 +27,7 @@ _NO_CAP = ("the power cap: power was below its limit", "idle clocks: the GPU was
 _RULED_OUT = {
     "direct": ("the power cap and locked clocks, which are reported separately",),
     "thermal_throttle": _NO_CAP,
+    "unknown power": _NO_CAP[1:],
     "hw_throttle": ("heat: the core was cool", *_NO_CAP),
 }
 Slowdowns = dict[str, tuple[Held | NotJudged, Spans]]
@@ -66,6 +67,8 @@ def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held | 
         if not is_hot.any():
             continue
         full, most = signals.high_quantile(s.clock, is_cool), sunk * signals.high_quantile(s.power, is_cool)
+        if np.isnan(most):  # a load that draws more lowers the clock at once, heat only once the GPU is warm
+            full = signals.high_quantile(s.clock, is_cool & (s.temperature >= hot - limits.hottest), 0.5)
         suspect = is_hot & (s.clock < fallen * full)
         if suspect.any():
             length = max(5, round(limits.settled / series.interval))
@@ -75,7 +78,7 @@ def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held | 
             )
             is_free = ~(of_limit >= limits.power_free) & ((sunk < np.inf) | ~np.isnan(of_limit))
             ended = ~is_hot | (clock >= limits.clock_back * full)
-            low = suspect & (clock < fallen * full) & is_free & (power < most)
+            low = suspect & (clock < fallen * full) & is_free & (np.isnan(most) | (power < most))
             rows |= low | (_come_since(low, ended) & _come_since(low[::-1], ended[::-1])[::-1])
     lacking = None if rows.any() else _name_missing("thermal_throttle", series, s)
     return lacking or signals.hold(rows, is_direct=False)
@@ -87,7 +90,7 @@ def _come_since(rows: BoolArray, ended: BoolArray) -> BoolArray:
 
 
 def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held | NotJudged:
-    """Return when hardware lowered the clock for another reason than heat."""
+    """Return when hardware lowered the clock for another reason than heat; a GPU with pauses lowers it by itself."""
     if signals.are_events_recorded(series, BRAKE, SLOWDOWN):
         bare = find_event_rows(series, SLOWDOWN) & s.busy & ~find_event_rows(series, *HEAT)
         is_clock_known = not (np.isnan(s.clock).all() or np.isnan(s.clock_max))
@@ -96,7 +99,9 @@ def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held
             return _unjudged("hw_throttle", series, f"{reason}, which sets the same bit", "clock_not_recorded")
         brake = series.values(f"clock_event_{BRAKE}") > 0
         return signals.add_counters(series, brake | (bare & (s.clock < limits.hw_clock * s.clock_max)), BRAKE)
-    cool = s.busy & (s.temperature < s.temperature_limit - limits.cool)
+    use = series.values(signals.USE)
+    sustained = rolling_mean(use, max(5, round(limits.settled / series.interval))) >= limits.at_work
+    cool = sustained & (use >= limits.at_work) & (s.temperature < s.temperature_limit - limits.cool)
     is_cut = s.clock < limits.hw_drop * signals.high_quantile(s.clock, cool)
     rows = cool & is_cut & (s.power < limits.hw_power * s.power_limit)
     return _name_missing("hw_throttle", series, s) or signals.hold(rows, is_direct=False)
@@ -106,6 +111,8 @@ def _name_missing(kind: str, series: DeviceSeries, s: ClockSignals) -> NotJudged
     """Return what is missing to tell a slowdown without event bits; None where nothing is."""
     needed = {"clock": s.clock, "temperature": s.temperature, "power": s.power, "power limit": s.power_limit}
     needed["temperature limit of this model"] = np.array([s.temperature_limit])
+    if kind == "hw_throttle":
+        needed["utilisation"] = series.values(signals.USE)
     missing = next((name for name, values in needed.items() if np.isnan(values).all()), None)
     reason = f"without clock event reasons it takes the {missing}"
     return _unjudged(kind, series, reason, "signals_not_recorded") if missing else None
@@ -228,7 +235,7 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
         lost=lost,
         cause=cause,
         samples=samples,
-        ruled_out=_RULED_OUT["direct" if held.is_direct else kind],
+        ruled_out=_RULED_OUT["direct" if held.is_direct else "unknown power" if np.isnan(s.power).all() else kind],
         gpu=phrases.gpu_name(series.device.id),
         what="a power brake" if cause == "power brake" else "the hardware",
         unexplained="not known" if cause == UNEXPLAINED else "",
@@ -258,35 +265,52 @@ def _name_cause(series: DeviceSeries, s: ClockSignals, held: Held, limits: Limit
 def find_power_limits(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield at most one finding of each kind for each GPU."""
     for series in context.gpus().values():
-        lowered = list(_judge_limit(series, limits))
+        lowered = list(_judge_limit(context, series, limits))
         yield from _judge_cap(context, series, limits, is_lowered=any(isinstance(one, Finding) for one in lowered))
         yield from lowered
 
 
-def _judge_limit(series: DeviceSeries, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield that the limit was lowered, or that it cannot be known."""
-    s, (default, source) = gather_signals(series), signals.find_default_limit(series)
-    limit, samples = median(s.power_limit), series.count_readings(POWER, slice(None))
-    if np.isnan(limit) or np.isnan(default):
-        reason, metrics = "the power limit or its default is not known", (LIMIT, signals.DEFAULT_LIMIT)
-        yield missing_metrics.unjudged("power_limited", series.device.id, reason, metrics, code="unknown_power_limit")
-    elif limit < limits.lowered * default:
-        reach = signals.high_quantile(s.power, s.busy) / limit
+def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield that the limit was lowered, or that it cannot be known; where it changes, when it was."""
+    s, (default, source), usual = gather_signals(series), signals.find_default_limit(series), "default"
+    if np.isnan(default):
+        default, source, usual = float(np.fmax.reduce(s.power_limit, initial=np.nan)), "as logged", "highest"
+    lowered = s.power_limit < limits.lowered * default
+    spans = NO_SPANS
+    if not (lowered | np.isnan(s.power_limit)).all():
+        spans = _join(series, intervals.rows_to_spans(series.start, series.end, lowered), limits, context.whole)
+        lowered &= intervals.contains(spans, series.times)
+    limit, samples = (
+        median(s.power_limit[lowered]),
+        series.count_readings(POWER, lowered if len(spans) else slice(None)),
+    )
+    if lowered.any():
+        reach = signals.high_quantile(s.power, s.busy & lowered) / limit
         case = "unknown" if np.isnan(reach) else "" if reach >= limits.reached else "not reached"
+        length = intervals.total_seconds(spans) if len(spans) else np.nan
+        after = (int(spans[0, 0]) - context.whole.start) / 1e6 if len(spans) else 0.0
         yield KINDS["power_limited"].finding(
             Severity.INFO if case else Severity.WARNING,
             # how long the limit held does not matter, so a coarse log tells as surely
             certainty.confidence_by_readings(samples) if source == "as logged" else Confidence.LOW,
             (series.device.id,),
             _known(
-                limits.compare(LIMIT, f"median, of the default ({source})", limit / default, "<", "lowered"),
+                limits.compare(LIMIT, f"median, of the {usual} ({source})", limit / default, "<", "lowered"),
                 limits.compare(POWER, "p95 while busy, of the limit", reach, "<" if case else ">=", "reached"),
-                _clock_at_limit(s, s.busy & (s.power >= limits.reached * s.power_limit), limits),
+                _clock_at_limit(s, s.busy & lowered & (s.power >= limits.reached * s.power_limit), limits),
+                limits.compare("duration", "total", length, ">=", "shortest"),
             ),
+            spans=intervals.to_intervals(spans),
             case=case,
             samples=samples,
+            usual=usual,
+            after=phrases.duration(after) if after >= limits.shortest else "",
+            length="" if np.isnan(length) else phrases.duration(length),
             **_name_watts(series, limit, default),
         )
+    elif np.isnan(s.power_limit).all() or usual == "highest":
+        reason, metrics = "the power limit or its default is not known", (LIMIT, signals.DEFAULT_LIMIT)
+        yield missing_metrics.unjudged("power_limited", series.device.id, reason, metrics, code="unknown_power_limit")
 
 
 def _name_watts(series: DeviceSeries, limit: float, default: float) -> dict[str, Any]:
@@ -321,7 +345,7 @@ def _judge_cap(
     if not len(spans) or share < limits.least:
         return
     rows, of_busy = held.lowered & s.busy, limits.compare("power cap", "share of busy time", share, ">=", "least")
-    samples, limit = series.count_readings(POWER, rows), median(s.power_limit)
+    samples, limit = series.count_readings(POWER, rows), median(s.power_limit[rows])
     sure = certainty.confidence_by_readings(samples, series.interval)
     medium = certainty.lowest_confidence(Confidence.MEDIUM, sure)
     limit = signals.find_default_limit(series)[0] if np.isnan(limit) else limit
@@ -333,7 +357,12 @@ def _judge_cap(
             Severity.WARNING,
             medium,
             (device,),
-            _known(of_limit, _measured(POWER, "level at the cap", level, "W"), of_busy),
+            _known(
+                of_limit,
+                _measured(POWER, "level at the cap", level, "W"),
+                _measured(LIMIT, "in force", limit, "W"),
+                of_busy,
+            ),
             spans=intervals.to_intervals(spans),
             cause=BELOW,
             samples=samples,

@@ -59,6 +59,7 @@ def test_heat_lowers_the_clock() -> None:
     bits = rec(**BUSY, clock=DROP, temperature=86, sw_thermal_slowdown=ON, hw_thermal_slowdown=OFF)
     margin = rec(**BUSY, clock=dip(1200, 1400), temperature=dip(94, 70), margin=95 - dip(94, 70), model="Some GPU")
     always = rec(**BUSY, clock=1200, clock_max=1410, temperature=87, sw_thermal_slowdown=np.ones(300))
+    warming, late = steps((70, 60), (78, 40), (86, 60), (70, 140)), steps((70, 100), (78, 20), (86, 40), (70, 140))
     slots = [steps((70, 300)), steps((71, 300)), dip(86, 70)]
     table: Table = {
         "a bit": want(bits, spans=[(99.5, 159.5)], confidence="high", cause="heat", lost=12),
@@ -84,6 +85,8 @@ def test_heat_lowers_the_clock() -> None:
         "the margin in the log": want(margin),
         "its limit unknown": want(hot(86, 1100, 220), spans=[(99.5, 159.5)], confidence="medium"),
         "no limit known": want(hot(86, 1100, 220, power_limit=np.nan), spans=[(99.5, 159.5)]),
+        "no power": want(hot(86, 1100, 0, power=np.nan, temperature=warming), spans=[(99.5, 159.5)], ruled_out=1),
+        "no power, a heavier load": (hot(86, 1100, 0, power=np.nan, temperature=late), "signals_not_recorded"),
         "far below its limit": want(hot(84, 1100, 220, model="NVIDIA GeForce RTX 3090"), spans=[(99.5, 159.5)]),
         "a boost that gives way": (hot(86, 1330, 280), "signals_not_recorded"),
         "warm": (hot(76, 1100, 220), "signals_not_recorded"),
@@ -140,6 +143,15 @@ def test_hardware_lowers_the_clock() -> None:
         "a power brake": want(brake, severity="problem", cause="power brake"),
         "without bits": want(
             rec(**BUSY | {"power": dip(150, 300)}, clock=dip(560, 1400), temperature=60), confidence="medium"
+        ),
+        "without bits, in bursts": rec(
+            **BUSY | {"power": 40, "util": np.tile([33, 98, 4], 100)},
+            clock=np.tile([210, 1400, 700], 100),
+            temperature=50,
+        ),
+        "without bits and utilisation": (
+            rec(power=dip(150, 300), power_limit=400, clock=dip(560, 1400), temperature=60),
+            "signals_not_recorded",
         ),
         "no thermal bits": want(rec(**BUSY, **low, temperature=60.0), **unknown),
         "hot": want(rec(**BUSY, **low, temperature=84.0, sw_thermal_slowdown=OFF), **unknown),
@@ -350,6 +362,18 @@ def test_power_limits() -> None:
             evidence={"gpu_power_limit_watts": 0.55},
         ),
         "with its clock": want(chosen, lost=None, evidence={"gpu_sm_clock_hertz": 0.64}),
+        "lowered in mid-run": want(
+            rec(util=98, power=dip(249, 395), power_limit=dip(250, 400), default_limit=400),
+            severity="warning",
+            spans=[(99.5, 159.5)],
+            evidence={"gpu_power_limit_watts": 0.62},
+        ),
+        "lowered, the default unknown": want(
+            rec(util=98, power=dip(249, 395), power_limit=dip(250, 400), model="Some GPU"),
+            spans=[(99.5, 159.5)],
+            evidence={"median, of the highest (as logged)": 0.62},
+        ),
+        "lowered for a moment": rec(util=98, power=dip(249, 395, 20), power_limit=dip(250, 400, 20), default_limit=400),
         "that nobody reaches": want(
             rec(util=steps((98, 300)), power=120, power_limit=220), severity="info", confidence="low"
         ),
@@ -364,7 +388,12 @@ def test_power_limits() -> None:
             rec(util=steps((97, 8)), power=240, power_limit=250, default_limit=400), confidence="high"
         ),
         "something else": want(
-            held, severity="warning", confidence="medium", cause="capped below its limit", spans=[(0, 299)]
+            held,
+            severity="warning",
+            confidence="medium",
+            cause="capped below its limit",
+            spans=[(0, 299)],
+            evidence={"level at the cap": 240.0, "in force": 400.0},
         ),
         "the default": rec(util=steps((98, 300)), power=390, power_limit=400),
         "no limit": (unknown, "unknown_power_limit", "gpu_power_limit_default_watts"),
