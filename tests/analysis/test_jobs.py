@@ -80,6 +80,7 @@ def test_a_like_job_within_half_an_hour_is_a_restart() -> None:
         "at once": want(log((WORK, 600), (EMPTY, 420), (WORK, 600)), cause="restart", lost=0, severity="info"),
         "40 minutes later": log((WORK, 600), (EMPTY, 2400), (WORK, 600)),
         "with other memory": other,
+        "three of a series": log(*[(WORK, 600), (EMPTY, 120)] * 3),
     }
     check("startup_idle", table)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 
@@ -42,6 +43,7 @@ _DISPLAY_USE = 0.5  # of the utilisation at work, of all of it where there is no
 _LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
 _FEWEST = 2  # samples of a stretch without a job: one alone may be a process that starts again
 _ALIKE = 0.1  # of the memory at work; another job takes another amount
+_SERIES = 3  # like jobs in a row; a job that stops twice is rarer
 _MEMORY, _PROCESSES, _POWER = "gpu_memory_used_bytes", "gpu_processes", "gpu_power_watts"
 
 
@@ -195,15 +197,23 @@ def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int,
 def find_restart(jobs: Sequence[Job], job: Job, series: Mapping[str, DeviceSeries]) -> Interval | None:
     """Return the pause before a job that is the one before it, started again; None where it is another, or the first.
 
-    It begins within half an hour, works on the same GPUs, and takes as much memory there.
+    It begins within half an hour, works on the same GPUs, and takes as much memory there. Three such jobs in a row are
+    a series.
     """
-    before = next((each for each in jobs if each.number == job.number - 1), job)
-    pause = Interval(before.interval.end, job.interval.start)
-    if before is job or pause.seconds > RESTART_SECONDS or before.active.keys() != job.active.keys():
+    near = [each for each in jobs if abs(each.number - job.number) < _SERIES]
+    begins = [each.number for before, each in pairwise(near) if _is_alike(before, each, series)]
+    if job.number not in begins or {job.number - 1, job.number + 1} & {*begins}:
         return None
+    return Interval(jobs[job.number - 2].interval.end, job.interval.start)
+
+
+def _is_alike(before: Job, job: Job, series: Mapping[str, DeviceSeries]) -> bool:
+    pause = (job.interval.start - before.interval.end) / 1e6
+    if pause > RESTART_SECONDS or before.active.keys() != job.active.keys():
+        return False
     for name in job.active:
         spans = (intervals.to_spans([each.active[name]]) for each in (before, job))
         least, most = sorted(float(np.median(series[name].find_values(_MEMORY, span))) for span in spans)
         if most - least > _ALIKE * most:
-            return None
-    return pause
+            return False
+    return True
