@@ -44,7 +44,10 @@ _LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between 
 _FEWEST = 2  # samples of a stretch without a job: one alone may be a process that starts again
 _ALIKE = 0.1  # of the memory at work; another job takes another amount
 _SERIES = 3  # like jobs in a row; a job that stops twice is rarer
+_HOST_AT_WORK = 0.5  # of what the host does later; a machine without the job does less
+_DRAWN = 0.5  # share of the samples with some use; a process that waits shows none
 _MEMORY, _PROCESSES, _POWER = "gpu_memory_used_bytes", "gpu_processes", "gpu_power_watts"
+_CPU = "cpu_utilization_ratio"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +71,9 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     """Return which time of a recording belongs to jobs.
 
     A job lasts while any working GPU has memory in use. Time before the first use of memory is start-up, since the job
-    may already run on the CPU. Later, a GPU has no job while its memory is empty and it rests. Without memory
-    readings, or if GPUs work with empty memory, all time belongs to one job, but for the time between two sessions in
-    one file. The windows of a display are no job.
+    may already run on the CPU, but not half an hour in which the host does less than later. Later, a GPU has no job
+    while its memory is empty and it rests. Without memory readings, or if GPUs work with empty memory, all time belongs
+    to one job, but for the time between two sessions in one file. The windows of a display are no job.
     A tracker (`is_tracked`) logs all GPUs of its host: those that never hold memory or work are not of its run.
     """
     gpus = {name: one for name, one in series.items() if one.device.scope is Scope.GPU and len(one)}
@@ -78,6 +81,8 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     active = phases.find_activities(at_work)
     empty = {name: find_empty_rows(gpus[name]) for name in active}
     first_use = min((int(gpus[name].start[np.argmin(rows)]) for name, rows in empty.items()), default=whole.end)
+    if first_use - whole.start >= RESTART_SECONDS * 1e6 and not _is_host_at_work(series, first_use):
+        first_use = whole.start
     pauses = reduce(intervals.intersection, map(_find_session_breaks, gpus.values())) if gpus else intervals.NO_SPANS
     free = {name: _find_free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
     free = {name: intervals.union(np.concatenate([spans, pauses])) for name, spans in free.items()}
@@ -101,6 +106,19 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
         series=held,
         active=phases.find_activities(working),
     )
+
+
+def _is_host_at_work(series: Mapping[str, DeviceSeries], first_use: int) -> bool:
+    """Return whether a host does at least half of its later work before GPUs are used, or processes of the job run."""
+    for host in (one for one in series.values() if one.device.scope is Scope.HOST):
+        before = host.times < first_use
+        used = host.values(_CPU)
+        known = [part[~np.isnan(part)] for part in (used[before], used[~before])]
+        if (host.known_rows(phases.JOB) & before).any():
+            return True
+        if all(map(len, known)) and known[0].mean() >= _HOST_AT_WORK * known[1].mean():
+            return True
+    return False
 
 
 def _find_session_breaks(series: DeviceSeries) -> Spans:
@@ -166,18 +184,24 @@ def _find_empty_rows(series: DeviceSeries) -> BoolArray:
 def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
     """Return the highest memory in use without a job.
 
-    It is next to none, or what a display always holds; or what was in use both before the first work and after the
-    last one, where work takes much more.
+    It is next to none, or what a display always holds; or, where work takes much more, what was in use both before the
+    first work and after the last one, or what windows hold that are drawn after it.
     """
     least = min(max(EMPTY_MEMORY, float(np.nanmin(held)) + _DISPLAY_MEMORY), PROCESS_MEMORY.value)
     window = phases.find_activity(series)
     if window is None:
         return least
     edges = np.searchsorted(series.times - series.shift, [window.start, window.end])
+    at_work, used = float(np.nanmedian(held[slice(*edges)])), series.values(UTILISATION)[edges[1] :]
+    if np.count_nonzero(used > 0) > _DRAWN * max(len(used), _FEWEST):
+        drawn = [float(np.median(part)) for part in (held[: edges[0]], held[edges[1] :]) if len(part)]
+        base = (1 + _BASE_DRIFT) * max(drawn)
+        if base <= _BASE_SHARE * at_work:
+            return max(least, base)
     before, after = (np.sort(part[~np.isnan(part)])[:_FEWEST] for part in (held[: edges[0]], held[edges[1] :]))
     if not len(before) or len(after) < _FEWEST:
         return least
-    base, at_work = max(before[-1], after[-1]), float(np.nanmedian(held[slice(*edges)]))
+    base = max(before[-1], after[-1])
     is_same = base - min(before[-1], after[-1]) <= max(_DISPLAY_MEMORY, _BASE_DRIFT * base)
     return max(least, base + _DISPLAY_MEMORY) if is_same and base <= _BASE_SHARE * at_work else least
 
