@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from gpureport.analysis.job import phases
-from gpureport.analysis.job.phases import ACTIVE, UTILISATION
+from gpureport.analysis.job.phases import ACTIVE, SHORTEST_GAP, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.series import intervals, rest_to_work_power
 from gpureport.analysis.series.device_series import DeviceSeries, remove_stretches, series_by_device
@@ -129,14 +129,33 @@ def _find_session_breaks(series: DeviceSeries) -> Spans:
 
 
 def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Interval) -> Iterator[Job]:
-    """Yield the stretches in which some GPU is held and any works; a stretch without work is no job."""
+    """Yield the stretches in which some GPU is held and any works; a stretch without work is no job.
+
+    What serves requests has neither start-up nor tail.
+    """
     number = 0
     for held in intervals.to_intervals(intervals.difference(intervals.to_spans([whole]), all_free)):
         active = phases.find_activities(series, held)
         window = phases.find_work_window(held, active.values())
         if window is not None:
+            window = held if all(_serves(series[name]) for name in active) else window
             number += 1
             yield Job(number=number, interval=held, window=window, active=active)
+
+
+def _serves(series: DeviceSeries) -> bool:
+    """Return whether a process that holds as much memory in the first row as in the last works in bursts now and then.
+
+    None lasts twice as long as the longest rest between them, and together they take less than half of the time.
+    """
+    held = series.known_values(_MEMORY)
+    if not len(held) or held.min() <= PROCESS_MEMORY.value or np.ptp(held) > _DISPLAY_MEMORY:
+        return False
+    busy = intervals.rows_to_spans(series.start, series.end, series.values(UTILISATION) > ACTIVE.value)
+    bursts = np.diff(intervals.union(busy, int(SHORTEST_GAP.value * 1e6)).ravel())
+    work, rests = bursts[::2], bursts[1::2]
+    is_little = 2 * work.sum() < series.end[-1] - series.start[0]
+    return bool(len(rests)) and bool(is_little) and bool(work.max() <= 2 * rests.max())
 
 
 def records_occupancy(series: DeviceSeries) -> bool:

@@ -22,6 +22,7 @@ _START, _TAIL, _MEMORY = "startup_idle", "tail_idle", "gpu_memory_used_bytes"
 _CLOSER = "a log with samples 5 s apart or less"
 _BURSTS = 0.05  # share of the stretch above 12%: more work than a few autotuning kernels
 _LONE_SECONDS = 2.0  # a utilisation value covers at most 1 s (NVML); one alone proves no longer rest
+_MANY_BURSTS = 8  # fewer do not show how work comes
 _ALONG = 0.25  # share of time at 5% and less: start-up and pauses of a job that works a little all along
 
 
@@ -161,7 +162,8 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
     mean = _measure(context, whole, lambda used: used.clip(0, 1)) / sampled
     rest = IDLE_RATIO + 1e-6
     trained = events.count_steps(context.recording, whole)
-    cause = LITTLE_WORK if is_used or trained else NO_WORK
+    bursts = [] if trained else _measure_bursts(context)
+    cause = LITTLE_WORK if is_used or trained or bursts else NO_WORK
     found = KINDS[_START].finding(
         Severity.WARNING,
         certainty.confidence_by_readings(readings, context.recording.run.interval or 0.0),
@@ -171,6 +173,7 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
             Evidence(metric=UTILISATION, statistic="share of time at 5% and less", observed=share, unit="1"),
             Evidence(metric=UTILISATION, statistic="mean", observed=mean, unit="1"),
             *([_show_steps(trained)] if trained else []),
+            *bursts,
         ],
         spans=[whole],
         lost=_measure(context, whole, lambda used: np.where(used <= rest, 1.0, 1 - used.clip(0, 1))),
@@ -181,7 +184,21 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
         mean=phrases.percent(mean),
         share=phrases.percent(share),
         steps=f"{trained:,}",
+        bursts=phrases.duration(bursts[0].observed) if bursts else "",
         whose=phrases.gpu_names(tuple(gpus), tuple(gpus)),
     )
-    advice = STEPS if trained else NO_WORK if share >= limits.unused else LITTLE_WORK
+    advice = STEPS if trained else NO_WORK if share >= limits.unused and not bursts else LITTLE_WORK
     yield replace(found, recommendation=KINDS[_START].advise(advice))
+
+
+def _measure_bursts(context: Context) -> list[Evidence]:
+    """Return how often a GPU whose memory is taken works for a moment, where that recurs for most of the log."""
+    for series in context.gpus().values():
+        held, length = series.known_values(_MEMORY), series.end[-1] - series.start[0]
+        busy = intervals.rows_to_spans(series.start, series.end, series.values(UTILISATION) > ACTIVE.value)
+        distances = np.diff(busy[:, 0])
+        if len(held) and np.median(held) > jobs.PROCESS_MEMORY.value and len(busy) >= _MANY_BURSTS:
+            usual = float(np.median(distances))
+            if usual * len(distances) > length / 2:
+                return [Evidence(metric="bursts of work", statistic="usual distance", observed=usual / 1e6, unit="s")]
+    return []
