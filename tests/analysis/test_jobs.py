@@ -80,9 +80,13 @@ def test_a_like_job_within_half_an_hour_is_a_restart() -> None:
     other = rec(util=steps((97, 600), (0, 210), (97, 600)), memory=steps((20, 600), (0.01, 210), (40, 600)))
     table: Table = {
         "with a start-up": want(
-            log((WORK, 600), (EMPTY, 210), (LOAD, 118), (WORK, 600)), cause="restart", lost=118, length=328
+            log((WORK, 600), (EMPTY, 210), (LOAD, 118), (WORK, 600)),
+            cause="restart",
+            lost=118,
+            length=328,
+            evidence={"share of the run": 328 / 1527},
         ),
-        "at once": want(log((WORK, 600), (EMPTY, 420), (WORK, 600)), cause="restart", lost=0, severity="info"),
+        "at once": want(log((WORK, 600), (EMPTY, 420), (WORK, 600)), cause="restart", lost=0, severity="warning"),
         "40 minutes later": log((WORK, 600), (EMPTY, 2400), (WORK, 600)),
         "with other memory": other,
         "three of a series": log(*[(WORK, 600), (EMPTY, 120)] * 3),

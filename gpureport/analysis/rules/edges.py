@@ -101,19 +101,22 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
     trained = 0 if case else events.count_steps(context.recording, held)
     case = STEPS if trained else case
     length = stretch.seconds if case and not trained else held.seconds
-    part = length / context.whole.seconds if case == NO_JOB else share
-    whole = "the jobs' time" if context.time_without_job else "the run"
-    what, passes = "length, at most (the log may end an interval late)" if late else "length", share > limits.share
+    whole = "the run"
+    if not case or trained:
+        part, whole = share, "the jobs' time" if context.time_without_job else whole
+    else:
+        part = length / context.whole.seconds  # time without a job is none of the jobs' time
+    what = "length, at most (the log may end an interval late)" if late else "length"
     evidence = [
         limits.compare("duration", what, length + late, ">=", "shortest"),
-        limits.compare("duration", f"share of {whole}", share, ">" if passes else "<=", "share"),
+        limits.compare("duration", f"share of {whole}", part, ">" if part > limits.share else "<=", "share"),
     ]
     if trained:
         evidence.append(_show_steps(trained))
     if pause:
         evidence.append(Evidence(metric="pause", statistic="between the jobs", observed=pause.seconds, unit="s"))
     yield KINDS[kind].finding(
-        Severity.WARNING if held.seconds > limits.long or passes else Severity.INFO,
+        Severity.WARNING if pause or held.seconds > limits.long or share > limits.share else Severity.INFO,
         certainty.confidence_by_readings(max(counts), step) if is_rest else Confidence.LOW,
         (),
         evidence,
@@ -123,7 +126,7 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
         samples=sum(counts),
         length=phrases.duration(length),
         late=phrases.duration(held.seconds) if held.seconds else "",
-        share=f"{phrases.percent(part)} of {'the run' if case == NO_JOB else whole}",
+        share=f"{phrases.percent(part)} of {whole}",
         which="first work" if held.start <= context.whole.start else "first work of a later job",
         whose=phrases.gpu_names(gpus, gpus),
         free=phrases.duration(free) if free else "",
