@@ -51,6 +51,7 @@ def test_start_up_and_tail_of_each_job() -> None:
         "as long, with the host at work": want(
             rec(util=steps((0, 1900), (97, 600)), memory=steps((0, 1900), (20, 600)), cpu=np.full(2500, 90)),
             spans=[(0, 1899)],
+            evidence={"cpu_utilization_ratio": 0.9},
         ),
     }
     check("startup_idle", startup_idle)

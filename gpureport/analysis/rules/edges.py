@@ -18,7 +18,7 @@ from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
 
-_START, _TAIL, _MEMORY = "startup_idle", "tail_idle", "gpu_memory_used_bytes"
+_START, _TAIL, _MEMORY, _CPU = "startup_idle", "tail_idle", "gpu_memory_used_bytes", "cpu_utilization_ratio"
 _CLOSER = "a log with samples 5 s apart or less"
 _BURSTS = 0.05  # share of the stretch above 12%: more work than a few autotuning kernels
 _LONE_SECONDS = 2.0  # a utilisation value covers at most 1 s (NVML); one alone proves no longer rest
@@ -113,6 +113,8 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
     ]
     if trained:
         evidence.append(_show_steps(trained))
+    cpu = _measure_cpu(context, limits, held) if is_start and not pause else []
+    evidence += cpu
     if pause:
         evidence.append(Evidence(metric="pause", statistic="between the jobs", observed=pause.seconds, unit="s"))
     yield KINDS[kind].finding(
@@ -133,7 +135,16 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
         pause=phrases.duration(pause.seconds) if pause else "",
         steps=f"{trained:,}",
         without=phrases.gpu_time(pause.seconds * len(gpus)) if pause else "",
+        cpu=phrases.percent(cpu[0].observed) if cpu else "",
     )
+
+
+def _measure_cpu(context: Context, limits: Limits, stretch: Interval) -> list[Evidence]:
+    """Return how busy the CPU of a host was in a stretch, where that was most of it."""
+    span = intervals.to_spans([stretch])
+    values = [used for host in context.hosts().values() if len(used := host.find_values(_CPU, span))]
+    mean = max((float(used.mean()) for used in values), default=0.0)
+    return [limits.compare(_CPU, "mean", mean, ">=", "cpu")] if mean >= limits.cpu else []
 
 
 def _show_steps(count: int) -> Evidence:
@@ -165,7 +176,7 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
     mean = _measure(context, whole, lambda used: used.clip(0, 1)) / sampled
     rest = IDLE_RATIO + 1e-6
     trained = events.count_steps(context.recording, whole)
-    bursts = [] if trained else _measure_bursts(context)
+    bursts, cpu = [] if trained else _measure_bursts(context), _measure_cpu(context, limits, whole)
     cause = LITTLE_WORK if is_used or trained or bursts else NO_WORK
     found = KINDS[_START].finding(
         Severity.WARNING,
@@ -177,6 +188,7 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
             Evidence(metric=UTILISATION, statistic="mean", observed=mean, unit="1"),
             *([_show_steps(trained)] if trained else []),
             *bursts,
+            *cpu,
         ],
         spans=[whole],
         lost=_measure(context, whole, lambda used: np.where(used <= rest, 1.0, 1 - used.clip(0, 1))),
@@ -188,6 +200,7 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
         share=phrases.percent(share),
         steps=f"{trained:,}",
         bursts=phrases.duration(bursts[0].observed) if bursts else "",
+        cpu=phrases.percent(cpu[0].observed) if cpu else "",
         whose=phrases.gpu_names(tuple(gpus), tuple(gpus)),
     )
     advice = STEPS if trained else NO_WORK if share >= limits.unused and not bursts else LITTLE_WORK
