@@ -47,6 +47,12 @@ def test_start_up_and_tail_of_each_job() -> None:
     startup_idle: Table = {
         "of two jobs": (analysis, [want(spans=[(0, 29)]), want(spans=[(649.5, 1289)], cause="restart")]),
         "before memory is taken": want(log((EMPTY, 200), (WORK, 600)), spans=[(0, 199)]),
+        "empty for half an hour": log((EMPTY, 1900), (WORK, 600)),
+        "as long, with the host at work": want(
+            rec(util=steps((0, 1900), (97, 600)), memory=steps((0, 1900), (20, 600)), cpu=np.full(2500, 90)),
+            spans=[(0, 1899)],
+            evidence={"cpu_utilization_ratio": 0.9},
+        ),
     }
     check("startup_idle", startup_idle)
     tail_idle: Table = {
@@ -75,11 +81,16 @@ def test_a_like_job_within_half_an_hour_is_a_restart() -> None:
     other = rec(util=steps((97, 600), (0, 210), (97, 600)), memory=steps((20, 600), (0.01, 210), (40, 600)))
     table: Table = {
         "with a start-up": want(
-            log((WORK, 600), (EMPTY, 210), (LOAD, 118), (WORK, 600)), cause="restart", lost=118, length=328
+            log((WORK, 600), (EMPTY, 210), (LOAD, 118), (WORK, 600)),
+            cause="restart",
+            lost=118,
+            length=328,
+            evidence={"share of the run": 328 / 1527},
         ),
-        "at once": want(log((WORK, 600), (EMPTY, 420), (WORK, 600)), cause="restart", lost=0, severity="info"),
+        "at once": want(log((WORK, 600), (EMPTY, 420), (WORK, 600)), cause="restart", lost=0, severity="warning"),
         "40 minutes later": log((WORK, 600), (EMPTY, 2400), (WORK, 600)),
         "with other memory": other,
+        "three of a series": log(*[(WORK, 600), (EMPTY, 120)] * 3),
     }
     check("startup_idle", table)
 
@@ -89,7 +100,8 @@ def test_a_display_is_no_job() -> None:
     held = rec(util=steps((1, 3), (97, 60), (1, 120)), memory=steps((0.9, 3), (14, 60), (0.91, 120)), every=10.0)
     drawn = rec(util=np.r_[np.full(200, 95.0), draws], memory=steps((10, 200), (0.3, 300)))
     kept = rec(util=steps((1, 60), (97, 300), (1, 300)), memory=steps((14, 60), (20, 300), (14, 300)))
-    for run, free in ((held, 1200), (drawn, 300), (kept, None)):
+    grown = rec(util=np.r_[np.full(200, 95.0), draws / 2], memory=steps((14, 200), (2, 300)))
+    for run, free in ((held, 1200), (drawn, 300), (grown, 300), (kept, None)):
         assert seconds(analyze(run)).get("no_job") == (free and pytest.approx(free, rel=0.02))
         assert len(found(analyze(run), "tail_idle")) == (0 if free else 1)
     only = rec(util=np.r_[np.zeros(200), draws], memory=steps((0.4, 100), (0.2, 400)))

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 
 from gpureport.analysis.job import phases
-from gpureport.analysis.job.phases import ACTIVE, UTILISATION
+from gpureport.analysis.job.phases import ACTIVE, SHORTEST_GAP, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.series import intervals, rest_to_work_power
 from gpureport.analysis.series.device_series import DeviceSeries, remove_stretches, series_by_device
@@ -42,7 +43,11 @@ _DISPLAY_USE = 0.5  # of the utilisation at work, of all of it where there is no
 _LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
 _FEWEST = 2  # samples of a stretch without a job: one alone may be a process that starts again
 _ALIKE = 0.1  # of the memory at work; another job takes another amount
+_SERIES = 3  # like jobs in a row; a job that stops twice is rarer
+_HOST_AT_WORK = 0.5  # of what the host does later; a machine without the job does less
+_DRAWN = 0.5  # share of the samples with some use; a process that waits shows none
 _MEMORY, _PROCESSES, _POWER = "gpu_memory_used_bytes", "gpu_processes", "gpu_power_watts"
+_CPU = "cpu_utilization_ratio"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +71,9 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     """Return which time of a recording belongs to jobs.
 
     A job lasts while any working GPU has memory in use. Time before the first use of memory is start-up, since the job
-    may already run on the CPU. Later, a GPU has no job while its memory is empty and it rests. Without memory
-    readings, or if GPUs work with empty memory, all time belongs to one job, but for the time between two sessions in
-    one file. The windows of a display are no job.
+    may already run on the CPU, but not half an hour in which the host does less than later. Later, a GPU has no job
+    while its memory is empty and it rests. Without memory readings, or if GPUs work with empty memory, all time belongs
+    to one job, but for the time between two sessions in one file. The windows of a display are no job.
     A tracker (`is_tracked`) logs all GPUs of its host: those that never hold memory or work are not of its run.
     """
     gpus = {name: one for name, one in series.items() if one.device.scope is Scope.GPU and len(one)}
@@ -76,6 +81,8 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     active = phases.find_activities(at_work)
     empty = {name: find_empty_rows(gpus[name]) for name in active}
     first_use = min((int(gpus[name].start[np.argmin(rows)]) for name, rows in empty.items()), default=whole.end)
+    if first_use - whole.start >= RESTART_SECONDS * 1e6 and not _is_host_at_work(series, first_use):
+        first_use = whole.start
     pauses = reduce(intervals.intersection, map(_find_session_breaks, gpus.values())) if gpus else intervals.NO_SPANS
     free = {name: _find_free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
     free = {name: intervals.union(np.concatenate([spans, pauses])) for name, spans in free.items()}
@@ -101,6 +108,19 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     )
 
 
+def _is_host_at_work(series: Mapping[str, DeviceSeries], first_use: int) -> bool:
+    """Return whether a host does at least half of its later work before GPUs are used, or processes of the job run."""
+    for host in (one for one in series.values() if one.device.scope is Scope.HOST):
+        before = host.times < first_use
+        used = host.values(_CPU)
+        known = [part[~np.isnan(part)] for part in (used[before], used[~before])]
+        if (host.known_rows(phases.JOB) & before).any():
+            return True
+        if all(map(len, known)) and known[0].mean() >= _HOST_AT_WORK * known[1].mean():
+            return True
+    return False
+
+
 def _find_session_breaks(series: DeviceSeries) -> Spans:
     """Return the gaps of a log that part two sessions: half an hour, 60 intervals, and all the time recorded."""
     rows = series.gap_rows
@@ -109,14 +129,33 @@ def _find_session_breaks(series: DeviceSeries) -> Spans:
 
 
 def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Interval) -> Iterator[Job]:
-    """Yield the stretches in which some GPU is held and any works; a stretch without work is no job."""
+    """Yield the stretches in which some GPU is held and any works; a stretch without work is no job.
+
+    What serves requests has neither start-up nor tail.
+    """
     number = 0
     for held in intervals.to_intervals(intervals.difference(intervals.to_spans([whole]), all_free)):
         active = phases.find_activities(series, held)
         window = phases.find_work_window(held, active.values())
         if window is not None:
+            window = held if all(_serves(series[name]) for name in active) else window
             number += 1
             yield Job(number=number, interval=held, window=window, active=active)
+
+
+def _serves(series: DeviceSeries) -> bool:
+    """Return whether a process that holds as much memory in the first row as in the last works in bursts now and then.
+
+    None lasts twice as long as the longest rest between them, and together they take less than half of the time.
+    """
+    held = series.known_values(_MEMORY)
+    if not len(held) or held.min() <= PROCESS_MEMORY.value or np.ptp(held) > _DISPLAY_MEMORY:
+        return False
+    busy = intervals.rows_to_spans(series.start, series.end, series.values(UTILISATION) > ACTIVE.value)
+    bursts = np.diff(intervals.union(busy, int(SHORTEST_GAP.value * 1e6)).ravel())
+    work, rests = bursts[::2], bursts[1::2]
+    is_little = 2 * work.sum() < series.end[-1] - series.start[0]
+    return bool(len(rests)) and bool(is_little) and bool(work.max() <= 2 * rests.max())
 
 
 def records_occupancy(series: DeviceSeries) -> bool:
@@ -164,18 +203,24 @@ def _find_empty_rows(series: DeviceSeries) -> BoolArray:
 def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
     """Return the highest memory in use without a job.
 
-    It is next to none, or what a display always holds; or what was in use both before the first work and after the
-    last one, where work takes much more.
+    It is next to none, or what a display always holds; or, where work takes much more, what was in use both before the
+    first work and after the last one, or what windows hold that are drawn after it.
     """
     least = min(max(EMPTY_MEMORY, float(np.nanmin(held)) + _DISPLAY_MEMORY), PROCESS_MEMORY.value)
     window = phases.find_activity(series)
     if window is None:
         return least
     edges = np.searchsorted(series.times - series.shift, [window.start, window.end])
+    at_work, used = float(np.nanmedian(held[slice(*edges)])), series.values(UTILISATION)[edges[1] :]
+    if np.count_nonzero(used > 0) > _DRAWN * max(len(used), _FEWEST):
+        drawn = [float(np.median(part)) for part in (held[: edges[0]], held[edges[1] :]) if len(part)]
+        base = (1 + _BASE_DRIFT) * max(drawn)
+        if base <= _BASE_SHARE * at_work:
+            return max(least, base)
     before, after = (np.sort(part[~np.isnan(part)])[:_FEWEST] for part in (held[: edges[0]], held[edges[1] :]))
     if not len(before) or len(after) < _FEWEST:
         return least
-    base, at_work = max(before[-1], after[-1]), float(np.nanmedian(held[slice(*edges)]))
+    base = max(before[-1], after[-1])
     is_same = base - min(before[-1], after[-1]) <= max(_DISPLAY_MEMORY, _BASE_DRIFT * base)
     return max(least, base + _DISPLAY_MEMORY) if is_same and base <= _BASE_SHARE * at_work else least
 
@@ -195,15 +240,23 @@ def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int,
 def find_restart(jobs: Sequence[Job], job: Job, series: Mapping[str, DeviceSeries]) -> Interval | None:
     """Return the pause before a job that is the one before it, started again; None where it is another, or the first.
 
-    It begins within half an hour, works on the same GPUs, and takes as much memory there.
+    It begins within half an hour, works on the same GPUs, and takes as much memory there. Three such jobs in a row are
+    a series.
     """
-    before = next((each for each in jobs if each.number == job.number - 1), job)
-    pause = Interval(before.interval.end, job.interval.start)
-    if before is job or pause.seconds > RESTART_SECONDS or before.active.keys() != job.active.keys():
+    near = [each for each in jobs if abs(each.number - job.number) < _SERIES]
+    begins = [each.number for before, each in pairwise(near) if _is_alike(before, each, series)]
+    if job.number not in begins or {job.number - 1, job.number + 1} & {*begins}:
         return None
+    return Interval(jobs[job.number - 2].interval.end, job.interval.start)
+
+
+def _is_alike(before: Job, job: Job, series: Mapping[str, DeviceSeries]) -> bool:
+    pause = (job.interval.start - before.interval.end) / 1e6
+    if pause > RESTART_SECONDS or before.active.keys() != job.active.keys():
+        return False
     for name in job.active:
         spans = (intervals.to_spans([each.active[name]]) for each in (before, job))
         least, most = sorted(float(np.median(series[name].find_values(_MEMORY, span))) for span in spans)
         if most - least > _ALIKE * most:
-            return None
-    return pause
+            return False
+    return True

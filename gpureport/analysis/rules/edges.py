@@ -18,10 +18,11 @@ from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
 
-_START, _TAIL, _MEMORY = "startup_idle", "tail_idle", "gpu_memory_used_bytes"
+_START, _TAIL, _MEMORY, _CPU = "startup_idle", "tail_idle", "gpu_memory_used_bytes", "cpu_utilization_ratio"
 _CLOSER = "a log with samples 5 s apart or less"
 _BURSTS = 0.05  # share of the stretch above 12%: more work than a few autotuning kernels
 _LONE_SECONDS = 2.0  # a utilisation value covers at most 1 s (NVML); one alone proves no longer rest
+_MANY_BURSTS = 8  # fewer do not show how work comes
 _ALONG = 0.25  # share of time at 5% and less: start-up and pauses of a job that works a little all along
 
 
@@ -100,19 +101,24 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
     trained = 0 if case else events.count_steps(context.recording, held)
     case = STEPS if trained else case
     length = stretch.seconds if case and not trained else held.seconds
-    part = length / context.whole.seconds if case == NO_JOB else share
-    whole = "the jobs' time" if context.time_without_job else "the run"
-    what, passes = "length, at most (the log may end an interval late)" if late else "length", share > limits.share
+    whole = "the run"
+    if not case or trained:
+        part, whole = share, "the jobs' time" if context.time_without_job else whole
+    else:
+        part = length / context.whole.seconds  # time without a job is none of the jobs' time
+    what = "length, at most (the log may end an interval late)" if late else "length"
     evidence = [
         limits.compare("duration", what, length + late, ">=", "shortest"),
-        limits.compare("duration", f"share of {whole}", share, ">" if passes else "<=", "share"),
+        limits.compare("duration", f"share of {whole}", part, ">" if part > limits.share else "<=", "share"),
     ]
     if trained:
         evidence.append(_show_steps(trained))
+    cpu = _measure_cpu(context, limits, held) if is_start and not pause else []
+    evidence += cpu
     if pause:
         evidence.append(Evidence(metric="pause", statistic="between the jobs", observed=pause.seconds, unit="s"))
     yield KINDS[kind].finding(
-        Severity.WARNING if held.seconds > limits.long or passes else Severity.INFO,
+        Severity.WARNING if pause or held.seconds > limits.long or share > limits.share else Severity.INFO,
         certainty.confidence_by_readings(max(counts), step) if is_rest else Confidence.LOW,
         (),
         evidence,
@@ -122,14 +128,23 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
         samples=sum(counts),
         length=phrases.duration(length),
         late=phrases.duration(held.seconds) if held.seconds else "",
-        share=f"{phrases.percent(part)} of {'the run' if case == NO_JOB else whole}",
+        share=f"{phrases.percent(part)} of {whole}",
         which="first work" if held.start <= context.whole.start else "first work of a later job",
         whose=phrases.gpu_names(gpus, gpus),
         free=phrases.duration(free) if free else "",
         pause=phrases.duration(pause.seconds) if pause else "",
         steps=f"{trained:,}",
         without=phrases.gpu_time(pause.seconds * len(gpus)) if pause else "",
+        cpu=phrases.percent(cpu[0].observed) if cpu else "",
     )
+
+
+def _measure_cpu(context: Context, limits: Limits, stretch: Interval) -> list[Evidence]:
+    """Return how busy the CPU of a host was in a stretch, where that was most of it."""
+    span = intervals.to_spans([stretch])
+    values = [used for host in context.hosts().values() if len(used := host.find_values(_CPU, span))]
+    mean = max((float(used.mean()) for used in values), default=0.0)
+    return [limits.compare(_CPU, "mean", mean, ">=", "cpu")] if mean >= limits.cpu else []
 
 
 def _show_steps(count: int) -> Evidence:
@@ -161,7 +176,8 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
     mean = _measure(context, whole, lambda used: used.clip(0, 1)) / sampled
     rest = IDLE_RATIO + 1e-6
     trained = events.count_steps(context.recording, whole)
-    cause = LITTLE_WORK if is_used or trained else NO_WORK
+    bursts, cpu = [] if trained else _measure_bursts(context), _measure_cpu(context, limits, whole)
+    cause = LITTLE_WORK if is_used or trained or bursts else NO_WORK
     found = KINDS[_START].finding(
         Severity.WARNING,
         certainty.confidence_by_readings(readings, context.recording.run.interval or 0.0),
@@ -171,6 +187,8 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
             Evidence(metric=UTILISATION, statistic="share of time at 5% and less", observed=share, unit="1"),
             Evidence(metric=UTILISATION, statistic="mean", observed=mean, unit="1"),
             *([_show_steps(trained)] if trained else []),
+            *bursts,
+            *cpu,
         ],
         spans=[whole],
         lost=_measure(context, whole, lambda used: np.where(used <= rest, 1.0, 1 - used.clip(0, 1))),
@@ -181,7 +199,22 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
         mean=phrases.percent(mean),
         share=phrases.percent(share),
         steps=f"{trained:,}",
+        bursts=phrases.duration(bursts[0].observed) if bursts else "",
+        cpu=phrases.percent(cpu[0].observed) if cpu else "",
         whose=phrases.gpu_names(tuple(gpus), tuple(gpus)),
     )
-    advice = STEPS if trained else NO_WORK if share >= limits.unused else LITTLE_WORK
+    advice = STEPS if trained else NO_WORK if share >= limits.unused and not bursts else LITTLE_WORK
     yield replace(found, recommendation=KINDS[_START].advise(advice))
+
+
+def _measure_bursts(context: Context) -> list[Evidence]:
+    """Return how often a GPU whose memory is taken works for a moment, where that recurs for most of the log."""
+    for series in context.gpus().values():
+        held, length = series.known_values(_MEMORY), series.end[-1] - series.start[0]
+        busy = intervals.rows_to_spans(series.start, series.end, series.values(UTILISATION) > ACTIVE.value)
+        distances = np.diff(busy[:, 0])
+        if len(held) and np.median(held) > jobs.PROCESS_MEMORY.value and len(busy) >= _MANY_BURSTS:
+            usual = float(np.median(distances))
+            if usual * len(distances) > length / 2:
+                return [Evidence(metric="bursts of work", statistic="usual distance", observed=usual / 1e6, unit="s")]
+    return []

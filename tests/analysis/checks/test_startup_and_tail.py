@@ -19,6 +19,7 @@ def imported(watts: float) -> Recording:
     return rec(util=steps((0, 10), (15, 2), (0, 13), (97, 100)), power=power, every=10.0)
 
 
+SERVES = rec(util=steps((0, 15), (60, 8), (0, 10), (70, 12), (0, 20)), memory=np.full(65, 20))
 TWO = rec(util=[steps((0, 40), (97, 2000), (0, 30))] * 2)
 
 
@@ -45,6 +46,11 @@ def test_start_up() -> None:
         "eight GPUs are no more readings": want(
             rec(util=[steps((0, 3), (97, 100))] * 8, every=20.0), confidence="medium"
         ),
+        "bursts with memory in use": want(
+            rec(util=np.tile(steps((0, 28), (35, 2)), 20), memory=np.full(600, 20)),
+            cause="little work",
+            evidence={"usual distance": 30},
+        ),
         "never works, six readings": want(rec(util=steps((0, 6)), every=600.0), confidence="low"),
         "bursts are work": want(bursty(), length=72, within=8),
         "autotuning is not": want(rec(util=tuned), length=71, within=3),
@@ -69,6 +75,7 @@ def test_what_is_not_a_start_up() -> None:
     table: Table = {
         "8 s": rec(util=steps((0, 8), (97, 200), (0, 6))),
         "a late rank": rec(util=[steps((97, 300)), steps((0, 20), (97, 280))]),
+        "a model that serves": SERVES,
         "three samples": rec(util=steps((50, 3))),
         "three samples of one moment": rec(util=steps((50, 3)), every=0.0),
     }
@@ -88,6 +95,7 @@ def test_tails() -> None:
         "bursts are work": want(bursty(), length=60, within=8),
         "light work after it": want(rec(util=light), confidence="low", length=120, within=3),
         "6 s": rec(util=steps((0, 8), (97, 200), (0, 6))),
+        "a model that serves": SERVES,
     }
     check("tail_idle", table)
 

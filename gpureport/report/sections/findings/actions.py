@@ -102,7 +102,7 @@ def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[
     is_short = all(is_recording_too_short(run.analysis) for run in found.runs.values())
     saving = 0.0 if advice.gain or is_short else _measure_saving(found, every)
     summary = row.summary if len(found.findings) == 1 and not found.several else tell_finding(found) or row.summary
-    why = _describe_empty_startup(found.runs.values()) if kind == "startup_idle" else ""
+    why = _describe_empty_startup(found.runs.values()) if found.key == ("startup_idle", None) else ""
     certainty = f"Confidence {row.confidence}{f': in {row.runs}' if row.marks else ''}."
     gain = advice.gain or (_describe_saving(found, saving) if saving >= _NOTABLE_SAVING else UNKNOWN_GAIN)
     # where the gain is not known, what was lost decides: the headline tells of the largest loss

@@ -90,7 +90,7 @@ def _describe(found: Found, name: str, *, now: bool) -> str:
     if name in {"why", "busy"}:
         return tell(found, find_words(found, "why") if name == "why" else "[{mean} busy|little used]", now=now)
     values, unit = _list_values(found, name)
-    if name == "length" and (now or not values):
+    if name == "length" and (not values or (now and not _count_jobs(found))):
         values, unit = [found.seconds], "s"
     if not values or (name == "fall" and min(values) < _LEAST_FALL):
         return ""
@@ -142,7 +142,9 @@ def _name_stopped(found: Found) -> str:
 
 
 def _count_jobs(found: Found) -> str:
-    jobs = max(Counter(device for each in found.worst.findings for device in each.devices).values(), default=1)
+    # a finding without devices is of all GPUs of a job
+    held = Counter(device for each in found.worst.findings for device in each.devices or ("",))
+    jobs = max(held.values(), default=1)
     return str(jobs) if jobs > 1 else ""
 
 
