@@ -122,20 +122,23 @@ def test_unexplained_change() -> None:
             gpus="0",
             spans=[(900, 1800)],
             within=30,
-            cause="change of clock",
+            cause="change",
+            steps=["record_more", "cooling"],
+            evidence={"gpu_sm_clock_hertz": 1.1e9},
             severity="warning",
         ),
-        "a clock that rises": want(rec(util=97, clock=FELL[::-1]), cause="change of clock"),
-        "power": want(rec(util=97, power=noisy(steps((300, 900), (240, 900)), 0.05)), cause="change of power"),
-        "samples 30 s apart": want(
-            rec(util=97, clock=steps((1410, 60), (1100, 60)), every=30.0), cause="change of clock"
+        "a clock that rises": want(rec(util=97, clock=FELL[::-1]), cause="change"),
+        "power": want(
+            rec(util=97, power=noisy(steps((300, 900), (240, 900)), 0.05)), evidence={"gpu_power_watts": [300, 240]}
         ),
+        "samples 30 s apart": want(rec(util=97, clock=steps((1410, 60), (1100, 60)), every=30.0), cause="change"),
         "all GPUs at once": want(rec(util=97, clock=[FELL] * 4), gpus="0,1,2,3"),
-        "a rate": want(rated(noisy(steps((500, 200), (440, 200)), 0.01)), gpus="", cause="change of rate"),
-        "two of six": want(rec(util=uneven), gpus="2,3", cause="uneven of utilisation"),
+        "a rate": want(rated(noisy(steps((500, 200), (440, 200)), 0.01)), gpus="", cause="change"),
+        "two of six": want(rec(util=uneven), gpus="2,3", cause="uneven", steps=["balance_ranks"]),
         "another program": want(
             rec(util=steps((14, 120), (96, 600), (14, 120)), memory=steps((2, 120), (60, 600), (2, 120))),
-            cause="other use of utilisation",
+            cause="other use",
+            steps=["measure_alone"],
             spans=[(0, 120), (720, 840)],
         ),
         "heat": rec(util=97, clock=FELL, **hot),
