@@ -22,14 +22,17 @@ _BLOCKS = 4.0  # for which a level must hold where readings are dense; where the
 
 
 class Change(NamedTuple):
-    """A level that was left: the usual one, the lowest that held, the mean below; when each held; readings below."""
+    """A level that was left: the usual one, the lowest that held; when each held; readings below.
+
+    A standing difference, of a GPU from others or of the log without the job, changes nothing in the time of the job.
+    """
 
     usual: float
     level: float
-    mean: float
-    before: Spans
+    usual_spans: Spans
     spans: Spans
     readings: int
+    is_standing: bool = False
 
     @property
     def fall(self) -> float:
@@ -99,9 +102,9 @@ def find_fall(
     edges = np.searchsorted(places, blocks)
     begins = times[edges[:-1]]
     ends = np.minimum(np.append(begins[1:], times[-1]), times[edges[1:] - 1] + round(_PAUSE * interval * 1e6))
-    before, spans = (intervals.rows_to_spans(begins, ends, rows) for rows in (is_usual, is_low))
+    usual_spans, spans = (intervals.rows_to_spans(begins, ends, rows) for rows in (is_usual, is_low))
     readings = every * int(np.diff(edges)[is_low].sum())
-    return Change(top, lowest, float(middle[is_low].mean()), before, spans, readings)
+    return Change(top, lowest, usual_spans, spans, readings)
 
 
 CLOCK, POWER = CLOCKS[0], "gpu_power_watts"
@@ -176,9 +179,9 @@ def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[
     for name, own, low in zip(peers.names, table, is_low, strict=True):
         known = np.count_nonzero(~np.isnan(own))
         if known * 2 >= len(low) and np.count_nonzero(low) >= max(limits.most * known, 1):
-            levels = float(np.median(usual[low])), float(np.median(own[low])), float(own[low].mean())
+            levels = float(np.median(usual[low])), float(np.median(own[low]))
             spans = intervals.union(peers.blocks[low], within=1)
-            found[name] = Change(*levels, spans, spans, int(np.count_nonzero(low)))
+            found[name] = Change(*levels, spans, spans, int(np.count_nonzero(low)), is_standing=True)
     return found
 
 
@@ -212,7 +215,6 @@ def find_slow_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJu
                     limits.compare(metric, "difference, of its peers", change.fall, ">=", least),
                 ],
                 spans=intervals.to_intervals(spans),
-                lost=sum(slow[name].fall * intervals.total_seconds(slow[name].spans) for name in names),
                 cause=cause,
                 samples=change.readings,
                 gpus=phrases.gpu_names(names, peers.names),

@@ -41,7 +41,7 @@ _SLOWING = {"rate_falls", "slow_gpu", "imbalance", "thermal_throttle", "hw_throt
 """Kinds that explain a change on any GPU of the job, since the others wait for the one that is slow."""
 _AFTER = 60.0  # s after an evaluation in which its figures are logged
 _PAUSE = 5.0  # usual distances of steps above which none was made
-_STANDING = {"power_limited", "clocks_locked", "pcie_degraded", "periodic_stall"}
+_STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
 """Kinds that explain a change though they claim no GPU time."""
 
 
@@ -115,7 +115,6 @@ def find_rate_falls(context: Context, limits: Limits) -> Iterator[Finding | NotJ
             *evidence,
         ],
         spans=intervals.to_intervals(change.spans),
-        lost=(1 - change.mean / change.usual) * seconds * len(context.active),
         cause=cause,
         samples=change.readings,
         fall=phrases.percent(change.fall),
@@ -148,10 +147,10 @@ def _find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, s
 def _compare(context: Context, device: str, metric: str, change: Change) -> tuple[float, float]:
     """Return the mean of a metric at the usual level and at the other one, NaN where not known; "" is the training."""
     if device:
-        both = [context.series[device].find_values(metric, spans) for spans in (change.before, change.spans)]
+        both = [context.series[device].find_values(metric, spans) for spans in (change.usual_spans, change.spans)]
     else:
         times, values = read_points(context.recording, metric)
-        both = [values[intervals.contains(spans, times)] for spans in (change.before, change.spans)]
+        both = [values[intervals.contains(spans, times)] for spans in (change.usual_spans, change.spans)]
     before, then = (float(one.mean()) if len(one) else np.nan for one in both)
     return max(before, 1e-9), then
 
@@ -188,8 +187,8 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
             continue
         change, devices = max(changes.values(), key=lambda one: one.fall), tuple(filter(None, changes))
         spans = intervals.union(np.concatenate([one.spans for one in changes.values()]))
-        rises, seconds = change.spans[0, 0] < change.before[0, 0], intervals.total_seconds(spans)
-        begins = int(change.before[0, 0] if rises else change.spans[0, 0])
+        rises, seconds = change.spans[0, 0] < change.usual_spans[0, 0], intervals.total_seconds(spans)
+        begins = int(change.usual_spans[0, 0] if rises else change.spans[0, 0])
         cool, warm = _compare(context, devices[0], TEMPERATURE, change) if devices else (0.0, 0.0)
         low, high = show(change.level, unit), show(change.usual, unit)
         noun = {CLOCK: "clock", POWER: "power", UTILISATION: "utilisation"}.get(metric, "rate")
@@ -263,7 +262,7 @@ def _find_other_use(series: DeviceSeries, limits: Limits) -> Change | None:
     before, after, usual = (float(np.median(part)) for part in parts)
     if min(before, after) < limits.other or abs(before - after) > limits.other / 2 or usual <= max(before, after):
         return None
-    return Change(usual, (before + after) / 2, before, job, ends, len(parts[0]))
+    return Change(usual, (before + after) / 2, job, ends, len(parts[0]), is_standing=True)
 
 
 def _is_explained(context: Context, device: str, change: Change) -> bool:
@@ -274,11 +273,11 @@ def _is_explained(context: Context, device: str, change: Change) -> bool:
     found = context.findings_on(device) if device else context.earlier_findings
     known = [one for one in found if KINDS[one.kind].gpu_time_class or one.kind in _STANDING]
     known += [one for one in context.earlier_findings if one.kind in _SLOWING]
-    whole = (context.whole,) if change.before is change.spans else ()
+    whole = (context.whole,) if change.is_standing else ()
     spans = intervals.to_spans(part for one in known for part in one.intervals or whole)
-    later = change.before if change.before[-1, 1] > change.spans[-1, 1] else change.spans
+    later = change.usual_spans if change.usual_spans[-1, 1] > change.spans[-1, 1] else change.spans
     stages = [intervals.to_spans([Interval(one.start, one.end)]) for one in context.recording.run.stages]
-    is_staged = any(_covers(one, change.spans) and not _covers(one, change.before) for one in stages)
+    is_staged = any(_covers(one, change.spans) and not _covers(one, change.usual_spans) for one in stages)
     return is_staged or _covers(spans, change.spans) or _covers(spans, later) or _is_evaluation(context, change.spans)
 
 
