@@ -220,8 +220,9 @@ def find_slow_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJu
                 gpus=phrases.gpu_names(names, peers.names),
                 share=phrases.percent(1 - change.fall),
                 what="clock" if metric == CLOCK else "power",
-                figures=f"{show(change.level, unit)}, that of the others {show(change.usual, unit)},",
-                heat=f"{warm:.0f} °C, they at {cool:.0f} °C" if warm - cool >= limits.hotter else "",
+                level=show(change.level, unit),
+                usual=show(change.usual, unit),
+                heat=f"{warm:.0f} °C instead of {cool:.0f} °C" if warm - cool >= limits.hotter else "",
             )
 
 

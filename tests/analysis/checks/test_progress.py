@@ -38,6 +38,7 @@ def test_rate_falls() -> None:
         "a step": want(
             rated(STEP),
             gpus="",
+            steps=["record_more"],
             spans=[(1025, 2015)],
             within=30,
             lost=None,
@@ -86,7 +87,15 @@ def test_slow_gpu() -> None:
     half = np.full(900, 700.0)
     hot = [np.full(900, each) for each in (60.0, 62.0, 88.0, 61.0)]
     table: Table = {
-        "at half": want(four(half), gpus="2", cause="not shown", confidence="high", lost=None, spans=[(0, 900)]),
+        "at half": want(
+            four(half),
+            gpus="2",
+            cause="not shown",
+            steps=["record_more"],
+            confidence="high",
+            lost=None,
+            spans=[(0, 900)],
+        ),
         "7% slower": want(four(np.full(900, 1311.0)), gpus="2"),
         "hotter": want(four(half, temperature=hot), gpus="2", cause="not shown"),
         "heat": want(
@@ -120,7 +129,7 @@ def test_unexplained_change() -> None:
             spans=[(900, 1800)],
             within=30,
             cause="change",
-            steps=["record_more", "cooling"],
+            steps=["record_more", "profile_step"],
             evidence={"gpu_sm_clock_hertz": 1.1e9},
             severity="warning",
         ),
