@@ -167,14 +167,18 @@ def _find_usual(table: Table) -> Table:
 def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[str, Change]:
     """Return the GPUs that have less than usual of a metric for most of the work, where they are as busy as usual.
 
-    The difference is clear of that by which most GPUs differ. Of utilisation it counts in points, else as a share.
+    The difference is clear of that by which most GPUs differ; of the clock, most of those above the others, so that
+    half may be slow. A slow clock may keep a GPU busier. Of utilisation a difference is in points, else a share.
     """
     used, table = peers.tables[UTILISATION], peers.tables[metric]
     if metric != UTILISATION:
-        table = np.where((np.abs(used - _find_usual(used)) <= limits.alike) & (used >= limits.busy), table, np.nan)
+        more, done = used - _find_usual(used), used * table
+        is_alike = (more <= limits.alike) | ((metric == CLOCK) & (done <= (1 + limits.alike) * _find_usual(done)))
+        table = np.where(is_alike & (more >= -limits.alike) & (used >= limits.busy), table, np.nan)
     usual = _find_usual(table)
     below = (usual - table) / (1 if metric == UTILISATION else usual)
-    spread = _find_usual(np.abs(below)) if len(table) > _PAIR else 0.0
+    scatter = np.where((below <= 0) | (metric != CLOCK), np.abs(below), np.nan)
+    spread = _find_usual(scatter) if len(table) > _PAIR else 0.0
     is_low, found = (below >= least) & (below >= limits.spread * spread), dict[str, Change]()
     for name, own, low in zip(peers.names, table, is_low, strict=True):
         known = np.count_nonzero(~np.isnan(own))
@@ -207,7 +211,7 @@ def find_slow_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJu
             unit = "Hz" if metric == CLOCK else "W"
             yield KINDS["slow_gpu"].finding(
                 Severity.INFO if cause in {"heat", "hardware"} else Severity.WARNING,
-                Confidence.HIGH if metric == CLOCK and len(peers.names) > _PAIR else Confidence.MEDIUM,
+                Confidence.HIGH if metric == CLOCK and 2 * len(slow) < len(peers.names) else Confidence.MEDIUM,
                 names,
                 [
                     Evidence(metric=metric, statistic="median of its means", observed=change.level, unit=unit),
