@@ -171,6 +171,10 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
             if not _is_explained(context, device, change):
                 found.setdefault(("change", metric, unit), {})[device] = change
                 break
+        else:
+            hot = _find_hot(series, limits)
+            if hot and not _is_explained(context, device, hot):
+                found.setdefault(("hot", CLOCK, "Hz"), {})[device] = hot
     rate = _read_rate(context)
     fall = find_fall(*rate[2:], limits, later=True) if rate and not found else None
     if rate and fall and not _is_explained(context, "", fall):
@@ -214,7 +218,7 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
             after=phrases.duration((begins - context.whole.start) / 1e6),
             length=phrases.duration(seconds),
             use="at the same use" if devices else "",
-            heat=f"{warm:.0f} °C" if warm - cool >= limits.hotter else "",
+            heat=f"{warm:.0f} °C" if warm - cool >= limits.hotter or case == "hot" else "",
         )
 
 
@@ -245,6 +249,18 @@ def _list_changes(
             is_phase = metric == POWER and len(intervals.intersection(edges, pauses)) > 0
             if min(before, then) >= limits.busy and abs(before - then) <= limits.alike and not is_phase:
                 yield metric, unit, change
+
+
+def _find_hot(series: DeviceSeries, limits: Limits) -> Change | None:
+    """Return how far below its highest clock a GPU works, where it is hot all along."""
+    signals = gather_signals(series)
+    rows = signals.busy & (signals.clock > 0) & (signals.temperature > 0)
+    if np.count_nonzero(rows) < 4 * limits.readings or np.quantile(signals.temperature[rows], limits.part) < limits.hot:
+        return None
+    level, spans = float(np.median(signals.clock[rows])), intervals.rows_to_spans(series.start, series.end, rows)
+    if not level <= (1 - limits.slowed) * signals.clock_max or intervals.total_seconds(spans) < limits.shortest:
+        return None
+    return Change(signals.clock_max, level, spans, spans, int(np.count_nonzero(rows)), is_standing=True)
 
 
 def _find_other_use(series: DeviceSeries, limits: Limits) -> Change | None:

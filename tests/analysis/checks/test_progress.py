@@ -108,6 +108,13 @@ def test_slow_gpu() -> None:
             rec(util=97, clock=[np.full(600, clock) for clock in (1410, 900, 1400, 905, 1405, 1410)]), gpus="1,3"
         ),
         "power alone": want(rec(util=97, power=[np.full(600, watts) for watts in (300, 305, 210, 300)]), gpus="2"),
+        "half of eight": want(
+            rec(util=97, clock=[noisy(np.full(900, clock), 0.003, int(clock)) for clock in (1450, 1800) * 4]),
+            gpus="0,2,4,6",
+            confidence="medium",
+        ),
+        "busier for it": want(four(half, util=[np.full(900, used) for used in (82, 80, 100, 81)]), gpus="2"),
+        "busier with more work": four(np.full(900, 1300.0), util=[np.full(900, used) for used in (62, 60, 97, 61)]),
         "a minute of a quarter": four(steps((1410, 600), (900, 300))),
         "3% slower": four(np.full(900, 1370.0)),
         "all scatter": rec(util=97, clock=[np.full(600, clock) for clock in (1410, 1340, 1270, 1200)]),
@@ -146,6 +153,21 @@ def test_unexplained_change() -> None:
             cause="other use",
             steps=["measure_alone"],
             spans=[(0, 120), (720, 840)],
+        ),
+        "hot all along": want(
+            rec(
+                util=97,
+                clock=noisy(np.full(900, 1140.0), 0.02),
+                clock_max=1627,
+                power=150,
+                power_limit=400,
+                temperature=88,
+            ),
+            cause="hot",
+            steps=["cooling"],
+        ),
+        "hot at a high clock": rec(
+            util=97, clock=noisy(np.full(900, 1500.0), 0.02), clock_max=1627, power=150, power_limit=400, temperature=88
         ),
         "heat": rec(util=97, clock=FELL, **hot),
         "a power limit": rec(util=97, clock=FELL, **cap),
