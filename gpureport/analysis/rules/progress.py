@@ -127,8 +127,7 @@ def find_rate_falls(context: Context, limits: Limits) -> Iterator[Finding | NotJ
 
 def _find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, str, str, tuple[Evidence, ...]]:
     """Return what changes with a rate: the cause it stands for, the GPUs, in words, and as evidence."""
-    held = {name: _compare(context, name, _MEMORY, change)[1] for name in context.active}
-    full = [name for name in held if held[name] >= limits.full * (memory_total(context.series[name]) or np.inf)]
+    full = [name for name in context.active if _is_filled(context, name, change, limits)]
     for cause, metric, unit, direction, noun in _SIGNS:
         devices = {"spill": full, "data": [""]}.get(cause, [*context.hosts(), *context.active])
         both = {name: _compare(context, name, metric, change) for name in devices}
@@ -142,6 +141,12 @@ def _find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, s
             evidence = (Evidence(metric=metric, statistic=word, observed=value, unit=unit) for word, value in told)
             return cause, gpus, f"{noun} from {show(before, unit)} to {show(then, unit)}", tuple(evidence)
     return "not shown", "", "", ()
+
+
+def _is_filled(context: Context, device: str, change: Change, limits: Limits) -> bool:
+    """Return whether the memory of a GPU is full at a level and was not at the usual one."""
+    before, then = _compare(context, device, _MEMORY, change)
+    return before < limits.full * (memory_total(context.series[device]) or np.inf) <= then
 
 
 def _compare(context: Context, device: str, metric: str, change: Change) -> tuple[float, float]:
@@ -169,7 +174,8 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
             yield missing_metrics.not_recorded("unexplained_change", device, CLOCK, POWER)
         for metric, unit, change in _list_changes(context, device, series, limits):
             if not _is_explained(context, device, change):
-                found.setdefault(("change", metric, unit), {})[device] = change
+                case = "spill" if metric == POWER and _is_filled(context, device, change, limits) else "change"
+                found.setdefault((case, metric, unit), {})[device] = change
                 break
         else:
             hot = _find_hot(series, limits)

@@ -154,6 +154,11 @@ def test_unexplained_change() -> None:
             steps=["measure_alone"],
             spans=[(0, 120), (720, 840)],
         ),
+        "memory that fills up": want(
+            rec(util=97, power=noisy(steps((300, 900), (230, 900)), 0.05), memory=steps((60, 900), (79.5, 900))),
+            cause="spill",
+            steps=["lower_peak"],
+        ),
         "hot all along": want(
             rec(
                 util=97,
