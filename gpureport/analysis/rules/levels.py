@@ -1,6 +1,6 @@
 """Levels that hold, in values that scatter: over the time of one series, and among equal GPUs of one job."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from gpureport.analysis.rulebook import Context, Limits, rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals.clock_signals import CLOCKS, gather_signals
+from gpureport.analysis.signals.clock_signals import CLOCKS, HEAT, are_events_recorded, gather_signals
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity
 
@@ -202,16 +202,15 @@ def find_slow_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJu
         slow = find_lower(peers, metric, getattr(limits, least), limits)
         causes: dict[str, list[str]] = {}
         for name in slow:
-            causes.setdefault(_find_cause(context, peers, name), []).append(name)
+            causes.setdefault(_find_cause(context, peers, name, limits), []).append(name)
         for cause, names in causes.items():
             change = slow[max(names, key=lambda name: slow[name].fall)]
             spans = intervals.union(np.concatenate([slow[name].spans for name in names]))
-            rows = np.isin(peers.names, names)
-            warm, cool = (float(np.median(np.nan_to_num(peers.tables[TEMPERATURE][each]))) for each in (rows, ~rows))
-            unit = "Hz" if metric == CLOCK else "W"
+            warm, cool = _compare_heat(peers, names)
+            unit, is_sure = "Hz" if metric == CLOCK else "W", metric == CLOCK and cause not in {"warm", "board"}
             yield KINDS["slow_gpu"].finding(
                 Severity.INFO if cause in {"heat", "hardware"} else Severity.WARNING,
-                Confidence.HIGH if metric == CLOCK and 2 * len(slow) < len(peers.names) else Confidence.MEDIUM,
+                Confidence.HIGH if is_sure and 2 * len(slow) < len(peers.names) else Confidence.MEDIUM,
                 names,
                 [
                     Evidence(metric=metric, statistic="median of its means", observed=change.level, unit=unit),
@@ -219,7 +218,8 @@ def find_slow_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJu
                     limits.compare(metric, "difference, of its peers", change.fall, ">=", least),
                 ],
                 spans=intervals.to_intervals(spans),
-                cause=cause,
+                cause="heat" if cause == "warm" else cause,
+                case=cause,
                 samples=change.readings,
                 gpus=phrases.gpu_names(names, peers.names),
                 share=phrases.percent(1 - change.fall),
@@ -230,10 +230,20 @@ def find_slow_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJu
             )
 
 
-def _find_cause(context: Context, peers: Peers, device: str) -> str:
-    """Return why a GPU is slow, by what was found of it and not of most of its peers."""
+def _compare_heat(peers: Peers, names: Sequence[str]) -> tuple[float, float]:
+    """Return the temperature of some GPUs and of the others; 0 where it is not known."""
+    rows = np.isin(peers.names, names)
+    warm, cool = (float(np.median(np.nan_to_num(peers.tables[TEMPERATURE][each]))) for each in (rows, ~rows))
+    return warm, cool
+
+
+def _find_cause(context: Context, peers: Peers, device: str, limits: Limits) -> str:
+    """Return why a GPU is slow, by what was found of it and not of most of its peers, or by its heat alone."""
     for kind, cause in (*_CAUSES.items(), ("clocks_locked", "locked")):
         having = [name for name in peers.names if context.findings(kind, name)]
         if device in having and 2 * len(having) <= len(peers.names):
             return cause
-    return "not shown"
+    warm, cool = _compare_heat(peers, [device])
+    if warm >= limits.hot and warm - cool >= limits.hotter and not are_events_recorded(context.series[device], *HEAT):
+        return "warm"
+    return "board" if all(context.findings("power_cap", name) for name in peers.names) else "not shown"

@@ -1,6 +1,7 @@
 """Whether a job goes on as it began: a logged rate that falls, and levels that change with nothing to explain it."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -172,15 +173,11 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
     for device, series in context.gpus().items():
         if not (series.is_recorded(POWER) or any(map(series.is_recorded, CLOCKS))):
             yield missing_metrics.not_recorded("unexplained_change", device, CLOCK, POWER)
-        for metric, unit, change in _list_changes(context, device, series, limits):
-            if not _is_explained(context, device, change):
-                case = "spill" if metric == POWER and _is_filled(context, device, change, limits) else "change"
-                found.setdefault((case, metric, unit), {})[device] = change
-                break
-        else:
-            hot = _find_hot(series, limits)
-            if hot and not _is_explained(context, device, hot):
-                found.setdefault(("hot", CLOCK, "Hz"), {})[device] = hot
+        every = _list_changes(context, device, series, limits)
+        for case, metric, unit, change in islice(
+            (one for one in every if not _is_explained(context, device, one[-1])), 1
+        ):
+            found.setdefault((case, metric, unit), {})[device] = change
     rate = _read_rate(context)
     fall = find_fall(*rate[2:], limits, later=True) if rate and not found else None
     if rate and fall and not _is_explained(context, "", fall):
@@ -230,7 +227,7 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
 
 def _list_changes(
     context: Context, device: str, series: DeviceSeries, limits: Limits
-) -> Iterator[tuple[str, str, Change]]:
+) -> Iterator[tuple[str, str, str, Change]]:
     """Yield the signals of a GPU that stay at another level while it is as busy, until its memory is released.
 
     What takes another power after a pause is another phase of the job.
@@ -254,7 +251,11 @@ def _list_changes(
             edges = intervals.union(change.spans.reshape(-1, 1) + around.astype(np.int64))
             is_phase = metric == POWER and len(intervals.intersection(edges, pauses)) > 0
             if min(before, then) >= limits.busy and abs(before - then) <= limits.alike and not is_phase:
-                yield metric, unit, change
+                is_spill = metric == POWER and _is_filled(context, device, change, limits)
+                yield "spill" if is_spill else "change", metric, unit, change
+    hot = _find_hot(series, limits)
+    if hot:
+        yield "hot", CLOCK, "Hz", hot
 
 
 def _find_hot(series: DeviceSeries, limits: Limits) -> Change | None:

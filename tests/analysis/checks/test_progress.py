@@ -97,7 +97,10 @@ def test_slow_gpu() -> None:
             spans=[(0, 900)],
         ),
         "7% slower": want(four(np.full(900, 1311.0)), gpus="2"),
-        "hotter": want(four(half, temperature=hot), gpus="2", cause="not shown"),
+        "hotter": want(four(half, temperature=hot), gpus="2", cause="heat", confidence="medium", steps=["cooling"]),
+        "all at the limit": want(
+            four(np.full(900, 1250.0), power=395, power_limit=400, sw_power_cap=1), gpus="2", cause="board"
+        ),
         "heat": want(
             four(half, temperature=hot, sw_thermal_slowdown=[np.arange(900) * 0 + (gpu == 2) for gpu in range(4)]),
             cause="heat",
