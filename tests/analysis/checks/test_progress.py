@@ -82,6 +82,12 @@ def four(odd: Floats, usual: float = 1410, **series: Any) -> Recording:
     return rec(**({"util": 97} | series), clock=[clocks[0], clocks[1], noisy(odd, 0.003), clocks[0]])
 
 
+def other_model(run: Recording) -> Recording:
+    """Return the same with another model for the third GPU."""
+    devices = tuple(replace(one, model="NVIDIA L40S") if one.id == "gpu:2" else one for one in run.run.devices)
+    return replace(run, run=replace(run.run, devices=devices))
+
+
 def test_slow_gpu() -> None:
     """As busy as its peers, and slower for most of the work."""
     half = np.full(900, 700.0)
@@ -122,7 +128,8 @@ def test_slow_gpu() -> None:
         "3% slower": four(np.full(900, 1370.0)),
         "all scatter": rec(util=97, clock=[np.full(600, clock) for clock in (1410, 1340, 1270, 1200)]),
         "less busy": four(half, util=[np.full(900, used) for used in (97, 97, 60, 97)]),
-        "another model": rec(util=97, clock=[np.full(900, 1410.0)]),
+        "another model": other_model(four(half)),
+        "a brief difference at a time": four(np.where(np.arange(900) % 300 < 60, 700.0, 1410.0)),
     }
     check("slow_gpu", table)
 
