@@ -16,6 +16,8 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity
 
 _PAIR = 2
+_HELD = ("slow_gpu", "power_limited", "clocks_locked")
+"""Kinds that explain why a GPU draws less than most of its peers."""
 _METRICS = {"utilisation": UTILISATION, "power": "gpu_power_watts"}
 """What GPUs are compared by: utilisation in points, power as a share of that of the peers."""
 
@@ -40,12 +42,15 @@ def _judge_peers(context: Context, peers: Mapping[str, DeviceSeries], limits: Li
         yield missing_metrics.too_short("imbalance", context.whole.seconds, needed)
         return
     cells, means = grid.cells, {signal: list[FloatArray]() for signal in _METRICS}
+    held = [{name for name in peers if context.findings(kind, name)} for kind in _HELD]
+    is_held = {name for names in held if 2 * len(names) <= len(peers) for name in names}
     for name, series in peers.items():
-        explained = [part for found in context.findings_on(name) for part in found.intervals]
+        explained = [part for found in context.findings_on(name) if found.kind not in _HELD for part in found.intervals]
         is_left_out = intervals.overlap_seconds(*cells, intervals.to_spans(explained)) > 0
         for signal, metric in _METRICS.items():
-            values = np.where(is_left_out, np.nan, grid.average_metric(series, metric))
-            means[signal].append(np.where(is_left_out, np.nan, rolling_mean(values, length)))
+            is_out = is_left_out | (signal == "power" and name in is_held)
+            values = np.where(is_out, np.nan, grid.average_metric(series, metric))
+            means[signal].append(np.where(is_out, np.nan, rolling_mean(values, length)))
     odd = {
         signal: np.concatenate([_find_odd(block, signal, limits) for block in split_bins(each)], axis=1)
         for signal, each in means.items()

@@ -1,6 +1,6 @@
 """Levels that hold, in values that scatter: over the time of one series, and among equal GPUs of one job."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from gpureport.analysis.rulebook import Context, Limits, rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals.clock_signals import CLOCKS, gather_signals
+from gpureport.analysis.signals.clock_signals import CLOCKS, HEAT, are_events_recorded, gather_signals
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity
 
@@ -22,14 +22,17 @@ _BLOCKS = 4.0  # for which a level must hold where readings are dense; where the
 
 
 class Change(NamedTuple):
-    """A level that was left: the usual one, the lowest that held, the mean below; when each held; readings below."""
+    """A level that was left: the usual one, the lowest that held; when each held; readings below.
+
+    A standing difference, of a GPU from others or of the log without the job, changes nothing in the time of the job.
+    """
 
     usual: float
     level: float
-    mean: float
-    before: Spans
+    usual_spans: Spans
     spans: Spans
     readings: int
+    is_standing: bool = False
 
     @property
     def fall(self) -> float:
@@ -99,9 +102,9 @@ def find_fall(
     edges = np.searchsorted(places, blocks)
     begins = times[edges[:-1]]
     ends = np.minimum(np.append(begins[1:], times[-1]), times[edges[1:] - 1] + round(_PAUSE * interval * 1e6))
-    before, spans = (intervals.rows_to_spans(begins, ends, rows) for rows in (is_usual, is_low))
+    usual_spans, spans = (intervals.rows_to_spans(begins, ends, rows) for rows in (is_usual, is_low))
     readings = every * int(np.diff(edges)[is_low].sum())
-    return Change(top, lowest, float(middle[is_low].mean()), before, spans, readings)
+    return Change(top, lowest, usual_spans, spans, readings)
 
 
 CLOCK, POWER = CLOCKS[0], "gpu_power_watts"
@@ -164,21 +167,25 @@ def _find_usual(table: Table) -> Table:
 def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[str, Change]:
     """Return the GPUs that have less than usual of a metric for most of the work, where they are as busy as usual.
 
-    The difference is clear of that by which most GPUs differ. Of utilisation it counts in points, else as a share.
+    The difference is clear of that by which most GPUs differ; of the clock, most of those above the others, so that
+    half may be slow. A slow clock may keep a GPU busier. Of utilisation a difference is in points, else a share.
     """
     used, table = peers.tables[UTILISATION], peers.tables[metric]
     if metric != UTILISATION:
-        table = np.where((np.abs(used - _find_usual(used)) <= limits.alike) & (used >= limits.busy), table, np.nan)
+        more, done = used - _find_usual(used), used * table
+        is_alike = (more <= limits.alike) | ((metric == CLOCK) & (done <= (1 + limits.alike) * _find_usual(done)))
+        table = np.where(is_alike & (more >= -limits.alike) & (used >= limits.busy), table, np.nan)
     usual = _find_usual(table)
     below = (usual - table) / (1 if metric == UTILISATION else usual)
-    spread = _find_usual(np.abs(below)) if len(table) > _PAIR else 0.0
+    scatter = np.where((below <= 0) | (metric != CLOCK), np.abs(below), np.nan)
+    spread = _find_usual(scatter) if len(table) > _PAIR else 0.0
     is_low, found = (below >= least) & (below >= limits.spread * spread), dict[str, Change]()
     for name, own, low in zip(peers.names, table, is_low, strict=True):
         known = np.count_nonzero(~np.isnan(own))
         if known * 2 >= len(low) and np.count_nonzero(low) >= max(limits.most * known, 1):
-            levels = float(np.median(usual[low])), float(np.median(own[low])), float(own[low].mean())
+            levels = float(np.median(usual[low])), float(np.median(own[low]))
             spans = intervals.union(peers.blocks[low], within=1)
-            found[name] = Change(*levels, spans, spans, int(np.count_nonzero(low)))
+            found[name] = Change(*levels, spans, spans, int(np.count_nonzero(low)), is_standing=True)
     return found
 
 
@@ -195,16 +202,15 @@ def find_slow_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJu
         slow = find_lower(peers, metric, getattr(limits, least), limits)
         causes: dict[str, list[str]] = {}
         for name in slow:
-            causes.setdefault(_find_cause(context, peers, name), []).append(name)
+            causes.setdefault(_find_cause(context, peers, name, limits), []).append(name)
         for cause, names in causes.items():
             change = slow[max(names, key=lambda name: slow[name].fall)]
             spans = intervals.union(np.concatenate([slow[name].spans for name in names]))
-            rows = np.isin(peers.names, names)
-            warm, cool = (float(np.median(np.nan_to_num(peers.tables[TEMPERATURE][each]))) for each in (rows, ~rows))
-            unit = "Hz" if metric == CLOCK else "W"
+            warm, cool = _compare_heat(peers, names)
+            unit, is_sure = "Hz" if metric == CLOCK else "W", metric == CLOCK and cause not in {"warm", "board"}
             yield KINDS["slow_gpu"].finding(
                 Severity.INFO if cause in {"heat", "hardware"} else Severity.WARNING,
-                Confidence.HIGH if metric == CLOCK and len(peers.names) > _PAIR else Confidence.MEDIUM,
+                Confidence.HIGH if is_sure and 2 * len(slow) < len(peers.names) else Confidence.MEDIUM,
                 names,
                 [
                     Evidence(metric=metric, statistic="median of its means", observed=change.level, unit=unit),
@@ -212,21 +218,32 @@ def find_slow_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJu
                     limits.compare(metric, "difference, of its peers", change.fall, ">=", least),
                 ],
                 spans=intervals.to_intervals(spans),
-                lost=sum(slow[name].fall * intervals.total_seconds(slow[name].spans) for name in names),
-                cause=cause,
+                cause="heat" if cause == "warm" else cause,
+                case=cause,
                 samples=change.readings,
                 gpus=phrases.gpu_names(names, peers.names),
                 share=phrases.percent(1 - change.fall),
                 what="clock" if metric == CLOCK else "power",
-                figures=f"{show(change.level, unit)}, that of the others {show(change.usual, unit)},",
-                heat=f"{warm:.0f} °C, they at {cool:.0f} °C" if warm - cool >= limits.hotter else "",
+                level=show(change.level, unit),
+                usual=show(change.usual, unit),
+                heat=f"{warm:.0f} °C instead of {cool:.0f} °C" if warm - cool >= limits.hotter else "",
             )
 
 
-def _find_cause(context: Context, peers: Peers, device: str) -> str:
-    """Return why a GPU is slow, by what was found of it and not of most of its peers."""
+def _compare_heat(peers: Peers, names: Sequence[str]) -> tuple[float, float]:
+    """Return the temperature of some GPUs and of the others; 0 where it is not known."""
+    rows = np.isin(peers.names, names)
+    warm, cool = (float(np.median(np.nan_to_num(peers.tables[TEMPERATURE][each]))) for each in (rows, ~rows))
+    return warm, cool
+
+
+def _find_cause(context: Context, peers: Peers, device: str, limits: Limits) -> str:
+    """Return why a GPU is slow, by what was found of it and not of most of its peers, or by its heat alone."""
     for kind, cause in (*_CAUSES.items(), ("clocks_locked", "locked")):
         having = [name for name in peers.names if context.findings(kind, name)]
         if device in having and 2 * len(having) <= len(peers.names):
             return cause
-    return "not shown"
+    warm, cool = _compare_heat(peers, [device])
+    if warm >= limits.hot and warm - cool >= limits.hotter and not are_events_recorded(context.series[device], *HEAT):
+        return "warm"
+    return "board" if all(context.findings("power_cap", name) for name in peers.names) else "not shown"

@@ -1,6 +1,7 @@
 """Whether a job goes on as it began: a logged rate that falls, and levels that change with nothing to explain it."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ _SLOWING = {"rate_falls", "slow_gpu", "imbalance", "thermal_throttle", "hw_throt
 """Kinds that explain a change on any GPU of the job, since the others wait for the one that is slow."""
 _AFTER = 60.0  # s after an evaluation in which its figures are logged
 _PAUSE = 5.0  # usual distances of steps above which none was made
-_STANDING = {"power_limited", "clocks_locked", "pcie_degraded", "periodic_stall"}
+_STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
 """Kinds that explain a change though they claim no GPU time."""
 
 
@@ -115,7 +116,6 @@ def find_rate_falls(context: Context, limits: Limits) -> Iterator[Finding | NotJ
             *evidence,
         ],
         spans=intervals.to_intervals(change.spans),
-        lost=(1 - change.mean / change.usual) * seconds * len(context.active),
         cause=cause,
         samples=change.readings,
         fall=phrases.percent(change.fall),
@@ -128,8 +128,7 @@ def find_rate_falls(context: Context, limits: Limits) -> Iterator[Finding | NotJ
 
 def _find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, str, str, tuple[Evidence, ...]]:
     """Return what changes with a rate: the cause it stands for, the GPUs, in words, and as evidence."""
-    held = {name: _compare(context, name, _MEMORY, change)[1] for name in context.active}
-    full = [name for name in held if held[name] >= limits.full * (memory_total(context.series[name]) or np.inf)]
+    full = [name for name in context.active if _is_filled(context, name, change, limits)]
     for cause, metric, unit, direction, noun in _SIGNS:
         devices = {"spill": full, "data": [""]}.get(cause, [*context.hosts(), *context.active])
         both = {name: _compare(context, name, metric, change) for name in devices}
@@ -145,13 +144,19 @@ def _find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, s
     return "not shown", "", "", ()
 
 
+def _is_filled(context: Context, device: str, change: Change, limits: Limits) -> bool:
+    """Return whether the memory of a GPU is full at a level and was not at the usual one."""
+    before, then = _compare(context, device, _MEMORY, change)
+    return before < limits.full * (memory_total(context.series[device]) or np.inf) <= then
+
+
 def _compare(context: Context, device: str, metric: str, change: Change) -> tuple[float, float]:
     """Return the mean of a metric at the usual level and at the other one, NaN where not known; "" is the training."""
     if device:
-        both = [context.series[device].find_values(metric, spans) for spans in (change.before, change.spans)]
+        both = [context.series[device].find_values(metric, spans) for spans in (change.usual_spans, change.spans)]
     else:
         times, values = read_points(context.recording, metric)
-        both = [values[intervals.contains(spans, times)] for spans in (change.before, change.spans)]
+        both = [values[intervals.contains(spans, times)] for spans in (change.usual_spans, change.spans)]
     before, then = (float(one.mean()) if len(one) else np.nan for one in both)
     return max(before, 1e-9), then
 
@@ -168,10 +173,11 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
     for device, series in context.gpus().items():
         if not (series.is_recorded(POWER) or any(map(series.is_recorded, CLOCKS))):
             yield missing_metrics.not_recorded("unexplained_change", device, CLOCK, POWER)
-        for metric, unit, change in _list_changes(context, device, series, limits):
-            if not _is_explained(context, device, change):
-                found.setdefault(("change", metric, unit), {})[device] = change
-                break
+        every = _list_changes(context, device, series, limits)
+        for case, metric, unit, change in islice(
+            (one for one in every if not _is_explained(context, device, one[-1])), 1
+        ):
+            found.setdefault((case, metric, unit), {})[device] = change
     rate = _read_rate(context)
     fall = find_fall(*rate[2:], limits, later=True) if rate and not found else None
     if rate and fall and not _is_explained(context, "", fall):
@@ -188,8 +194,8 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
             continue
         change, devices = max(changes.values(), key=lambda one: one.fall), tuple(filter(None, changes))
         spans = intervals.union(np.concatenate([one.spans for one in changes.values()]))
-        rises, seconds = change.spans[0, 0] < change.before[0, 0], intervals.total_seconds(spans)
-        begins = int(change.before[0, 0] if rises else change.spans[0, 0])
+        rises, seconds = change.spans[0, 0] < change.usual_spans[0, 0], intervals.total_seconds(spans)
+        begins = int(change.usual_spans[0, 0] if rises else change.spans[0, 0])
         cool, warm = _compare(context, devices[0], TEMPERATURE, change) if devices else (0.0, 0.0)
         low, high = show(change.level, unit), show(change.usual, unit)
         noun = {CLOCK: "clock", POWER: "power", UTILISATION: "utilisation"}.get(metric, "rate")
@@ -203,8 +209,7 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
                 limits.compare("duration", "total", seconds, ">=", "shortest"),
             ],
             spans=intervals.to_intervals(spans),
-            cause=f"{case} of {noun}",
-            case=case,
+            cause=case,
             samples=sum(one.readings for one in changes.values()),
             what="training rate" if noun == "rate" else noun,
             gpus=phrases.gpu_names(devices, list(context.gpus())) if devices else "",
@@ -216,13 +221,13 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
             after=phrases.duration((begins - context.whole.start) / 1e6),
             length=phrases.duration(seconds),
             use="at the same use" if devices else "",
-            heat=f"{warm:.0f} °C" if warm - cool >= limits.hotter else "",
+            heat=f"{warm:.0f} °C" if warm - cool >= limits.hotter or case == "hot" else "",
         )
 
 
 def _list_changes(
     context: Context, device: str, series: DeviceSeries, limits: Limits
-) -> Iterator[tuple[str, str, Change]]:
+) -> Iterator[tuple[str, str, str, Change]]:
     """Yield the signals of a GPU that stay at another level while it is as busy, until its memory is released.
 
     What takes another power after a pause is another phase of the job.
@@ -246,7 +251,23 @@ def _list_changes(
             edges = intervals.union(change.spans.reshape(-1, 1) + around.astype(np.int64))
             is_phase = metric == POWER and len(intervals.intersection(edges, pauses)) > 0
             if min(before, then) >= limits.busy and abs(before - then) <= limits.alike and not is_phase:
-                yield metric, unit, change
+                is_spill = metric == POWER and _is_filled(context, device, change, limits)
+                yield "spill" if is_spill else "change", metric, unit, change
+    hot = _find_hot(series, limits)
+    if hot:
+        yield "hot", CLOCK, "Hz", hot
+
+
+def _find_hot(series: DeviceSeries, limits: Limits) -> Change | None:
+    """Return how far below its highest clock a GPU works, where it is hot all along."""
+    signals = gather_signals(series)
+    rows = signals.busy & (signals.clock > 0) & (signals.temperature > 0)
+    if np.count_nonzero(rows) < 4 * limits.readings or np.quantile(signals.temperature[rows], limits.part) < limits.hot:
+        return None
+    level, spans = float(np.median(signals.clock[rows])), intervals.rows_to_spans(series.start, series.end, rows)
+    if not level <= (1 - limits.slowed) * signals.clock_max or intervals.total_seconds(spans) < limits.shortest:
+        return None
+    return Change(signals.clock_max, level, spans, spans, int(np.count_nonzero(rows)), is_standing=True)
 
 
 def _find_other_use(series: DeviceSeries, limits: Limits) -> Change | None:
@@ -264,7 +285,7 @@ def _find_other_use(series: DeviceSeries, limits: Limits) -> Change | None:
     before, after, usual = (float(np.median(part)) for part in parts)
     if min(before, after) < limits.other or abs(before - after) > limits.other / 2 or usual <= max(before, after):
         return None
-    return Change(usual, (before + after) / 2, before, job, ends, len(parts[0]))
+    return Change(usual, (before + after) / 2, job, ends, len(parts[0]), is_standing=True)
 
 
 def _is_explained(context: Context, device: str, change: Change) -> bool:
@@ -275,11 +296,11 @@ def _is_explained(context: Context, device: str, change: Change) -> bool:
     found = context.findings_on(device) if device else context.earlier_findings
     known = [one for one in found if KINDS[one.kind].gpu_time_class or one.kind in _STANDING]
     known += [one for one in context.earlier_findings if one.kind in _SLOWING]
-    whole = (context.whole,) if change.before is change.spans else ()
+    whole = (context.whole,) if change.is_standing else ()
     spans = intervals.to_spans(part for one in known for part in one.intervals or whole)
-    later = change.before if change.before[-1, 1] > change.spans[-1, 1] else change.spans
+    later = change.usual_spans if change.usual_spans[-1, 1] > change.spans[-1, 1] else change.spans
     stages = [intervals.to_spans([Interval(one.start, one.end)]) for one in context.recording.run.stages]
-    is_staged = any(_covers(one, change.spans) and not _covers(one, change.before) for one in stages)
+    is_staged = any(_covers(one, change.spans) and not _covers(one, change.usual_spans) for one in stages)
     return is_staged or _covers(spans, change.spans) or _covers(spans, later) or _is_evaluation(context, change.spans)
 
 

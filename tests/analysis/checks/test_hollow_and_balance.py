@@ -169,6 +169,7 @@ def test_uneven_gpus() -> None:
         "boards differ": rec(**boards, power=[[330.0] * 900, [280.0] * 900, [330.0] * 900]),
         "two levels of power by chance": rec(**boards, power=np.where(rng.random((4, 900)) < 0.5, 330.0, 180.0)),
         "throttled": rec(**boards, **hot, power=[steps((330, 900)), steps((200, 900)), steps((330, 900))]),
+        "a slow GPU": rec(**boards, power=[330, 200, 330], clock=[1410, 900, 1410]),
         "hollow": rec(**boards, power=[steps((330, 900)), steps((70, 900)), steps((330, 900))]),
         "a single GPU": rec(util=WORK),
         "a minute in all": (brief, "too_short"),

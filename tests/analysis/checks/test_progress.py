@@ -38,10 +38,10 @@ def test_rate_falls() -> None:
         "a step": want(
             rated(STEP),
             gpus="",
+            steps=["record_more"],
             spans=[(1025, 2015)],
             within=30,
-            lost=396,
-            near=15,
+            lost=None,
             cause="not shown",
             severity="warning",
         ),
@@ -82,16 +82,31 @@ def four(odd: Floats, usual: float = 1410, **series: Any) -> Recording:
     return rec(**({"util": 97} | series), clock=[clocks[0], clocks[1], noisy(odd, 0.003), clocks[0]])
 
 
+def other_model(run: Recording) -> Recording:
+    """Return the same with another model for the third GPU."""
+    devices = tuple(replace(one, model="NVIDIA L40S") if one.id == "gpu:2" else one for one in run.run.devices)
+    return replace(run, run=replace(run.run, devices=devices))
+
+
 def test_slow_gpu() -> None:
     """As busy as its peers, and slower for most of the work."""
     half = np.full(900, 700.0)
     hot = [np.full(900, each) for each in (60.0, 62.0, 88.0, 61.0)]
     table: Table = {
         "at half": want(
-            four(half), gpus="2", cause="not shown", confidence="high", lost=451, near=15, spans=[(0, 900)]
+            four(half),
+            gpus="2",
+            cause="not shown",
+            steps=["record_more"],
+            confidence="high",
+            lost=None,
+            spans=[(0, 900)],
         ),
         "7% slower": want(four(np.full(900, 1311.0)), gpus="2"),
-        "hotter": want(four(half, temperature=hot), gpus="2", cause="not shown"),
+        "hotter": want(four(half, temperature=hot), gpus="2", cause="heat", confidence="medium", steps=["cooling"]),
+        "all at the limit": want(
+            four(np.full(900, 1250.0), power=395, power_limit=400, sw_power_cap=1), gpus="2", cause="board"
+        ),
         "heat": want(
             four(half, temperature=hot, sw_thermal_slowdown=[np.arange(900) * 0 + (gpu == 2) for gpu in range(4)]),
             cause="heat",
@@ -102,11 +117,19 @@ def test_slow_gpu() -> None:
             rec(util=97, clock=[np.full(600, clock) for clock in (1410, 900, 1400, 905, 1405, 1410)]), gpus="1,3"
         ),
         "power alone": want(rec(util=97, power=[np.full(600, watts) for watts in (300, 305, 210, 300)]), gpus="2"),
+        "half of eight": want(
+            rec(util=97, clock=[noisy(np.full(900, clock), 0.003, int(clock)) for clock in (1450, 1800) * 4]),
+            gpus="0,2,4,6",
+            confidence="medium",
+        ),
+        "busier for it": want(four(half, util=[np.full(900, used) for used in (82, 80, 100, 81)]), gpus="2"),
+        "busier with more work": four(np.full(900, 1300.0), util=[np.full(900, used) for used in (62, 60, 97, 61)]),
         "a minute of a quarter": four(steps((1410, 600), (900, 300))),
         "3% slower": four(np.full(900, 1370.0)),
         "all scatter": rec(util=97, clock=[np.full(600, clock) for clock in (1410, 1340, 1270, 1200)]),
         "less busy": four(half, util=[np.full(900, used) for used in (97, 97, 60, 97)]),
-        "another model": rec(util=97, clock=[np.full(900, 1410.0)]),
+        "another model": other_model(four(half)),
+        "a brief difference at a time": four(np.where(np.arange(900) % 300 < 60, 700.0, 1410.0)),
     }
     check("slow_gpu", table)
 
@@ -122,21 +145,44 @@ def test_unexplained_change() -> None:
             gpus="0",
             spans=[(900, 1800)],
             within=30,
-            cause="change of clock",
+            cause="change",
+            steps=["record_more", "profile_step"],
+            evidence={"gpu_sm_clock_hertz": 1.1e9},
             severity="warning",
         ),
-        "a clock that rises": want(rec(util=97, clock=FELL[::-1]), cause="change of clock"),
-        "power": want(rec(util=97, power=noisy(steps((300, 900), (240, 900)), 0.05)), cause="change of power"),
-        "samples 30 s apart": want(
-            rec(util=97, clock=steps((1410, 60), (1100, 60)), every=30.0), cause="change of clock"
+        "a clock that rises": want(rec(util=97, clock=FELL[::-1]), cause="change"),
+        "power": want(
+            rec(util=97, power=noisy(steps((300, 900), (240, 900)), 0.05)), evidence={"gpu_power_watts": [300, 240]}
         ),
+        "samples 30 s apart": want(rec(util=97, clock=steps((1410, 60), (1100, 60)), every=30.0), cause="change"),
         "all GPUs at once": want(rec(util=97, clock=[FELL] * 4), gpus="0,1,2,3"),
-        "a rate": want(rated(noisy(steps((500, 200), (440, 200)), 0.01)), gpus="", cause="change of rate"),
-        "two of six": want(rec(util=uneven), gpus="2,3", cause="uneven of utilisation"),
+        "a rate": want(rated(noisy(steps((500, 200), (440, 200)), 0.01)), gpus="", cause="change"),
+        "two of six": want(rec(util=uneven), gpus="2,3", cause="uneven", steps=["balance_ranks"]),
         "another program": want(
             rec(util=steps((14, 120), (96, 600), (14, 120)), memory=steps((2, 120), (60, 600), (2, 120))),
-            cause="other use of utilisation",
+            cause="other use",
+            steps=["measure_alone"],
             spans=[(0, 120), (720, 840)],
+        ),
+        "memory that fills up": want(
+            rec(util=97, power=noisy(steps((300, 900), (230, 900)), 0.05), memory=steps((60, 900), (79.5, 900))),
+            cause="spill",
+            steps=["lower_peak"],
+        ),
+        "hot all along": want(
+            rec(
+                util=97,
+                clock=noisy(np.full(900, 1140.0), 0.02),
+                clock_max=1627,
+                power=150,
+                power_limit=400,
+                temperature=88,
+            ),
+            cause="hot",
+            steps=["cooling"],
+        ),
+        "hot at a high clock": rec(
+            util=97, clock=noisy(np.full(900, 1500.0), 0.02), clock_max=1627, power=150, power_limit=400, temperature=88
         ),
         "heat": rec(util=97, clock=FELL, **hot),
         "a power limit": rec(util=97, clock=FELL, **cap),
