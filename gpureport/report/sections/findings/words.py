@@ -120,6 +120,15 @@ def _describe_before_end(found: Found) -> str:
     return display.rough_duration((end - int(spans[0, 0])) / 1e6) if len(spans) and spans[-1, 1] >= end else ""
 
 
+def _describe_whole_loss(found: Found) -> str:
+    """Return for how long GPUs were lost that never answered; empty where they did."""
+    run, spans = found.run.run, [each.intervals for each in found.worst.findings]
+    # the rows of GPUs lie apart a little
+    first, last = run.started + 5e5 * (run.interval or 0), run.ended
+    never = all(each and each[0].start <= first and each[-1].end >= last for each in spans)
+    return display.rough_duration(found.seconds) if never and len(found.spans) == 1 else ""
+
+
 def _describe_computing(found: Found) -> str:
     """Return how little a single GPU computed in all, where that is less than half of its time."""
     analyses = [found.run.analysis]
@@ -175,6 +184,8 @@ _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
     "gaps": lambda found: display.plural(len(found.intervals), "gap"),
     "longest": lambda found: display.duration(max((each.seconds for each in found.intervals), default=0.0)),
     "before_end": _describe_before_end,
+    "never": _describe_whole_loss,
+    "silence": lambda found: display.rough_duration(found.seconds) if found.intervals else "",
     "computing": _describe_computing,
     "part": lambda found: display.rough_duration(found.seconds) if found.seconds < _MOST * found.run.seconds else "",
     "ruled_out": _rule_out_host,
