@@ -9,6 +9,7 @@ from statistics import fmean
 from gpureport import columns
 from gpureport.analysis.advice.choose import choose_workers_trial
 from gpureport.analysis.advice.facts import gather_facts
+from gpureport.analysis.job.events import REQUESTS
 from gpureport.analysis.job.jobs import EMPTY_MEMORY
 from gpureport.analysis.kinds import ACTIONS, KINDS
 from gpureport.analysis.signals.load import NOTABLE
@@ -44,6 +45,8 @@ _COARSE = 0.05
 _BELOW, _STEP_WATTS = 0.9, 5
 """Share of the power drawn while slowed that a limit is set to, as the advice on it says, and in which steps."""
 _WEIGHTS = {Confidence.HIGH: 1.0, Confidence.MEDIUM: 0.8, Confidence.LOW: 0.5}
+_TRAINED = {"tail_idle", "clocks_locked"}
+"""Kinds that ask for nothing of a GPU that may serve requests: it is kept ready, at a clock that was chosen."""
 _NOTES = {"startup_idle", "tail_idle", "pcie_degraded", "log_gap"}
 """Kinds that ask for nothing while they are information alone."""
 _EXPLAINED = {"waiting_for_input", "low_use", "hollow"}
@@ -97,6 +100,7 @@ def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[
         or (found.severity is Severity.INFO and kind in _NOTES)
         or (kind == "oversized_gpu" and has_alternative(found, every))
         or (kind == "mem_headroom" and any(map(_waits_most_of_the_time, every)))
+        or (kind in _TRAINED and _may_serve(every))
     ):
         return
     is_short = all(is_recording_too_short(run.analysis) for run in found.runs.values())
@@ -115,6 +119,10 @@ def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[
         watts = str(int(min(drawn) * _BELOW // _STEP_WATTS * _STEP_WATTS))
         cap = fill_advice(ACTIONS["cap"], found, drawn=display.power(min(drawn)), watts=watts)
         yield (severity, 1.0), replace(action, title=cap.title, gain=cap.gain, text=cap.how, command=cap.command)
+
+
+def _may_serve(every: Iterable[Found]) -> bool:
+    return any(each.finding.cause == REQUESTS for each in every)
 
 
 def _waits_most_of_the_time(found: Found) -> bool:
@@ -178,7 +186,8 @@ def _try_workers(runs: Sequence[ReportRun], every: Sequence[Found]) -> Iterator[
     pauses = gpu_time.short_pauses_ratio(analyses)
     kinds = [KINDS[each.finding.kind] for each in every if each.finding.kind in KINDS]
     is_explained = any(kind.name == "workers_headroom" or kind.gpu_time_class in _EXPLAINED for kind in kinds)
-    if pauses < NOTABLE or recorded_seconds(analyses) < SHORTEST_REPETITION_SECONDS or is_explained:
+    is_long = recorded_seconds(analyses) >= SHORTEST_REPETITION_SECONDS
+    if pauses < NOTABLE or not is_long or is_explained or _may_serve(every):
         return
     what = f"Short pauses took {display.percent(pauses)} of the observed time"
     if low_use_sentences.is_low_mid_job(analyses):
