@@ -30,6 +30,7 @@ _CONVERT: Mapping[str, Callable[[float], float]] = {
     "": float,
     "complement": lambda x: 1 - x,
     "per minute": lambda x: 60 * x,
+    "in minutes": lambda x: 60 * round(x / 60) or x,
 }
 
 
@@ -181,7 +182,9 @@ _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
     "lost": _describe_lost,
     "lost_share": lambda found: format_range(found.shares, display.percent) if found.share else "",
     "gap_share": _describe_gaps,
-    "gaps": lambda found: display.plural(len(found.intervals), "gap"),
+    "gaps": lambda found: (
+        display.plural(len(found.intervals), "gap") + (f" on {found.gpus}" if found.is_plural else "")
+    ),
     "longest": lambda found: display.duration(max((each.seconds for each in found.intervals), default=0.0)),
     "before_end": _describe_before_end,
     "never": _describe_whole_loss,
