@@ -25,9 +25,16 @@ from gpureport.report.model.head import Action
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings.found import SEVERITIES, Found, gather
-from gpureport.report.sections.findings.words import UNKNOWN_GAIN, advise, fill_advice, has_alternative, tell_finding
+from gpureport.report.sections.findings.words import (
+    UNKNOWN_GAIN,
+    advise,
+    fill_advice,
+    has_alternative,
+    leave_out_held,
+    tell_finding,
+)
 from gpureport.report.sections.head import low_use_sentences
-from gpureport.report.wording import display
+from gpureport.report.wording import display, terms
 from gpureport.report.wording.grouping import group_holders
 from gpureport.report.wording.ranges import format_range
 
@@ -75,7 +82,7 @@ def build_actions(
     step = best if best is not None and any(run.step == best for run in runs) else runs[-1].step
     of_step = [run for run in runs if run.step == step]
     parts = [(row, part) for row, each in zip(rows, gather(runs), strict=True) if (part := each.restrict_to(step))]
-    alone = [(row, part) for row, part in parts if None in part.roots]
+    alone = [(row, leave_out_held(part)) for row, part in parts if None in part.roots]
     others = [part for _, part in alone]
     ranked = [each for row, part in alone for each in _propose(row, part, others)]
     ranked += [((-SEVERITIES.index(Severity.WARNING), 0.0), each) for each in _try_workers(of_step, others)]
@@ -105,7 +112,9 @@ def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[
         return
     is_short = all(is_recording_too_short(run.analysis) for run in found.runs.values())
     saving = 0.0 if advice.gain or is_short else _measure_saving(found, every)
-    summary = row.summary if len(found.findings) == 1 and not found.several else tell_finding(found) or row.summary
+    is_single = len(found.findings) == 1 and not found.several
+    own = terms.humanize(display.clean_sentence(found.finding.summary)) if is_single else tell_finding(found)
+    summary = own or row.summary
     why = _describe_empty_startup(found.runs.values()) if kind == "startup_idle" else ""
     certainty = f"Confidence {row.confidence}{f': in {row.runs}' if row.marks else ''}."
     gain = advice.gain or (_describe_saving(found, saving) if saving >= _NOTABLE_SAVING else UNKNOWN_GAIN)
