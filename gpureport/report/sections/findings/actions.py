@@ -59,6 +59,8 @@ _NOTES = {"startup_idle", "tail_idle", "pcie_degraded", "log_gap"}
 _EXPLAINED = {"waiting_for_input", "low_use", "hollow"}
 """Classes of GPU time whose kinds have advice of their own on what GPUs wait for."""
 _UNEXPLAINED = {"idle_gap", "periodic_stall", "low_util_cause_unknown"}
+_OTHER_USE = "other use"
+"""The cause of a change that is to be seen to before low use: another program used the GPU meanwhile."""
 _MEMORY, _CPU = "gpu_memory_used_bytes", "cpu_utilization_ratio"
 
 
@@ -120,6 +122,8 @@ def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[
     gain = advice.gain or (_describe_saving(found, saving) if saving >= _NOTABLE_SAVING else UNKNOWN_GAIN)
     # where the gain is not known, what was lost decides: the headline tells of the largest loss
     score = (saving or found.share) * _WEIGHTS[found.confidence]
+    if kind in _UNEXPLAINED and any((each.finding.cause or "").startswith(_OTHER_USE) for each in every):
+        score = -1.0
     text = f"{why or summary} {advice.how}"
     action = replace(_ask(advice.title, gain, text, certainty, advice.command), finding=row.id)
     yield (severity, -score), action
