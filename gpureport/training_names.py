@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 
 class Role(StrEnum):
@@ -25,6 +26,7 @@ class Role(StrEnum):
 class TrainingName:
     """What a metric's name says of it: `unit` is what a throughput counts a second, empty where the name says none.
 
+    `seconds` is how many seconds one of a time is: a thousandth where its name says milliseconds.
     `falls` is whether a lower value is the better one, `validation` whether it is of validation or test data.
     """
 
@@ -32,6 +34,7 @@ class TrainingName:
     role: Role
     validation: bool = False
     unit: str = ""
+    seconds: float = 1.0
 
     @property
     def falls(self) -> bool:  # noqa: D102 - see the class
@@ -59,6 +62,7 @@ _QUALITY = {
 _BESIDE_QUALITY = {"scale", "scaler", "weight", "coef", "count", "num", *_TIMES}
 """Words beside those, of names that say nothing of a model: `loss_scale`, `loss_weight`, `error_count`, `loss_time`."""
 _BATCH = {"step", "batch", "iter", "iteration"}
+_OF_STEPS, _MILLISECONDS = {"epoch", "it", *_BATCH}, {"ms", "msec", "milliseconds", "millis"}
 _VALIDATION = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
 _THROUGHPUTS = {"throughput", "fps", "ips", "tps"}
 
@@ -75,8 +79,11 @@ def recognise_metric(name: str) -> TrainingName | None:
         return TrainingName(name=name, role=Role.THROUGHPUT, unit=unit)
     # mAP and mIoU are one word, valLoss two
     found = {*words, *re.findall(r"[a-z0-9]+", name.lower())}
-    if found & _TIMES and found & {"epoch", *_BATCH}:
-        return TrainingName(name=name, role=Role.EPOCH_TIME if "epoch" in found else Role.STEP_TIME)
+    beside = pairwise(word for word in words if word != "per")
+    each = any(one in _SECOND and other in _OF_STEPS for one, other in beside)
+    if each or (found & {*_TIMES, *_MILLISECONDS} and found & {"epoch", *_BATCH}):
+        of = Role.EPOCH_TIME if "epoch" in found else Role.STEP_TIME
+        return TrainingName(name=name, role=of, seconds=1e-3 if found & _MILLISECONDS else 1.0)
     role = next((role for role, known in _QUALITY.items() if found & {*known.split()}), None)
     if role is None or found & _BESIDE_QUALITY:
         return None

@@ -131,6 +131,22 @@ def groups(*works: float, count: int = 3) -> Any:
     return gpureport.compare(several, by="param:batch")
 
 
+def lost(start: float, end: float) -> gpureport.Analysis:
+    made = replace(testing.finding("gpu_lost", (start, end), lost=end - start), severity=testing.Severity.PROBLEM)
+    return runs.with_findings(gpureport.analyze(run(gpus=2, seconds=300)), made)
+
+
+def served() -> gpureport.Analysis:
+    made = testing.finding("idle_gap", (100, 280), lost=180.0, cause="requests or input")
+    return runs.with_findings(divided(computing=500, idle=100), made)
+
+
+def held() -> gpureport.Analysis:
+    made = testing.finding("unused_gpu", (0, 600), lost=600.0)
+    used = testing.Evidence(metric="gpu_memory_used_bytes", statistic="max", observed=2.0**34, unit="By")
+    return runs.with_findings(divided(computing=600), replace(made, evidence=(used,)))
+
+
 PAUSES = np.tile([70.0, 60.0, 66.0, 64.0], 75)
 MADE: dict[str, tuple[Callable[[], Any], str, str]] = {
     "a busy run": (lambda: divided(computing=600), "healthy", "lost 0%"),
@@ -142,6 +158,10 @@ MADE: dict[str, tuple[Callable[[], Any], str, str]] = {
         "33%",
     ),
     "a lost GPU counts as lost": (lambda: divided(computing=520, startup=20, gpu_lost=60), "lost_time", "13%"),
+    "a GPU that never answered": (lambda: lost(0, 300), "finding", "GPU 0 never answers"),
+    "a GPU that was lost for a while": (lambda: lost(100, 160), "finding", "stops responding for 1 min."),
+    "a GPU that may serve requests": (served, "finding", "may serve requests"),
+    "a GPU that another process holds": (held, "finding", "but another process may use it"),
     "little used": (lambda: testing.recording(util=PAUSES), "cause_unknown", "65%"),
     "start-up is not low use": (
         lambda: testing.recording(util=[*np.zeros(9), *np.tile([74.0, 70.0, 73.0, 71.0], 15)]),

@@ -78,7 +78,7 @@ def _derive_rate(recording: Recording) -> tuple[str, str, IntArray, FloatArray] 
         times, values = times[values > 0], values[values > 0]
         if len(times) > 1:
             if metric.role is Role.STEP_TIME:
-                return metric.name, "steps/s", times, 1 / values
+                return metric.name, "steps/s", times, 1 / (metric.seconds * values)
             return metric.name, f"{metric.unit or 'units'}/s", times, values
     points = select_step_points(*read_points(recording, _STEP))
     if points is None:

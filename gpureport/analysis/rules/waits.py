@@ -163,7 +163,7 @@ def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[S
             ],
             words={
                 "cpu": phrases.percent(all_cores),
-                "busiest": "" if metric == CORE else f"; its busiest process used {busy:.2f} cores",
+                "busiest": "One CPU core was saturated" if metric == CORE else f"One process used {busy:.2f} CPU cores",
                 "copied": f"{copied / 1e9:.1f} GB/s",
             },
             most=brief if metric == CORE else certainty.lowest_confidence(brief, Confidence.MEDIUM),

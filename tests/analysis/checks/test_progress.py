@@ -47,6 +47,7 @@ def test_rate_falls() -> None:
         ),
         "a steady drift": want(rated(DRIFT), cause="not shown"),
         "seconds of a step": want(rated(64 / STEP, "step_time"), cause="not shown"),
+        "seconds per iteration": want(rated(64 / STEP, "sec_per_iter"), cause="not shown"),
         "tokens": want(rated(80 * STEP, "tokens_per_sec"), cause="not shown"),
         "the step alone": want(steps_alone(), cause="not shown", confidence="medium"),
         "the clock": want(rated(STEP, **GPU, clock=steps((1410, 1020), (900, 1000))), cause="clock"),

@@ -9,6 +9,7 @@ from statistics import fmean
 from gpureport import columns
 from gpureport.analysis.advice.choose import choose_workers_trial
 from gpureport.analysis.advice.facts import gather_facts
+from gpureport.analysis.job.events import REQUESTS
 from gpureport.analysis.job.jobs import EMPTY_MEMORY
 from gpureport.analysis.kinds import ACTIONS, KINDS
 from gpureport.analysis.signals.load import NOTABLE
@@ -24,9 +25,16 @@ from gpureport.report.model.head import Action
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings.found import SEVERITIES, Found, gather
-from gpureport.report.sections.findings.words import UNKNOWN_GAIN, advise, fill_advice, has_alternative, tell_finding
+from gpureport.report.sections.findings.words import (
+    UNKNOWN_GAIN,
+    advise,
+    fill_advice,
+    has_alternative,
+    leave_out_held,
+    tell_finding,
+)
 from gpureport.report.sections.head import low_use_sentences
-from gpureport.report.wording import display
+from gpureport.report.wording import display, terms
 from gpureport.report.wording.grouping import group_holders
 from gpureport.report.wording.ranges import format_range
 
@@ -44,11 +52,15 @@ _COARSE = 0.05
 _BELOW, _STEP_WATTS = 0.9, 5
 """Share of the power drawn while slowed that a limit is set to, as the advice on it says, and in which steps."""
 _WEIGHTS = {Confidence.HIGH: 1.0, Confidence.MEDIUM: 0.8, Confidence.LOW: 0.5}
+_TRAINED = {"tail_idle", "clocks_locked"}
+"""Kinds that ask for nothing of a GPU that may serve requests: it is kept ready, at a clock that was chosen."""
 _NOTES = {"startup_idle", "tail_idle", "pcie_degraded", "log_gap"}
 """Kinds that ask for nothing while they are information alone."""
 _EXPLAINED = {"waiting_for_input", "low_use", "hollow"}
 """Classes of GPU time whose kinds have advice of their own on what GPUs wait for."""
 _UNEXPLAINED = {"idle_gap", "periodic_stall", "low_util_cause_unknown"}
+_OTHER_USE = "other use"
+"""The cause of a change that is to be seen to before low use: another program used the GPU meanwhile."""
 _MEMORY, _CPU = "gpu_memory_used_bytes", "cpu_utilization_ratio"
 
 
@@ -72,7 +84,7 @@ def build_actions(
     step = best if best is not None and any(run.step == best for run in runs) else runs[-1].step
     of_step = [run for run in runs if run.step == step]
     parts = [(row, part) for row, each in zip(rows, gather(runs), strict=True) if (part := each.restrict_to(step))]
-    alone = [(row, part) for row, part in parts if None in part.roots]
+    alone = [(row, leave_out_held(part)) for row, part in parts if None in part.roots]
     others = [part for _, part in alone]
     ranked = [each for row, part in alone for each in _propose(row, part, others)]
     ranked += [((-SEVERITIES.index(Severity.WARNING), 0.0), each) for each in _try_workers(of_step, others)]
@@ -97,16 +109,21 @@ def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[
         or (found.severity is Severity.INFO and kind in _NOTES)
         or (kind == "oversized_gpu" and has_alternative(found, every))
         or (kind == "mem_headroom" and any(map(_waits_most_of_the_time, every)))
+        or (kind in _TRAINED and _may_serve(every))
     ):
         return
     is_short = all(is_recording_too_short(run.analysis) for run in found.runs.values())
     saving = 0.0 if advice.gain or is_short else _measure_saving(found, every)
-    summary = row.summary if len(found.findings) == 1 and not found.several else tell_finding(found) or row.summary
+    is_single = len(found.findings) == 1 and not found.several
+    own = terms.humanize(display.clean_sentence(found.finding.summary)) if is_single else tell_finding(found)
+    summary = own or row.summary
     why = _describe_empty_startup(found.runs.values()) if found.key == ("startup_idle", None) else ""
     certainty = f"Confidence {row.confidence}{f': in {row.runs}' if row.marks else ''}."
     gain = advice.gain or (_describe_saving(found, saving) if saving >= _NOTABLE_SAVING else UNKNOWN_GAIN)
     # where the gain is not known, what was lost decides: the headline tells of the largest loss
     score = (saving or found.share) * _WEIGHTS[found.confidence]
+    if kind in _UNEXPLAINED and any((each.finding.cause or "").startswith(_OTHER_USE) for each in every):
+        score = -1.0
     text = f"{why or summary} {advice.how}"
     action = replace(_ask(advice.title, gain, text, certainty, advice.command), finding=row.id)
     yield (severity, -score), action
@@ -115,6 +132,10 @@ def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[
         watts = str(int(min(drawn) * _BELOW // _STEP_WATTS * _STEP_WATTS))
         cap = fill_advice(ACTIONS["cap"], found, drawn=display.power(min(drawn)), watts=watts)
         yield (severity, 1.0), replace(action, title=cap.title, gain=cap.gain, text=cap.how, command=cap.command)
+
+
+def _may_serve(every: Iterable[Found]) -> bool:
+    return any(each.finding.cause == REQUESTS for each in every)
 
 
 def _waits_most_of_the_time(found: Found) -> bool:
@@ -178,7 +199,8 @@ def _try_workers(runs: Sequence[ReportRun], every: Sequence[Found]) -> Iterator[
     pauses = gpu_time.short_pauses_ratio(analyses)
     kinds = [KINDS[each.finding.kind] for each in every if each.finding.kind in KINDS]
     is_explained = any(kind.name == "workers_headroom" or kind.gpu_time_class in _EXPLAINED for kind in kinds)
-    if pauses < NOTABLE or recorded_seconds(analyses) < SHORTEST_REPETITION_SECONDS or is_explained:
+    is_long = recorded_seconds(analyses) >= SHORTEST_REPETITION_SECONDS
+    if pauses < NOTABLE or not is_long or is_explained or _may_serve(every):
         return
     what = f"Short pauses took {display.percent(pauses)} of the observed time"
     if low_use_sentences.is_low_mid_job(analyses):

@@ -17,6 +17,7 @@ from gpureport.report.wording.grouping import group_holders
 SEVERITIES, CONFIDENCES = list(Severity), list(Confidence)
 Key = tuple[str, str | None]
 """Kind and cause."""
+_OTHERS = "GPUs"  # where runs name other ones
 
 
 class Part(NamedTuple):
@@ -163,8 +164,8 @@ class Found:
 
     @property
     def is_plural(self) -> bool:
-        """Whether several GPUs of the run are concerned."""
-        return len(self.worst.devices or self.run.run.gpus) > 1
+        """Whether several GPUs are concerned: of the run, or other ones in other runs."""
+        return self.gpus == _OTHERS or len(self.worst.devices or self.run.run.gpus) > 1
 
     @cached_property
     def gpus(self) -> str:
@@ -173,7 +174,7 @@ class Found:
             return "the GPU"
         held = group_holders((part.position, device) for part in self.parts for device in part.finding.devices or [""])
         names = {self.runs[place].devices([each for each in devices if each]) for place, devices in held.items()}
-        return names.pop() if len(names) == 1 else "GPUs"
+        return names.pop() if len(names) == 1 else _OTHERS
 
     def restrict_to(self, step: str) -> "Found | None":
         """Return the findings of one step alone; None where it has none."""

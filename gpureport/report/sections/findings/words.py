@@ -3,14 +3,16 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from math import fsum
 from typing import Any, NamedTuple
 
 from gpureport.analysis.account.gpu_time import OUTSIDE
 from gpureport.analysis.advice.choose import STEPS
+from gpureport.analysis.job.jobs import PROCESS_MEMORY
 from gpureport.analysis.kinds import ACTIONS, FIGURES, KINDS
-from gpureport.findings import Confidence
+from gpureport.findings import Confidence, Finding
 from gpureport.recording_advice import RECORD
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings.found import Found
@@ -20,7 +22,7 @@ from gpureport.report.wording.ranges import format_gpu_time_range, format_range
 
 LOST = "{lost} lost, {lost_share} of {run}"
 UNKNOWN_GAIN = "Gain not known"
-_WORKERS = "loader_workers"
+_WORKERS, _MEMORY = "loader_workers", "gpu_memory_used_bytes"
 _LITTLE, _MOST = 0.5, 0.8
 """Share of the time below which a whole run computes little, and of a run below which the length of a part is told."""
 _LEAST_FALL = 0.005
@@ -30,6 +32,7 @@ _CONVERT: Mapping[str, Callable[[float], float]] = {
     "": float,
     "complement": lambda x: 1 - x,
     "per minute": lambda x: 60 * x,
+    "in minutes": lambda x: 60 * round(x / 60) or x,
 }
 
 
@@ -120,6 +123,15 @@ def _describe_before_end(found: Found) -> str:
     return display.rough_duration((end - int(spans[0, 0])) / 1e6) if len(spans) and spans[-1, 1] >= end else ""
 
 
+def _describe_whole_loss(found: Found) -> str:
+    """Return for how long GPUs were lost that never answered; empty where they did."""
+    run, spans = found.run.run, [each.intervals for each in found.worst.findings]
+    # the rows of GPUs lie apart a little
+    first, last = run.started + 5e5 * (run.interval or 0), run.ended
+    never = all(each and each[0].start <= first and each[-1].end >= last for each in spans)
+    return display.rough_duration(found.seconds) if never and len(found.spans) == 1 else ""
+
+
 def _describe_computing(found: Found) -> str:
     """Return how little a single GPU computed in all, where that is less than half of its time."""
     analyses = [found.run.analysis]
@@ -154,6 +166,24 @@ def _quote_error(found: Found) -> str:
     return next((display.clean(each.text.strip("[]")) for each in events if each.device in found.devices), "")
 
 
+def leave_out_held(found: Found) -> Found:
+    """Return findings without those of unused GPUs that another process holds, unless all are."""
+    free = tuple(part for part in found.parts if not _measure_held(part.finding))
+    return replace(found, parts=free) if free else found
+
+
+def _measure_held(finding: Finding) -> float:
+    """Return the memory that another process holds on an unused GPU; 0 where none is known to."""
+    said = finding.evidence if finding.kind == "unused_gpu" else ()
+    used = (each.observed for each in said if (each.metric, each.statistic) == (_MEMORY, "max"))
+    return next((one for one in used if one >= PROCESS_MEMORY.value), 0.0)
+
+
+def _describe_held(found: Found) -> str:
+    held = [_measure_held(each) for each in found.findings]
+    return format_range(held, display.memory) if all(held) else ""
+
+
 def _name_workers(found: Found) -> str:
     """Return how many loader workers to try; empty where more are no advice."""
     steps = [step for each in (found.finding, *found.findings) for step in each.steps if step.name == _WORKERS]
@@ -174,9 +204,13 @@ _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
     "lost": _describe_lost,
     "lost_share": lambda found: format_range(found.shares, display.percent) if found.share else "",
     "gap_share": _describe_gaps,
-    "gaps": lambda found: display.plural(len(found.intervals), "gap"),
+    "gaps": lambda found: (
+        display.plural(len(found.intervals), "gap") + (f" on {found.gpus}" if found.is_plural else "")
+    ),
     "longest": lambda found: display.duration(max((each.seconds for each in found.intervals), default=0.0)),
     "before_end": _describe_before_end,
+    "never": _describe_whole_loss,
+    "silence": lambda found: display.rough_duration(found.seconds) if found.intervals else "",
     "computing": _describe_computing,
     "part": lambda found: display.rough_duration(found.seconds) if found.seconds < _MOST * found.run.seconds else "",
     "ruled_out": _rule_out_host,
@@ -188,6 +222,7 @@ _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
     "error": _quote_error,
     "goes_on": lambda found: next((each.metric for each in found.list_evidence("*", "goes on for.")), "the host log"),
     "jobs": _count_jobs,
+    "held": _describe_held,
     "workers": _name_workers,
     "index": _number_gpus,
     "record": lambda _: RECORD,
@@ -213,6 +248,7 @@ def find_advice(kind: str, cause: str | None, steps: Collection[str] = ()) -> Se
 
 def advise(found: Found, others: Iterable[Found] = ()) -> Advice | None:
     """Return what to do about findings, beside others of other kinds; None where they ask for nothing."""
+    found = leave_out_held(found)
     steps = [step.name for each in found.findings for step in each.steps]
     said = find_advice(*found.key, steps)
     if said is None:
