@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,8 @@ def test_nothing_is_written_where_anything_is_wrong(gpureport: Program, tmp_path
     assert refuse(gpureport, tmp_path, *FIGURES, f"mlflow:{other}", "--skip-missing") == "not_a_tracked_run"
     assert refuse(gpureport, tmp_path, "comparison.json", *FIGURES, target) == "unknown_run"
     # MLflow's client would bring it to its own version by opening it
-    assert refuse(gpureport, tmp_path, *FIGURES, f"mlflow:{old}") == "other_schema"
+    refused = "other_schema" if find_spec("mlflow") else "not_installed"
+    assert refuse(gpureport, tmp_path, *FIGURES, f"mlflow:{old}") == refused
     shutil.rmtree(next(store.glob(f"*/{run_id(2)}")))
     assert refuse(gpureport, tmp_path, *FIGURES, target) == "unknown_run"
     assert gpureport("publish", *FIGURES, target, "--skip-missing").code == 0
