@@ -48,9 +48,8 @@ def _judge_peers(context: Context, peers: Mapping[str, DeviceSeries], limits: Li
         explained = [part for found in context.findings_on(name) if found.kind not in _HELD for part in found.intervals]
         is_left_out = intervals.overlap_seconds(*cells, intervals.to_spans(explained)) > 0
         for signal, metric in _METRICS.items():
-            is_out = is_left_out | (signal == "power" and name in is_held)
-            values = np.where(is_out, np.nan, grid.average_metric(series, metric))
-            means[signal].append(np.where(is_out, np.nan, rolling_mean(values, length)))
+            values = np.where(is_left_out, np.nan, grid.average_metric(series, metric))
+            means[signal].append(np.where(is_left_out, np.nan, rolling_mean(values, length)))
     odd = {
         signal: np.concatenate([_find_odd(block, signal, limits) for block in split_bins(each)], axis=1)
         for signal, each in means.items()
@@ -67,7 +66,7 @@ def _judge_peers(context: Context, peers: Mapping[str, DeviceSeries], limits: Li
             # a GPU that is ahead for as long as it is behind does the same work in all
             is_ahead = 2 * seconds[far & (sizes > 0)].sum() >= seconds[far].sum()
             spans = spans[far & ((sizes > 0) == is_ahead)]
-            if len(spans):
+            if len(spans) and (is_ahead or signal != "power" or name not in is_held):
                 yield _build_finding(peers, name, signal, spans, limits)
 
 
