@@ -167,7 +167,7 @@ def test_a_run_that_took_no_energy_makes_no_ratio() -> None:
     watts = (("a1", 0.0), ("a2", 300.0), ("b1", 300.0))
     runs = [made(name, step=name[0], work=work, util=level(90), power=power) for name, power in watts]
     found = delta(compared(*runs), ENERGY_PER_WORK)
-    assert (found.verdict, reason(found)) == (Verdict.NOT_ENOUGH_DATA, "zero")
+    assert (found.verdict, reason(found)) == (Verdict.NOT_ENOUGH_DATA, "not_recorded"), "no board draws 0 W"
 
 
 def test_an_interval_is_no_finer_than_the_samples_it_rests_on() -> None:

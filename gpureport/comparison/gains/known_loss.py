@@ -41,8 +41,9 @@ def loses_unknown_time(findings: Iterable[Finding]) -> bool:
 
 
 def list_unmeasured_kinds(findings: Iterable[Finding]) -> set[str]:
-    """Return the kinds of findings that lost GPU time and do not say how much."""
-    return {each.kind for each in findings if each.kind in ALWAYS_LOSING_KINDS and each.lost_gpu_seconds is None}
+    """Return the kinds of findings that lost GPU time and do not say how much; a root counts what follows from it."""
+    unknown = (each for each in findings if each.lost_gpu_seconds is None and each.root is None)
+    return {each.kind for each in unknown if each.kind in ALWAYS_LOSING_KINDS}
 
 
 def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None:
