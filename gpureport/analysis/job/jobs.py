@@ -211,10 +211,13 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
     if window is None:
         return least
     edges = np.searchsorted(series.times - series.shift, [window.start, window.end])
+    if np.isnan(held[slice(*edges)]).all():
+        return least
     at_work, used = float(np.nanmedian(held[slice(*edges)])), series.values(UTILISATION)[edges[1] :]
     if np.count_nonzero(used > 0) > _DRAWN * max(len(used), _FEWEST):
-        drawn = [float(np.median(part)) for part in (held[: edges[0]], held[edges[1] :]) if len(part)]
-        base = (1 + _BASE_DRIFT) * max(drawn)
+        parts = (held[: edges[0]], held[edges[1] :])
+        drawn = [float(np.nanmedian(part)) for part in parts if not np.isnan(part).all()]
+        base = (1 + _BASE_DRIFT) * max(drawn, default=np.inf)
         if base <= _BASE_SHARE * at_work:
             return max(least, base)
     before, after = (np.sort(part[~np.isnan(part)])[:_FEWEST] for part in (held[: edges[0]], held[edges[1] :]))

@@ -233,6 +233,8 @@ def find_slow_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJu
 def _compare_heat(peers: Peers, names: Sequence[str]) -> tuple[float, float]:
     """Return the temperature of some GPUs and of the others; 0 where it is not known."""
     rows = np.isin(peers.names, names)
+    if rows.all() or not rows.any():
+        return 0.0, 0.0
     warm, cool = (float(np.median(np.nan_to_num(peers.tables[TEMPERATURE][each]))) for each in (rows, ~rows))
     return warm, cool
 
