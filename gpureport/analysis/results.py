@@ -268,12 +268,22 @@ class Pauses:
 class Analysis:
     """All that was found out about one run.
 
-    Phases, stages and jobs are in the order of time. Statistics have an entry a device, of GPUs over the time of the
-    jobs; `whole_statistics` are over the whole recording, of the GPUs that no job held for some time (`no_job`, by
-    device id). Findings are by severity, then lost time, then start. `limits` is what this sampling cannot show, one
-    sentence each with its code in `limit_codes`. `throttle_ledger` has an entry a GPU and clock event reason that was
-    recorded, `answers` every kind once for each group of devices. `coverage_ratio` is the share of the run's time, over
-    all GPUs, that samples own. `in_turn` says that several GPUs were recorded one after another, never two at a time.
+    `whole_statistics` are over the whole recording, of the GPUs that no job held for some time (`no_job`, by device
+    id). `limits` is what this sampling cannot show, one sentence each with its code in `limit_codes`. `throttle_ledger`
+    has an entry for each GPU and clock event reason that was recorded, `answers` every kind once for each group of
+    devices. `coverage_ratio` is the share of the run's time, over all GPUs, that samples own. `in_turn` says that
+    several GPUs were recorded one after another, never two at a time.
+
+    Attributes:
+        run: the run.
+        findings: by severity, then lost time, then start.
+        not_judged: kinds that could not be judged, and why.
+        statistics: one entry for each device, of GPUs over the time of the jobs.
+        gpu_time: one entry for each GPU.
+        cost: what the run cost; None where nothing is known of prices or carbon.
+        jobs: the jobs of the log, in the order of time; empty where no GPU worked.
+        phases: start-up, steady and tail, in order.
+        stages: one entry for each stage, in the order they began; empty where a run has none.
     """
 
     run: Run
