@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 MOST = 2.0**62
-"""No quantity that is measured here is as large."""
 _QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(%|°?C|[A-Za-z]+(?:/s)?)?")
 
 

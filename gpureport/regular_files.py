@@ -102,11 +102,7 @@ def read_regular_file(path: Path, *, root: Path | None = None, most: int = MOST_
 def walk_folder(root: Path, *, follows_links: bool = False) -> Iterator[tuple[Path, list[str], list[str]]]:
     """Yield each folder in a folder with the names of the folders and of the files in it, as `os.walk` does.
 
-    Folders taken out of the list of names are not entered, nor those that were met already.
-
-    Args:
-        root: the folder.
-        follows_links: whether links to folders are entered.
+    Folders taken out of the list of names are not entered, nor those met already; links only if it `follows_links`.
 
     Raises:
         UnsafeFileError: when folders are nested too deeply.

@@ -79,8 +79,7 @@ def recognise_metric(name: str) -> TrainingName | None:
         return TrainingName(name=name, role=Role.THROUGHPUT, unit=unit)
     # mAP and mIoU are one word, valLoss two
     found = {*words, *re.findall(r"[a-z0-9]+", name.lower())}
-    beside = pairwise(word for word in words if word != "per")
-    each = any(one in _SECOND and other in _OF_STEPS for one, other in beside)
+    each = any(a in _SECOND and b in _OF_STEPS for a, b in pairwise(word for word in words if word != "per"))
     if each or (found & {*_TIMES, *_MILLISECONDS} and found & {"epoch", *_BATCH}):
         of = Role.EPOCH_TIME if "epoch" in found else Role.STEP_TIME
         return TrainingName(name=name, role=of, seconds=1e-3 if found & _MILLISECONDS else 1.0)

@@ -40,10 +40,9 @@ def loses_unknown_time(findings: Iterable[Finding]) -> bool:
     return bool(list_unmeasured_kinds(findings))
 
 
-def list_unmeasured_kinds(findings: Iterable[Finding]) -> set[str]:
+def list_unmeasured_kinds(findings: Iterable[Finding]) -> frozenset[str]:
     """Return the kinds of findings that lost GPU time and do not say how much; a root counts what follows from it."""
-    unknown = (each for each in findings if each.lost_gpu_seconds is None and each.root is None)
-    return {each.kind for each in unknown if each.kind in ALWAYS_LOSING_KINDS}
+    return ALWAYS_LOSING_KINDS & {one.kind for one in findings if one.lost_gpu_seconds is None and one.root is None}
 
 
 def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None:

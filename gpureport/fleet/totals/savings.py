@@ -14,30 +14,26 @@ from gpureport.report.sections.findings.words import find_advice
 _MOST_EXAMPLES = 3
 """Runs named, and further steps named."""
 
-_UNKNOWN, _RECORD = {"not shown", "unknown"}, "record_more"
-Loss = tuple[PricedGpu, FindingSummary, float]
-"""A GPU, a finding on it, and the seconds it lost."""
+Loss = tuple[PricedGpu, FindingSummary, float]  # a GPU, a finding on it, and the seconds it lost
 
 
 def merge_advice(gpus: Sequence[PricedGpu]) -> tuple[Saving, ...]:
     """Return the steps of the catalogue by what they could save at most, the most first.
 
-    Of the steps that a finding asks for the first one gets its time, so that no second is counted twice. One whose
-    cause the log doesn't show asks for nothing but to record what does.
+    Only the first step of a finding gets its time; of one whose cause is not shown, only to record more does.
     """
     losses: defaultdict[str, list[Loss]] = defaultdict(list)
     for gpu in gpus:
         for finding, seconds in gpu.summary.root_losses():
-            fitting = (each for each in finding.steps if finding.cause not in _UNKNOWN or each == _RECORD)
-            if seconds > 0 and (step := next(fitting, "")):
-                losses[step].append((gpu, finding, seconds))
-    savings = [_merge_losses(step, own) for step, own in losses.items()]
-    savings.sort(key=lambda each: (-each.gpu_seconds, each.step))
-    # two steps may help against the same loss: the larger saving is called as the report calls what to do
+            is_known = finding.cause not in {"not shown", "unknown"}
+            fitting = [each for each in finding.steps if is_known or each == "record_more"]
+            if seconds > 0 and fitting:
+                losses[fitting[0]].append((gpu, finding, seconds))
+    merged = (_merge_losses(step, own) for step, own in losses.items())
+    savings = sorted(merged, key=lambda each: (-each.gpu_seconds, each.step))
     taken: set[str] = set()
     for place, saving in enumerate(savings):
-        title = _name_action(losses[saving.step])
-        if title and title not in taken:
+        if (title := _name_action(losses[saving.step])) and title not in taken:
             savings[place] = replace(saving, title=title)
         taken.add(title)
     return tuple(savings)
