@@ -102,11 +102,11 @@ def test_times_of_a_frame_are_in_the_zone_of_the_log() -> None:
 
 
 def test_kinds_are_selected_and_ignored(hot: gpureport.Analysis) -> None:
-    assert {finding.kind for finding in hot.findings} == {"thermal_throttle", "startup_idle"}
+    assert {finding.kind for finding in hot.findings} == {"startup_idle", "slow_gpu", "thermal_throttle"}
     selected = gpureport.analyze(hot.recording, select="thermal_throttle")
     assert {finding.kind for finding in selected.findings} == {"thermal_throttle"}
     ignored = gpureport.analyze(hot.recording, ignore=["thermal_throttle"])
-    assert {finding.kind for finding in ignored.findings} == {"startup_idle"}
+    assert {finding.kind for finding in ignored.findings} == {"startup_idle", "slow_gpu"}
     with pytest.raises(SettingsError, match=r"^select: no kind 'thermal_throtle'; did you mean 'thermal_throttle'"):
         gpureport.analyze(hot.recording, select="thermal_throtle")
 
@@ -126,7 +126,7 @@ def test_settings_are_a_dict_or_a_file(hot: gpureport.Analysis, tmp_path: Path) 
 
 def test_reprs_are_one_short_line(hot: gpureport.Analysis, chain: gpureport.Comparison) -> None:
     assert repr(hot.recording) == "<Recording 'thermal_throttle': 4 GPUs, 0:12:28, 1000 rows>"
-    assert repr(hot) == "<Analysis 'thermal_throttle': 2 findings, 1 of them problems>"
+    assert repr(hot) == "<Analysis 'thermal_throttle': 3 findings, 1 of them problems>"
     assert repr(chain).startswith("<Comparison '1-baseline' to '3-mixed-precision': 3 steps, 3 runs, ")
     assert len(repr(chain)) < 150
 
@@ -134,7 +134,7 @@ def test_reprs_are_one_short_line(hot: gpureport.Analysis, chain: gpureport.Comp
 def test_findings_are_a_frame(hot: gpureport.Analysis) -> None:
     frame = hot.findings_frame()
     assert list(frame["kind"]) == [finding.kind for finding in hot.findings]
-    assert list(frame["severity"]) == ["problem", "info"]
+    assert list(frame["severity"]) == ["problem", "info", "info"]
     assert frame.loc[0, "start"] == pd.Timestamp("2026-04-02 14:24:50.129500")
 
 
