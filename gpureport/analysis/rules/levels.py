@@ -17,6 +17,7 @@ from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity
 
 _PAUSE = 5.0  # usual distances between readings above which a pause lies between two, in which nothing is known
+_MOST_BLOCKS = 100_000  # in a log whose clock leaps by years they are wider
 _ENOUGH = 8_192  # readings, evenly over the time, that show every level
 _BLOCKS = 4.0  # for which a level must hold where readings are dense; where they are not, it holds for two longer ones
 
@@ -137,7 +138,8 @@ def _compare_peers(context: Context, limits: Limits) -> Iterator[Peers]:
         if name in context.active:
             models.setdefault(series.device.model, {})[name] = series
     for peers in models.values():
-        count = int(window.seconds / max(limits.block, limits.readings * max(one.interval for one in peers.values())))
+        interval = max(one.interval for one in peers.values())
+        count = int(window.seconds / max(limits.block, limits.readings * interval, window.seconds / _MOST_BLOCKS))
         if len(peers) < _PAIR or count < _FEWEST:
             continue
         edges = np.linspace(window.start, window.end, count + 1).astype(np.int64)
