@@ -13,7 +13,7 @@ from gpureport.analysis.phrases import capitalize
 from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity
 
 
-class When(Enum):
+class TimeRelation(Enum):
     """How the time of a finding must lie to that of its root."""
 
     DURING = "during the root, for at least 90% of its time"
@@ -39,7 +39,7 @@ class RootCause:
     explains: tuple[str, ...] = ()
     on_any_device: bool = False
     needs_place: bool = False
-    when: When = When.DURING
+    when: TimeRelation = TimeRelation.DURING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +153,7 @@ def _read_root(said: str | dict[str, Any]) -> RootCause:
     if isinstance(said, str):
         return RootCause(kind=said)
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in said.items()}
-    return RootCause(**values | ({"when": When[said["when"].upper()]} if "when" in said else {}))
+    return RootCause(**values | ({"when": TimeRelation[said["when"].upper()]} if "when" in said else {}))
 
 
 def _read_kind(name: str, said: dict[str, Any]) -> KindDescription:

@@ -15,7 +15,7 @@ from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.analysis.signals import clock_signals as signals
-from gpureport.analysis.signals.clock_signals import ClockSignals, Held, find_event_rows, gather_signals, median
+from gpureport.analysis.signals.clock_signals import ClockSignals, HeldClock, find_event_rows, gather_signals, median
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Provenance, Severity, Threshold
 
@@ -30,7 +30,7 @@ _RULED_OUT = {
     "unknown power": _NO_CAP[1:],
     "hw_throttle": ("heat: the core was cool", *_NO_CAP),
 }
-Slowdowns = dict[str, tuple[Held | NotJudged, Spans]]
+Slowdowns = dict[str, tuple[HeldClock | NotJudged, Spans]]
 
 
 def _known(*evidence: Evidence) -> list[Evidence]:
@@ -43,11 +43,11 @@ def _measured(metric: str, statistic: str, observed: float, unit: str) -> Eviden
 
 def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
     for reason in reasons:
-        if counted := signals.hold_by_events(series, reason).counted:
+        if counted := signals.hold_clock_by_events(series, reason).counted:
             yield _measured(signals.counter_name(reason), "rise over the recording", counted, "s")
 
 
-def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held | NotJudged:
+def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | NotJudged:
     """Return when heat lowered the clock: by event bits and counters, else by clock, temperature and power.
 
     A power cap keeps power at its limit; heat lowers the clock further and leaves power unused. The load varies by more
@@ -55,7 +55,7 @@ def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held | 
     known. It is also hot where it is hottest in its run, if clock and power fall much further than a warm GPU's.
     """
     if signals.are_events_recorded(series, *HEAT):
-        return signals.hold_by_events(series, *HEAT)
+        return signals.hold_clock_by_events(series, *HEAT)
     limit, rows = s.temperature_limit, np.zeros_like(s.busy)
     degrees = s.temperature[s.busy & ~np.isnan(s.temperature) & (s.temperature >= limits.hot).any()]
     own = max(limits.hot, np.quantile(degrees, 0.95) - limits.hottest) if len(degrees) else np.nan
@@ -81,7 +81,7 @@ def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held | 
             low = suspect & (clock < fallen * full) & is_free & (np.isnan(most) | (power < most))
             rows |= low | (_come_since(low, ended) & _come_since(low[::-1], ended[::-1])[::-1])
     lacking = None if rows.any() else _name_missing("thermal_throttle", series, s)
-    return lacking or signals.hold(rows, is_direct=False)
+    return lacking or signals.hold_clock(rows, is_direct=False)
 
 
 def _come_since(rows: BoolArray, ended: BoolArray) -> BoolArray:
@@ -89,7 +89,7 @@ def _come_since(rows: BoolArray, ended: BoolArray) -> BoolArray:
     return np.maximum.accumulate(np.where(rows, place, -1)) > np.maximum.accumulate(np.where(ended, place, -1))
 
 
-def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held | NotJudged:
+def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | NotJudged:
     """Return when hardware lowered the clock for another reason than heat; a GPU with pauses lowers it by itself."""
     if signals.are_events_recorded(series, BRAKE, SLOWDOWN):
         bare = find_event_rows(series, SLOWDOWN) & s.busy & ~find_event_rows(series, *HEAT)
@@ -104,7 +104,7 @@ def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held
     cool = sustained & (use >= limits.at_work) & (s.temperature < s.temperature_limit - limits.cool)
     is_cut = s.clock < limits.hw_drop * signals.high_quantile(s.clock, cool)
     rows = cool & is_cut & (s.power < limits.hw_power * s.power_limit)
-    return _name_missing("hw_throttle", series, s) or signals.hold(rows, is_direct=False)
+    return _name_missing("hw_throttle", series, s) or signals.hold_clock(rows, is_direct=False)
 
 
 def _name_missing(kind: str, series: DeviceSeries, s: ClockSignals) -> NotJudged | None:
@@ -126,15 +126,15 @@ def _unjudged(kind: str, series: DeviceSeries, reason: str, code: str) -> NotJud
 _DETECTORS = {"thermal_throttle": _find_heat, "hw_throttle": _find_braking}
 
 
-def _find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tuple[Slowdowns, Held]:
+def _find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tuple[Slowdowns, HeldClock]:
     """Return what slowed a GPU by kind, with its episodes; and what did in all."""
 
-    def find() -> tuple[Slowdowns, Held]:
+    def find() -> tuple[Slowdowns, HeldClock]:
         found: Slowdowns = {}
-        slowed = signals.hold(np.zeros(len(series), dtype=np.bool_))
+        slowed = signals.hold_clock(np.zeros(len(series), dtype=np.bool_))
         for kind, detect in _DETECTORS.items():
             held, spans = detect(series, gather_signals(series), limits), NO_SPANS
-            if isinstance(held, Held) and (held.rows.any() or held.counted):
+            if isinstance(held, HeldClock) and (held.rows.any() or held.counted):
                 spans = _find_episodes(series, held, limits, whole)
                 # a row at the end of one belongs to it, as the last sample of a log does
                 inside = intervals.contains(spans, series.times) | np.isin(series.times, spans[:, 1])
@@ -155,7 +155,7 @@ def _join(series: DeviceSeries, spans: Spans, limits: Limits, whole: Interval) -
     return intervals.drop_shorter(intervals.intersection(spans, intervals.to_spans([whole])), limits.shortest)
 
 
-def _find_episodes(series: DeviceSeries, held: Held, limits: Limits, whole: Interval) -> Spans:
+def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole: Interval) -> Spans:
     """Return stretches of rows near each other, and those between which a GPU stayed as hot; and what was counted."""
     s, rows = gather_signals(series), held.rows
     spans = intervals.rows_to_spans(series.start, series.end, rows)
@@ -197,7 +197,7 @@ def find_throttling(context: Context, limits: Limits) -> Iterator[Finding | NotJ
 
 
 def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
-    context: Context, series: DeviceSeries, kind: str, held: Held, spans: Spans, limits: Limits
+    context: Context, series: DeviceSeries, kind: str, held: HeldClock, spans: Spans, limits: Limits
 ) -> Finding:
     s, is_heat, rows = gather_signals(series), kind == "thermal_throttle", held.share > 0
     is_counted, alone = held.counted > 0, float(series.seconds[held.rows].sum())
@@ -252,7 +252,7 @@ def _mean(values: FloatArray) -> float:
     return float(known.mean()) if len(known) else float("nan")
 
 
-def _name_cause(series: DeviceSeries, s: ClockSignals, held: Held, limits: Limits) -> str:
+def _name_cause(series: DeviceSeries, s: ClockSignals, held: HeldClock, limits: Limits) -> str:
     rows = held.share > 0
     if held.counted > 0 or (find_event_rows(series, BRAKE) & rows).any():
         return "power brake"

@@ -17,7 +17,7 @@ from gpureport.analysis.series.bins import build_grid, median_over_devices, roll
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import load
-from gpureport.analysis.signals.load import CORE, CPU, IOWAIT, JOB, ROWS, Told
+from gpureport.analysis.signals.load import CORE, CPU, IOWAIT, JOB, ROWS, FindingParts
 from gpureport.analysis.signals.power_of_limit import POWER, draws_working_power
 from gpureport.columns import FloatArray
 from gpureport.findings import Amount, Confidence, Evidence, Finding, Interval, NotJudged, Severity
@@ -129,19 +129,19 @@ def underutilised(context: Context, limits: Limits) -> Iterator[Finding | NotJud
     unknown = [what for name, what in _OPEN.items() if name not in levels or name in brief]
     counts = (load.find_core_count(context, host) for host in hosts)
     cores = next((count for count in counts if count is not None), None)
-    told = _tell(low, limits, _find_requests(context, spans), Confidence.LOW if unknown else Confidence.MEDIUM)
+    parts = _list_parts(low, limits, _find_requests(context, spans), Confidence.LOW if unknown else Confidence.MEDIUM)
     shown = [Evidence(metric=name, statistic="mean", observed=level, unit="1") for name, level in levels.items()]
     watched = [f"waiting for {what}" for what in _OPEN.values() if what not in unknown]
     advice = [f"To learn whether {' or '.join(absent)} was at its limit: {RECORD}."] if absent else []
-    told = replace(
-        told,
-        shown=[*told.shown, *shown, *([cores.evidence] if cores else [])],
-        ruled_out=[*told.ruled_out, "waiting for the CPU as a whole", *watched],
+    parts = replace(
+        parts,
+        shown=[*parts.shown, *shown, *([cores.evidence] if cores else [])],
+        ruled_out=[*parts.ruled_out, "waiting for the CPU as a whole", *watched],
         words={"cores": load.say_cores(cores)},
         case=" or ".join(unknown),
         advice=[*advice, *(["To tell more, record a minute or more of the job."] if brief else [])],
     )
-    yield load.build_finding(context, limits, "underutilised", spans, told)
+    yield load.build_finding(context, limits, "underutilised", spans, parts)
 
 
 @rule("low_util_cause_unknown")
@@ -166,11 +166,11 @@ def low_util_cause_unknown(context: Context, limits: Limits) -> Iterator[Finding
             compare_with_limit(JOB, "median", job, "<", waits.HARDLY),
         ]
         cause = load.BESIDE_OTHERS if other else _find_requests(context, names)
-        told = _tell(low, limits, events.DATA if share else cause)
+        parts = _list_parts(low, limits, events.DATA if share else cause)
         words = {"cpu": phrases.percent(cpu), "job": f"{job:.2f} cores", "waited": phrases.percent(share or 0.0)}
-        shown = [*told.shown, *waited, *(load_of_others if other else [])]
-        told = replace(told, shown=shown, words=words)
-        yield load.build_finding(context, limits, "low_util_cause_unknown", spans, told)
+        shown = [*parts.shown, *waited, *(load_of_others if other else [])]
+        parts = replace(parts, shown=shown, words=words)
+        yield load.build_finding(context, limits, "low_util_cause_unknown", spans, parts)
 
 
 def _find_watching(context: Context, device: str, spans: Spans, *metrics: str) -> DeviceSeries | None:
@@ -200,16 +200,14 @@ def _find_requests(context: Context, devices: Collection[str]) -> str | None:
     return events.REQUESTS if any(set(gap.devices) & set(devices) for gap in gaps) else None
 
 
-def _tell(low: LowUse, limits: Limits, cause: str | None, most: Confidence = Confidence.MEDIUM) -> Told:
+def _list_parts(low: LowUse, limits: Limits, cause: str | None, most: Confidence = Confidence.MEDIUM) -> FindingParts:
     """Return what both kinds say."""
     lowest = "mean of the median GPU" if low.is_short_job else f"lowest mean over {phrases.duration(low.over)}"
     shown = [limits.compare(UTILISATION, lowest, low.lowest, "<=", "enter")]
     if low.phases:
         cause = cause or ("evaluation" if low.phases.is_named else "regular phases")
-        shown.append(
-            Evidence(metric="period", statistic="mean distance of starts", observed=low.phases.period, unit="s")
-        )
-    return Told(
+        shown += [Evidence(metric="period", statistic="mean distance of starts", observed=low.phases.period, unit="s")]
+    return FindingParts(
         cause=cause,
         shown=shown,
         ruled_out=["idle gaps and log gaps, which are counted on their own"],

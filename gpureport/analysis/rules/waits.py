@@ -20,7 +20,7 @@ from gpureport.analysis.series.bins import Grid, build_grid, median_over_devices
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import load
-from gpureport.analysis.signals.load import CORE, CORES, CPU, IOWAIT, JOB, PROCESS, RECEIVED, SENT, WAIT_KINDS, Told
+from gpureport.analysis.signals.load import CORE, CORES, CPU, IOWAIT, JOB, PROCESS, RECEIVED, SENT, WAIT_KINDS
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Finding, NotJudged, Provenance, Severity
 
@@ -41,7 +41,7 @@ class Sign:
     series: FloatArray
     is_high: BoolArray
     over: int
-    tell: Callable[[Spans], Told]
+    describe: Callable[[Spans], load.FindingParts]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,17 +114,17 @@ def cpu_bound(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
     few = load.is_hardly_used(lane.mean(JOB), cpu, load.count_logical_cores(lane.source), HARDLY.value)
     is_high = _is_mostly(cpu, cpu >= limits.cpu, over) & ~_is_mostly(cpu, few, over)
 
-    def tell(spans: Spans) -> Told:
+    def describe(spans: Spans) -> load.FindingParts:
         busy, job, cores = (lane.median(metric, spans) for metric in (CPU, JOB, CORES))
         own = limits.compare("the job's share of the CPU load", "median", job / (busy * cores or np.nan), "<", "own")
         shown, count = [limits.compare(CPU, "median", busy, ">=", "cpu")], load.find_core_count(context, lane.source)
-        return Told(
+        return load.FindingParts(
             cause=load.OTHER_LOAD if own.meets_limit else "data",
             shown=[*shown, *([own] if own.meets_limit else []), *([count.evidence] if count else [])],
             words={"cpu": phrases.percent(busy), "job": f"{job:.1f}", "cores": load.say_cores(count)},
         )
 
-    yield Sign(metric=CPU, series=cpu, is_high=is_high, over=over, tell=tell)
+    yield Sign(metric=CPU, series=cpu, is_high=is_high, over=over, describe=describe)
 
 
 @_of_hosts("io_bound")
@@ -132,13 +132,13 @@ def io_bound(_: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
     """Yield storage."""
     wait, over = lane.mean(IOWAIT), lane.count_bins(_BINS // 3)
 
-    def tell(spans: Spans) -> Told:
+    def describe(spans: Spans) -> load.FindingParts:
         values = lane.source.find_values(IOWAIT, spans)
         mean = float(values.mean()) if len(values) else float("nan")
-        return Told(cause="storage", shown=[limits.compare(IOWAIT, "mean", mean, ">=", "iowait")])
+        return load.FindingParts(cause="storage", shown=[limits.compare(IOWAIT, "mean", mean, ">=", "iowait")])
 
     is_high = rolling_mean(wait, over) >= limits.iowait
-    yield Sign(metric=IOWAIT, series=wait, is_high=is_high, over=over, tell=tell)
+    yield Sign(metric=IOWAIT, series=wait, is_high=is_high, over=over, describe=describe)
 
 
 @_of_hosts("cpu_bound_single")
@@ -147,14 +147,14 @@ def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[S
     cpu, job, over = lane.mean(CPU), lane.mean(JOB), lane.count_bins(_BINS)
     is_calm = _is_mostly(cpu, cpu < limits.cpu, over) & ~_is_mostly(cpu, job < limits.job, over)
 
-    def tell(metric: str, spans: Spans) -> Told:
+    def describe(metric: str, spans: Spans) -> load.FindingParts:
         busy, all_cores = lane.median(metric, spans), lane.median(CPU, spans)
         unit, copied = "1" if metric == CORE else "cores", _measure_copies(lane, spans)
         shown = replace(limits.compare(metric, "median", busy, ">=", "core"), unit=unit)
         copies = limits.compare(RECEIVED, "mean", copied, ">=", "copied")
         # compiling or saving keeps one core busy for as long as a short job lasts
         brief = Confidence.LOW if find_shortest(context, limits) < limits.shortest else Confidence.HIGH
-        return Told(
+        return load.FindingParts(
             cause=load.COPYING if copies.meets_limit else "one thread",
             shown=[
                 replace(shown, threshold=replace(limits["core"], unit=unit)),
@@ -176,7 +176,7 @@ def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[S
         if metric == PROCESS:
             is_high &= ~_is_mostly(job, job > limits.process, over)
             is_high &= ~_is_mostly(lane.used, lane.used >= _FED, over, _RARELY)
-        yield Sign(metric=metric, series=busy, is_high=is_high, over=over, tell=partial(tell, metric))
+        yield Sign(metric=metric, series=busy, is_high=is_high, over=over, describe=partial(describe, metric))
 
 
 def _measure_copies(lane: Lane, spans: Spans) -> float:
@@ -218,10 +218,10 @@ def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
     carried = -rolling_mean(share, lane.samples)
     runs = intervals.find_hysteresis_runs(carried, enter=-limits.link, leave=-limits.pause)
 
-    def tell(spans: Spans) -> Told:
+    def describe(spans: Spans) -> load.FindingParts:
         mean = float(np.mean(load.known_of(np.concatenate(lane.cut(share, spans)))))
         statistic = "mean of the busier direction, of what the link carries"
-        return Told(
+        return load.FindingParts(
             cause=load.COPYING,
             shown=[limits.compare("PCIe traffic", statistic, mean, ">=", "link")],
             words={"carried": phrases.percent(mean), "link": f"gen {generation} x{width}"},
@@ -229,7 +229,7 @@ def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
         )
 
     is_high = lane.grid.mark_runs(*runs)
-    yield Sign(metric=RECEIVED, series=share, is_high=is_high, over=lane.samples, tell=tell)
+    yield Sign(metric=RECEIVED, series=share, is_high=is_high, over=lane.samples, describe=describe)
 
 
 def _build_lane(context: Context, source: DeviceSeries, beside: Mapping[str, DeviceSeries]) -> Lane:
@@ -265,18 +265,18 @@ def _judge(
         spans, fed = _compare_with_fed(left, sign, _find_episodes(context, limits, left, sign, earlier, shortest))
         if not len(spans):
             continue
-        told, is_compared = sign.tell(spans), not np.isnan(fed)
+        parts, is_compared = sign.describe(spans), not np.isnan(fed)
         is_close = is_compared and max(left.interval, left.source.interval) <= _CLOSE
         ruled_out = [f"the same beside busy GPUs: there it is at {phrases.percent(fed)}"] if is_compared else []
         # a thread that spins while it waits for the GPU looks like one that holds it up
         is_unsure = kind == "cpu_bound_single" and not is_compared
-        told = replace(
-            told,
-            most=certainty.lowest_confidence(told.most, Confidence.HIGH if is_close else Confidence.MEDIUM),
+        parts = replace(
+            parts,
+            most=certainty.lowest_confidence(parts.most, Confidence.HIGH if is_close else Confidence.MEDIUM),
             problem=np.inf if is_unsure else limits.problem if "problem" in limits else _PROBLEM,
             ruled_out=["start-up and tail of the job, and the time of other waits", *ruled_out],
         )
-        yield load.build_finding(context, limits, kind, dict.fromkeys(left.gpus, spans), told)
+        yield load.build_finding(context, limits, kind, dict.fromkeys(left.gpus, spans), parts)
         return
 
 

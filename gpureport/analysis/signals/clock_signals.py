@@ -112,7 +112,7 @@ def are_events_recorded(series: DeviceSeries, *reasons: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class HeldClock:
     """When something held the clock of a GPU, by its samples and by the driver's counters, which see between them."""
 
     share: FloatArray | BoolArray  # of each row's time; all of it where no counter tells
@@ -125,17 +125,17 @@ class Held:
     is_direct: bool = True  # whether the driver says so, rather than clock, temperature and power
 
 
-def hold(rows: BoolArray, *, is_direct: bool = True) -> Held:
+def hold_clock(rows: BoolArray, *, is_direct: bool = True) -> HeldClock:
     """Return that the clock was held for all the time of some rows."""
-    return Held(share=rows, lowered=rows, detected=rows, rows=rows, is_direct=is_direct)
+    return HeldClock(share=rows, lowered=rows, detected=rows, rows=rows, is_direct=is_direct)
 
 
-def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> Held:
+def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldClock:
     """Return when bits or counters held the clock; beside a step in which a counter rose, it alone counts."""
     names = [counter_name(reason) for reason in reasons if series.is_recorded(counter_name(reason))]
     steps = counter_increments.measure_increments(series, names, 1.0) if names else None
     if steps is None:
-        return hold(bits)
+        return hold_clock(bits)
     risen, beside = steps.amounts > _LEAST, np.zeros(len(series), dtype=np.bool_)
     beside[steps.rows[:-1]] |= risen
     beside[steps.rows[1:]] |= risen
@@ -143,7 +143,7 @@ def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> Held:
     inside = np.interp(series.end, steps.times, so_far) - np.interp(series.start, steps.times, so_far)
     share = np.maximum(bits & ~beside, np.clip(inside / np.maximum(series.seconds, 1e-6), 0, 1))
     lowered = bits | (share >= _COUNTED_FULL)
-    return Held(
+    return HeldClock(
         share=share,
         lowered=lowered,
         detected=lowered | (share >= _COUNTED_SHARE),
@@ -154,10 +154,10 @@ def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> Held:
     )
 
 
-def hold_by_events(series: DeviceSeries, *reasons: str) -> Held:
+def hold_clock_by_events(series: DeviceSeries, *reasons: str) -> HeldClock:
     """Return when any of the clock event reasons held the clock; a bit that is null is not set."""
 
-    def read() -> Held:
+    def read() -> HeldClock:
         bits = np.zeros(len(series), dtype=np.bool_)
         for reason in reasons:
             bits |= series.values(f"clock_event_{reason}") > 0
@@ -168,7 +168,7 @@ def hold_by_events(series: DeviceSeries, *reasons: str) -> Held:
 
 def find_event_rows(series: DeviceSeries, *reasons: str) -> BoolArray:
     """Return the rows on which any of the clock event reasons is set or was counted for a tenth of their time."""
-    return hold_by_events(series, *reasons).detected
+    return hold_clock_by_events(series, *reasons).detected
 
 
 def median(values: FloatArray) -> float:
@@ -196,7 +196,7 @@ def choose_reference_clock(signals: ClockSignals, slowed: BoolArray) -> tuple[fl
     return (signals.clock_max, "the highest clock") if signals.clock_max > 0 else (float("nan"), "")
 
 
-def compute_loss(series: DeviceSeries, held: Held, slowed: BoolArray) -> FloatArray | None:
+def compute_loss(series: DeviceSeries, held: HeldClock, slowed: BoolArray) -> FloatArray | None:
     """Return the share of each row's time that a held clock cost, None where no clock tells.
 
     A clock 20% below that of rows that are not slowed loses 0.2 s per second, but no more than the time in which a
@@ -249,11 +249,11 @@ def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
         )
 
 
-def _list_events(series: DeviceSeries) -> Iterator[tuple[str, Held]]:
+def _list_events(series: DeviceSeries) -> Iterator[tuple[str, HeldClock]]:
     recorded = (reason for reason in CLOCK_EVENT_BITS if are_events_recorded(series, reason))
-    yield from ((reason, hold_by_events(series, reason)) for reason in recorded)
+    yield from ((reason, hold_clock_by_events(series, reason)) for reason in recorded)
     if series.is_recorded("clock_event_unknown_bits"):
         masks = columns.integers(series.rows.column("clock_event_unknown_bits")).astype(np.uint64)
         every = int(np.bitwise_or.reduce(masks))
         for place in (place for place in range(64) if every >> place & 1):
-            yield f"{1 << place:#x}", hold(masks >> np.uint64(place) & np.uint64(1) == 1)
+            yield f"{1 << place:#x}", hold_clock(masks >> np.uint64(place) & np.uint64(1) == 1)

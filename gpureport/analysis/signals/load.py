@@ -34,7 +34,7 @@ COPYING = "copying"
 ROWS = 30
 """Point samples that make a mean."""
 NOTABLE = 0.1
-"""Share of the observed time of jobs from which short pauses are told: they may be waits that nothing shows."""
+"""Share of the observed time of jobs from which short pauses are named: they may be waits that nothing shows."""
 
 
 def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:
@@ -65,7 +65,7 @@ def count_logical_cores(host: DeviceSeries) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class FindingParts:
     """What is said of low utilisation: why, what shows it, and how sure that is.
 
     `problem` is the lost share of the job that decides its cost, and `shortest` names the limit of its length.
@@ -82,7 +82,9 @@ class Told:
     advice: Sequence[str] = ()
 
 
-def build_finding(context: Context, limits: Limits, kind: str, spans: Mapping[str, Spans], told: Told) -> Finding:
+def build_finding(
+    context: Context, limits: Limits, kind: str, spans: Mapping[str, Spans], parts: FindingParts
+) -> Finding:
     """Return low utilisation of GPUs, by the stretches of each, with what it cost."""
     series = [context.series[name] for name in spans]
     used = np.concatenate([one.values(UTILISATION) for one in series])
@@ -95,29 +97,29 @@ def build_finding(context: Context, limits: Limits, kind: str, spans: Mapping[st
     seconds, mean = max(map(intervals.total_seconds, spans.values())), 1 - lost / whole
     inside = (intervals.contains(spans[one.device.id], one.times) for one in series)
     samples = sum(one.count_readings(UTILISATION, rows) for one, rows in zip(series, inside, strict=True))
-    least = told.problem * (context.window or context.whole).seconds * len(series)
+    least = parts.problem * (context.window or context.whole).seconds * len(series)
     sure = certainty.confidence_by_readings(samples // len(series), max(one.interval for one in series))
     use = f"{phrases.gpu_names(tuple(spans), tuple(context.gpus()))} averaged {phrases.percent(mean)} utilisation"
     found = KINDS[kind].finding(
         Severity.PROBLEM if lost >= least else Severity.WARNING,
-        certainty.lowest_confidence(told.most, sure),
+        certainty.lowest_confidence(parts.most, sure),
         spans,
         (
             limits.compare(UTILISATION, "mean", mean, "<", "gpu"),
             *(Evidence(metric=UTILISATION, statistic=each, observed=share, unit="1") for each, share in shares.items()),
-            limits.compare("duration", "total of one GPU", seconds, ">=", told.shortest),
-            *told.shown,
+            limits.compare("duration", "total of one GPU", seconds, ">=", parts.shortest),
+            *parts.shown,
         ),
         spans=intervals.to_intervals(intervals.union(np.concatenate(list(spans.values())))),
         lost=lost,
-        cause=told.cause,
-        case=told.case,
+        cause=parts.cause,
+        case=parts.case,
         samples=samples,
-        ruled_out=told.ruled_out,
+        ruled_out=parts.ruled_out,
         use=f"{use} over {phrases.duration(seconds)}",
-        **told.words,
+        **parts.words,
     )
-    return replace(found, recommendation=" ".join([KINDS[kind].advise(told.cause), *told.advice]))
+    return replace(found, recommendation=" ".join([KINDS[kind].advise(parts.cause), *parts.advice]))
 
 
 def is_surely_below(samples: FloatArray, limit: float) -> bool:

@@ -28,7 +28,7 @@ from gpureport.parsing import UNITS, replace_half_characters
 Record = dict[str, Any]
 Meaning = tuple[str, str]
 """Metric or attribute of a GPU, and the unit that numbers without one count in."""
-When = tuple[int, bool] | None
+Stamp = tuple[int, bool] | None
 """A time in microseconds, and whether it is UTC, as `parse_time` finds it."""
 Form = tuple[str, Callable[[str], bool], extraction.Form]
 """What a person calls a form, what recognises the beginning of a log of it, and what reads it."""
@@ -236,17 +236,17 @@ def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None
         raise SourceError("the log", what, hint, code="several_machines")
 
 
-def parse_stamp(text: str) -> When:
+def parse_stamp(text: str) -> Stamp:
     """Return the time a text states; a zone may stand behind a blank."""
     return _parse_stamp(text) if len(text) < _LONGEST_STAMP else None
 
 
 @lru_cache(1024)
-def _parse_stamp(text: str) -> When:
+def _parse_stamp(text: str) -> Stamp:
     return parse_time(re.sub(r" ?(?:(?:UTC|GMT)|([+-]\d\d:?\d\d))$", lambda zone: zone[1] or "Z", text.strip()))
 
 
-def parse_with(text: str, pattern: str) -> When:
+def parse_with(text: str, pattern: str) -> Stamp:
     """Return the time a text states in a pattern of `strptime`."""
     try:
         return parse_time(datetime.strptime(text, pattern).isoformat())
@@ -254,7 +254,7 @@ def parse_with(text: str, pattern: str) -> When:
         return None
 
 
-def split_devices(number: int, when: When, devices: Mapping[int | None, Record]) -> Iterator[Record]:
+def split_devices(number: int, when: Stamp, devices: Mapping[int | None, Record]) -> Iterator[Record]:
     """Yield what a line says of several devices, by the index of each GPU; None stands for the machine."""
     for gpu, record in devices.items():
         name = {columns.HOST_ROW: True} if gpu is None else {"index": str(gpu)}
@@ -262,7 +262,7 @@ def split_devices(number: int, when: When, devices: Mapping[int | None, Record])
 
 
 def form(records: Callable[..., Iterator[Record]]) -> Callable[..., Iterator[columns.Rows]]:
-    """Make a form of what yields records, whose time is a `When`; further ones of a line get the next numbers."""
+    """Make a form of what yields records, whose time is a `Stamp`; further ones of a line get the next numbers."""
 
     @wraps(records)
     def read(lines: Iterable[str], first: int, account: Account, **more: Any) -> Iterator[columns.Rows]:

@@ -233,7 +233,7 @@ def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[R
     """Yield the samples of pages of dcgm-exporter; a line above a page that is a time is its time."""
     account.snapshot = True
     page, seen, hosts = 0, set[tuple[str, str]](), dict[str, bool]()
-    when: tools.When = None
+    when: tools.Stamp = None
     for number, text, cut in tools.text_lines(lines, first, account):
         line = text.strip()
         sample = None if cut else _SAMPLE.fullmatch(line)

@@ -102,7 +102,7 @@ class Reading(NamedTuple):
 
     line: int
     page: int
-    time: tools.When
+    time: tools.Stamp
     gpu: tools.Record
     fields: Iterable[tuple[str, str]]
 

@@ -96,7 +96,7 @@ def read_mapped(
         yield from tools.split_devices(number, _find_time(said[told.time], told.format) if told.time else None, devices)
 
 
-def _find_time(cell: str, pattern: str) -> tools.When:
+def _find_time(cell: str, pattern: str) -> tools.Stamp:
     if pattern == ISO:
         return tools.parse_stamp(cell)
     if pattern not in EPOCHS:
