@@ -56,7 +56,7 @@ def made(  # noqa: PLR0913 - each argument is something a test varies
     if interval is not None:
         run = replace(run, interval=interval)
     recording = trained(replace(bare, run=run), training)
-    prices = {"prices": {"gpu_hour": price, "currency": "EUR", "date": "2026-11-01"}} if price else None
+    prices = {"prices": {"gpu_hour": price, "currency": "EUR", "date": "2026-11-01"}} if price is not None else None
     return gpureport.analyze(recording, settings=prices)
 
 

@@ -162,12 +162,12 @@ def test_totals_need_the_same_work() -> None:
     assert unequal.amount == pytest.approx(0.2)
 
 
-def test_a_run_that_took_no_energy_makes_no_ratio() -> None:
+def test_a_run_that_cost_nothing_makes_no_ratio() -> None:
     work = Work(amount=100.0, unit="steps")
-    watts = (("a1", 0.0), ("a2", 300.0), ("b1", 300.0))
-    runs = [made(name, step=name[0], work=work, util=level(90), power=power) for name, power in watts]
-    found = delta(compared(*runs), ENERGY_PER_WORK)
-    assert (found.verdict, reason(found)) == (Verdict.NOT_ENOUGH_DATA, "not_recorded"), "no board draws 0 W"
+    prices = (("a1", 0.0), ("a2", 2.0), ("b1", 2.0))
+    runs = [made(name, step=name[0], work=work, util=level(90), price=price) for name, price in prices]
+    found = delta(compared(*runs), COST_PER_WORK)
+    assert (found.verdict, reason(found)) == (Verdict.NOT_ENOUGH_DATA, "zero")
 
 
 def test_an_interval_is_no_finer_than_the_samples_it_rests_on() -> None:

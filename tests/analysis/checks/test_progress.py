@@ -1,5 +1,6 @@
 """A rate that falls, a GPU slower than equal ones, changes that nothing explains; and what is none of them."""
 
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -213,3 +214,13 @@ def test_what_the_job_names_is_no_change() -> None:
         memory=steps((60, 600), (0.4, 120), (60, 600)),
     )
     assert found(analyze(two), "unexplained_change") == []
+
+
+def test_a_clock_that_leaps_by_years_takes_little_memory() -> None:
+    levels = [np.full(200, clock) for clock in (1410, 1100)]
+    run = rec(util=[np.full(200, 97)] * 2, clock=levels, times=np.r_[0:100, 1e9 : 1e9 + 100])
+    tracemalloc.start()
+    analyze(run)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 2**27
