@@ -5,8 +5,8 @@ from dataclasses import fields, replace
 
 from gpureport.api.analyzing import analyze
 from gpureport.api.notebook_results import Analysis, Comparison
-from gpureport.comparison.chain import step_comparison
-from gpureport.comparison.steps.sampled_run import build_sampled_run
+from gpureport.comparison import chain
+from gpureport.comparison.run import build_sampled_run
 from gpureport.comparison.study.factors import CHAIN_KINDS, Factor, assign_steps, parse_factors
 from gpureport.comparison.training.training_goals import make_goals
 from gpureport.recording import Recording
@@ -48,7 +48,7 @@ def compare(
     factors = tuple(factor for factor in grouping if factor.kind not in CHAIN_KINDS)
     goals = make_goals(better or {}, target)
     sampled = [build_sampled_run(each.recording, each, throughput) for each in analyses]
-    found = step_comparison.compare(sampled, goals=goals) if sampled else None
+    found = chain.compare(sampled, goals=goals) if sampled else None
     if found is None or len(found.steps) == 1:
         msg = "a comparison needs at least two steps"
         raise ValueError(msg)

@@ -5,10 +5,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis, MetricSummary
-from gpureport.comparison.chain.step_pairs import pair_steps
+from gpureport.comparison.chain import Comparison, pair_steps
 from gpureport.comparison.gains.step_gains import StepGain, build_gains
 from gpureport.comparison.quality.quality_change import QualityChange
-from gpureport.comparison.steps.steps import Comparison, Delta
+from gpureport.comparison.verdict import Delta
 from gpureport.findings import Finding
 from gpureport.report.wording.differences.comparison_reasons import describe_reason
 from gpureport.series_table import local_times

@@ -7,18 +7,17 @@ from gpureport.checks import baseline_precision, check_wording, training_figures
 from gpureport.checks.limit import Limit
 from gpureport.checks.limit_units import SHARE
 from gpureport.checks.observed_value import NO_REASON, ObservedValue, Why, join_reasons, not_observed
-from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.chain import compare
+from gpureport.comparison.changes import ChangeKind, FindingChange, compare_findings
+from gpureport.comparison.estimate import Basis
+from gpureport.comparison.evidence import ReasonKind
+from gpureport.comparison.figures import BY_METRIC, PER_WORK, FigureRole
 from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
-from gpureport.comparison.setup.setup_changes import compare_setups, list_changes_of_job
-from gpureport.comparison.statistics.difference_estimate import Basis
-from gpureport.comparison.steps.compared_figures import BY_METRIC, FigureRole
-from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import PER_WORK
-from gpureport.comparison.steps.steps import Delta, Step, Verdict
-from gpureport.comparison.steps.verdict_reason import ReasonKind
+from gpureport.comparison.run import SampledRun
+from gpureport.comparison.setup import compare_setups, list_changes_of_job
+from gpureport.comparison.steps import Step
 from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
-from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, compare_findings
-from gpureport.comparison.verdicts.run_interval import measure_run_interval
+from gpureport.comparison.verdict import Delta, Verdict, measure_run_interval
 from gpureport.report.wording.differences import setup_wording
 from gpureport.report.wording.differences.comparison_reasons import describe_reason, describe_unknown_change
 
@@ -108,7 +107,7 @@ def _explain_missing_figure(limit: Limit, delta: Delta, found: BaselineCompariso
         return NO_REASON
     worked = next(each for each in found.deltas if each.metric == PER_WORK)
     idle = [side for side, value in ((_BASELINE, worked.before), (_CHECKED, worked.after)) if value is None]
-    if BY_METRIC[limit.name].kind is not FigureRole.WORK or not idle:
+    if BY_METRIC[limit.name].role is not FigureRole.WORK or not idle:
         return Why("not_recorded", f"{limit.name} was not recorded in {' and in '.join(sides)}")
     steps = {
         _BASELINE: "ingest its log with --work N:UNIT and set the baseline again",

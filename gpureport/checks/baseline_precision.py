@@ -6,19 +6,18 @@ from math import ceil, exp, inf, isfinite, log
 from statistics import stdev
 
 from gpureport.checks.check_wording import name_figure_for_one
-from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.statistics.more_data import (
+from gpureport.comparison.chain import Comparison, compare
+from gpureport.comparison.evidence import gather_evidence
+from gpureport.comparison.figures import BY_METRIC, Figure, FigureRole, Resolution, observed_seconds
+from gpureport.comparison.run import UTILISATION, SampledRun
+from gpureport.comparison.steps import Step, find_resolution
+from gpureport.comparison.verdict import (
     RunInterval,
+    Verdict,
     estimate_interval_of_next_run,
     estimate_runs_for_interval,
     find_smallest_ratio,
 )
-from gpureport.comparison.steps.compared_figures import BY_METRIC, UTILISATION, Figure, FigureRole
-from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import observed_seconds
-from gpureport.comparison.steps.steps import Comparison, Step, Verdict
-from gpureport.comparison.verdicts.step_evidence import gather_evidence
-from gpureport.comparison.verdicts.work_resolution import Resolution, find_resolution
 from gpureport.report.wording import display
 from gpureport.report.wording.differences.comparison_reasons import describe_reason
 
@@ -47,14 +46,14 @@ class RunFigures:
     @property
     def is_ratio(self) -> bool:
         """Whether the values are logarithms, so that differences are relative."""
-        return self.figure.kind is FigureRole.WORK
+        return self.figure.role is FigureRole.WORK
 
 
 def read_run_figures(step: Step, metric: str) -> RunFigures:
     """Return a figure of each run of a step, as a comparison takes it."""
     figure = BY_METRIC[metric]
     evidence = gather_evidence(step, step, figure)
-    is_ratio = figure.kind is FigureRole.WORK
+    is_ratio = figure.role is FigureRole.WORK
     values = tuple(log(value) if is_ratio else value for value in evidence.figures[0])
     resolution = find_resolution(step, step, metric) if is_ratio and values else Resolution(finest=figure.finest)
     return RunFigures(figure=figure, values=values, resolution=resolution)

@@ -9,7 +9,7 @@ from gpureport.checks import limit_targets, limit_units
 from gpureport.checks.limit import Limit
 from gpureport.checks.limit_units import FINDINGS, MONEY, SHARE
 from gpureport.checks.observed_value import NO_REASON, ObservedValue, Why, join_reasons, not_observed
-from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, observed_seconds
+from gpureport.comparison.figures import SHORTEST_SECONDS, observed_seconds
 from gpureport.findings import Confidence, Finding, NotJudged, Severity
 from gpureport.report.wording import display
 

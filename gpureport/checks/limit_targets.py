@@ -8,8 +8,7 @@ from enum import StrEnum
 from gpureport.analysis import RULES, results
 from gpureport.analysis.account.selection import kinds_by_name
 from gpureport.checks.limit_units import COUNT, FINDINGS, MONEY, NUMBER, POINTS, SHARE, TIME
-from gpureport.comparison.steps.compared_figures import BY_METRIC
-from gpureport.comparison.steps.step_figures import SECONDS_TO_TARGET, TRAINING_RATE
+from gpureport.comparison.figures import BY_METRIC, SECONDS_TO_TARGET, TRAINING_RATE
 from gpureport.findings import Severity
 from gpureport.metrics import METRICS, MetricKind
 from gpureport.training_names import QUALITY_ROLES, recognise_metric

@@ -16,7 +16,7 @@ from gpureport.checks.limit_targets import TargetKind
 from gpureport.checks.observed_value import NO_REASON, ObservedValue, Why, join_reasons, not_observed
 from gpureport.checks.policy import Exemption, LimitScope, Policy, PolicyEntry
 from gpureport.checks.training_figures import TrainedRun
-from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.run import SampledRun
 from gpureport.comparison.training.training_goals import NO_GOALS
 from gpureport.findings import Check, CheckOutcome, Confidence, Finding
 from gpureport.report.wording import display

@@ -9,15 +9,15 @@ from gpureport.checks.limit import Limit
 from gpureport.checks.limit_targets import BELOW, LOST
 from gpureport.checks.limit_units import COUNT, MONEY, SHARE, TIME
 from gpureport.checks.observed_value import NO_REASON, ObservedValue, Why, not_observed, select_worst_device
+from gpureport.comparison.comparable import COVERAGE
+from gpureport.comparison.figures import SHORTEST_SECONDS, observed_seconds, read_run
 from gpureport.comparison.gains.known_loss import (
     FEWEST_SAMPLES,
     count_samples,
     is_recording_too_short,
     list_possible_waits,
 )
-from gpureport.comparison.steps.sampled_run import mean_gpu_hour_price
-from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, measures, observed_seconds
-from gpureport.comparison.verdicts.comparability import COVERAGE
+from gpureport.comparison.run import SampledRun, mean_gpu_hour_price
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.recording import Device
 from gpureport.recording_advice import choose_recording
@@ -113,18 +113,17 @@ def _explain_short_time(seconds: float, name: str) -> Why:
 
 def observe_figure(limit: Limit, analysis: Analysis) -> ObservedValue:
     """Return a figure over all GPUs of the run."""
-    price = mean_gpu_hour_price(analysis)
-    found = next((each for each in measures([analysis], [price]) if each.metric == limit.name), None)
-    if found is None or found.value is None:
+    value = read_run(SampledRun(analysis=analysis, gpu_hour_price=mean_gpu_hour_price(analysis))).get(limit.name)
+    if value is None:
         why = _explain_missing_figure(limit.name)
         return not_observed(why.code, f"{limit.name} cannot be told: {why.text}")
     currency = analysis.cost.currency if analysis.cost and limit.threshold.unit == MONEY else ""
     if limit.threshold.unit == MONEY and currency != limit.threshold.currency:
         return ObservedValue(missing=explain_currency(currency, limit))
     return ObservedValue(
-        value=found.value,
+        value=value,
         unit=limit.threshold.unit,
-        text=limit_units.format_against_limit(found.value, limit.threshold),
+        text=limit_units.format_against_limit(value, limit.threshold),
         doubt=_explain_unsampled_time(analysis, limit.name),
     )
 

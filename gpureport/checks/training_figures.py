@@ -10,13 +10,13 @@ from gpureport.checks.limit_targets import BEST
 from gpureport.checks.limit_units import MONEY, NUMBER, POINTS, SHARE
 from gpureport.checks.observed_value import NO_REASON, ObservedValue, Why, not_observed
 from gpureport.checks.run_figures import explain_currency
+from gpureport.comparison.figures import SECONDS_TO_TARGET
 from gpureport.comparison.quality.quality_change import QualityChange, QualityFigure
 from gpureport.comparison.quality.quality_verdict import find_full_scale
 from gpureport.comparison.quality.run_quality import measure_run_quality, seconds_since_job_start
 from gpureport.comparison.quality.time_to_target import MissingTarget, RunTimeToTarget, measure_run_time_to_target
-from gpureport.comparison.steps.sampled_run import SampledRun, count_work, mean_gpu_hour_price
-from gpureport.comparison.steps.step_figures import SECONDS_TO_TARGET
-from gpureport.comparison.steps.training_rate import TrainingBasis, training_rate
+from gpureport.comparison.run import SampledRun, count_work, mean_gpu_hour_price
+from gpureport.comparison.steps import TrainingBasis, training_rate
 from gpureport.comparison.training.training_curves import build_training_curves
 from gpureport.comparison.training.training_goals import TrainingGoals
 from gpureport.recording import Recording

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpureport.comparison.steps.step_figures import TRAINING_RATE
-from gpureport.comparison.steps.steps import Verdict
+from gpureport.comparison.figures import TRAINING_RATE
+from gpureport.comparison.verdict import Verdict
 from gpureport.errors import SourceError
 from gpureport.report.formats.json.comparison_json import SCHEMA
 

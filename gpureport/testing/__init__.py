@@ -14,7 +14,8 @@ from gpureport.analysis.results import (
     MetricSummary,
 )
 from gpureport.api import analyze, compare, read
-from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.data_quality import AbsentCells, ClockStep, LogEvent, LogGap, Quality, Rejected
 from gpureport.findings import (
     AdvisedStep,

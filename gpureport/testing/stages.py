@@ -15,7 +15,7 @@ from gpureport.checks.baseline_changes import compare_with_baseline
 from gpureport.checks.policy_evaluation import CheckInput, evaluate_policy, step_name
 from gpureport.checks.policy_settings import read_policy
 from gpureport.checks.training_figures import TrainedRun
-from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
+from gpureport.comparison.run import SampledRun, build_sampled_run
 from gpureport.comparison.training.training_goals import parse_target, read_goals
 from gpureport.findings import Check
 from gpureport.importers.reading import Reading
@@ -46,10 +46,8 @@ def check(
     Raises:
         SettingsError: when a rule or a setting is not valid.
     """
-    stated, limits = (
-        Settings(),
-        () if isinstance(rules, Path | Mapping) else [rules] if isinstance(rules, str) else rules,
-    )
+    stated = Settings()
+    limits = () if isinstance(rules, Path | Mapping) else [rules] if isinstance(rules, str) else rules
     if isinstance(rules, Path):
         stated = read_settings(rules)
     elif isinstance(rules, Mapping):

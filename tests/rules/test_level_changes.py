@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpureport.columns import FloatArray
-from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.run import SampledRun
 from gpureport.nightly.changes.change_detection import FEWEST, detect_changes, select_new_shifts
 from gpureport.nightly.changes.change_events import group_changes
 from gpureport.nightly.changes.latest_night import LatestNight, summarize_latest_night

@@ -7,13 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.comparison.statistics.difference_estimate import (
-    Basis,
-    DifferenceEstimate,
-    estimate_between_runs,
-    estimate_runs_needed,
-    estimate_seconds_needed,
-)
+from gpureport.comparison.estimate import Basis, DifferenceEstimate, estimate_between_runs
+from gpureport.comparison.verdict import estimate_runs_needed, estimate_seconds_needed
 
 FIGURES = st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6)
 

@@ -5,12 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.comparison.statistics import dependence
-from gpureport.comparison.statistics.batch_means import BatchMeans, batch_means
-from gpureport.comparison.statistics.difference_estimate import estimate_within_runs
-from gpureport.comparison.statistics.gap_count import GapCount, gap_lengths
-from gpureport.comparison.statistics.mean_estimate import MeanEstimate, mean_estimate
-from gpureport.comparison.steps.steady_state import settled
+from gpureport.comparison.estimate import (
+    MeanEstimate,
+    batch_means,
+    count_gap_samples,
+    count_unsettled,
+    estimate_mean,
+    estimate_within_runs,
+    find_autocovariance,
+    find_batch_length,
+    find_block_length,
+    find_correlation_time,
+    find_gap_share_interval,
+)
 from tests.statistics.processes import autoregressive, processes
 
 IDLE = 5.0
@@ -18,7 +25,7 @@ IDLE = 5.0
 
 def estimate(values: np.ndarray) -> MeanEstimate:
     """Return the mean of a series in points."""
-    return mean_estimate(values, values <= IDLE)
+    return estimate_mean(values, values <= IDLE)
 
 
 def test_dependence_of_a_known_process() -> None:
@@ -27,23 +34,23 @@ def test_dependence_of_a_known_process() -> None:
     For an AR(1) of 0.5 the rule gives blocks of (1.5 * n * (2 * rho / (1 - rho^2))^2)^(1/3) samples.
     """
     rng = np.random.default_rng(1)
-    long = dependence.correlation_time(dependence.autocovariance(autoregressive(200_000, 0.9, 1.0, rng)))
-    white = dependence.correlation_time(dependence.autocovariance(rng.standard_normal(200_000)))
+    long = find_correlation_time(find_autocovariance(autoregressive(200_000, 0.9, 1.0, rng)))
+    white = find_correlation_time(find_autocovariance(rng.standard_normal(200_000)))
     assert long == pytest.approx(19, rel=0.1)
     assert white == pytest.approx(1, abs=0.1)
     series = autoregressive(100_000, 0.5, 1.0, rng)
     expected = (1.5 * 100_000 * (2 * 0.5 / 0.75) ** 2) ** (1 / 3)
-    assert dependence.block_length(dependence.autocovariance(series)) == pytest.approx(expected, rel=0.15)
-    assert dependence.block_length(dependence.autocovariance(rng.standard_normal(10_000))) < 8
+    assert find_block_length(find_autocovariance(series)) == pytest.approx(expected, rel=0.15)
+    assert find_block_length(find_autocovariance(rng.standard_normal(10_000))) < 8
 
 
 def test_a_long_series_is_cut_as_all_its_samples_ask_for() -> None:
     """Of 100,000 samples neighbours are taken together: batches are as many, and hold no fewer correlation times."""
     for process in processes():
         values = process.make(100_000, np.random.default_rng(4))
-        covariance = dependence.autocovariance(values)
-        every = max(dependence.block_length(covariance), 4 * dependence.correlation_time(covariance))
-        assert dependence.batch_length(values) > 0.8 * every, process.name
+        covariance = find_autocovariance(values)
+        every = max(find_block_length(covariance), 4 * find_correlation_time(covariance))
+        assert find_batch_length(values) > 0.8 * every, process.name
         assert batch_means(values).degrees + 1 == np.clip(len(values) // every, 6, 30), process.name
 
 
@@ -51,15 +58,15 @@ def test_a_constant_is_as_sure_as_it_was_written_down() -> None:
     """No scatter leaves the rounding."""
     found = batch_means(np.full(600, 0.97), 0.01)
     assert [found.mean, found.error] == pytest.approx([0.97, 0.01 / np.sqrt(12)])
-    assert batch_means(np.full(600, 0.97)).half_width(0.95) == pytest.approx(0, abs=1e-12)
+    assert batch_means(np.full(600, 0.97)).error == pytest.approx(0, abs=1e-12)
     # five samples make no six batches; Student's t of 9 degrees of freedom is 2.262
-    assert batch_means(np.arange(5.0)).half_width(0.95) == float("inf")
-    assert BatchMeans(mean=0.0, error=1.0, degrees=9).half_width(0.95) == pytest.approx(2.262, abs=0.001)
+    assert batch_means(np.arange(5.0)).interval(0.95) == (-np.inf, np.inf)
+    assert MeanEstimate(mean=0.0, error=1.0, degrees=9).interval(0.95)[1] == pytest.approx(2.262, abs=0.001)
 
 
 def test_the_gamma_interval_of_equal_gaps_is_that_of_a_count() -> None:
     """Ten gaps of one length: the exact Poisson interval of ten, 4.80 to 18.39."""
-    low, high = GapCount(lengths=(1.0e-3,) * 10).interval(0.95)
+    low, high = find_gap_share_interval((1.0e-3,) * 10, 0.95)
     assert [low * 1000, high * 1000] == pytest.approx([4.795, 18.39], abs=0.005)
 
 
@@ -69,11 +76,11 @@ def test_a_few_gaps_are_counted_and_widen_the_interval_downwards() -> None:
     values[200:220] = values[600:620] = values[900:920] = 0.0
     found = estimate(values)
     low, high = found.interval(0.95)
-    assert (found.seen, found.gaps is not None) == (3, True)
+    assert (found.seen, len(found.gaps)) == (3, 3)
     assert found.mean - low > 1.5 * (high - found.mean) > 0
-    assert estimate(np.tile(values[150:250], 30)).gaps is None
-    assert gap_lengths(np.array([True, False, True, True, False, True])).tolist() == [1, 2, 1]
-    assert gap_lengths(np.zeros(3, dtype=np.bool_)).tolist() == []
+    assert not estimate(np.tile(values[150:250], 30)).gaps
+    assert count_gap_samples(np.array([True, False, True, True, False, True])).tolist() == [1, 2, 1]
+    assert count_gap_samples(np.zeros(3, dtype=np.bool_)).tolist() == []
 
 
 def test_intervals_hold_the_mean() -> None:
@@ -89,8 +96,8 @@ def test_two_runs_of_one_process_seldom_differ() -> None:
     rng = np.random.default_rng(5)
     false = 0
     for _ in range(200):
-        sides = [estimate(50 + autoregressive(3600, 0.9, 5.0, rng)) for _ in range(2)]
-        false += estimate_within_runs(*sides).excludes_zero()
+        before, after = (estimate(50 + autoregressive(3600, 0.9, 5.0, rng)) for _ in range(2))
+        false += estimate_within_runs(before, after).excludes_zero()
     assert false <= 14
 
 
@@ -99,12 +106,12 @@ def test_a_slow_beginning_is_cut_off_and_slow_changes_are_not() -> None:
     rng = np.random.default_rng(6)
     begun = 90 + autoregressive(3600, 0.6, 2.0, rng)
     begun[:242] -= 40
-    assert settled(begun) in range(240, 251)
-    assert settled(90 + autoregressive(3600, 0.6, 2.0, rng)) == 0
+    assert count_unsettled(begun) in range(240, 251)
+    assert count_unsettled(90 + autoregressive(3600, 0.6, 2.0, rng)) == 0
     slow = processes()[5]
-    cut = [settled(slow.make(1200, rng)) for _ in range(60)]
+    cut = [count_unsettled(slow.make(1200, rng)) for _ in range(60)]
     assert np.mean(np.array(cut) > 0) < 0.2
-    assert settled(np.arange(20.0)) == 0
+    assert count_unsettled(np.arange(20.0)) == 0
 
 
 @given(st.lists(st.floats(0, 100), min_size=40, max_size=200), st.floats(0.5, 0.99))

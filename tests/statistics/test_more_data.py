@@ -5,7 +5,7 @@ from math import inf, log
 import numpy as np
 import pytest
 
-from gpureport.comparison.statistics.more_data import (
+from gpureport.comparison.verdict import (
     RunInterval,
     estimate_interval_of_next_run,
     estimate_runs_for_interval,

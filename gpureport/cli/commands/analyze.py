@@ -53,7 +53,7 @@ def analyze(  # noqa: PLR0913 - click hands over one argument an option
 
 def _json(analysed: "analyses.AnalysedRuns", options: SourceOptions) -> str:
     """Return the analyses as JSON, with what several runs say together."""
-    from gpureport.comparison.steps.steps import build_steps  # noqa: PLC0415 - loads numpy
+    from gpureport.comparison.steps import build_steps  # noqa: PLC0415 - loads numpy
     from gpureport.report.formats.json import analysis_json  # noqa: PLC0415 - as above
 
     several = len(analysed.runs) > 1

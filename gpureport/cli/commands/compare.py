@@ -19,7 +19,7 @@ from gpureport.store.run_selection import RunSelection
 
 if TYPE_CHECKING:
     from gpureport.cli.runs.analyses import AnalysedRuns
-    from gpureport.comparison.steps.steps import Comparison
+    from gpureport.comparison.chain import Comparison
     from gpureport.comparison.study.factors import Factor
     from gpureport.recording import Recording
 
@@ -73,7 +73,7 @@ def _show(
     full: bool,
 ) -> int:
     """Print the comparison, and return the exit code."""
-    from gpureport.comparison.chain.step_comparison import compare as compared  # noqa: PLC0415 - loads numpy
+    from gpureport.comparison.chain import compare as compared  # noqa: PLC0415 - loads numpy
 
     measured = run_sampling.sample_runs(analysed.runs, throughput)
     comparison = compared(measured, goals=analysed.goals)
@@ -89,7 +89,7 @@ def _show(
 
 def _code(analysed: "AnalysedRuns", comparison: "Comparison") -> int:
     """Return the exit code, and say on standard error when nothing can be judged."""
-    from gpureport.comparison.chain.step_pairs import pair_steps  # noqa: PLC0415 - loads numpy
+    from gpureport.comparison.chain import pair_steps  # noqa: PLC0415 - loads numpy
 
     if any(link.comparable for link in pair_steps(comparison)):
         return 0

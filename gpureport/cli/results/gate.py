@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gpureport.checks.baseline_changes import BaselineComparison
     from gpureport.checks.gate_verdict import Verdict
     from gpureport.checks.policy import Policy
-    from gpureport.comparison.steps.sampled_run import SampledRun
+    from gpureport.comparison.run import SampledRun
     from gpureport.findings import Check
     from gpureport.places import Place
     from gpureport.recording import Recording

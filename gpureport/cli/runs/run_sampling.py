@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gpureport.analysis.results import Analysis
-    from gpureport.comparison.steps.sampled_run import SampledRun
+    from gpureport.comparison.run import SampledRun
     from gpureport.recording import Recording
 
 
@@ -19,7 +19,7 @@ def sample_runs(runs: "Sequence[tuple[Recording, Analysis]]", key: str | None = 
         runs: recordings with their analyses.
         key: training metric that counts work, whatever its name.
     """
-    from gpureport.comparison.steps.sampled_run import build_sampled_run  # noqa: PLC0415 - loads numpy
+    from gpureport.comparison.run import build_sampled_run  # noqa: PLC0415 - loads numpy
 
     with ThreadPoolExecutor(min(len(runs), os.cpu_count() or 1) or 1) as pool:
         # NumPy lets go of the interpreter while it computes

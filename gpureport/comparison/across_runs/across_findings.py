@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gpureport.analysis import phrases
 from gpureport.comparison.across_runs.across_runs import BatchDoubt, BatchSize, Scaling, largest_batch, scaling
 from gpureport.comparison.across_runs.memory_fit import HEADROOM, MemoryFit, memory_fits
-from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.steps import Step
 from gpureport.findings import Confidence, Evidence, Finding, Severity
 
 SCALING, BATCH_SIZE, GPU_KINDS = "scaling", "batch_size", "gpu_kinds"

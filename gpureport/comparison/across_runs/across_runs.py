@@ -8,13 +8,11 @@ from math import isfinite
 
 from gpureport.analysis.job import params
 from gpureport.comparison.across_runs.memory_fit import HEADROOM
-from gpureport.comparison.chain.step_summaries import gpu_count
-from gpureport.comparison.statistics.difference_estimate import LEVEL
-from gpureport.comparison.steps.batch_size import batch_size
-from gpureport.comparison.steps.compared_figures import BY_METRIC
-from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, TRAINING_RATE, recorded_seconds
-from gpureport.comparison.steps.steps import Step
-from gpureport.comparison.verdicts.step_evidence import gather_evidence
+from gpureport.comparison.estimate import LEVEL
+from gpureport.comparison.evidence import gather_evidence
+from gpureport.comparison.figures import BY_METRIC, SHORTEST_SECONDS, TRAINING_RATE, recorded_seconds
+from gpureport.comparison.steps import Step
+from gpureport.comparison.work import batch_size
 from gpureport.recording import Device
 
 
@@ -74,7 +72,7 @@ def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
     Steps of which less than a minute was recorded, or whose work or number of GPUs is not known, are left out.
     """
     long_enough = [step for step in steps if recorded_seconds(step.analyses) >= SHORTEST_SECONDS]
-    counted = [(count, step) for step in long_enough if (count := gpu_count(step)) and step.work_unit]
+    counted = [(count, step) for step in long_enough if (count := step.gpu_count) and step.work_unit]
     if len({count for count, _ in counted}) < 2:  # noqa: PLR2004 - one number of GPUs scales nowhere
         return ()
     fewest, base = min(counted, key=lambda each: each[0])
@@ -111,7 +109,7 @@ def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
         totals |= {_available(gpu) for gpu in gpus}
     (total,) = totals if len(totals) == 1 else (None,)
     # a batch is one of all GPUs together: more of them take less of it each
-    if len(peaks) < 2 or total is None or len({gpu_count(step) for step in steps}) > 1:  # noqa: PLR2004 - a line takes two points
+    if len(peaks) < 2 or total is None or len({step.gpu_count for step in steps}) > 1:  # noqa: PLR2004 - a line takes two points
         return None
     each, fixed = _line(peaks)
     reason = _doubt(steps, float(each))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpureport import gpus
-from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.run import SampledRun
+from gpureport.comparison.steps import Step
 from gpureport.findings import Provenance, Threshold
 from gpureport.gpus import Gpu
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpureport.analysis.advice.choose import STEPS, SettingChange
 from gpureport.analysis.advice.facts import read_setup
-from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.steps import Step
 from gpureport.findings import Finding
 from gpureport.recording import Run
 

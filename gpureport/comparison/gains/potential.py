@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpureport.analysis.results import Analysis
+from gpureport.comparison.changes import RemainingLoss
 from gpureport.comparison.gains.known_loss import MOST_UNSEEN_RATIO, list_unmeasured_kinds
-from gpureport.comparison.steps.remaining_loss import RemainingLoss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,19 +5,19 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
 
-from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
-from gpureport.comparison.chain.step_summaries import gpu_count
+from gpureport.comparison.chain import Comparison, StepPair, pair_steps
+from gpureport.comparison.changes import FindingChange
+from gpureport.comparison.evidence import Reason
+from gpureport.comparison.figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.gains.advised_changes import (
     AdvisedChange,
     find_advised_changes,
     find_possibly_advised_changes,
 )
 from gpureport.comparison.quality.quality_change import QualityChange
-from gpureport.comparison.setup.setup_changes import SetupChange, has_params, list_distinct_changes
-from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
-from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
-from gpureport.comparison.steps.verdict_reason import Reason
-from gpureport.comparison.verdicts.finding_changes import FindingChange
+from gpureport.comparison.setup import SetupChange, has_params, list_distinct_changes
+from gpureport.comparison.steps import Step
+from gpureport.comparison.verdict import Delta, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +147,7 @@ def _measure_gain(comparison: Comparison, base: Step, step: Step) -> GainSince:
     }
     gpu_time = changes.get(PER_WORK)
     # with as many GPUs the GPU time of a unit of work is its time, and its verdict allows for the other steps
-    same_count = gpu_count(base) is not None and gpu_count(base) == gpu_count(step)
+    same_count = base.gpu_count is not None and base.gpu_count == step.gpu_count
     whole_job = gpu_time.inverted(WORK_RATE) if gpu_time and same_count else changes.get(WORK_RATE)
     return GainSince(
         base=base.label,

@@ -13,9 +13,10 @@ from gpureport.comparison.quality.quality_verdict import (
     judge_quality,
 )
 from gpureport.comparison.quality.run_quality import RunQuality, measure_run_quality
-from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.steps import Step, Verdict
+from gpureport.comparison.run import SampledRun
+from gpureport.comparison.steps import Step
 from gpureport.comparison.training.training_goals import TrainingGoals
+from gpureport.comparison.verdict import Verdict
 from gpureport.training_names import QUALITY_ROLES, Role, is_batch_metric, recognise_metric
 
 

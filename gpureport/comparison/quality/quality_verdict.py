@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum, hypot, sqrt
 
-from gpureport.comparison.statistics.difference_estimate import LEVEL, estimate_between_runs
-from gpureport.comparison.steps.steps import Verdict
+from gpureport.comparison.estimate import LEVEL, estimate_between_runs
+from gpureport.comparison.verdict import Verdict
 
 VERDICT_LEVEL = 0.99
 """Level at which quality changed. It is stricter than for speed: several metrics are tried, and a warning is loud."""

@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 
 from gpureport.columns import FloatArray
-from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.run import SampledRun
 from gpureport.comparison.training.training_curves import TrainingCurve
 from gpureport.findings import Interval
 

@@ -8,17 +8,13 @@ from math import exp, fsum, log
 import numpy as np
 
 from gpureport.columns import IntArray
+from gpureport.comparison.evidence import Evidence, Reason, ReasonKind, compare_ratios, compare_whole_recordings
+from gpureport.comparison.figures import HOUR, SECONDS_TO_TARGET, TIME_TO_TARGET, Resolution
 from gpureport.comparison.quality.run_quality import find_job_start, gpu_seconds_between
-from gpureport.comparison.steps.compared_figures import TIME_TO_TARGET
-from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import HOUR, SECONDS_TO_TARGET, Measure
-from gpureport.comparison.steps.steps import Step, Verdict
-from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
+from gpureport.comparison.run import SampledRun
+from gpureport.comparison.steps import Step
 from gpureport.comparison.training.training_goals import TrainingGoals
-from gpureport.comparison.verdicts.figure_evidence import Evidence, compare_whole_recordings
-from gpureport.comparison.verdicts.significance import SignificanceResult
-from gpureport.comparison.verdicts.work_evidence import compare_ratios
-from gpureport.comparison.verdicts.work_resolution import Resolution
+from gpureport.comparison.verdict import Judgement, Verdict
 
 
 class MissingTarget(StrEnum):
@@ -142,8 +138,7 @@ def add_time_to_target(step: Step, goals: TrainingGoals) -> Step:
     found = measure_time_to_target(step, goals)
     if found is None:
         return step
-    measure = Measure(metric=SECONDS_TO_TARGET, unit=TIME_TO_TARGET.unit, value=found.seconds)
-    return replace(step, measures=(*step.measures, measure))
+    return replace(step, values=step.values | {SECONDS_TO_TARGET: found.seconds})
 
 
 def gather_target_evidence(base: Step, step: Step, goals: TrainingGoals) -> Evidence:
@@ -163,7 +158,7 @@ def gather_target_evidence(base: Step, step: Step, goals: TrainingGoals) -> Evid
     return compare_ratios(base, step, TIME_TO_TARGET, seconds, Resolution(finest=finest))
 
 
-def judge_missed_target(base: Step, step: Step, goals: TrainingGoals) -> SignificanceResult | None:
+def judge_missed_target(base: Step, step: Step, goals: TrainingGoals) -> Judgement | None:
     """Return the verdict where every run of one step reached the target and none of the other; None elsewhere."""
     sides = [measure_time_to_target(side, goals) for side in (base, step)]
     before, after = (_reached(side) for side in sides)
@@ -171,8 +166,8 @@ def judge_missed_target(base: Step, step: Step, goals: TrainingGoals) -> Signifi
         return None
     reason = Reason(kind=ReasonKind.TARGET_NOT_REACHED)
     if min(len(base.runs), len(step.runs)) == 1:
-        return SignificanceResult(verdict=Verdict.UNCONFIRMED, reason=reason)
-    return SignificanceResult(verdict=Verdict.BETTER if after else Verdict.WORSE, reason=reason)
+        return Judgement(verdict=Verdict.UNCONFIRMED, reason=reason)
+    return Judgement(verdict=Verdict.BETTER if after else Verdict.WORSE, reason=reason)
 
 
 def _reached(side: TimeToTarget | None) -> bool | None:

@@ -1,25 +1,17 @@
 """The best of all groups by one figure, with its margin over the next, where it stands clear of all others."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf, isfinite
 
+from gpureport.comparison.comparable import check_comparability, is_same_recording
+from gpureport.comparison.estimate import LEVEL, find_holm_levels
+from gpureport.comparison.evidence import Evidence, gather_evidence
+from gpureport.comparison.figures import BY_METRIC, SHORTEST_REPETITION_SECONDS, recorded_seconds
 from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
-from gpureport.comparison.statistics.difference_estimate import LEVEL
-from gpureport.comparison.steps.compared_figures import BY_METRIC
-from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS, recorded_seconds
-from gpureport.comparison.steps.steps import Step, Verdict
+from gpureport.comparison.steps import Step
 from gpureport.comparison.training.training_goals import TrainingGoals
-from gpureport.comparison.verdicts.comparability import check_comparability, is_same_recording
-from gpureport.comparison.verdicts.figure_evidence import Evidence
-from gpureport.comparison.verdicts.significance import (
-    SignificanceResult,
-    Trial,
-    compute_holm_levels,
-    find_obstacle,
-    judge_difference,
-)
-from gpureport.comparison.verdicts.step_evidence import gather_evidence
+from gpureport.comparison.verdict import Judgement, Verdict, find_obstacle, judge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,9 +106,7 @@ def _compare_with_others(best: Step, others: Sequence[Step], metric: str) -> dic
     return judge_against_others(evidence, {label: barred for label, barred in obstacles.items() if barred is not None})
 
 
-def judge_against_others(
-    evidence: Mapping[str, Evidence], obstacles: Mapping[str, SignificanceResult]
-) -> dict[str, Verdict]:
+def judge_against_others(evidence: Mapping[str, Evidence], obstacles: Mapping[str, Judgement]) -> dict[str, Verdict]:
     """Return the verdict on one group against each other.
 
     They are one family, by Holm's levels: a group that is not the best is called so in one study of twenty at most.
@@ -126,10 +116,9 @@ def judge_against_others(
         obstacles: of those that must not be compared.
     """
     tested = [label for label, each in evidence.items() if each.contrast is not None and label not in obstacles]
-    levels = dict(zip(tested, compute_holm_levels([evidence[label] for label in tested]), strict=True))
-    plain = Trial(family=max(len(tested), 1))
+    levels = dict(zip(tested, find_holm_levels([evidence[label].contrast for label in tested]), strict=True))
     return {
-        label: (obstacles.get(label) or judge_difference(each, replace(plain, level=levels.get(label, LEVEL)))).verdict
+        label: (obstacles.get(label) or judge(each, levels.get(label, LEVEL), max(len(tested), 1))).verdict
         for label, each in evidence.items()
     }
 

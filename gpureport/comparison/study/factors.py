@@ -97,7 +97,7 @@ def assign_steps(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple
 
 def _label_by_folder(runs: Sequence["Run"]) -> list[tuple[int, str]]:
     """Return the place of every run and the folder of its log, the first one below those that all logs share."""
-    from gpureport.comparison.steps.folder_order import order_folders  # noqa: PLC0415 - loads numpy
+    from gpureport.comparison.folders import order_folders  # noqa: PLC0415 - loads numpy
 
     folders = list(_require_folders(runs))
     ranks = {folder: rank for rank, folder in enumerate(order_folders(runs, folders)[0])}
@@ -105,7 +105,7 @@ def _label_by_folder(runs: Sequence["Run"]) -> list[tuple[int, str]]:
 
 
 def _require_folders(runs: Sequence["Run"]) -> Iterator[str]:
-    from gpureport.comparison.steps.step_folders import step_folders  # noqa: PLC0415 - loads numpy
+    from gpureport.comparison.folders import step_folders  # noqa: PLC0415 - loads numpy
 
     for run, folder in zip(runs, step_folders(runs), strict=True):
         if folder is None:

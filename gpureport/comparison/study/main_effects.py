@@ -6,17 +6,23 @@ from math import expm1, log
 
 import numpy as np
 
-from gpureport.comparison.statistics import quantiles
-from gpureport.comparison.statistics.difference_estimate import LEVEL
+from gpureport.comparison.estimate import LEVEL, RATIO_ALLOWANCE, allow_logarithm, allow_points, student
+from gpureport.comparison.evidence import gather_evidence
+from gpureport.comparison.figures import (
+    BY_METRIC,
+    FINEST_RATIO,
+    SHORTEST_SECONDS,
+    TRAINING_RATE,
+    Figure,
+    FigureRole,
+    read_run,
+    recorded_seconds,
+)
+from gpureport.comparison.run import SampledRun
 from gpureport.comparison.statistics.linear_model import LinearModel, adjust_by_holm, student_tails
-from gpureport.comparison.statistics.slow_changes import RATIO_ALLOWANCE, allow_logarithm, allow_points
-from gpureport.comparison.steps.compared_figures import BY_METRIC, Figure, FigureRole
-from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, TRAINING_RATE, measures, recorded_seconds
-from gpureport.comparison.steps.steps import Step, Verdict
+from gpureport.comparison.steps import Step
 from gpureport.comparison.study.factors import Factor, order_values
-from gpureport.comparison.verdicts.step_evidence import gather_evidence
-from gpureport.comparison.verdicts.work_resolution import FINEST_RATIO
+from gpureport.comparison.verdict import Verdict
 
 _LARGEST = 50.0
 """Logarithm beyond which no change lies."""
@@ -102,7 +108,7 @@ def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: s
         metric: the figure; one per unit of work, or a share.
     """
     figure = BY_METRIC[metric]
-    relative = figure.kind is FigureRole.WORK
+    relative = figure.role is FigureRole.WORK
     runs = [run for step in steps for run in step.runs]
     values = read_run_figures(steps, metric)
     known = [(run, value) for run, value in zip(runs, values, strict=True) if value is not None]
@@ -141,13 +147,13 @@ def read_run_figures(steps: Sequence[Step], metric: str) -> list[float | None]:
 
 
 def _single_step(step: Step, run: SampledRun) -> Step:
-    return replace(step, runs=(run,), measures=measures([run.analysis], [run.gpu_hour_price]))
+    return replace(step, runs=(run,), values=read_run(run))
 
 
 def _allow_slow_changes(runs: Sequence[SampledRun], figure: Figure) -> float:
     """Return the largest effect that slow changes explain in the shortest recording, as between two single runs."""
     shortest = min(recorded_seconds([run.analysis]) for run in runs)
-    if figure.kind is not FigureRole.WORK:
+    if figure.role is not FigureRole.WORK:
         return allow_points(shortest)
     if figure.metric == TRAINING_RATE:
         return allow_logarithm(shortest)
@@ -164,7 +170,7 @@ def _describe_settings(
     model: LinearModel, columns: Sequence[tuple[Factor, list[str | None]]], figure: Figure, allowance: float
 ) -> Iterator[SettingEffect]:
     """Yield the effect of each setting, its verdicts allowing for all effects of the figure."""
-    finest = FINEST_RATIO if figure.kind is FigureRole.WORK else figure.finest
+    finest = FINEST_RATIO if figure.role is FigureRole.WORK else figure.finest
     known = [model.is_estimable(place) for place in range(len(columns))]
     effects = {
         (place, level): model.effect(place, level, finest)
@@ -199,7 +205,7 @@ def _describe_settings(
 
 def _convert(effect: float, figure: Figure) -> float:
     """Return an effect on a logarithm as a relative change, and one on a share as it is."""
-    return expm1(min(effect, _LARGEST)) if figure.kind is FigureRole.WORK else effect
+    return expm1(min(effect, _LARGEST)) if figure.role is FigureRole.WORK else effect
 
 
 def _estimate_interval(
@@ -207,7 +213,7 @@ def _estimate_interval(
 ) -> tuple[float, float] | None:
     if error is None:
         return None
-    half = quantiles.student((1 + LEVEL) / 2, degrees) * error
+    half = student((1 + LEVEL) / 2, degrees) * error
     return _convert(estimate - half, figure), _convert(estimate + half, figure)
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpureport.comparison.steps.compared_figures import UTILISATION
-from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
-from gpureport.comparison.steps.steps import Comparison, Step
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
+from gpureport.comparison.run import UTILISATION
+from gpureport.comparison.steps import Step
 from gpureport.comparison.study.best_group import BestGroup, find_best_group
 from gpureport.comparison.study.factors import Factor
 from gpureport.comparison.study.main_effects import FigureEffects, estimate_effects, order_levels

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpureport.comparison.verdicts.work_resolution import FINEST_RATIO
+from gpureport.comparison.figures import FINEST_RATIO
 from gpureport.nightly.changes.change_detection import (
     FEWEST,
     LevelShift,

@@ -10,7 +10,7 @@ from gpureport.nightly.history.night_figures import measure_figures
 from gpureport.nightly.history.nightly_record import WORK, NightlyRun
 
 if TYPE_CHECKING:
-    from gpureport.comparison.steps.sampled_run import SampledRun
+    from gpureport.comparison.run import SampledRun
 
 
 def source_name(source: str) -> str:

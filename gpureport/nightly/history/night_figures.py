@@ -5,22 +5,29 @@ from dataclasses import dataclass, replace
 from math import fsum, isfinite
 from typing import TYPE_CHECKING
 
+from gpureport.comparison.figures import (
+    COST_PER_WORK,
+    ENERGY_PER_WORK,
+    PER_WORK,
+    TIMED_FIGURES,
+    WORK_RATE,
+    find_sampling_step,
+    read_run,
+)
 from gpureport.comparison.gains.known_loss import NOTABLE_RATIO, list_possible_waits, measure_lost_ratio
-from gpureport.comparison.steps import step_figures
-from gpureport.comparison.verdicts.work_resolution import TIMED_FIGURES, find_sampling_step
 from gpureport.findings import Severity
 from gpureport.report.runs import gpu_time
 from gpureport.report.wording.figure_names import name_figure, per_batch
 
 if TYPE_CHECKING:
     from gpureport.analysis.results import Analysis
-    from gpureport.comparison.steps.sampled_run import SampledRun
+    from gpureport.comparison.run import SampledRun
 
 _OF_WORK = {
-    step_figures.PER_WORK,
-    step_figures.WORK_RATE,
-    step_figures.ENERGY_PER_WORK,
-    step_figures.COST_PER_WORK,
+    PER_WORK,
+    WORK_RATE,
+    ENERGY_PER_WORK,
+    COST_PER_WORK,
 }
 COUNT = "count"
 """Unit of figures that count."""
@@ -76,8 +83,8 @@ def _count(name: str, title: str) -> FigureKind:
 
 FIGURES = (
     _share("lost_ratio", "GPU time lost", "lower"),
-    FigureKind(name=step_figures.PER_WORK, unit="s", title=name_figure(step_figures.PER_WORK), better="lower"),
-    FigureKind(name=step_figures.WORK_RATE, unit="1/s", title=name_figure(step_figures.WORK_RATE), better="higher"),
+    FigureKind(name=PER_WORK, unit="s", title=name_figure(PER_WORK), better="lower"),
+    FigureKind(name=WORK_RATE, unit="1/s", title=name_figure(WORK_RATE), better="higher"),
     _share("gpu_utilization_ratio", name_figure("gpu_utilization_ratio"), "higher"),
     _share("idle_ratio", name_figure("idle_ratio"), "lower"),
     _share("waiting_ratio", "Waiting for data", "lower"),
@@ -85,12 +92,8 @@ FIGURES = (
     _share("startup_ratio", "Start-up", "lower"),
     FigureKind(name="gpu_seconds", unit="s", title=name_figure("gpu_seconds"), better=""),
     FigureKind(name="energy_joules", unit="J", title=name_figure("energy_joules"), better=""),
-    FigureKind(
-        name=step_figures.ENERGY_PER_WORK, unit="J", title=name_figure(step_figures.ENERGY_PER_WORK), better="lower"
-    ),
-    FigureKind(
-        name=step_figures.COST_PER_WORK, unit="currency", title=name_figure(step_figures.COST_PER_WORK), better="lower"
-    ),
+    FigureKind(name=ENERGY_PER_WORK, unit="J", title=name_figure(ENERGY_PER_WORK), better="lower"),
+    FigureKind(name=COST_PER_WORK, unit="currency", title=name_figure(COST_PER_WORK), better="lower"),
     FigureKind(name="gpu_power_watts", unit="W", title=name_figure("gpu_power_watts"), better=""),
     FigureKind(name="gpu_sm_clock_hertz", unit="Hz", title=name_figure("gpu_sm_clock_hertz"), better="higher"),
     FigureKind(name="gpu_memory_used_bytes", unit="By", title=name_figure("gpu_memory_used_bytes"), better=""),
@@ -121,9 +124,7 @@ class Figure:
 
 def measure_figures(run: "SampledRun") -> tuple[Figure, ...]:
     """Return every figure of a run, in the order shown."""
-    prices = [] if run.gpu_hour_price is None else [run.gpu_hour_price]
-    known = {each.metric: each.value for each in step_figures.measures([run.analysis], prices)}
-    known |= dict(_time_shares(run.analysis)) | dict(_count_findings(run.analysis))
+    known = read_run(run) | dict(_time_shares(run.analysis)) | dict(_count_findings(run.analysis))
     known["gpu_temperature_celsius"] = _highest_temperature(run.analysis)
     figures = (Figure(name=kind.name, value=_finite_or_none(known.get(kind.name))) for kind in FIGURES)
     return (*figures, Figure(name=SAMPLING, value=_finite_or_none(find_sampling_step([run]) or None)))

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from gpureport.comparison.steps.compared_figures import FIGURES, Figure, FigureRole
-from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import measures
+from gpureport.comparison.figures import FIGURES, Figure, FigureRole, read_run
+from gpureport.comparison.run import SampledRun
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.wording import display
 
@@ -37,11 +36,11 @@ def render_openmetrics(runs: Sequence[SampledRun], checks: Sequence[Check]) -> s
 
 def _measure_run(run: SampledRun) -> dict[Figure, float]:
     """Return the figures of a run: means of what had settled after enough steady time, else those of the whole run."""
-    plain = {each.metric: each.value for each in measures([run.analysis], [run.gpu_hour_price])}
+    plain = read_run(run)
     interval = run.series.interval if run.series else 0.0
     values = {}
     for figure in FIGURES:
-        if figure.kind is FigureRole.MEAN and run.steady_seconds(figure.metric, interval) >= _SHORTEST_STEADY_SECONDS:
+        if figure.role is FigureRole.MEAN and run.steady_seconds(figure.metric, interval) >= _SHORTEST_STEADY_SECONDS:
             values[figure] = run.estimate(figure.metric, interval, figure.finest).mean
         elif (value := plain.get(figure.metric)) is not None:
             values[figure] = value

@@ -6,7 +6,7 @@ from datetime import date
 from hashlib import sha256
 
 from gpureport.checks.check_wording import name_failure
-from gpureport.comparison.steps.step_figures import PER_WORK
+from gpureport.comparison.figures import PER_WORK
 from gpureport.findings import CheckOutcome
 from gpureport.nightly.changes.change_detection import LevelShift
 from gpureport.nightly.changes.change_events import ChangeEvent

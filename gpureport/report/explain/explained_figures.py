@@ -1,12 +1,6 @@
 """What `gpureport explain` says of a figure of a run: what comparisons, rules and nights measure besides metrics."""
 
-from gpureport.comparison.steps.step_figures import (
-    COST_PER_WORK,
-    ENERGY_PER_WORK,
-    PER_WORK,
-    TRAINING_RATE,
-    WORK_RATE,
-)
+from gpureport.comparison.figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.report.model.shapes import Explanation, Fact, Section
 from gpureport.report.wording.figure_names import name_figure
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
-from gpureport.comparison.steps.steps import Comparison
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.run import SampledRun, build_sampled_run
 from gpureport.recording import Recording
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, label_runs
 from gpureport.report.wording import display

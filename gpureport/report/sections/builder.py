@@ -6,8 +6,7 @@ from dataclasses import replace
 from gpureport.analysis import RULES
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rulebook import Rule
-from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.steps.steps import Comparison
+from gpureport.comparison.chain import Comparison, compare
 from gpureport.comparison.study.factors import Factor, describe_factors
 from gpureport.comparison.study.study import Study, build_study
 from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gpureport.comparison.steps.step_figures import (
+from gpureport.comparison.figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
     PER_WORK,

@@ -21,7 +21,7 @@ from gpureport.analysis.results import (
     Job,
     MetricSummary,
 )
-from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.steps import Step
 from gpureport.data_quality import LogEvent
 from gpureport.findings import Answer, ChecklistEntry, Finding, Interval, NotJudged
 from gpureport.importers.protocol.reject_reasons import find_note_code, find_reject_code

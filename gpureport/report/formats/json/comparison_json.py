@@ -4,27 +4,25 @@ Numbers are in base units; null is what was not recorded, or cannot be told.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from math import fsum, isfinite
 from typing import Any
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.across_runs.memory_fit import MemoryFit, memory_fits
-from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
-from gpureport.comparison.chain.step_summaries import StepSummary, summarize_steps
+from gpureport.comparison.chain import Comparison, StepPair, StepSummary, pair_steps, summarize_steps
+from gpureport.comparison.changes import ChangeKind, FindingChange, measure_remaining_loss
+from gpureport.comparison.comparable import Comparability
+from gpureport.comparison.figures import TRAINING_RATE, read_run
 from gpureport.comparison.gains.known_loss import measure_lost_ratio
 from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.quality.time_to_target import TimeToTarget, measure_time_to_target
-from gpureport.comparison.steps.remaining_loss import measure_remaining_loss
-from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import TRAINING_RATE, Measure, measures
-from gpureport.comparison.steps.steps import Comparison, Delta, Step
-from gpureport.comparison.steps.training_rate import TrainingSource, mean_training_rate
+from gpureport.comparison.run import SampledRun
+from gpureport.comparison.steps import Step, TrainingSource, mean_training_rate
 from gpureport.comparison.study.factors import Factor
 from gpureport.comparison.study.study import build_study, select_focus
-from gpureport.comparison.verdicts.comparability import Comparability
-from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange
+from gpureport.comparison.verdict import Delta
 from gpureport.report.formats.json.across_json import across_runs_json
 from gpureport.report.formats.json.advice_json import advice_json, steps_json
 from gpureport.report.formats.json.gains_json import gains_json, potential_json
@@ -91,7 +89,7 @@ def _step(step: Step) -> dict[str, Any]:
         "label": step.label,
         "work_unit": step.work_unit,
         "training_source": None if step.training_source is None else asdict(step.training_source),
-        "measures": _measures(step.measures),
+        "measures": step.values,
         "runs": [_run(run, step.training_source) for run in step.runs],
     }
 
@@ -99,7 +97,6 @@ def _step(step: Step) -> dict[str, Any]:
 def _run(run: SampledRun, source: TrainingSource | None) -> dict[str, Any]:
     """Return a run with its plain figures, the means of its rows as other tools have them, and where it settled."""
     info, cost = run.analysis.run, run.analysis.cost
-    whole = _measures(measures([run.analysis], [run.gpu_hour_price]))
     settled = run.series.settled if run.series else None
     return {
         "id": info.id,
@@ -111,7 +108,7 @@ def _run(run: SampledRun, source: TrainingSource | None) -> dict[str, Any]:
         "currency": (cost.currency or None) if cost else None,
         "price_date": (cost.date or None) if cost else None,
         "preallocated": run.preallocated,
-        "measures": whole | {TRAINING_RATE: mean_training_rate([run], source)},
+        "measures": read_run(run) | {TRAINING_RATE: mean_training_rate([run], source)},
         "lost_ratio": measure_lost_ratio(run.analysis),
         "sample_means": _sample_means(run.analysis),
         "steady": None
@@ -128,10 +125,6 @@ def _sample_means(analysis: Analysis) -> dict[str, float]:
         for summary in device.metrics if device.device in gpus else ():
             found.setdefault(summary.metric, []).append(summary.sample_mean)
     return {metric: fsum(values) / len(values) for metric, values in found.items()}
-
-
-def _measures(values: Iterable[Measure]) -> dict[str, float | None]:
-    return {measure.metric: measure.value for measure in values}
 
 
 def _delta(delta: Delta) -> dict[str, Any]:

@@ -5,14 +5,13 @@ from dataclasses import asdict
 from typing import Any
 
 from gpureport.analysis.advice.choose import STEPS
-from gpureport.comparison.chain.step_pairs import StepPair
+from gpureport.comparison.chain import Comparison, StepPair
+from gpureport.comparison.changes import ChangeKind, FindingChange, RemainingLoss, summarize_by_kind
 from gpureport.comparison.gains.advised_changes import AdvisedChange
 from gpureport.comparison.gains.potential import estimate_potential
 from gpureport.comparison.gains.step_gains import GainSince, RelativeChange, StepGain, build_gains
 from gpureport.comparison.quality.quality_change import QualityChange
-from gpureport.comparison.steps.remaining_loss import RemainingLoss
-from gpureport.comparison.steps.steps import Comparison, Step
-from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, summarize_by_kind
+from gpureport.comparison.steps import Step
 from gpureport.report.wording.differences.comparison_reasons import describe_reason
 
 

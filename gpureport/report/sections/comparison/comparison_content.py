@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.comparison.chain.step_pairs import pair_steps
-from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, recorded_seconds
-from gpureport.comparison.steps.steps import Comparison, Step
+from gpureport.comparison.chain import Comparison, pair_steps
+from gpureport.comparison.figures import SHORTEST_SECONDS, recorded_seconds
+from gpureport.comparison.steps import Step
 from gpureport.comparison.study.factors import describe_factors
 from gpureport.comparison.study.study import Study, select_focus
 from gpureport.report.model.comparison_parts import ComparisonPart

@@ -4,7 +4,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.steps.step_figures import (
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.evidence import Reason, WholeRecordingFigure
+from gpureport.comparison.figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
     PER_WORK,
@@ -12,10 +14,9 @@ from gpureport.comparison.steps.step_figures import (
     TRAINING_RATE,
     WORK_RATE,
 )
-from gpureport.comparison.steps.steps import Comparison, Delta, Step, WholeRecordingFigure
-from gpureport.comparison.steps.throughput import STEP_COUNTER
-from gpureport.comparison.steps.training_rate import TrainingBasis
-from gpureport.comparison.steps.verdict_reason import Reason
+from gpureport.comparison.steps import Step, TrainingBasis
+from gpureport.comparison.verdict import Delta
+from gpureport.comparison.work import STEP_COUNTER
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, figure_names, scales, work_scale
 from gpureport.report.wording.differences.difference_wording import FigureFormat
@@ -160,7 +161,7 @@ def select_formats(
         left_out.add(TRAINING_RATE)
     if all(run.gpu_hour_price is None for step in steps for run in step.runs):
         left_out.add(COST_PER_WORK)
-    if not any(measure.metric == SECONDS_TO_TARGET for step in steps for measure in step.measures):
+    if not any(SECONDS_TO_TARGET in step.values for step in steps):
         left_out.add(SECONDS_TO_TARGET)
     metrics = [
         name

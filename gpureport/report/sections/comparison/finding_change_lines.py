@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, StepFindings
+from gpureport.comparison.changes import ChangeKind, FindingChange, StepFindings
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings.cards import count_findings

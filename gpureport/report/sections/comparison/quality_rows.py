@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from gpureport.comparison.chain.step_pairs import StepPair
+from gpureport.comparison.chain import Comparison, StepPair
 from gpureport.comparison.quality.quality_change import (
     QualityChange,
     QualityFigure,
     compare_quality,
     measure_step_quality,
 )
-from gpureport.comparison.steps.steps import Comparison, Verdict
+from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.shapes import Cell, Fact, Row, Table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import shorten_middle

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gpureport.analysis import phrases
+from gpureport.comparison.changes import LargestFinding, RemainingLoss, measure_remaining_loss
 from gpureport.comparison.gains import known_loss
-from gpureport.comparison.steps.remaining_loss import LargestFinding, RemainingLoss, measure_remaining_loss
-from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.steps import Step
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs import gpu_time

@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from gpureport.comparison.steps.step_folders import step_folders
-from gpureport.comparison.steps.steps import Comparison
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.folders import step_folders
 from gpureport.comparison.study.factors import MOST_FACTORS, describe_factors, parse_factors
 from gpureport.comparison.study.varied_params import tells_repetitions_apart
 from gpureport.recording import Run

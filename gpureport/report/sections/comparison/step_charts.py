@@ -2,19 +2,20 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import fsum
 
-from gpureport.comparison.chain.figures_by_run import (
+from gpureport.comparison.chain import (
+    Comparison,
+    Mean,
     RunFigure,
-    average_counted,
-    read_settled_figures,
-    read_training_rates,
-    read_work_figures,
+    StepSummary,
+    average,
+    read_run_figures,
+    summarize_steps,
 )
-from gpureport.comparison.chain.step_means import average_work_figure
-from gpureport.comparison.chain.step_summaries import Mean, StepSummary, summarize_steps
-from gpureport.comparison.steps.compared_figures import UTILISATION
-from gpureport.comparison.steps.step_figures import HOUR, PER_WORK, TRAINING_RATE, WORK_BATCH
-from gpureport.comparison.steps.steps import Comparison, Step
+from gpureport.comparison.figures import HOUR, PER_WORK, TRAINING_RATE, WORK_BATCH
+from gpureport.comparison.run import UTILISATION
+from gpureport.comparison.steps import Step
 from gpureport.comparison.study.study import Study
 from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow, RunDot
 from gpureport.report.sections.comparison import figure_formats
@@ -116,12 +117,12 @@ def _chain(comparison: Comparison) -> Iterator[IntervalChart]:
         units = figure_formats.gather_work_units(comparison)
         figures = [
             figure.convert(lambda value: figure_formats.convert_gpu_time(value, in_seconds=units.in_seconds))
-            for figure in _per_work(steps, [average_work_figure(step, PER_WORK) for step in steps])
+            for figure in _per_work(steps, [average(step, PER_WORK) for step in steps])
         ]
         title = figure_formats.choose_format(PER_WORK, unit, units=units).title
         yield _chart(f"{title}, {'GPU-s' if units.in_seconds else 'GPU-h'}", figures, _NUMBER, "dots")
         rates = [
-            _StepFigure(step=step, mean=average_work_figure(step, TRAINING_RATE), runs=read_training_rates(step))
+            _StepFigure(step=step, mean=average(step, TRAINING_RATE), runs=read_run_figures(step, TRAINING_RATE))
             for step in steps
         ]
         title = figure_formats.choose_format(TRAINING_RATE, unit).title
@@ -156,17 +157,18 @@ def _choose_size(most: float) -> tuple[str, float]:
 def _per_work(steps: Sequence[Step], means: Sequence[Mean | None]) -> Iterator[_StepFigure]:
     """Yield GPU time per unit of work of each run beside the mean of the step."""
     for step, mean in zip(steps, means, strict=True):
-        runs = read_work_figures(step, PER_WORK) if mean else ()
+        runs = read_run_figures(step, PER_WORK) if mean else ()
         yield _StepFigure(step=step, mean=mean, runs=tuple(run for run in runs if run.value))
 
 
 def _utilisation(steps: Sequence[Step], found: Sequence[StepSummary]) -> Iterator[_StepFigure]:
     """Yield utilisation; of a step that is too short for a verdict the mean alone, without an interval."""
     for step, group in zip(steps, found, strict=True):
-        runs = read_settled_figures(step, UTILISATION)
+        runs = read_run_figures(step, UTILISATION)
         mean = group.utilisation
         if mean is None and group.too_short_run is not None:
-            mean = average_counted(runs, settled=True)
+            counted = [run.value for run in runs if run.counted and run.value is not None]
+            mean = Mean(value=fsum(counted) / len(counted), settled=True) if counted else None
         yield _StepFigure(step=step, mean=mean, runs=runs, absent=explain_missing_utilisation(group))
 
 

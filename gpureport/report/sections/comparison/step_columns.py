@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from gpureport.comparison.steps.step_figures import (
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
     PER_WORK,
@@ -11,7 +12,6 @@ from gpureport.comparison.steps.step_figures import (
     TRAINING_RATE,
     WORK_RATE,
 )
-from gpureport.comparison.steps.steps import Comparison
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.pictures.spent_units import choose_unit_per_run, choose_unit_per_work

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from gpureport.comparison.steps.steps import Delta, Step, WholeRecordingFigure
+from gpureport.comparison.evidence import WholeRecordingFigure
+from gpureport.comparison.steps import Step
+from gpureport.comparison.verdict import Delta
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.comparison.figure_formats import (
     PAIR_FIGURES,

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.comparison.chain.step_pairs import StepPair
-from gpureport.comparison.setup.setup_changes import SetupChange
-from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS
-from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
-from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
-from gpureport.comparison.verdicts.comparability import Comparability
+from gpureport.comparison.chain import Comparison, StepPair
+from gpureport.comparison.comparable import Comparability
+from gpureport.comparison.evidence import Reason, ReasonKind
+from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS
+from gpureport.comparison.setup import SetupChange
+from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.report.model.comparison_parts import StepPairView
 from gpureport.report.model.shapes import Cell, Fact, Row, Table
 from gpureport.report.runs.report_run import ReportRun

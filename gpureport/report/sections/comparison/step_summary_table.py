@@ -6,10 +6,9 @@ from math import isfinite
 
 from gpureport.comparison.across_runs.across_runs import BatchSize, Scaling, largest_batch, scaling
 from gpureport.comparison.across_runs.memory_fit import HEADROOM, MemoryFit, memory_fits
-from gpureport.comparison.chain.step_summaries import Mean, StepSummary, summarize_steps
-from gpureport.comparison.steps.counted_runs import ShortRun
-from gpureport.comparison.steps.step_figures import COST_PER_WORK
-from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.chain import Mean, StepSummary, summarize_steps
+from gpureport.comparison.figures import COST_PER_WORK, ShortRun
+from gpureport.comparison.steps import Step
 from gpureport.report.model.shapes import Cell, Fact, Row, Table
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gpus import spending

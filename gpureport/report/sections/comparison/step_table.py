@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import isclose
 
-from gpureport.comparison.setup.setup_changes import compare_setups, list_changes_of_job
-from gpureport.comparison.steps.step_figures import (
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
     PER_WORK,
@@ -13,7 +13,9 @@ from gpureport.comparison.steps.step_figures import (
     TRAINING_RATE,
     WORK_RATE,
 )
-from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
+from gpureport.comparison.setup import compare_setups, list_changes_of_job
+from gpureport.comparison.steps import Step
+from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.comparison import quality_rows
 from gpureport.report.sections.comparison.figure_formats import join_notes, note_prices

@@ -13,11 +13,10 @@ from gpureport.analysis.job.events import REQUESTS
 from gpureport.analysis.job.jobs import EMPTY_MEMORY
 from gpureport.analysis.kinds import ACTIONS, KINDS
 from gpureport.analysis.signals.load import NOTABLE
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS, SHORTEST_SECONDS, recorded_seconds
 from gpureport.comparison.gains.known_loss import is_recording_too_short
-from gpureport.comparison.statistics.more_data import estimate_runs_for_interval
-from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS, SHORTEST_SECONDS, recorded_seconds
-from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
-from gpureport.comparison.verdicts.run_interval import measure_run_interval
+from gpureport.comparison.verdict import Delta, Verdict, estimate_runs_for_interval, measure_run_interval
 from gpureport.findings import Confidence, Finding, Severity
 from gpureport.recording_advice import RECORD
 from gpureport.report.model.finding_rows import FindingRow

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from gpureport.analysis.advice.choose import STEPS
+from gpureport.comparison.changes import can_tell
 from gpureport.comparison.gains import known_loss
-from gpureport.comparison.verdicts.finding_changes import can_tell
 from gpureport.findings import AdvisedStep, Evidence, Finding
 from gpureport.report.model.finding_card import AdviceStep, EvidenceLine, FindingCard, Occurrence
 from gpureport.report.runs.report_run import ReportRun, format_time

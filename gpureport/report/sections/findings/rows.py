@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gpureport.analysis.kinds import KINDS
-from gpureport.comparison.verdicts.finding_changes import can_tell
+from gpureport.comparison.changes import can_tell
 from gpureport.findings import Confidence
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.finding_rows import FindingRow, RunMark

@@ -1,9 +1,9 @@
 """What the last step could gain at most, in a sentence or two."""
 
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.figures import observed_seconds
 from gpureport.comparison.gains.known_loss import NOTABLE_RATIO
 from gpureport.comparison.gains.potential import Potential, PotentialLoss, estimate_potential
-from gpureport.comparison.steps.step_figures import observed_seconds
-from gpureport.comparison.steps.steps import Comparison
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.head.loss_sentence import describe_short_pauses
 from gpureport.report.wording import display, terms

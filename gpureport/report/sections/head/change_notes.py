@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
-from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
+from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording.differences import difference_wording

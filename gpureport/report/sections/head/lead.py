@@ -4,13 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.analysis import phrases
 from gpureport.analysis.certainty import SURE_READINGS
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS, WORK_RATE, recorded_seconds
 from gpureport.comparison.gains import known_loss
-from gpureport.comparison.steps.step_figures import (
-    SHORTEST_REPETITION_SECONDS,
-    WORK_RATE,
-    recorded_seconds,
-)
-from gpureport.comparison.steps.steps import Comparison, Step, Verdict
+from gpureport.comparison.steps import Step
+from gpureport.comparison.verdict import Verdict
 from gpureport.findings import Confidence
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gpureport.analysis.results import Analysis, DeviceStatistics
 from gpureport.comparison.gains import known_loss
-from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.steps import Step
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time

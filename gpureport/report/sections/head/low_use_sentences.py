@@ -8,8 +8,8 @@ from gpureport.analysis.account.gpu_time import OUTSIDE
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules.low_use import BELOW
+from gpureport.comparison.figures import below_ratios, mean_over_time
 from gpureport.comparison.gains import known_loss
-from gpureport.comparison.steps.step_figures import below_ratios, utilisation
 from gpureport.report.runs import gpu_time
 from gpureport.report.wording import display, terms
 
@@ -27,7 +27,7 @@ _ALIKE = 0.05
 
 def is_low(analyses: Sequence[Analysis]) -> bool:
     """Return whether the mean utilisation of all runs is lower than what calls for no change."""
-    mean = utilisation(analyses)
+    mean = mean_over_time(analyses, UTILISATION)
     return mean is not None and mean < BELOW.value
 
 
@@ -141,7 +141,7 @@ def levels_sentence(analyses: Sequence[Analysis]) -> str:
 
     The lowest level is left out where a sentence of its own tells it, and the mean where a finding does.
     """
-    mean = utilisation(analyses)
+    mean = mean_over_time(analyses, UTILISATION)
     if mean is None:
         return ""
     left_out = _LOW if often_low_sentence(analyses) else None

@@ -2,9 +2,10 @@
 
 from math import isfinite
 
-from gpureport.comparison.chain.work_contradictions import find_work_contradiction
-from gpureport.comparison.steps.step_figures import COST_PER_WORK, TRAINING_RATE, WORK_RATE
-from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
+from gpureport.comparison.chain import Comparison, find_work_contradiction
+from gpureport.comparison.figures import COST_PER_WORK, TRAINING_RATE, WORK_RATE
+from gpureport.comparison.steps import Step
+from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display

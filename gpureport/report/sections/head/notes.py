@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.figures import PER_WORK
 from gpureport.comparison.gains import known_loss
-from gpureport.comparison.steps.step_figures import PER_WORK
-from gpureport.comparison.steps.steps import Comparison
 from gpureport.comparison.study.study import Study
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time

@@ -7,10 +7,9 @@ import numpy as np
 from gpureport.analysis import phrases
 from gpureport.analysis.job.events import DATA, MUCH, WAITING
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.chain.recording_order import find_steps_not_in_turn
-from gpureport.comparison.chain.work_contradictions import find_work_contradiction
-from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.steps import Comparison, Step
+from gpureport.comparison.chain import Comparison, find_steps_not_in_turn, find_work_contradiction
+from gpureport.comparison.run import SampledRun
+from gpureport.comparison.steps import Step
 from gpureport.data_quality import CLOCK_SET_BACK
 from gpureport.recording import Run
 from gpureport.report.sections.head.excluded_data import describe_unfinished_recordings

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS, recorded_seconds
-from gpureport.comparison.steps.steps import Comparison, Step
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS, recorded_seconds
+from gpureport.comparison.steps import Step
 from gpureport.comparison.study.study import Study
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.model.head import Action, Verdict, VerdictCode

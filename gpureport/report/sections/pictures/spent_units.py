@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from gpureport.comparison.steps.step_figures import PER_WORK
-from gpureport.comparison.steps.steps import Comparison
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.figures import PER_WORK
 from gpureport.report.wording.figure_names import PER_RUN, name_figure
 from gpureport.report.wording.work_scale import name_work
 

@@ -4,14 +4,11 @@ from collections.abc import Sequence
 from math import fsum
 
 from gpureport import number_format
-from gpureport.comparison.chain.step_means import average_work_figure
-from gpureport.comparison.chain.step_summaries import Mean, mean_over_runs
-from gpureport.comparison.steps.compared_figures import UTILISATION
-from gpureport.comparison.steps.counted_runs import count_jobs
-from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE
-from gpureport.comparison.steps.steps import Comparison, Step
+from gpureport.comparison.chain import Comparison, Mean, average, mean_over_runs
+from gpureport.comparison.figures import PER_WORK, TRAINING_RATE, Resolution, count_jobs, find_sampling_step
+from gpureport.comparison.run import UTILISATION
+from gpureport.comparison.steps import Step
 from gpureport.comparison.study.study import Study
-from gpureport.comparison.verdicts.work_resolution import Resolution, find_sampling_step
 from gpureport.report.model.head import Change
 from gpureport.report.model.pictures import SpentBar, TimeSpent
 from gpureport.report.runs.gpu_time import seconds_by_cause, seconds_by_class
@@ -50,7 +47,7 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
     steps = [step for step in comparison.steps if any(_sum_classes(step))]
     if not steps:
         return None
-    is_per_work = all(average_work_figure(step, PER_WORK) for step in steps) and _has_one_unit(comparison)
+    is_per_work = all(average(step, PER_WORK) for step in steps) and _has_one_unit(comparison)
     if is_per_work:
         unit = choose_unit_per_work(comparison)
     else:
@@ -101,7 +98,7 @@ def choose_steps(steps: Sequence[Step]) -> list[Step]:
 
 def _build_bar(comparison: Comparison, place: int, unit: SpentUnit, causes: Causes, *, study: Study | None) -> SpentBar:
     step = comparison.steps[place]
-    mean = average_work_figure(step, PER_WORK) if unit.is_per_work else None
+    mean = average(step, PER_WORK) if unit.is_per_work else None
     mean = mean or _mean_gpu_seconds(step)
     classes = _sum_classes(step)
     # the mean of work figures is a geometric one, and that of classes arithmetic: their shares divide it

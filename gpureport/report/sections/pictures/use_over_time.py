@@ -7,8 +7,9 @@ import numpy as np
 
 from gpureport.analysis.series.device_series import build_device_series
 from gpureport.columns import FloatArray
-from gpureport.comparison.steps.counted_runs import count_jobs
-from gpureport.comparison.steps.steps import Comparison, Step
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.figures import count_jobs
+from gpureport.comparison.steps import Step
 from gpureport.report.model.pictures import UseOverTime, UseRow
 from gpureport.report.runs.bucket_means import CumulativeSums, accumulate
 from gpureport.report.runs.class_history import ClassHistory

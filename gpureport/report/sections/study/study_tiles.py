@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpureport.comparison.steps.steps import Comparison
+from gpureport.comparison.chain import Comparison
 from gpureport.comparison.study.best_group import BestGroup
 from gpureport.comparison.study.study import Study
 from gpureport.report.model.head import Tile

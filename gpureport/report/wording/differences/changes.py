@@ -2,7 +2,7 @@
 
 from math import isfinite
 
-from gpureport.comparison.steps.steps import Delta, Verdict
+from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.report.model.head import Change
 from gpureport.report.wording import display
 from gpureport.report.wording.differences.comparison_reasons import count_family, describe_interval

@@ -6,10 +6,10 @@ from gpureport.analysis import phrases
 from gpureport.comparison.across_runs.across_findings import BATCH_DOUBTS
 from gpureport.comparison.across_runs.across_runs import BatchDoubt
 from gpureport.comparison.across_runs.memory_fit import PeakDoubt
-from gpureport.comparison.steps.counted_runs import ShortRun
-from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
-from gpureport.comparison.verdicts.comparability import Comparability
-from gpureport.comparison.verdicts.finding_changes import FindingChange, UnknownCause
+from gpureport.comparison.changes import FindingChange, UnknownCause
+from gpureport.comparison.comparable import Comparability
+from gpureport.comparison.evidence import Reason, ReasonKind
+from gpureport.comparison.figures import ShortRun
 from gpureport.report.wording import display
 from gpureport.report.wording.grouping import group_holders
 

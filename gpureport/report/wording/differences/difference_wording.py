@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import isfinite
 
-from gpureport.comparison.steps.steps import Delta, Needed, Verdict
+from gpureport.comparison.verdict import Delta, Needed, Verdict
 from gpureport.report.wording import display
 from gpureport.report.wording.scales import NUMBERS, Scale
 

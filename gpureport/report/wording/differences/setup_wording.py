@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gpureport.comparison.setup.setup_changes import SettingValue, SetupChange
+from gpureport.comparison.setup import SettingValue, SetupChange
 from gpureport.report.wording import display
 from gpureport.report.wording.differences.comparison_reasons import CHECKS
 

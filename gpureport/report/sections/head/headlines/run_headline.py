@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.signals.load import NOTABLE
 from gpureport.comparison.gains import known_loss
-from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.steps import Step
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun

@@ -3,8 +3,10 @@
 import re
 from itertools import pairwise
 
-from gpureport.comparison.steps.step_figures import PER_WORK
-from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.figures import PER_WORK
+from gpureport.comparison.steps import Step
+from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.number_format import MINUS
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.sections.comparison import quality_rows

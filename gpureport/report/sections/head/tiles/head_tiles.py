@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from gpureport.analysis import phrases
 from gpureport.analysis.results import Analysis
+from gpureport.comparison.chain import Comparison
 from gpureport.comparison.gains import known_loss
-from gpureport.comparison.steps.steps import Comparison, Step
+from gpureport.comparison.steps import Step
 from gpureport.report.model.head import Tile
 from gpureport.report.model.pictures import SignalHistory
 from gpureport.report.runs import gpu_time

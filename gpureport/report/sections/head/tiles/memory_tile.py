@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.steps.recorded_setup import SAME_MEMORY
-from gpureport.comparison.steps.steps import Comparison, Step
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.comparable import SAME_MEMORY
+from gpureport.comparison.steps import Step
 from gpureport.report.model.head import Tile
 from gpureport.report.wording import display
 from gpureport.report.wording.differences.changes import build_plain_change

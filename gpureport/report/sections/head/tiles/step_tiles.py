@@ -1,14 +1,9 @@
 """The four figures of steps, from the first to the last: throughput, cost or GPU time, energy, peak memory."""
 
-from gpureport.comparison.steps.compared_figures import UTILISATION
-from gpureport.comparison.steps.step_figures import (
-    COST_PER_WORK,
-    ENERGY_PER_WORK,
-    PER_WORK,
-    TRAINING_RATE,
-    WORK_RATE,
-)
-from gpureport.comparison.steps.steps import Comparison, Delta
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
+from gpureport.comparison.run import UTILISATION
+from gpureport.comparison.verdict import Delta
 from gpureport.report.model.head import Tile
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.comparison import figure_formats

@@ -1,12 +1,12 @@
-"""In which order folders of runs are steps: by the numbers they begin with, else by when they were recorded."""
+"""Folders of runs as steps: which folder the log of each run lies in, and in which order folders stand."""
 
+import os
 import re
 from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import PurePath
 
 from gpureport.recording import Run
-
-_NUMBER = re.compile(r"\d+")
 
 
 class FolderOrder(StrEnum):
@@ -25,7 +25,7 @@ def order_folders(runs: Sequence[Run], folders: Sequence[str]) -> tuple[list[str
         folders: the folder of each.
     """
     different = list(dict.fromkeys(folders))
-    numbers = {folder: int(found[0]) for folder in different if (found := _NUMBER.match(folder))}
+    numbers = {folder: int(found[0]) for folder in different if (found := re.match(r"\d+", folder))}
     if len(set(numbers.values())) == len(different):
         return sorted(different, key=numbers.__getitem__), FolderOrder.NUMBERS
     if not share_a_clock(runs):
@@ -39,3 +39,21 @@ def order_folders(runs: Sequence[Run], folders: Sequence[str]) -> tuple[list[str
 def share_a_clock(runs: Sequence[Run]) -> bool:
     """Return whether the times of runs can be compared: all have time stamps, and all or none of them a zone."""
     return not any(run.quality.synthetic_time for run in runs) and len({run.timezone is None for run in runs}) < 2  # noqa: PLR2004 - with and without a zone
+
+
+def step_folders(runs: Sequence[Run]) -> list[str | None]:
+    """Return for each run the folder that holds its log, the first one below those that all logs share.
+
+    None stands for a run whose log lies in no such folder, or that is no file: what a tracker stored, what came by a
+    pipe.
+    """
+    logs = [None if run.tracked or not run.sources else run.sources[0].locator for run in runs]
+    # a `#` may be part of the name of a folder
+    places = [None if log in {None, "-"} else os.path.dirname(os.path.abspath(str(log))) for log in logs]
+    known = [place for place in places if place is not None]
+    try:
+        shared = len(PurePath(os.path.commonpath(known)).parts) if known else 0
+    except ValueError:
+        # folders on different drives share nothing, not even the drive
+        shared = 0
+    return [next(iter(PurePath(place).parts[shared:]), None) if place else None for place in places]

@@ -1,0 +1,395 @@
+"""Steps in the order given, each against the one before it and the first, and each as a group among others."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import exp, isfinite, log, log1p, sqrt
+
+from gpureport.comparison.changes import (
+    FindingChange,
+    RemainingLoss,
+    compare_findings,
+    measure_remaining_loss,
+)
+from gpureport.comparison.comparable import Comparability, check_comparability, is_same_recording
+from gpureport.comparison.estimate import LEVEL, Basis, Ends, estimate_mean_of_runs, find_holm_levels
+from gpureport.comparison.evidence import Evidence, gather_evidence
+from gpureport.comparison.figures import (
+    BY_METRIC,
+    COST_PER_WORK,
+    FIGURES,
+    HOUR,
+    PER_WORK,
+    SECONDS_TO_TARGET,
+    SHORTEST_REPETITION_SECONDS,
+    TRAINING_RATE,
+    WORK_BATCH,
+    FigureRole,
+    Resolution,
+    ShortRun,
+    count_jobs,
+    count_runs,
+    recorded_seconds,
+)
+from gpureport.comparison.folders import share_a_clock
+from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
+from gpureport.comparison.quality.time_to_target import (
+    add_time_to_target,
+    gather_target_evidence,
+    judge_missed_target,
+)
+from gpureport.comparison.run import UTILISATION, SampledRun, find_coarsest_interval, unify_work
+from gpureport.comparison.setup import SetupChange, compare_setups
+from gpureport.comparison.steps import Step, TrainingBasis, build_steps, find_resolution
+from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
+from gpureport.comparison.verdict import Delta, Judgement, Verdict, build_delta, find_obstacle, judge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Steps in order, and the differences between each and the one before, and the first.
+
+    Attributes:
+        steps: in order.
+        deltas: neighbours in order, then those after the second against the first.
+        primary: the figure that the chain is judged by.
+        tested: how many comparisons of it were made, which verdicts allow for.
+        training_tested: how many comparisons of the training rate were made, which verdicts on it allow for.
+        remaining: what is still lost in the last step.
+        goals: what a person says of training metrics.
+    """
+
+    steps: tuple[Step, ...]
+    deltas: tuple[Delta, ...]
+    primary: str
+    tested: int
+    training_tested: int
+    remaining: RemainingLoss
+    goals: TrainingGoals = NO_GOALS
+
+    def between(self, base: str, step: str) -> tuple[Delta, ...]:
+        """Return the differences of one step against an earlier one."""
+        return tuple(delta for delta in self.deltas if (delta.base, delta.step) == (base, step))
+
+    def judged(self, base: str, step: str) -> Delta | None:
+        """Return the difference of the primary figure between two steps, None where they were not set side by side."""
+        return next((delta for delta in self.between(base, step) if delta.primary), None)
+
+    def judged_training(self, base: str, step: str) -> Delta | None:
+        """Return the same of the training rate."""
+        return next((delta for delta in self.between(base, step) if delta.metric == TRAINING_RATE), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """The evidence on one figure of two steps, and the verdict where it must not be compared."""
+
+    base: Step
+    step: Step
+    evidence: Evidence
+    obstacle: Judgement | None
+
+
+def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comparison:
+    """Return runs as steps in the order given, each against the one before it and against the first.
+
+    Args:
+        runs: in the order of their steps; those of one label are repetitions of it.
+        goals: what a person says of training metrics.
+    """
+    steps = tuple(add_time_to_target(step, goals) for step in build_steps(unify_work(runs)))
+    sides = [*pairwise(steps), *((steps[0], step) for step in steps[2:])]
+    entries = [entry for base, step in sides for entry in _gather(base, step, goals)]
+    units = {step.work_unit for step in steps}
+    primary = PER_WORK if len(units) == 1 and None not in units else UTILISATION
+    families = {metric: [each for each in entries if _is_tested(each, metric)] for metric in (primary, TRAINING_RATE)}
+    levels: dict[int, tuple[float, int]] = {}
+    for family in families.values():
+        # so that none is claimed because there are many
+        found = find_holm_levels([each.evidence.contrast for each in family])
+        levels |= {id(each): (level, len(family)) for each, level in zip(family, found, strict=True)}
+    deltas = []
+    for entry in entries:
+        judgement = entry.obstacle or judge(entry.evidence, *levels.get(id(entry), (LEVEL, 1)))
+        deltas.append(build_delta(entry.base, entry.step, entry.evidence, judgement, primary=primary))
+    return Comparison(
+        steps=steps,
+        deltas=tuple(deltas),
+        primary=primary,
+        tested=len(families[primary]),
+        training_tested=len(families[TRAINING_RATE]),
+        remaining=measure_remaining_loss(steps[-1].label, steps[-1].analyses),
+        goals=goals,
+    )
+
+
+def _gather(base: Step, step: Step, goals: TrainingGoals) -> Iterator[_Entry]:
+    checks, same = check_comparability(base, step), is_same_recording(base, step)
+    for figure in FIGURES:
+        found = gather_evidence(base, step, figure)
+        is_known = found.whole.difference is not None or found.contrast is not None
+        yield _Entry(base, step, found, find_obstacle(checks, figure.metric, same=same) if is_known else None)
+    if goals.target is not None:
+        missed = find_obstacle((), SECONDS_TO_TARGET, same=same) or judge_missed_target(base, step, goals)
+        yield _Entry(base, step, gather_target_evidence(base, step, goals), missed)
+
+
+def _is_tested(entry: _Entry, metric: str) -> bool:
+    return entry.evidence.figure.metric == metric and entry.obstacle is None and entry.evidence.contrast is not None
+
+
+# --- neighbours, with everything that changed between them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepPair:
+    """One step against the step before it.
+
+    Attributes:
+        base: the earlier step.
+        step: the later step.
+        deltas: the difference of every figure.
+        comparability: what must agree between the two.
+        finding_changes: what became of findings.
+        changes: what was recorded not to be the same.
+        quality: how well both trained.
+        quality_since_first: the same of the later step and the first one; empty where that is the earlier one.
+    """
+
+    base: Step
+    step: Step
+    deltas: tuple[Delta, ...]
+    comparability: tuple[Comparability, ...]
+    finding_changes: tuple[FindingChange, ...]
+    changes: tuple[SetupChange, ...]
+    quality: tuple[QualityChange, ...]
+    quality_since_first: tuple[QualityChange, ...]
+
+    @property
+    def doubts(self) -> tuple[Comparability, ...]:
+        """What must agree between the two and does not."""
+        return tuple(check for check in self.comparability if check.comparable is False)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether any figure has a verdict, or at least an interval."""
+        shortest = min(recorded_seconds(side.analyses) for side in (self.base, self.step))
+        is_measured = any(delta.interval for delta in self.deltas) and shortest >= SHORTEST_REPETITION_SECONDS
+        return is_measured or any(delta.verdict is not Verdict.NOT_ENOUGH_DATA for delta in self.deltas)
+
+
+def pair_steps(comparison: Comparison) -> tuple[StepPair, ...]:
+    """Return the links of a chain in order."""
+    first, goals = comparison.steps[0], comparison.goals
+    return tuple(
+        StepPair(
+            base=base,
+            step=step,
+            deltas=comparison.between(base.label, step.label),
+            comparability=check_comparability(base, step),
+            finding_changes=compare_findings(base, step),
+            changes=compare_setups(base, step),
+            quality=compare_quality(base, step, goals),
+            quality_since_first=() if base is first else compare_quality(first, step, goals),
+        )
+        for base, step in pairwise(comparison.steps)
+    )
+
+
+# --- every step by itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean:
+    """A mean over the runs of a step; `settled` says whether it leaves out start-up and what had not settled.
+
+    The interval is at a level of 0.95; without it nothing shows how the mean scatters.
+    """
+
+    value: float
+    interval: Ends | None = None
+    basis: Basis | None = None
+    settled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFigure:
+    """One figure of one run, the time that it rests on, and whether the mean of the step counts the run."""
+
+    run: str
+    value: float | None
+    seconds: float
+    counted: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSummary:
+    """One step among others: how busy its GPUs were once settled, and what their time and money bought.
+
+    What is not known is None, as are the GPUs of a run and their price where the runs differ. Utilisation is not given
+    where all runs are too short for it; `too_short_run` is then the longest.
+    """
+
+    label: str
+    runs: int
+    gpus: int | None
+    models: tuple[str, ...]
+    utilisation: Mean | None
+    work_unit: str | None
+    work_per_gpu_hour: Mean | None
+    gpu_hour_price: float | None
+    cost_per_1000_work: Mean | None
+    too_short_run: ShortRun | None
+
+
+def summarize_steps(steps: Sequence[Step]) -> tuple[StepSummary, ...]:
+    """Return every step as a group among others."""
+    return tuple(map(_summarize, steps))
+
+
+def _summarize(step: Step) -> StepSummary:
+    interval, prices = find_coarsest_interval(step.runs), {run.gpu_hour_price for run in step.runs}
+    is_recorded = all(run.recorded_seconds(UTILISATION, interval) > 0 for run in step.runs)
+    counted, short = count_runs(step.runs, UTILISATION, interval) if is_recorded else ((), ())
+    time, size = average(step, PER_WORK), WORK_BATCH * HOUR
+    work = time and replace(time, value=size / time.value, interval=_invert(time.interval, size))
+    return StepSummary(
+        label=step.label,
+        runs=len(step.runs),
+        gpus=step.gpu_count,
+        models=tuple(sorted({gpu.model for run in step.runs for gpu in run.info.gpus if gpu.model})),
+        utilisation=average(step, UTILISATION),
+        work_unit=step.work_unit,
+        work_per_gpu_hour=work,
+        gpu_hour_price=prices.pop() if len(prices) == 1 else None,
+        cost_per_1000_work=average(step, COST_PER_WORK),
+        too_short_run=max(short, key=lambda run: run.seconds) if short and not counted else None,
+    )
+
+
+def _invert(ends: Ends | None, size: float) -> Ends | None:
+    return ends and (size / ends[1], size / ends[0])
+
+
+def average(step: Step, metric: str) -> Mean | None:
+    """Return a figure of a step with an interval of its own; None where it is not known.
+
+    Figures per unit of work and the training rate are of whole recordings, compared as ratios; means over time are of
+    what had settled.
+    """
+    figure = BY_METRIC[metric]
+    own, is_work = gather_evidence(step, step, figure), figure.role is FigureRole.WORK
+    if own.before is None or (not own.before if is_work else not own.steady):
+        return None
+    values = own.figures[0]
+    if len(values) > 1:
+        if not is_work:
+            return replace(mean_over_runs(values), settled=True)
+        mean, ends = estimate_mean_of_runs([log(value) for value in values], *find_resolution(step, step, metric))
+        # ends that nothing bounds stay within what a float holds
+        low, high = (exp(min(max(end, -300.0), 300.0)) for end in ends)
+        return Mean(value=exp(mean), interval=(low, high), basis=Basis.REPLICATES)
+    plain = Mean(value=own.before, settled=own.steady)
+    if own.contrast is None or own.reason is not None:
+        # what it allows for slow changes is of a difference, not of one run
+        return plain
+    if not is_work:
+        interval = find_coarsest_interval(step.runs)
+        run = count_runs(step.runs, metric, interval).counted[0]
+        ends = run.estimate(metric, interval, figure.finest).interval(LEVEL)
+        return replace(plain, interval=ends, basis=Basis.WITHIN_RUN)
+    # set against itself, its interval is wider by the root of two
+    half = log1p(own.contrast.interval()[1] / own.before) / sqrt(2)
+    ends = own.before * exp(-half), own.before * exp(min(half, 50.0))
+    return replace(plain, interval=ends, basis=own.contrast.basis) if isfinite(half) else plain
+
+
+def mean_over_runs(values: Sequence[float], resolution: Resolution = Resolution()) -> Mean:  # noqa: B008 - a constant
+    """Return the mean of a figure of two or more runs, with the interval that their scatter gives it."""
+    mean, ends = estimate_mean_of_runs(values, *resolution)
+    return Mean(value=mean, interval=ends, basis=Basis.REPLICATES)
+
+
+def read_run_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
+    """Return a figure of every run of a step: a mean once it had settled, or a figure of its whole recording.
+
+    Of means, runs too short for an interval count where all are.
+    """
+    figure, interval = BY_METRIC[metric], find_coarsest_interval(step.runs)
+    if figure.role is FigureRole.MEAN:
+        counted = count_runs(step.runs, metric, interval).counted or step.runs
+        values: list[float | None] = [run.steady_mean(metric, interval) for run in step.runs]
+        seconds = [run.steady_seconds(metric, interval) for run in step.runs]
+    else:
+        counted, values = count_jobs(step.runs).counted, step.read(figure)
+        source = step.training_source if metric == TRAINING_RATE else None
+        is_logged = source is not None and source.basis is TrainingBasis.SERIES
+        seconds = [run.rate_seconds if is_logged else run.analysis.seconds for run in step.runs]
+    return tuple(
+        RunFigure(
+            run=run.info.name,
+            value=value if value is not None and isfinite(value) else None,
+            seconds=held,
+            counted=run in counted,
+        )
+        for run, value, held in zip(step.runs, values, seconds, strict=True)
+    )
+
+
+# --- doubts about recordings
+
+
+def find_steps_not_in_turn(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:
+    """Yield neighbours of which all runs of one were over before the first of the other began, the earlier one first.
+
+    Single runs have no turns to take, and where times do not compare nothing is known.
+    """
+    for pair in pairwise(steps):
+        is_repeated = min(len(step.runs) for step in pair) > 1
+        if is_repeated and share_a_clock([run.info for step in pair for run in step.runs]):
+            earlier, later = sorted(pair, key=_find_start)
+            if max(run.info.ended for run in earlier.runs) <= _find_start(later):
+                yield earlier, later
+
+
+def _find_start(step: Step) -> int:
+    return min(run.info.started for run in step.runs)
+
+
+_MOST = 2.0
+"""Ratio of stated and logged work from which one of them is wrong (pragmatic).
+
+Counts of one job differ by less: a log may leave out the first batches, the last ones, or an evaluation. A log of one
+process of two lies at the ratio itself; the work of another job, such as all of a data set, is far beyond it.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkContradiction:
+    """Work of a run by what was stated, and by what its training log counts within the recording."""
+
+    run: str
+    stated: float
+    logged: float
+    unit: str
+
+    @property
+    def ratio(self) -> float:
+        """How many times as much one of them is as the other."""
+        return max(self.stated / self.logged, self.logged / self.stated)
+
+
+def find_work_contradiction(run: SampledRun) -> WorkContradiction | None:
+    """Return how the stated work of a run contradicts its training log; None where it does not, or units differ.
+
+    A log may hold a part of the run, so that more was done than it counts; at its rate the whole run could have done
+    no more than a multiple of that.
+    """
+    info, speed = run.info, run.logged_work
+    if speed is None or speed.work.rate is None or info.work is None or info.work.amount <= 0:
+        return None
+    stated, logged = info.work.amount, speed.work.within(info.started, info.ended)
+    possible = max(speed.work.rate * run.lasted, logged)
+    if logged <= 0 or logged <= _MOST * stated <= _MOST * _MOST * possible:
+        return None
+    return WorkContradiction(run=info.name, stated=stated, logged=logged, unit=info.work.unit)

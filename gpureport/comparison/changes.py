@@ -1,0 +1,289 @@
+"""What became of the findings of one step in the next, and what a step still loses."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import fsum
+
+from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis
+from gpureport.comparison.figures import SHORTEST_SECONDS, observed_seconds
+from gpureport.comparison.steps import Step
+from gpureport.findings import AdvisedStep, Finding, Severity
+
+_SEVERITIES = list(Severity)
+_Group = list[tuple[int, Finding]]
+"""Findings with the place of their run."""
+
+
+class ChangeKind(StrEnum):
+    """What became of a finding, in the order shown."""
+
+    NEW = "new"
+    PERSISTING = "persisting"
+    RESOLVED = "resolved"
+    CANNOT_TELL = "cannot_tell"
+
+
+class UnknownCause(StrEnum):
+    """Why a step cannot say that a finding is absent there."""
+
+    TOO_SHORT = "too_short"
+    NOT_JUDGED = "not_judged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFindings:
+    """The findings of one kind and cause in the runs of one step: in how many runs, how many, and the gravest.
+
+    The GPU time lost is a mean over the runs of the step; None when not known of any.
+    """
+
+    runs: int
+    findings: int
+    severity: Severity
+    lost_gpu_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingChange:
+    """One kind of finding on the same devices, in a step and in the one before.
+
+    Attributes:
+        base: label of the earlier step.
+        step: label of the later step.
+        change: what became of it.
+        kind: name of the rule; this and what follows is of the later step, of the earlier one where it is only there.
+        cause: what lies behind it, where known.
+        devices: device ids.
+        fingerprint: of the finding.
+        before: what the earlier step holds; None when nothing.
+        after: what the later step holds; None when nothing.
+        unknown: why the step without it does not tell; None when it does.
+        judged: of the step without it, how many runs could be judged, and how many it has; None where both have it, or
+            what became of it is not known.
+        root: fingerprint of the finding it follows from; None where of none.
+        steps: what to do about it there, the most promising first.
+    """
+
+    base: str
+    step: str
+    change: ChangeKind
+    kind: str
+    cause: str | None
+    devices: tuple[str, ...]
+    fingerprint: str
+    before: StepFindings | None
+    after: StepFindings | None
+    unknown: UnknownCause | None
+    judged: tuple[int, int] | None
+    root: str | None
+    steps: tuple[AdvisedStep, ...]
+
+
+def compare_findings(base: Step, step: Step) -> tuple[FindingChange, ...]:
+    """Return the findings of two steps, matched by fingerprint, else by kind, cause and a device they share."""
+    before, after = _group_by_fingerprint(base), _group_by_fingerprint(step)
+    found = [_compare_groups(base, step, ours, theirs) for ours, theirs in _match(before, after)]
+    return tuple(sorted(found, key=_place))
+
+
+def _group_by_fingerprint(step: Step) -> dict[str, _Group]:
+    groups: dict[str, _Group] = {}
+    for place, analysis in enumerate(step.analyses):
+        for finding in analysis.findings:
+            groups.setdefault(finding.fingerprint, []).append((place, finding))
+    return groups
+
+
+def _match(before: dict[str, _Group], after: dict[str, _Group]) -> Iterator[tuple[_Group, _Group]]:
+    left = {name: group for name, group in after.items() if name not in before}
+    for name, group in before.items():
+        same = next((other for other in left if _are_alike(group[0][1], left[other][0][1])), "")
+        yield group, after[name] if name in after else left.pop(same, [])
+    yield from (([], group) for group in left.values())
+
+
+def _are_alike(one: Finding, other: Finding) -> bool:
+    return (one.kind, one.cause) == (other.kind, other.cause) and bool({*one.devices} & {*other.devices})
+
+
+def _compare_groups(base: Step, step: Step, before: _Group, after: _Group) -> FindingChange:
+    finding, unknown, judged = (after or before)[0][1], None, None
+    change = ChangeKind.PERSISTING if before and after else ChangeKind.RESOLVED if before else ChangeKind.NEW
+    if not before or not after:
+        other = step if before else base
+        count = sum(can_tell(analysis, finding) for analysis in other.analyses)
+        judged = (count, len(other.runs)) if count else None
+        if not count:
+            is_short = observed_seconds(other.analyses) < SHORTEST_SECONDS
+            unknown = UnknownCause.TOO_SHORT if is_short else UnknownCause.NOT_JUDGED
+    return FindingChange(
+        base=base.label,
+        step=step.label,
+        change=ChangeKind.CANNOT_TELL if unknown else change,
+        kind=finding.kind,
+        cause=finding.cause,
+        devices=finding.devices,
+        fingerprint=finding.fingerprint,
+        before=_summarize(before, len(base.runs)),
+        after=_summarize(after, len(step.runs)),
+        unknown=unknown,
+        judged=judged,
+        root=finding.root,
+        steps=finding.steps,
+    )
+
+
+def can_tell(analysis: Analysis, finding: Finding) -> bool:
+    """Return whether a run can say that a finding of another one is absent there."""
+    if observed_seconds([analysis]) < SHORTEST_SECONDS:
+        return False
+    gaps = (entry for entry in analysis.not_judged if entry.kind == finding.kind)
+    return not any(entry.device is None or not finding.devices or entry.device in finding.devices for entry in gaps)
+
+
+def _summarize(group: _Group, runs: int) -> StepFindings | None:
+    if not group:
+        return None
+    lost = [finding.lost_gpu_seconds for _, finding in group if finding.lost_gpu_seconds is not None]
+    return StepFindings(
+        runs=len({place for place, _ in group}),
+        findings=len(group),
+        severity=max((finding.severity for _, finding in group), key=_SEVERITIES.index),
+        lost_gpu_seconds=fsum(lost) / runs if lost else None,
+    )
+
+
+def _place(entry: FindingChange) -> tuple[int, int, float, str, tuple[str, ...]]:
+    """Sort by what became of it, then the gravest, then what costs most."""
+    sides = [side for side in (entry.before, entry.after) if side is not None]
+    gravest = max(_SEVERITIES.index(side.severity) for side in sides)
+    lost = max(side.lost_gpu_seconds or 0.0 for side in sides)
+    return list(ChangeKind).index(entry.change), -gravest, -lost, entry.kind, entry.devices
+
+
+def summarize_by_kind(changes: Sequence[FindingChange]) -> dict[tuple[str, str | None], ChangeKind]:
+    """Return what became of each kind and cause over all devices, in the order given.
+
+    A finding that went on some devices and came on others is still there. One that is unknown on a device is unknown.
+    """
+    found: dict[tuple[str, str | None], set[ChangeKind]] = {}
+    for each in changes:
+        found.setdefault((each.kind, each.cause), set()).add(each.change)
+    return {key: _join(kinds) for key, kinds in found.items()}
+
+
+def _join(kinds: set[ChangeKind]) -> ChangeKind:
+    if ChangeKind.PERSISTING in kinds or {ChangeKind.NEW, ChangeKind.RESOLVED} <= kinds:
+        return ChangeKind.PERSISTING
+    return ChangeKind.CANNOT_TELL if ChangeKind.CANNOT_TELL in kinds else next(iter(kinds))
+
+
+# --- what a step still loses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LargestFinding:
+    """The findings of one kind and cause that lost most in a step.
+
+    Attributes:
+        kind: name of the rule.
+        cause: what lies behind them, where known.
+        severity: the highest.
+        devices: device ids concerned.
+        fingerprints: of the findings, each once.
+        runs: how many runs of the step have any.
+        findings: how many there are.
+        lost_gpu_seconds: GPU time lost at most, a mean over the runs of the step.
+        summary: the sentence of the one that lost most.
+        recommendation: what to do.
+    """
+
+    kind: str
+    cause: str | None
+    severity: Severity
+    devices: tuple[str, ...]
+    fingerprints: tuple[str, ...]
+    runs: int
+    findings: int
+    lost_gpu_seconds: float
+    summary: str
+    recommendation: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemainingLoss:
+    """What a step loses; amounts are means over its runs.
+
+    Attributes:
+        step: its label.
+        runs: how many it has.
+        held_gpu_seconds: GPU time of jobs, from first to last sample.
+        unseen_gpu_seconds: of that, time without utilisation, of which nothing is known.
+        pause_gpu_seconds: time in short pauses, which counts as work, though some of it may be lost.
+        lost_gpu_seconds: GPU time lost, by class, the largest first.
+        largest: the findings that lost most; None where none says how much.
+    """
+
+    step: str
+    runs: int
+    held_gpu_seconds: float
+    unseen_gpu_seconds: float
+    pause_gpu_seconds: float
+    lost_gpu_seconds: tuple[tuple[str, float], ...]
+    largest: LargestFinding | None
+
+    @property
+    def lost(self) -> float:
+        """All GPU time lost, in seconds."""
+        return fsum(amount for _, amount in self.lost_gpu_seconds)
+
+
+def measure_remaining_loss(label: str, analyses: Sequence[Analysis]) -> RemainingLoss:
+    """Return what a step loses, given its label and what was found out about its runs."""
+    amounts: defaultdict[str, list[float]] = defaultdict(list)
+    for name, amount in (each for analysis in analyses for gpu in analysis.gpu_time for each in gpu.seconds):
+        amounts[name].append(amount)
+    order = (*GPU_TIME_CLASSES, *sorted(set(amounts) - set(GPU_TIME_CLASSES)))
+    seconds = {name: fsum(amounts[name]) / len(analyses) for name in order if name in amounts}
+    lost = [(name, amount) for name, amount in seconds.items() if name in LOST_CLASSES and amount > 0]
+    return RemainingLoss(
+        step=label,
+        runs=len(analyses),
+        held_gpu_seconds=fsum(amount for name, amount in seconds.items() if name != "no_job"),
+        unseen_gpu_seconds=seconds.get("no_samples", 0.0),
+        pause_gpu_seconds=seconds.get("short_pauses", 0.0),
+        lost_gpu_seconds=tuple(sorted(lost, key=lambda each: -each[1])),
+        largest=_find_largest(analyses),
+    )
+
+
+def _find_largest(analyses: Sequence[Analysis]) -> LargestFinding | None:
+    """Return the kind and cause that lost most; what follows from another finding is counted there."""
+    groups: defaultdict[tuple[str, str], _Group] = defaultdict(list)
+    for place, analysis in enumerate(analyses):
+        followed = {name for finding in analysis.findings for name in finding.consequences}
+        for finding in analysis.findings:
+            if finding.lost_gpu_seconds and finding.fingerprint not in followed:
+                groups[finding.kind, finding.cause or ""].append((place, finding))
+    found = {name: _summarize(group, len(analyses)) for name, group in groups.items()}
+    lost = {name: each.lost_gpu_seconds or 0.0 for name, each in found.items() if each is not None}
+    # of two that lost as much the name decides, so that the order of runs changes nothing
+    most = min(lost, key=lambda name: (-lost[name], name), default=None)
+    if most is None or (summary := found[most]) is None:
+        return None
+    findings = [finding for _, finding in groups[most]]
+    worst = max(findings, key=lambda each: (each.lost_gpu_seconds or 0.0, each.summary))
+    return LargestFinding(
+        kind=worst.kind,
+        cause=worst.cause,
+        severity=summary.severity,
+        devices=tuple(sorted({device for finding in findings for device in finding.devices})),
+        fingerprints=tuple(sorted({finding.fingerprint for finding in findings})),
+        runs=summary.runs,
+        findings=summary.findings,
+        lost_gpu_seconds=lost[most],
+        summary=worst.summary,
+        recommendation=worst.recommendation,
+    )

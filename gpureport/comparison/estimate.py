@@ -1,0 +1,433 @@
+"""Means of series and differences between steps, with their uncertainty.
+
+The mean of one run is as sure as the means of batches that hardly depend on each other; a few gaps are counted. The
+difference of one run against one is as sure as both of them make it (MOVER), that of several as their scatter does
+(Student, Welch).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cache
+from math import exp, fsum, hypot, inf, log, sqrt
+
+import numpy as np
+
+from gpureport.columns import BoolArray, FloatArray
+
+LEVEL = 0.95
+"""Probability with which an interval holds the true value."""
+
+FEWEST_BATCHES, _MOST_BATCHES = 6, 30
+MANY_GAPS = 20
+"""Gaps from which a mean over time holds enough of them to speak for itself."""
+
+_LONG = 16_384
+"""Samples from twice which on neighbours are taken together: a transform of all of them costs more than the rest."""
+
+_POWER, _SURE, _NONE, _MOST_RUNS = 0.8, 0.99865, 1e-24, 1000
+
+Ends = tuple[float, float]
+"""Lower and upper end of an interval."""
+
+
+@cache
+def student(share: float, degrees: float) -> float:
+    """Return the value that a Student t of so many degrees of freedom does not exceed with a probability."""
+    from scipy import special  # noqa: PLC0415 - most commands need none
+
+    return float(special.stdtrit(degrees, share))
+
+
+def two_sided(level: float, degrees: float) -> float:
+    """Return how many standard errors half an interval at a level is wide."""
+    return student((1 + level) / 2, degrees) if degrees >= 1 else inf
+
+
+# --- the mean of one run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanEstimate:
+    """The mean of a run.
+
+    Attributes:
+        mean: over all samples.
+        error: standard error of what lies between counted gaps; of all samples where gaps are not counted.
+        degrees: degrees of freedom of the error; 0 where there are too few samples for any.
+        drop: how much lower the mean is within gaps than between them; negative where it is higher.
+        gaps: lengths of the gaps that are counted, as shares of the time.
+        seen: how many gaps there are.
+    """
+
+    mean: float
+    error: float
+    degrees: int
+    drop: float = 0.0
+    gaps: tuple[float, ...] = ()
+    seen: int = 0
+
+    def interval(self, level: float) -> Ends:
+        """Return the ends of the interval that holds the mean at a level; both parts are joined by MOVER."""
+        half = two_sided(level, self.degrees) * self.error if self.degrees else inf
+        less = more = 0.0
+        if self.gaps:
+            share, (low, high) = fsum(self.gaps), find_gap_share_interval(self.gaps, level)
+            less, more = sorted((self.drop * (share - high), self.drop * (share - low)))
+        return self.mean - hypot(half, less), self.mean + hypot(half, more)
+
+
+def batch_means(values: FloatArray, finest: float = 0.0) -> MeanEstimate:
+    """Return the mean of equally long samples in the order of time, none of them NaN, by the means of batches.
+
+    Args:
+        values: the samples.
+        finest: step in which they were written down; a mean is no surer than rounding allows.
+    """
+    count = len(values)
+    if count < FEWEST_BATCHES:
+        return MeanEstimate(mean=float(values.mean()) if count else float("nan"), error=inf, degrees=0)
+    batches = int(np.clip(count // find_batch_length(values), FEWEST_BATCHES, _MOST_BATCHES))
+    length = count // batches
+    means = values[count - batches * length :].reshape(batches, length).mean(axis=1)
+    error = max(float(means.std(ddof=1)) / sqrt(batches), finest / sqrt(12))
+    return MeanEstimate(mean=float(values.mean()), error=error, degrees=batches - 1)
+
+
+def estimate_mean(values: FloatArray, idle: BoolArray, finest: float = 0.0) -> MeanEstimate:
+    """Return the mean of a series of which some samples lie in gaps; fewer than `MANY_GAPS` gaps are counted.
+
+    A mean over time does not show how rare a rare event is. Gaps come at random, each of a length of its own, so the
+    time lost to them is a compound Poisson sum.
+    """
+    lengths = count_gap_samples(idle)
+    if not 0 < len(lengths) < MANY_GAPS or idle.all():
+        return replace(batch_means(values, finest), seen=len(lengths))
+    between = batch_means(values[~idle], finest)
+    return replace(
+        between,
+        mean=float(values.mean()),
+        drop=between.mean - float(values[idle].mean()),
+        gaps=tuple((lengths / len(values)).tolist()),
+        seen=len(lengths),
+    )
+
+
+def count_gap_samples(idle: BoolArray) -> FloatArray:
+    """Return how many samples each run of idle ones has."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], idle, [False]]).astype(np.int8)))
+    return np.asarray(edges[1::2] - edges[::2], dtype=np.float64)
+
+
+def find_gap_share_interval(gaps: Sequence[float], level: float) -> Ends:
+    """Return the interval of the share of time lost to a few gaps of given shares (M. Fay and E. Feuer, 1997)."""
+    from scipy import special  # noqa: PLC0415 - as above
+
+    tail, total, squares = (1 - level) / 2, fsum(gaps), fsum(gap**2 for gap in gaps)
+    more, wider = total + max(gaps), squares + max(gaps) ** 2
+    low = squares / total * special.gammaincinv(total**2 / squares, tail)
+    return float(low), min(float(wider / more * special.gammaincinv(more**2 / wider, 1 - tail)), 1.0)
+
+
+# --- how long a series depends on itself
+
+
+def find_autocovariance(values: FloatArray) -> FloatArray:
+    """Return the autocovariance at every lag by Fourier transform."""
+    count = len(values)
+    spectrum = np.fft.rfft(values - values.mean(), 1 << (2 * count - 1).bit_length())
+    return np.asarray(np.fft.irfft(np.abs(spectrum) ** 2)[:count] / count, dtype=np.float64)
+
+
+def find_correlation_time(covariance: FloatArray) -> float:
+    """Return the integrated autocorrelation time in samples, 1 where samples do not depend on each other.
+
+    Summed up to the first lag that spans five times the sum (A. Sokal, Monte Carlo Methods in Statistical Mechanics,
+    1989); where none does, the largest sum.
+    """
+    if covariance[0] < _NONE:
+        return 1.0
+    times = 1 + 2 * np.cumsum(covariance[1:] / covariance[0])
+    spanned = np.flatnonzero(np.arange(1, len(covariance)) >= 5 * times)
+    return max(1.0, float(times[spanned[0]] if len(spanned) else times.max()))
+
+
+def find_block_length(covariance: FloatArray) -> float:
+    """Return the block length that the circular block bootstrap needs, at least 1.
+
+    By the automatic rule of D. Politis and H. White (2004), as corrected by Patton, Politis and White (2009).
+    """
+    count = len(covariance)
+    if count < 10 or covariance[0] < _NONE:  # noqa: PLR2004 - lags enough to show when correlation ends
+        return 1.0
+    in_row = max(5, int(np.ceil(np.sqrt(np.log10(count)))))
+    longest = min(int(np.ceil(np.sqrt(count))) + in_row, count - 1)
+    quiet = np.abs(covariance[1 : longest + 1] / covariance[0]) < 2 * np.sqrt(np.log10(count) / count)
+    calm = np.flatnonzero(np.convolve(quiet, np.ones(in_row), "valid") >= in_row if longest >= in_row else [])
+    loud = np.flatnonzero(~quiet)
+    end = int(calm[0]) if len(calm) else int(loud[-1]) + 1 if len(loud) else 1
+    last = min(2 * max(end, 1), longest)
+    lags = np.arange(1, last + 1)
+    weighted = np.minimum(1.0, 2 * (1 - lags / last)) * covariance[1 : last + 1]
+    spread, slope = covariance[0] + 2 * float(weighted.sum()), 2 * float((lags * weighted).sum())
+    length = (1.5 * slope**2 / spread**2 * count) ** (1 / 3) if spread else 1.0
+    return float(np.clip(length, 1.0, np.ceil(min(3 * np.sqrt(count), count / 3))))
+
+
+def find_batch_length(values: FloatArray) -> float:
+    """Return how many samples a batch must hold: by Politis and White, and no less than four correlation times.
+
+    Of a long series the means of a few samples each are looked at. What depends for longer shows in them as well, and
+    a batch that holds four of them is still one of thousands.
+    """
+    every = -(-len(values) // _LONG) if len(values) >= 2 * _LONG else 1
+    if every > 1:
+        # a sum along short rows: `mean` takes three times as long for its care with long ones
+        values = np.einsum("ij->i", values[: len(values) // every * every].reshape(-1, every)) / every
+    covariance = find_autocovariance(values)
+    return every * max(find_block_length(covariance), 4 * find_correlation_time(covariance))
+
+
+def count_unsettled(values: FloatArray) -> int:
+    """Return how many samples at the beginning have not settled, half of them at most.
+
+    MSER-5 (K. White, M. Cobb and S. Spratt, 2000) says where cutting makes the mean of the rest surest. It also cuts a
+    beginning that happens to hold more changes than the rest, which would leave the quiet part of every slowly changing
+    load; so what it names is cut only where its mean is another than that of the rest, by three standard errors.
+
+    Args:
+        values: samples in the order of time, without gaps: MSER-5 would cut up to the last gap.
+    """
+    count = len(values) // 5
+    if count < 10:  # noqa: PLR2004 - batches below which nothing is cut
+        return 0
+    means = values[: count * 5].reshape(count, 5).mean(axis=1)
+    means -= means.mean()
+    left = np.arange(count, 0, -1)
+    sums, squares = (np.cumsum(each[::-1])[::-1] for each in (means, means**2))
+    cut = int(np.argmin(((squares - sums**2 / left) / left**2)[: count // 2 + 1])) * 5
+    if cut == 0:
+        return 0
+    rest = batch_means(values[cut:])
+    # the beginning depends on itself as the rest does, so its mean is as much less sure as it is shorter
+    limit = student(_SURE, rest.degrees) * rest.error * sqrt(1 + (len(values) - cut) / cut)
+    return cut if abs(float(values[:cut].mean()) - rest.mean) > limit else 0
+
+
+# --- changes too slow for short recordings
+
+SHARE_ALLOWANCE, RATIO_ALLOWANCE = 0.42, 1.85
+"""How far slow changes let two short recordings of one load lie apart, in points of a share and as a ratio otherwise.
+
+A recording that is shorter than the regimes of a load shows one of them only, however little it scatters. So short
+recordings are set apart only by a difference that no change of regime explains: regimes of 90 and 50% utilisation, and
+two points, or three per cent, as between any two runs.
+"""
+
+_FULL_SECONDS = 120.0
+"""Length up to which a recording may hold a single regime."""
+
+LONG_SECONDS = 600.0
+"""Length from which the scatter within a recording speaks for itself.
+
+Simulated with 1000 pairs of equal loads for each process of tests/statistics/processes.py: at 30, 60, 120, 300 and
+450 s at most 4, 0, 0, 7 and 6% of pairs exceed both the allowance and their own scatter. By their own scatter and two
+points alone up to 64, 63, 47, 30 and 32% do. Regimes of 90 and 45%, which no allowance below 43 to 87% covers,
+exceed it in 20, 21 and 13% of pairs of 30, 60 and 120 s.
+"""
+
+SECONDS_PER_SAMPLE = 5.0
+"""Seconds that a sample counts for at most: 120 samples make up ten minutes, however far apart they lie."""
+
+
+def allow_points(seconds: float) -> float:
+    """Return the allowance on a share for recordings of which the shorter lasts so long."""
+    return SHARE_ALLOWANCE * float(np.interp(seconds, (_FULL_SECONDS, LONG_SECONDS), (1.0, 0.0)))
+
+
+def allow_logarithm(seconds: float) -> float:
+    """Return the same of a logarithm."""
+    return log(RATIO_ALLOWANCE) * float(np.interp(seconds, (_FULL_SECONDS, LONG_SECONDS), (1.0, 0.0)))
+
+
+# --- the difference between two steps
+
+
+class Basis(StrEnum):
+    """What the uncertainty of a difference was estimated from."""
+
+    WITHIN_RUN = "within-run"
+    REPLICATES = "replicates"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifferenceEstimate:
+    """The difference between two steps.
+
+    Attributes:
+        change: after - before, in the scale it was estimated on.
+        basis: what its uncertainty was estimated from.
+        ends: its interval at a level by scatter alone, in that scale.
+        degrees: degrees of freedom of the scatter.
+        floor: half-width below which no interval goes: changes too slow for short runs, or what all runs are off by.
+        ratio_of: the value before, where the scale is that of logarithms.
+    """
+
+    change: float
+    basis: Basis
+    ends: Callable[[float], Ends] = field(repr=False)
+    degrees: float
+    floor: float = 0.0
+    ratio_of: float | None = None
+
+    @property
+    def difference(self) -> float:
+        """After - before, in the unit of the figure."""
+        return self._amount(self.change)
+
+    def interval(self, level: float = LEVEL) -> Ends:
+        """Return the interval in the unit of the figure."""
+        low, high = self.ends(level)
+        return self._amount(min(low, self.change - self.floor)), self._amount(max(high, self.change + self.floor))
+
+    def scatter(self, level: float = LEVEL) -> Ends:
+        """Return the interval by scatter alone."""
+        low, high = self.ends(level)
+        return self._amount(low), self._amount(high)
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the interval."""
+        low, high = self.interval()
+        return (high - low) / 2
+
+    @property
+    def least(self) -> float:
+        """The floor in the unit of the figure."""
+        return self._amount(self.floor)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it allows for changes too slow for short runs."""
+        return self.basis is Basis.WITHIN_RUN and self.floor > 0
+
+    @property
+    def own_half_width(self) -> float:
+        """Half the width without that allowance."""
+        low, high = self.scatter() if self.is_short else self.interval()
+        return (high - low) / 2
+
+    @property
+    def detectable(self) -> float:
+        """Size of a difference that recordings like these would show four times in five."""
+        reach = student(_POWER, self.degrees) / two_sided(LEVEL, self.degrees) if self.degrees >= 1 else inf
+        return self.half_width + self.own_half_width * reach
+
+    def excludes_zero(self, level: float = LEVEL) -> bool:
+        """Return whether zero lies outside the interval."""
+        return excludes_zero(self.interval(level))
+
+    def _amount(self, change: float) -> float:
+        return change if self.ratio_of is None else self.ratio_of * (exp(min(change, 50.0)) - 1)
+
+
+def excludes_zero(ends: Ends) -> bool:
+    """Return whether an interval holds no zero."""
+    return ends[0] > 0 or ends[1] < 0
+
+
+def estimate_within_runs(
+    before: MeanEstimate, after: MeanEstimate, floor: float = 0.0, ratio_of: float | None = None
+) -> DifferenceEstimate:
+    """Return the difference of one run against another, as sure as their own scatter makes it.
+
+    By the method of variance estimates recovery (MOVER; G. Zou and A. Donner, 2008).
+    """
+    change = after.mean - before.mean
+
+    def ends(level: float) -> Ends:
+        (low_before, high_before), (low_after, high_after) = before.interval(level), after.interval(level)
+        below = hypot(after.mean - low_after, high_before - before.mean)
+        above = hypot(high_after - after.mean, before.mean - low_before)
+        return change - below, change + above
+
+    degrees = min(before.degrees, after.degrees)
+    return DifferenceEstimate(
+        change=change, basis=Basis.WITHIN_RUN, ends=ends, degrees=degrees, floor=floor, ratio_of=ratio_of
+    )
+
+
+def estimate_between_runs(
+    before: Sequence[float],
+    after: Sequence[float],
+    finest: float = 0.0,
+    least: float = 0.0,
+    ratio_of: float | None = None,
+) -> DifferenceEstimate | None:
+    """Return the difference of the means of runs, each run one observation; None with one run on either side.
+
+    Welch's t from three runs a side on; with fewer, both sides are taken to scatter alike, and Student's t pools them.
+    The degrees are those B. Welch gave in 1947, no more than pooled ones. The better known ones of Satterthwaite are
+    too few for three runs a side: an interval of 95% holds 96.5%, and a tenth of the differences shown is lost.
+    Where the means of one side alone are skewed, an interval holds 89 to 91%, by Satterthwaite's degrees 91%, and by
+    medians 88%.
+
+    Args:
+        before: one figure a run.
+        after: the same of the later step.
+        finest: step in which values were written down; runs that agree to the digit scatter by rounding at least.
+        least: half-width below which the interval does not go: what all runs of a side may be off by alike.
+        ratio_of: value of the earlier step, where figures are logarithms.
+    """
+    counts = len(before), len(after)
+    if min(counts) < 1 or sum(counts) < 3:  # noqa: PLR2004 - two figures have no scatter
+        return None
+    means = [fsum(side) / len(side) for side in (before, after)]
+    squares = [fsum((value - mean) ** 2 for value in side) for side, mean in zip((before, after), means, strict=True)]
+    degrees = float(sum(counts) - 2)
+    variance = fsum(squares) / degrees * (1 / counts[0] + 1 / counts[1])
+    if min(counts) >= 3:  # noqa: PLR2004 - each side's scatter speaks for itself
+        parts = [square / (count - 1) / count for square, count in zip(squares, counts, strict=True)]
+        if variance := fsum(parts):
+            shares = ((part / variance) ** 2 / (count + 1) for part, count in zip(parts, counts, strict=True))
+            degrees = min(1 / fsum(shares) - 2, degrees)
+    change, error = means[1] - means[0], max(sqrt(variance), find_rounding_error(finest, counts))
+
+    def ends(level: float) -> Ends:
+        half = two_sided(level, degrees) * error
+        return change - half, change + half
+
+    return DifferenceEstimate(
+        change=change, basis=Basis.REPLICATES, ends=ends, degrees=degrees, floor=least, ratio_of=ratio_of
+    )
+
+
+def find_rounding_error(finest: float, counts: Sequence[int]) -> float:
+    """Return the standard error that rounding alone gives a mean of so many values, or the difference of two."""
+    return finest / sqrt(12) * sqrt(fsum(1 / count for count in counts))
+
+
+def estimate_mean_of_runs(values: Sequence[float], finest: float = 0.0, least: float = 0.0) -> tuple[float, Ends]:
+    """Return the mean of a figure of two or more runs and its interval; the rest as in `estimate_between_runs`."""
+    mean, count = fsum(values) / len(values), len(values)
+    error = sqrt(fsum((value - mean) ** 2 for value in values) / (count - 1) / count)
+    half = max(two_sided(LEVEL, count - 1) * max(error, find_rounding_error(finest, [count])), least)
+    return mean, (mean - half, mean + half)
+
+
+def find_holm_levels(family: Sequence[DifferenceEstimate | None]) -> list[float]:
+    """Return for each comparison of a family the level at which it was tested.
+
+    Step by step after S. Holm (1979): the surest must hold at 1 - 0.05/m, the next at 1 - 0.05/(m - 1), until one
+    does not; so the chance of any false claim stays at 5%.
+    """
+    left, levels = list(range(len(family))), [LEVEL] * len(family)
+    while left:
+        level = 1 - (1 - LEVEL) / len(left)
+        shown = [place for place in left if (found := family[place]) is not None and found.excludes_zero(level)]
+        for place in shown or left:
+            levels[place] = level
+        if not shown:
+            break
+        left = [place for place in left if place not in shown]
+    return levels

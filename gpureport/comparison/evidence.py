@@ -1,0 +1,402 @@
+"""The evidence on one figure of two steps: before, after, the interval of their difference, or why there is none."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from math import exp, fsum, inf, isfinite, log
+
+import numpy as np
+
+from gpureport.comparison.estimate import (
+    FEWEST_BATCHES,
+    LEVEL,
+    LONG_SECONDS,
+    SECONDS_PER_SAMPLE,
+    DifferenceEstimate,
+    Ends,
+    MeanEstimate,
+    allow_logarithm,
+    allow_points,
+    batch_means,
+    count_unsettled,
+    estimate_between_runs,
+    estimate_within_runs,
+)
+from gpureport.comparison.figures import (
+    COST_PER_WORK,
+    SHORTEST_SECONDS,
+    TRAINING_RATE,
+    Figure,
+    FigureRole,
+    Resolution,
+    ShortRun,
+    count_jobs,
+    count_runs,
+    observed_seconds,
+)
+from gpureport.comparison.run import SampledRun, find_coarsest_interval
+from gpureport.comparison.steps import Step, TrainingBasis, find_resolution, training_rate
+
+_FEWEST_BINS = round(LONG_SECONDS / SECONDS_PER_SAMPLE)
+
+
+class ReasonKind(StrEnum):
+    """What keeps a difference from being judged, or from a surer verdict."""
+
+    NOT_RECORDED = "not_recorded"
+    NO_PRICE = "no_price"
+    OTHER_WORK_UNIT = "other_work_unit"
+    UNKNOWN_WORK = "unknown_work"
+    UNFINISHED = "unfinished"
+    UNEQUAL_WORK = "unequal_work"
+    ZERO = "zero"
+    SINGLE_FIGURE = "single_figure"
+    SHORT_STEADY_STATE = "short_steady_state"
+    SHORT_RUN = "short_run"
+    FEW_SAMPLES = "few_samples"
+    FEW_RATES = "few_rates"
+    FEW_BATCHES = "few_batches"
+    NOT_COMPARABLE = "not_comparable"
+    SAME_RECORDING = "same_recording"
+    MANY_COMPARISONS = "many_comparisons"
+    WITHIN_USUAL_NOISE = "within_usual_noise"
+    NOT_REPEATED = "not_repeated"
+    TARGET_NOT_REACHED = "target_not_reached"
+
+
+_SURE_WITHOUT_FIGURES = {
+    ReasonKind.OTHER_WORK_UNIT,
+    ReasonKind.UNFINISHED,
+    ReasonKind.NO_PRICE,
+    ReasonKind.TARGET_NOT_REACHED,
+}
+"""Reasons that hold although a figure is missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """A reason with its figures; the report puts it into words.
+
+    Attributes:
+        kind: what the reason is.
+        run: name of the run that is too short or unfinished; empty where the reason is about no single run.
+        amount: what that run holds, in seconds or samples; of many comparisons how many there are; of unequal work by
+            what share the most work exceeds the least.
+        least: what a run must hold, in the same unit; of batches how many.
+        check: of what is not comparable, the check that failed.
+    """
+
+    kind: ReasonKind
+    run: str = ""
+    amount: float = 0.0
+    least: float = 0.0
+    check: str = ""
+
+    @property
+    def of_any_run(self) -> "Reason":
+        """The same without the run, so that several differences share it."""
+        return replace(self, run="", amount=0.0) if self.run else self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeRecordingFigure:
+    """One figure over whole recordings, start-up and end included; None where it was not recorded.
+
+    `comparable` says whether one can be taken from the other: not where they are for other units of work.
+    """
+
+    before: float | None
+    after: float | None
+    comparable: bool = True
+
+    @property
+    def difference(self) -> float | None:
+        """How far they are apart; None when either is missing, or one cannot be taken from the other."""
+        if self.before is None or self.after is None or not self.comparable:
+            return None
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One figure of two steps.
+
+    Attributes:
+        figure: the figure.
+        before: value in the earlier step, a mean over its runs; None when not recorded.
+        after: value in the later step.
+        whole: the figure over whole recordings.
+        steady: whether the values are of what had settled, not of whole recordings.
+        contrast: the difference and how sure it is; None where that cannot be told.
+        reason: why it cannot, or why nothing but a large difference shows; None where neither is so.
+        figures: one value on each side for every run that counts.
+        seconds: shortest steady time of a run, where the interval rests on what lies within runs.
+        lone: whether it is one figure per run, of one run on each side, without an interval.
+        unseen: seconds of the shorter run without any gap; None where both have some, or where runs are the unit. A
+            gap that came once in a third of them or more often would have been seen, with a probability of 95%.
+        left_out: runs too short to count beside others of their step.
+        brief: why the values of `lone` runs say little; None where both recordings last a minute.
+    """
+
+    figure: Figure
+    before: float | None
+    after: float | None
+    whole: WholeRecordingFigure
+    steady: bool = False
+    contrast: DifferenceEstimate | None = None
+    reason: Reason | None = None
+    figures: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    seconds: float | None = None
+    lone: bool = False
+    unseen: float | None = None
+    left_out: tuple[ShortRun, ...] = ()
+    brief: Reason | None = None
+
+    @property
+    def difference(self) -> float | None:
+        """How far the values are apart; None when either is missing, or one cannot be taken from the other."""
+        return replace(self.whole, before=self.before, after=self.after).difference
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether several runs stand on each side."""
+        return min(map(len, self.figures)) > 1
+
+
+def compare_whole_recordings(base: Step, step: Step, figure: Figure, reason: Reason | ReasonKind) -> Evidence:
+    """Return whole recordings side by side, with the reason why nothing more is known of their difference."""
+    reason = reason if isinstance(reason, Reason) else Reason(kind=reason)
+    before, after = (side.value(figure.metric) for side in (base, step))
+    whole = WholeRecordingFigure(before=before, after=after, comparable=reason.kind is not ReasonKind.OTHER_WORK_UNIT)
+    if None in {before, after} and reason.kind not in _SURE_WITHOUT_FIGURES:
+        reason = Reason(kind=ReasonKind.NOT_RECORDED)
+    return Evidence(figure=figure, before=before, after=after, whole=whole, reason=reason)
+
+
+def gather_evidence(base: Step, step: Step, figure: Figure) -> Evidence:
+    """Return what two steps hold on a figure."""
+    if figure.role is FigureRole.MEAN:
+        return _gather_means(base, step, figure)
+    if figure.role is not FigureRole.WORK:
+        return _gather_totals(base, step, figure)
+    (before, short), (after, other) = (count_jobs(side.runs) for side in (base, step))
+    found = _gather_work(replace(base, runs=before), replace(step, runs=after), figure)
+    return replace(found, left_out=(*short, *other))
+
+
+# --- means over time
+
+
+def _gather_means(base: Step, step: Step, figure: Figure) -> Evidence:
+    """Return a mean over time: within runs where each side is one, else over runs."""
+    metric, runs = figure.metric, (*base.runs, *step.runs)
+    interval = find_coarsest_interval(runs)
+    if any(run.recorded_seconds(metric, interval) <= 0 for run in runs):
+        return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
+    sides = [count_runs(side.runs, metric, interval) for side in (base, step)]
+    for side in sides:
+        if not side.counted:
+            longest = max(side.left_out, key=lambda run: (run.seconds, run.run))
+            short = Reason(
+                kind=ReasonKind.SHORT_STEADY_STATE, run=longest.run, amount=longest.seconds, least=longest.least
+            )
+            return compare_whole_recordings(base, step, figure, short)
+    before, after = (tuple(run.steady_mean(metric, interval) for run in side.counted) for side in sides)
+    found = Evidence(
+        figure=figure,
+        before=fsum(before) / len(before),
+        after=fsum(after) / len(after),
+        whole=WholeRecordingFigure(before=base.value(metric), after=step.value(metric)),
+        steady=True,
+        figures=(before, after),
+        left_out=(*sides[0].left_out, *sides[1].left_out),
+    )
+    if len(before) + len(after) > 2:  # noqa: PLR2004 - one on each side
+        return replace(found, contrast=estimate_between_runs(before, after, figure.finest))
+    return _compare_pair(found, (sides[0].counted[0], sides[1].counted[0]), interval)
+
+
+def _compare_pair(found: Evidence, pair: tuple[SampledRun, SampledRun], interval: float) -> Evidence:
+    """Return means of one run on each side with the interval that the scatter within them gives."""
+    figure = found.figure
+    held = [run.steady_seconds(figure.metric, interval) for run in pair]
+    found = replace(found, seconds=min(held))
+    before, after = means = [run.estimate(figure.metric, interval, figure.finest) for run in pair]
+    if min(mean.degrees for mean in means) < 1:
+        return replace(found, reason=Reason(kind=ReasonKind.FEW_BATCHES, least=FEWEST_BATCHES))
+    lengths = [_measure_steady_length(run, figure.metric, interval) for run in pair]
+    short, seconds = lengths[0][1] or lengths[1][1], min(seconds for seconds, _ in lengths)
+    floor = 0.0
+    if short:
+        relative = (exp(allow_logarithm(seconds)) - 1) * min(abs(before.mean), abs(after.mean))
+        floor = allow_points(seconds) if figure.is_share else relative
+    quiet = [each for each, mean in zip(held, means, strict=True) if mean.seen == 0]
+    contrast = estimate_within_runs(before, after, floor)
+    return replace(found, contrast=contrast, reason=short, unseen=min(quiet, default=None))
+
+
+def estimate_mean_interval(run: SampledRun, figure: Figure, interval: float) -> Ends | None:
+    """Return the interval of a mean over time of one run; None where the run is too short for one."""
+    found = run.estimate(figure.metric, interval, figure.finest)
+    is_short = found.degrees < 1 or _measure_steady_length(run, figure.metric, interval)[1]
+    return None if is_short else found.interval(LEVEL)
+
+
+def _measure_steady_length(run: SampledRun, metric: str, interval: float) -> tuple[float, Reason | None]:
+    series = run.at(interval)
+    recorded, steady = run.recorded_seconds(metric, interval), run.steady_seconds(metric, interval)
+    return _measure_length(run, recorded, steady, series.width if series else 1.0, ReasonKind.FEW_SAMPLES)
+
+
+def _measure_length(
+    run: SampledRun, recorded: float, steady: float, width: float, few: ReasonKind
+) -> tuple[float, Reason | None]:
+    """Return the time that a run counts with, and why slow changes may hide in it; None where it is long enough."""
+    name, bins, reason = run.info.name, round(recorded / width), None
+    if recorded < LONG_SECONDS - width / 2:
+        # cells reach past the first and the last sample, the recording does not
+        amount = min(recorded, run.lasted)
+        reason = Reason(kind=ReasonKind.SHORT_RUN, run=name, amount=amount, least=LONG_SECONDS)
+    elif bins < _FEWEST_BINS:
+        reason = Reason(kind=few, run=name, amount=bins, least=_FEWEST_BINS)
+    return min(steady, SECONDS_PER_SAMPLE * steady / width), reason
+
+
+# --- one figure per run
+
+
+def _gather_totals(base: Step, step: Step, figure: Figure) -> Evidence:
+    """Return a peak or a total."""
+    plain = compare_whole_recordings(base, step, figure, ReasonKind.SINGLE_FIGURE)
+    if plain.difference is None:
+        return plain
+    sides = [side.read(figure) for side in (base, step)]
+    if None in sides[0] or None in sides[1]:
+        return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
+    if figure.role is FigureRole.TOTAL and (reason := _explain_different_work((*base.runs, *step.runs))):
+        return compare_whole_recordings(base, step, figure, reason)
+    before, after = (tuple(value for value in side if value is not None) for side in sides)
+    contrast = estimate_between_runs(before, after, figure.finest)
+    plain = replace(plain, before=fsum(before) / len(before), after=fsum(after) / len(after))
+    return _add_contrast(plain, (*base.runs, *step.runs), (before, after), contrast)
+
+
+def _add_contrast(
+    plain: Evidence,
+    runs: Sequence[SampledRun],
+    figures: tuple[tuple[float, ...], tuple[float, ...]],
+    contrast: DifferenceEstimate | None,
+) -> Evidence:
+    """Return evidence of one figure per run, with no interval where each side is one run."""
+    seconds, name = min((observed_seconds([run.analysis]), run.info.name) for run in runs)
+    brief = Reason(kind=ReasonKind.SHORT_RUN, run=name, amount=seconds, least=SHORTEST_SECONDS)
+    return replace(
+        plain,
+        contrast=contrast,
+        reason=None if contrast else Reason(kind=ReasonKind.SINGLE_FIGURE),
+        figures=figures,
+        lone=contrast is None,
+        brief=brief if seconds < SHORTEST_SECONDS else None,
+    )
+
+
+def _explain_different_work(runs: Sequence[SampledRun]) -> Reason | None:
+    """Return why totals are not for the same work; None where they are."""
+    works = [run.info.work for run in runs]
+    amounts = [work.amount for work in works if work is not None and work.amount > 0]
+    if len(amounts) < len(works) or len({work.unit for work in works if work is not None}) > 1:
+        return Reason(kind=ReasonKind.UNKNOWN_WORK)
+    least, most = min(amounts), max(amounts)
+    return None if least == most else Reason(kind=ReasonKind.UNEQUAL_WORK, amount=most / least - 1)
+
+
+# --- figures per unit of work, and the training rate
+
+
+def _gather_work(base: Step, step: Step, figure: Figure) -> Evidence:
+    runs, is_training = (*base.runs, *step.runs), figure.metric == TRAINING_RATE
+    if obstacle := _find_unit_obstacle(base, step):
+        return compare_whole_recordings(base, step, figure, obstacle)
+    if figure.metric == COST_PER_WORK and None in {run.gpu_hour_price for run in runs}:
+        return compare_whole_recordings(base, step, figure, ReasonKind.NO_PRICE)
+    sides = [side.read(figure) for side in (base, step)]
+    if None in sides[0] or None in sides[1]:
+        return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
+    before, after = (tuple(value for value in side if value) for side in sides)
+    if len(before) + len(after) < len(runs):
+        return compare_whole_recordings(base, step, figure, ReasonKind.ZERO)
+    source = base.training_source if is_training and len(runs) == 2 else None  # noqa: PLR2004 - one on each side
+    if source is not None and source.basis is TrainingBasis.SERIES:
+        return _compare_logged_rates(base, step, figure)
+    return compare_ratios(base, step, figure, (before, after))
+
+
+def _find_unit_obstacle(base: Step, step: Step) -> Reason | ReasonKind | None:
+    """Return why the work of two steps cannot be set side by side; None where it can."""
+    runs = [run.info for run in (*base.runs, *step.runs)]
+    cut = next((run.name for run in runs if run.work is None and run.quality.unfinished), None)
+    if cut is not None and any(run.work for run in runs):
+        return Reason(kind=ReasonKind.UNFINISHED, run=cut)
+    if None in {base.work_unit, step.work_unit}:
+        return ReasonKind.NOT_RECORDED
+    return ReasonKind.OTHER_WORK_UNIT if base.work_unit != step.work_unit else None
+
+
+def compare_ratios(
+    base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[float]], resolution: Resolution | None = None
+) -> Evidence:
+    """Return figures of runs compared by their logarithms; the values are geometric means.
+
+    Args:
+        base: the earlier step.
+        step: the later step.
+        figure: the figure.
+        sides: one value per run, of both.
+        resolution: how finely their logarithms are known; None where the recordings tell.
+    """
+    logs = [[log(value) for value in side] for side in sides]
+    known = resolution or find_resolution(base, step, figure.metric)
+    before, after = (exp(fsum(side) / len(side)) for side in logs)
+    contrast = estimate_between_runs(logs[0], logs[1], known.finest, known.least, ratio_of=before)
+    plain = replace(compare_whole_recordings(base, step, figure, ReasonKind.SINGLE_FIGURE), before=before, after=after)
+    return _add_contrast(plain, (*base.runs, *step.runs), (tuple(sides[0]), tuple(sides[1])), contrast)
+
+
+def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
+    """Return the rates that training metrics of one run on each side tell; they scatter within the runs."""
+    pair = base.runs[0], step.runs[0]
+    means = [_estimate_log_rate(run) for run in pair]
+    lengths = []
+    for run in pair:
+        speed = run.throughput
+        known = np.count_nonzero(~np.isnan(speed.rates)) if speed and len(run.rates) else 0
+        width = speed.width if speed else 1.0
+        lengths.append(_measure_length(run, known * width, run.rate_seconds, width, ReasonKind.FEW_RATES))
+    short, seconds = lengths[0][1] or lengths[1][1], min(seconds for seconds, _ in lengths)
+    before, after = (exp(mean.mean) for mean in means)
+    contrast, reason = None, short
+    if all(mean.degrees and isfinite(mean.mean) for mean in means):
+        floor = allow_logarithm(seconds) if short else 0.0
+        contrast = estimate_within_runs(means[0], means[1], floor, ratio_of=before)
+    else:
+        reason = short or Reason(kind=ReasonKind.FEW_BATCHES, least=FEWEST_BATCHES)
+    return Evidence(
+        figure=figure,
+        before=before,
+        after=after,
+        whole=WholeRecordingFigure(before=base.value(figure.metric), after=step.value(figure.metric)),
+        contrast=contrast,
+        reason=reason,
+        figures=((before,), (after,)),
+        seconds=min(run.rate_seconds for run in pair),
+        lone=contrast is None,
+        brief=reason,
+    )
+
+
+def _estimate_log_rate(run: SampledRun) -> MeanEstimate:
+    """Return the logarithm of the training rate; its error is that of the rates once the run had settled."""
+    # a slow beginning is part of the rate but no scatter, and utilisation need not show it
+    speed, value = batch_means(run.rates[count_unsettled(run.rates) :]), training_rate(run, TrainingBasis.SERIES)
+    error = speed.error / speed.mean if speed.mean > 0 else inf
+    return MeanEstimate(mean=log(value) if value else -inf, error=error, degrees=speed.degrees)

@@ -1,0 +1,369 @@
+"""The table of figures that steps are compared by, and a step: its runs, and what each figure comes to."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import exp, fsum, log
+from typing import NamedTuple
+
+from gpureport.analysis.results import Analysis, DeviceStatistics
+from gpureport.comparison.estimate import Ends
+from gpureport.comparison.run import (
+    GRAPHICS_CLOCK,
+    IDLE,
+    POWER,
+    SM_CLOCK,
+    UTILISATION,
+    SampledRun,
+)
+
+WORK_BATCH, HOUR = 1000, 3600.0
+"""Units of work that GPU time, money and energy are set in relation to, and seconds that a price is for."""
+
+WORK_RATE, TRAINING_RATE = "work_rate_hertz", "training_rate_hertz"
+"""How fast the whole job went, all GPUs together; and training alone, without start-up and tail."""
+
+PER_WORK, COST_PER_WORK = f"gpu_seconds_per_{WORK_BATCH}_work", f"cost_per_{WORK_BATCH}_work"
+ENERGY_PER_WORK = f"energy_joules_per_{WORK_BATCH}_work"
+GPU_SECONDS, ENERGY, MEMORY = "gpu_seconds", "energy_joules", "gpu_memory_used_bytes"
+SECONDS_TO_TARGET = "seconds_to_target"
+
+POINTS, SHARE = 0.02, 0.03
+"""What repeating a run commonly changes a share by, in points, and any other figure, as a part of it (pragmatic).
+
+Two points are also the half-width that planning aims at.
+"""
+
+SHORTEST_SECONDS = 60.0
+"""Time below which shares of a run say nothing, and only a large change of a single run can be seen."""
+
+SHORTEST_REPETITION_SECONDS = 20.0
+"""Time below which a run cannot be compared: a second that samples miss at both ends is a tenth of that."""
+
+TIMED_FIGURES = {PER_WORK, COST_PER_WORK, WORK_RATE}
+"""Figures that go by how long recordings last."""
+
+_FEWEST_SAMPLES = 6
+"""Samples below which a run shorter than a minute never counts (pragmatic: so many trackers take in a minute)."""
+
+_LIKE = 1 / 3
+"""Share of the longest run of a step from which a shorter one counts.
+
+A shorter run has a less certain mean. Simulated with 100,000 comparisons of three runs and three, of which one is
+shorter, by runs that scatter as much as within themselves, or not at all: with a third of the length counting it shows
+a difference of four standard deviations in 87 and 83% and leaving it out in 82%; with a tenth in 74 and 64%. The
+intervals of the three hold the difference in 96 to 97% at any length.
+"""
+
+FINEST_RATIO = 0.003
+"""Step in which figures per unit of work are known at best: work and time are both read off points in time."""
+
+
+# --- figures
+
+
+class FigureRole(StrEnum):
+    """How a figure comes about, which decides how sure it can be.
+
+    A mean over time scatters within a run. A peak and a total are one figure per run. So is a figure per unit of work,
+    but for the rate of training alone where training metrics tell it. Figures of work are compared as ratios.
+    """
+
+    MEAN = "mean"
+    PEAK = "peak"
+    TOTAL = "total"
+    WORK = "work"
+
+
+Read = Callable[[Sequence[SampledRun]], float | None]
+"""Returns a figure over whole recordings of runs; None where it was not recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure.
+
+    Attributes:
+        metric: its name.
+        unit: base unit (`1`, `s`, `W`, `By`, `Hz`, `J`); `1/s` is units of work per second, `currency` that of prices.
+        role: how it comes about.
+        better: 1 where more is better, -1 where less is, 0 where neither is by itself.
+        read: its value over whole recordings.
+        finest: step in which logs write it down, in its base unit.
+        usual_noise: part of itself by which two runs of one job commonly lie apart.
+    """
+
+    metric: str
+    unit: str
+    role: FigureRole
+    better: int
+    read: Read = lambda _: None
+    finest: float = 0.0
+    usual_noise: float = SHARE
+
+    def margin(self, before: float) -> float:
+        """Return how far two runs of one job commonly lie apart, in the figure's unit."""
+        return POINTS if self.is_share else self.usual_noise * abs(before)
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it lies between 0 and 1."""
+        return self.metric in {UTILISATION, IDLE}
+
+    def clip(self, interval: Ends, before: float | None) -> Ends:
+        """Return the ends of a difference within what is possible: no share falls below 0 or rises above 1.
+
+        Zero stays on the side on which it is, so no verdict depends on this.
+        """
+        if not self.is_share or before is None:
+            return interval
+        return max(interval[0], 0.0 - before), min(interval[1], 1 - before)
+
+
+def _list_gpus(analyses: Iterable[Analysis]) -> list[DeviceStatistics]:
+    return [
+        statistics
+        for analysis in analyses
+        for gpus in [{gpu.id for gpu in analysis.run.gpus}]
+        for statistics in analysis.statistics
+        if statistics.device in gpus
+    ]
+
+
+def mean_over_time(analyses: Sequence[Analysis], metric: str) -> float | None:
+    """Return the mean of a metric over all GPUs, each weighted with the time its figure rests on."""
+    found = [each for gpu in _list_gpus(analyses) if (each := gpu.metric(metric)) is not None and each.seconds > 0]
+    seconds = fsum(each.seconds for each in found)
+    return fsum(each.mean * each.seconds for each in found) / seconds if seconds else None
+
+
+def below_ratios(analyses: Sequence[Analysis]) -> dict[float, float]:
+    """Return the share of the time that GPUs spent below each reported level of utilisation, lowest level first."""
+    found = [each for gpu in _list_gpus(analyses) if (each := gpu.metric(UTILISATION)) is not None]
+    observed = fsum(each.seconds for each in found)
+    seconds: dict[float, list[float]] = {}
+    for each in found:
+        for limit, ratio in each.below:
+            seconds.setdefault(limit, []).append(ratio * each.seconds)
+    return {limit: fsum(parts) / observed for limit, parts in sorted(seconds.items())} if observed else {}
+
+
+def observed_seconds(analyses: Sequence[Analysis]) -> float:
+    """Return the time that samples of the best covered GPU stand for, within the length of its run."""
+    return max(
+        (
+            min(gpu.observed_seconds, (analysis.run.ended - analysis.run.started) / 1e6)
+            for analysis in analyses
+            for gpu in _list_gpus([analysis])
+        ),
+        default=0.0,
+    )
+
+
+def recorded_seconds(analyses: Sequence[Analysis]) -> float:
+    """Return the time that is known of a step: that of its run, or of its repetitions together."""
+    each = [observed_seconds([analysis]) for analysis in analyses]
+    return max(fsum(one for one in each if one >= SHORTEST_REPETITION_SECONDS), *each, 0.0)
+
+
+def _of_time(metric: str) -> Read:
+    return lambda runs: mean_over_time([run.analysis for run in runs], metric)
+
+
+def _idle(runs: Sequence[SampledRun]) -> float | None:
+    """Return idle time as a share of the time that utilisation was observed."""
+    known = [
+        (gpu.idle_seconds, found.seconds)
+        for gpu in _list_gpus(run.analysis for run in runs)
+        if gpu.idle_seconds is not None and (found := gpu.metric(UTILISATION)) is not None
+    ]
+    seconds = fsum(each for _, each in known)
+    return fsum(idle for idle, _ in known) / seconds if seconds else None
+
+
+def _memory(runs: Sequence[SampledRun]) -> float | None:
+    """Return the highest memory in use on any GPU, in bytes."""
+    peaks = (gpu.memory_peak_bytes for gpu in _list_gpus(run.analysis for run in runs))
+    return max((peak for peak in peaks if peak is not None), default=None)
+
+
+def _energy(runs: Sequence[SampledRun]) -> float | None:
+    """Return the energy of all GPUs in joules, a mean over the runs; None unless every GPU logged its power."""
+    used = [gpu.energy_joules for gpu in _list_gpus(run.analysis for run in runs)]
+    known = [joules for joules in used if joules is not None]
+    return fsum(known) / len(runs) if known and len(known) == len(used) else None
+
+
+def _gpu_seconds(runs: Sequence[SampledRun]) -> float | None:
+    """Return the GPU-seconds that jobs held, a mean over the runs."""
+    return fsum(run.analysis.job_gpu_seconds for run in runs) / len(runs) or None
+
+
+def _cost(runs: Sequence[SampledRun]) -> float | None:
+    held, price = _gpu_seconds(runs), runs[0].gpu_hour_price
+    return None if held is None or price is None else held / HOUR * price
+
+
+def _per_work(total: Read) -> Read:
+    """Return what reads a total for a batch of work of each run; of several runs the geometric mean.
+
+    By that mean verdicts compare such figures, so no other one is shown. None unless every run says its work in one
+    unit.
+    """
+
+    def read(runs: Sequence[SampledRun]) -> float | None:
+        works = [run.info.work for run in runs]
+        totals = [total([run]) for run in runs]
+        known = [(one, work.amount) for one, work in zip(totals, works, strict=True) if one is not None and work]
+        units = {work.unit for work in works if work}
+        if len(known) < len(runs) or len(units) != 1 or min(amount for _, amount in known) <= 0:
+            return None
+        return mean_of_ratios([one / amount * WORK_BATCH for one, amount in known])
+
+    return read
+
+
+def _work_rate(runs: Sequence[SampledRun]) -> float | None:
+    """Return units of work per second, over the time of the jobs."""
+    each = _per_work(lambda one: one[0].analysis.seconds)(runs)
+    return WORK_BATCH / each if each else None
+
+
+def mean_of_ratios(values: Sequence[float]) -> float:
+    """Return the geometric mean, by which ratios are compared; the plain one where one of them is zero."""
+    if len(values) > 1 and min(values) > 0:
+        return exp(fsum(map(log, values)) / len(values))
+    return fsum(values) / len(values)
+
+
+_WORK, _MEAN, _TOTAL = FigureRole.WORK, FigureRole.MEAN, FigureRole.TOTAL
+FIGURES = (
+    Figure(WORK_RATE, "1/s", _WORK, 1, _work_rate),
+    Figure(TRAINING_RATE, "1/s", _WORK, 1, lambda _: None),
+    Figure(PER_WORK, "s", _WORK, -1, _per_work(_gpu_seconds)),
+    Figure(COST_PER_WORK, "currency", _WORK, -1, _per_work(_cost)),
+    Figure(GPU_SECONDS, "s", _TOTAL, -1, _gpu_seconds),
+    Figure(ENERGY_PER_WORK, "J", _WORK, -1, _per_work(_energy)),
+    Figure(ENERGY, "J", _TOTAL, -1, _energy),
+    Figure(IDLE, "1", _MEAN, -1, _idle, 0.01),
+    Figure(UTILISATION, "1", _MEAN, 1, _of_time(UTILISATION), 0.01),
+    Figure(POWER, "W", _MEAN, 0, _of_time(POWER), 0.01),
+    Figure(SM_CLOCK, "Hz", _MEAN, 0, _of_time(SM_CLOCK), 1e6),
+    Figure(GRAPHICS_CLOCK, "Hz", _MEAN, 0, _of_time(GRAPHICS_CLOCK), 1e6),
+    Figure(MEMORY, "By", FigureRole.PEAK, 0, _memory, 2.0**20),
+)
+"""Every figure, in the order shown. The training rate is read by what the rates of all steps rest on."""
+
+TIME_TO_TARGET = Figure(SECONDS_TO_TARGET, "s", _TOTAL, -1, usual_noise=0.2)
+"""Time to the quality that a person named, where one was: seeds alone commonly change it by a fifth (pragmatic)."""
+
+BY_METRIC = {figure.metric: figure for figure in (*FIGURES, TIME_TO_TARGET)}
+"""Every figure by its name, the time to a target among them."""
+
+
+def read_run(run: SampledRun) -> dict[str, float | None]:
+    """Return every figure of one run over its whole recording but the training rate, which needs the other runs."""
+    return {figure.metric: figure.read([run]) for figure in FIGURES if figure.metric != TRAINING_RATE}
+
+
+# --- runs that count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortRun:
+    """A run that holds too little steady state to count.
+
+    Attributes:
+        run: its name.
+        seconds: steady time it holds; how long it is recorded where it stopped early.
+        least: time it needs to count in its step.
+        stopped: whether it ended early, with a small part of the work of others.
+    """
+
+    run: str
+    seconds: float
+    least: float
+    stopped: bool = False
+
+
+class CountedRuns(NamedTuple):
+    """The runs of a step that count, and those that are left out, each in order."""
+
+    counted: tuple[SampledRun, ...]
+    left_out: tuple[ShortRun, ...]
+
+
+def count_runs(runs: Sequence[SampledRun], metric: str, interval: float) -> CountedRuns:
+    """Return which runs of a step count as observations of the steady mean of a metric.
+
+    Runs that are all short count all the same where they are about as long as each other: the run is the observation,
+    however long it is.
+
+    Args:
+        runs: of one step.
+        metric: the metric.
+        interval: seconds between samples to which finer logs are thinned.
+    """
+    held = [run.steady_seconds(metric, interval) for run in runs]
+    sampled, alike = (min(SHORTEST_SECONDS, each) for each in (_FEWEST_SAMPLES * interval, max(held) * _LIKE))
+    least = max(SHORTEST_REPETITION_SECONDS, sampled, alike)
+    pairs = list(zip(runs, held, strict=True))
+    return CountedRuns(
+        tuple(run for run, seconds in pairs if seconds >= least),
+        tuple(
+            ShortRun(run=run.info.name, seconds=min(seconds, run.lasted), least=least)
+            for run, seconds in pairs
+            if seconds < least
+        ),
+    )
+
+
+def count_jobs(runs: Sequence[SampledRun]) -> CountedRuns:
+    """Return which runs of a step count as observations of a whole job: none that stopped long before the others.
+
+    In less than a minute, less than a third of the longest recording and less than a third of the most work, start-up
+    weighs otherwise than in the others. A run that did all the work counts, however fast it was.
+    """
+    seconds = [observed_seconds([run.analysis]) for run in runs]
+    amounts = [run.info.work.amount if run.info.work else 0.0 for run in runs]
+    least = min(SHORTEST_SECONDS, max(seconds) * _LIKE)
+    early = [held < least and amount < max(amounts) * _LIKE for held, amount in zip(seconds, amounts, strict=True)]
+    triples = list(zip(runs, seconds, early, strict=True))
+    return CountedRuns(
+        tuple(run for run, _, stopped in triples if not stopped),
+        tuple(
+            ShortRun(run=run.info.name, seconds=held, least=least, stopped=True)
+            for run, held, stopped in triples
+            if stopped
+        ),
+    )
+
+
+# --- how finely figures per unit of work are known
+
+
+class Resolution(NamedTuple):
+    """How finely values are known, in their unit.
+
+    Attributes:
+        finest: step in which they are written down; runs that agree to the digit scatter by rounding at least.
+        least: half-width of an interval that no number of runs narrows: what all runs may be off by alike.
+    """
+
+    finest: float = 0.0
+    least: float = 0.0
+
+
+def find_sampling_step(runs: Sequence[SampledRun]) -> float:
+    """Return the longest sampling interval as a share of its recording, which is known no better.
+
+    A job begins and ends up to half an interval from the first and the last sample, which makes one interval in all.
+    Runs of one job are off alike, since recordings begin with the job: repetitions do not average it out.
+    """
+    lengths = [(find_interval(run), observed_seconds([run.analysis])) for run in runs]
+    return max((interval / seconds for interval, seconds in lengths if seconds > 0), default=0.0)
+
+
+def find_interval(run: SampledRun) -> float:
+    """Return the seconds between samples; where that is not known, as of a single sample, those of most logs."""
+    return 1.0 if run.info.interval is None else run.info.interval

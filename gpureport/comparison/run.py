@@ -1,0 +1,355 @@
+"""One run as a comparison takes it: its series on equal bins, how fast it worked, and its training metrics."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from math import fsum
+
+import numpy as np
+
+from gpureport import columns
+from gpureport.analysis.job.phases import find_activity
+from gpureport.analysis.results import Analysis
+from gpureport.analysis.rules.memory import is_preallocated
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.bins import Grid, build_grid
+from gpureport.analysis.series.device_series import DeviceSeries, build_device_series, remove_stretches
+from gpureport.analysis.series.statistics import IDLE_RATIO
+from gpureport.columns import BoolArray, FloatArray
+from gpureport.comparison.estimate import MeanEstimate, count_unsettled, estimate_mean
+from gpureport.comparison.training.training_curves import TrainingCurve, build_training_curves
+from gpureport.comparison.work import SAMPLES, STEPS, Throughput, batch_size, measure_throughput
+from gpureport.findings import Interval
+from gpureport.recording import Device, Recording, Run, Work
+from gpureport.training_names import normalise_work_unit
+
+UTILISATION, IDLE, POWER = "gpu_utilization_ratio", "idle_ratio", "gpu_power_watts"
+SM_CLOCK, GRAPHICS_CLOCK = "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"
+
+_SAMPLED = (UTILISATION, POWER, SM_CLOCK, GRAPHICS_CLOCK)
+"""Metrics that are averaged over GPUs, bin by bin."""
+
+_TAIL_SECONDS = 60.0
+"""Idle end from which the job counts as ended; a shorter one may be a pause like those before it."""
+
+_THINNED = 1.25
+"""Ratio of two sampling intervals from which the finer run is thinned to the coarser."""
+
+_CELSIUS, _FIRST_ROWS = "gpu_temperature_celsius", 30
+"""The metric, and the rows among which the first that has it is looked for."""
+
+
+# --- series on bins
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSeries:
+    """A run on equal bins.
+
+    Attributes:
+        width: seconds of a bin.
+        interval: seconds between the samples it was made from.
+        columns: a mean over GPUs of each recorded metric, and the share of idle ones, bin by bin; NaN where unknown.
+        job: first and past-the-end bin from the first work to the last, or to the job's end where that is near.
+        grid: the bins in time; those of the run before it was thinned.
+    """
+
+    width: float
+    interval: float
+    columns: dict[str, FloatArray]
+    job: tuple[int, int]
+    grid: Grid
+
+    @cached_property
+    def gap(self) -> BoolArray:
+        """Which bins lie in a gap: those in which most GPUs are idle."""
+        bins = len(next(iter(self.columns.values()), ()))
+        return np.asarray(self.columns.get(IDLE, np.zeros(bins)) > 0.5, dtype=np.bool_)  # noqa: PLR2004 - most
+
+    @cached_property
+    def steady(self) -> slice:
+        """The bins in which the run had settled."""
+        first, stop = self.job
+        busy = self.columns.get(UTILISATION, self.columns.get(POWER))
+        if busy is None:
+            return slice(first, stop)
+        rows = first + np.flatnonzero(~np.isnan(busy[first:stop]) & ~self.gap[first:stop])
+        cut = count_unsettled(busy[rows])
+        return slice(int(rows[cut]) if cut else first, stop)
+
+    @property
+    def settled(self) -> Interval:
+        """The stretch in which the run had settled, in time."""
+        times = round(self.width / self.grid.width)
+        first, stop = (np.array([edge * times], dtype=np.int64) for edge in (self.steady.start, self.steady.stop))
+        edges = self.grid.find_bin_edges(first, "right")[0], self.grid.find_bin_edges(stop, "left")[0]
+        return Interval(int(edges[0]), int(edges[1]))
+
+    def thinned(self, width: float) -> "RunSeries":
+        """Return the run as a log would hold it that was sampled every `width` seconds: one bin of each stretch.
+
+        A mean over the stretch would not do: a coarse log sees one moment of it, and calls that idle or not.
+        """
+        times = round(width / self.width)
+        if times <= 1:
+            return self
+        thin = {metric: values[times - 1 :: times] for metric, values in self.columns.items()}
+        bins = len(next(iter(thin.values()), ()))
+        first, stop = (min(-(-edge // times), bins) for edge in self.job)
+        return RunSeries(width=self.width * times, interval=width, columns=thin, job=(first, stop), grid=self.grid)
+
+
+def build_run_series(cells: Sequence[DeviceSeries], analysis: Analysis) -> RunSeries | None:
+    """Return a run on bins as wide as its interval and at least 1 s; None when no GPU has samples.
+
+    Args:
+        cells: samples of each of its GPUs.
+        analysis: what was found out about it.
+    """
+    if not any(one.observed_seconds > 0 for one in cells):
+        return None
+    start = min(int(one.start[0]) - one.shift for one in cells)
+    grid = build_grid(Interval(start, max(int(one.end[-1]) - one.shift for one in cells)), cells)
+    means = {
+        metric: [grid.average_metric(one, metric) for one in cells if one.is_recorded(metric)] for metric in _SAMPLED
+    }
+    means[IDLE] = [
+        grid.average_values(one, np.where(np.isnan(busy), np.nan, busy <= IDLE_RATIO + 1e-6))
+        for one in cells
+        if one.is_recorded(UTILISATION)
+        for busy in [one.values(UTILISATION)]
+    ]
+    return RunSeries(
+        width=grid.width,
+        interval=max(one.interval for one in cells),
+        columns={metric: _mean_over_gpus(each) for metric, each in means.items() if each},
+        job=_find_job_bins(analysis, grid, cells),
+        grid=grid,
+    )
+
+
+def _mean_over_gpus(series: Sequence[FloatArray]) -> FloatArray:
+    if len(series) == 1:
+        return series[0]
+    sums, counts = np.zeros(len(series[0])), np.zeros(len(series[0]))
+    for values in series:
+        sums += np.nan_to_num(values)
+        counts += ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(sums / counts, dtype=np.float64)
+
+
+def _find_job_bins(analysis: Analysis, grid: Grid, cells: Sequence[DeviceSeries]) -> tuple[int, int]:
+    """Return the bins from the first work to the last, or to the job's end where that is near; all without work."""
+    window = next((phase.interval for phase in analysis.phases if phase.kind == "steady"), None)
+    if window is None:
+        return 0, grid.count
+    start = window.start
+    if start <= analysis.run.started:
+        # that the window begins with the run does not say whether its first sample worked
+        start = min((found.start for one in cells if (found := find_activity(one))), default=start)
+    # edges lie half a sample before the first work and behind the last, so jitter must not move them by a bin
+    half = max(one.interval for one in cells) / 2 * 1e6
+    edges = [start + grid.width * 1e6 - half, window.end + half, analysis.observed_job.ended or 0]
+    first, stop, ended = grid.find_bins(np.array(edges, dtype=np.int64)).tolist()
+    # after the last sample in which the job was seen it may have ended
+    end = grid.count if analysis.observed_job.ended is None else max(stop, ended)
+    stop = end if (end - stop) * grid.width < _TAIL_SECONDS else stop
+    return max(first, 0), min(max(stop, 0), grid.count)
+
+
+# --- the run
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SampledRun:
+    """A run of a step.
+
+    Attributes:
+        analysis: what was found out about it, with the work it counts.
+        make_series: returns its series on bins, made once, when a comparison first asks; None without samples of a GPU.
+        throughput: how fast it worked; None where its training metrics do not tell.
+        training: every value of its training metrics.
+        start_celsius: temperature of its GPUs at the first samples, a mean over them; None when not recorded.
+        preallocated: whether a framework took memory of one of its GPUs in advance; None where that cannot be told.
+        gpu_hour_price: what an hour of one of its GPUs costs, in the currency of all runs; None where not known.
+    """
+
+    analysis: Analysis
+    make_series: Callable[[], RunSeries | None] = lambda: None
+    throughput: Throughput | None = None
+    training: tuple[TrainingCurve, ...] = ()
+    start_celsius: float | None = None
+    preallocated: bool | None = None
+    gpu_hour_price: float | None = None
+    _estimates: dict[tuple[str, float], MeanEstimate] = field(default_factory=dict, repr=False)
+    _thinned: dict[float, RunSeries] = field(default_factory=dict, repr=False)
+
+    def in_step(self, label: str) -> "SampledRun":
+        """Return the run as one of another step."""
+        return replace(self, analysis=replace(self.analysis, run=replace(self.info, step=label)))
+
+    @property
+    def info(self) -> Run:
+        """What is known of the run itself."""
+        return self.analysis.run
+
+    @property
+    def lasted(self) -> float:
+        """Seconds from the first to the last sample; samples far apart stand for more."""
+        return (self.info.ended - self.info.started) / 1e6
+
+    @property
+    def series(self) -> RunSeries | None:
+        """Its series on bins; None without samples of a GPU."""
+        return self.make_series()
+
+    @property
+    def work_unit(self) -> str | None:
+        """The unit of its work, as stated by the user or else found in its training metrics; None without either."""
+        return self.info.work.unit if self.info.work else None
+
+    @property
+    def logged_work(self) -> Throughput | None:
+        """How fast it worked, where training metrics tell of the unit that its work is counted in."""
+        if self.throughput is None or self.work_unit is None:
+            return None
+        return self.throughput if normalise_work_unit(self.work_unit) == self.throughput.unit else None
+
+    @cached_property
+    def rates(self) -> FloatArray:
+        """Work done per second in each bin once it had settled; empty unless training metrics tell of its unit."""
+        speed, series = self.logged_work, self.series
+        if speed is None:
+            return np.zeros(0)
+        return speed.rates[~np.isnan(speed.rates)] if series is None else speed.within(series.settled)
+
+    @property
+    def rate_seconds(self) -> float:
+        """Time that `rates` cover."""
+        return len(self.rates) * self.throughput.width if self.throughput else 0.0
+
+    def at(self, interval: float) -> RunSeries | None:
+        """Return its series as a log would hold them that was sampled at an interval, where that is coarser."""
+        series = self.series
+        if series is None or interval <= _THINNED * max(series.interval, series.width):
+            return series
+        if interval not in self._thinned:
+            self._thinned[interval] = series.thinned(interval)
+        return self._thinned[interval]
+
+    def settled(self, metric: str, interval: float) -> tuple[FloatArray, BoolArray]:
+        """Return the known values of a metric once the run had settled, and which of them lie in a gap."""
+        series = self.at(interval)
+        if series is None or metric not in series.columns:
+            return np.zeros(0), np.zeros(0, dtype=np.bool_)
+        values, gap = series.columns[metric][series.steady], series.gap[series.steady]
+        known = ~np.isnan(values)
+        return values[known], gap[known]
+
+    def steady_seconds(self, metric: str, interval: float) -> float:
+        """Return the time that holds values of a metric once the run had settled."""
+        series = self.at(interval)
+        return len(self.settled(metric, interval)[0]) * series.width if series else 0.0
+
+    def recorded_seconds(self, metric: str, interval: float) -> float:
+        """Return the time that holds values of a metric, before anything is left out."""
+        series = self.at(interval)
+        values = series.columns.get(metric) if series else None
+        return 0.0 if series is None or values is None else float((~np.isnan(values)).sum()) * series.width
+
+    def steady_mean(self, metric: str, interval: float) -> float:
+        """Return the mean of a metric once the run had settled; NaN without any value."""
+        values = self.settled(metric, interval)[0]
+        return float(values.mean()) if len(values) else float("nan")
+
+    def estimate(self, metric: str, interval: float, finest: float) -> MeanEstimate:
+        """Return the same, and how sure it is; made once."""
+        if (metric, interval) not in self._estimates:
+            self._estimates[metric, interval] = estimate_mean(*self.settled(metric, interval), finest)
+        return self._estimates[metric, interval]
+
+
+def find_coarsest_interval(runs: Sequence[SampledRun]) -> float:
+    """Return the longest sampling interval among runs, to which finer ones are thinned."""
+    return max((run.series.interval for run in runs if run.series is not None), default=0.0)
+
+
+def build_sampled_run(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:
+    """Return a run as a comparison takes it.
+
+    Args:
+        recording: the run and its series.
+        analysis: what was found out about it.
+        key: training metric that counts its work, whatever its name.
+    """
+    cells = [one for gpu in analysis.run.gpus if not gpu.mixed and len(one := _select_jobs(recording, analysis, gpu))]
+    taken, first = {is_preallocated(one) for one in cells}, [each for one in cells for each in _first_celsius(one)]
+    return replace(
+        count_work(recording, analysis, key),
+        make_series=cache(lambda: build_run_series(cells, analysis)),
+        training=build_training_curves(recording.training),
+        start_celsius=fsum(first) / len(first) if first else None,
+        preallocated=True if True in taken else None if None in taken or not taken else False,
+        gpu_hour_price=mean_gpu_hour_price(analysis),
+    )
+
+
+def _select_jobs(recording: Recording, analysis: Analysis, gpu: Device) -> DeviceSeries:
+    cells, free = build_device_series(recording, gpu), analysis.no_job.get(gpu.id, ())
+    return remove_stretches(cells, intervals.to_spans(free)) if free else cells
+
+
+def _first_celsius(cells: DeviceSeries) -> list[float]:
+    if _CELSIUS not in cells.rows.column_names:
+        return []
+    values = columns.floats(cells.rows.column(_CELSIUS).slice(0, _FIRST_ROWS))
+    return [float(value) for value in values[~np.isnan(values)][:1]]
+
+
+def count_work(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:
+    """Return a run with its throughput alone, and with the work it counts in the recording unless work was stated."""
+    run = analysis.run
+    start = next((phase.interval.start for phase in analysis.phases if phase.kind == "steady"), None)
+    began = None
+    if start is not None and len(recording.training):
+        # training began after the last sample before a GPU worked
+        stamps = (columns.integers(recording.rows.rows_of(gpu.id).column("timestamp")) for gpu in run.gpus)
+        began = max((int(times[times <= start].max()) for times in stamps if (times <= start).any()), default=start)
+    speed = measure_throughput(recording.training, key, began)
+    amount = speed.work.within(run.started, run.ended) if speed is not None and run.work is None else 0.0
+    if speed is not None and amount > 0:
+        analysis = replace(analysis, run=replace(run, work=Work(amount=amount, unit=speed.stated_unit)))
+    return SampledRun(analysis=analysis, throughput=speed)
+
+
+def mean_gpu_hour_price(analysis: Analysis) -> float | None:
+    """Return the mean price of its GPUs; None where one has none."""
+    stated = [gpu.amount for gpu in analysis.cost.gpus] if analysis.cost else []
+    amounts = [amount for amount in stated if amount is not None]
+    return sum(amounts) / len(amounts) if amounts and len(amounts) == len(stated) else None
+
+
+def unify_work(runs: Sequence[SampledRun]) -> list[SampledRun]:
+    """Return runs whose work is counted in one unit where that can be.
+
+    Work is counted in samples where all runs count steps, and a step is not of one size in all of them. A unit with
+    several names gets one: images that were stated are samples.
+    """
+    sizes = [batch_size(run.info) for run in runs]
+    if len(set(sizes)) > 1 and None not in sizes and all(run.work_unit == STEPS for run in runs):
+        runs = [_count_in(run, SAMPLES, size) for run, size in zip(runs, sizes, strict=True)]
+    units = {run.work_unit for run in runs if run.work_unit is not None}
+    names = set(map(normalise_work_unit, units))
+    return [_count_in(run, next(iter(names))) for run in runs] if len(units) > len(names) == 1 else list(runs)
+
+
+def _count_in(run: SampledRun, unit: str, size: float | None = None) -> SampledRun:
+    """Return a run with its work in another unit: `size` of it per step, or another name for the same."""
+    work, speed = run.info.work, run.throughput
+    if speed is not None and speed.unit == STEPS and size is not None:
+        done = replace(speed.work, amounts=speed.work.amounts * size)
+        speed = replace(speed, unit=unit, rates=speed.rates * size, work=done)
+    counted = work and replace(work, amount=work.amount * (size or 1.0), unit=unit)
+    info = replace(run.info, work=counted)
+    return replace(run, analysis=replace(run.analysis, run=info), throughput=speed)

@@ -1,0 +1,154 @@
+"""A step: runs with one label, what its figures come to over whole recordings, and how fast it trained."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import exp, fsum
+
+from gpureport.analysis.results import Analysis
+from gpureport.comparison.figures import (
+    BY_METRIC,
+    FIGURES,
+    FINEST_RATIO,
+    TIMED_FIGURES,
+    TRAINING_RATE,
+    Figure,
+    FigureRole,
+    Resolution,
+    count_jobs,
+    find_interval,
+    find_sampling_step,
+    mean_of_ratios,
+)
+from gpureport.comparison.run import SampledRun
+
+
+class TrainingBasis(StrEnum):
+    """What the training rate of a run is taken from: a series that the loop logged, or the steady phase of the GPUs."""
+
+    SERIES = "series"
+    STEADY_PHASE = "steady_phase"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingSource:
+    """What the training rates of a step rest on, with the names of the series, if any."""
+
+    basis: TrainingBasis
+    names: tuple[str, ...] = ()
+
+
+def training_rate(run: SampledRun, basis: TrainingBasis) -> float | None:
+    """Return the work per second that a run did while it trained; None where the basis does not give it.
+
+    By a series it is all logged work over the time that it took, first batch and warm-up included. By the steady phase
+    it is the work of the run over the time from the first to the last activity of a GPU.
+    """
+    if basis is TrainingBasis.SERIES:
+        return run.logged_work.work.rate if run.logged_work else None
+    work, seconds = run.info.work, steady_seconds(run)
+    return work.amount / seconds if work is not None and work.amount > 0 and seconds > 0 else None
+
+
+def steady_seconds(run: SampledRun) -> float:
+    """Return the length of the steady phase, from the first to the last activity of a GPU."""
+    return fsum(phase.interval.seconds for phase in run.analysis.phases if phase.kind == "steady")
+
+
+def mean_training_rate(runs: Sequence[SampledRun], source: TrainingSource | None) -> float | None:
+    """Return the geometric mean of the training rates of runs; None without a source."""
+    rates = [rate for run in runs if source and (rate := training_rate(run, source.basis))]
+    return mean_of_ratios(rates) if rates and len(rates) == len(runs) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Runs that share a step label; more than one are replicates of it.
+
+    Attributes:
+        label: the label.
+        runs: its runs.
+        values: each figure over whole recordings, those per unit of work of runs that count as whole jobs.
+        training_source: what its training rate rests on; None where nothing tells that of all its runs.
+    """
+
+    label: str
+    runs: tuple[SampledRun, ...]
+    values: dict[str, float | None] = field(default_factory=dict)
+    training_source: TrainingSource | None = None
+
+    @property
+    def analyses(self) -> tuple[Analysis, ...]:
+        """What was found out about each of its runs."""
+        return tuple(run.analysis for run in self.runs)
+
+    @property
+    def work_unit(self) -> str | None:
+        """The unit of its work, as stated or found in training metrics; None without either, or where runs differ."""
+        units = {run.work_unit for run in self.runs}
+        return units.pop() if len(units) == 1 else None
+
+    @property
+    def gpu_count(self) -> int | None:
+        """The GPUs of a run; None where its runs differ."""
+        counts = {len(run.info.gpus) for run in self.runs}
+        return counts.pop() if len(counts) == 1 else None
+
+    def value(self, metric: str) -> float | None:
+        """Return one figure of the whole recordings, None when it was not recorded."""
+        return self.values.get(metric)
+
+    def read(self, figure: Figure) -> list[float | None]:
+        """Return a figure of each run over its whole recording."""
+        if figure.metric == TRAINING_RATE:
+            source = self.training_source
+            return [training_rate(run, source.basis) if source else None for run in self.runs]
+        return [figure.read([run]) for run in self.runs]
+
+
+def build_steps(runs: Sequence[SampledRun]) -> Iterator[Step]:
+    """Yield one step per label; a run without a label is a step of its own, named after the run.
+
+    All training rates rest on one basis, for rates of two bases cannot be compared: a series where it serves as many
+    steps as the steady phase does.
+    """
+    groups: dict[tuple[str | None, int], list[SampledRun]] = {}
+    for place, run in enumerate(runs):
+        groups.setdefault((run.info.step, -1 if run.info.step is not None else place), []).append(run)
+    served = {
+        basis: [all(training_rate(run, basis) is not None for run in group) for group in groups.values()]
+        for basis in TrainingBasis
+    }
+    basis, taken = max(TrainingBasis, key=lambda each: sum(served[each])), set[str]()
+    for group, is_known in zip(groups.values(), served[basis], strict=True):
+        name = group[0].info.step or group[0].info.name
+        candidates = (name if count == 1 else f"{name} ({count})" for count in range(1, len(taken) + 2))
+        label = next(candidate for candidate in candidates if candidate not in taken)
+        taken.add(label)
+        series = {run.throughput.name for run in group if run.throughput and basis is TrainingBasis.SERIES}
+        source = TrainingSource(basis=basis, names=tuple(sorted(series))) if is_known else None
+        yield Step(label=label, runs=tuple(group), values=_read_figures(group, source), training_source=source)
+
+
+def _read_figures(group: Sequence[SampledRun], source: TrainingSource | None) -> dict[str, float | None]:
+    jobs = count_jobs(group).counted
+    values = {each.metric: each.read(jobs if each.role is FigureRole.WORK else group) for each in FIGURES}
+    return values | {TRAINING_RATE: mean_training_rate(jobs, source)}
+
+
+def find_resolution(base: Step, step: Step, metric: str) -> Resolution:
+    """Return how finely the logarithm of a figure per unit of work is known in both of two steps."""
+    runs = (*base.runs, *step.runs)
+    if metric != TRAINING_RATE:
+        return Resolution(FINEST_RATIO, find_sampling_step(runs) if metric in TIMED_FIGURES else 0.0)
+    if base.training_source is not None and base.training_source.basis is TrainingBasis.SERIES:
+        return Resolution(FINEST_RATIO)
+    # the steady phase begins and ends with a sample
+    return Resolution(max(find_interval(run) / steady_seconds(run) for run in runs))
+
+
+def find_least_half_width(base: Step, step: Step, metric: str, before: float) -> float:
+    """Return the half-width of an interval between steps that no number of runs narrows, in the unit of the figure."""
+    if BY_METRIC[metric].role is not FigureRole.WORK:
+        return 0.0
+    return before * (exp(find_resolution(base, step, metric).least) - 1)

@@ -1,0 +1,331 @@
+"""Which verdict the evidence on a figure of two steps supports, and what more data would bring."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import exp, fsum, inf, sqrt
+
+from gpureport.comparison.comparable import Comparability, find_barrier
+from gpureport.comparison.estimate import (
+    LEVEL,
+    LONG_SECONDS,
+    RATIO_ALLOWANCE,
+    Basis,
+    DifferenceEstimate,
+    Ends,
+    estimate_between_runs,
+    excludes_zero,
+    two_sided,
+)
+from gpureport.comparison.evidence import Evidence, Reason, ReasonKind, WholeRecordingFigure
+from gpureport.comparison.figures import POINTS, TRAINING_RATE, ShortRun
+from gpureport.comparison.steps import Step, find_least_half_width
+
+_UNSEEN = 3.0
+"""Of gaps that come at random none is seen in three times their distance in one case of twenty."""
+
+
+class Verdict(StrEnum):
+    """The verdict on a difference."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    DIFFERS = "differs"
+    UNCONFIRMED = "unconfirmed (one run each)"
+    NO_CLEAR_CHANGE = "no clear change"
+    NOT_ENOUGH_DATA = "not enough data"
+
+    @property
+    def is_established(self) -> bool:
+        """Whether repetitions show the difference and it has a direction."""
+        return self in {Verdict.BETTER, Verdict.WORSE}
+
+    @property
+    def code(self) -> str:
+        """The verdict in one word of snake_case, which stays when its words change."""
+        return self.name.lower()
+
+    @property
+    def short(self) -> str:
+        """The verdict without its explanation in brackets."""
+        return self.value.partition(" (")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """A verdict, and the reason why it is not a surer one; None where it is certain."""
+
+    verdict: Verdict
+    reason: Reason | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needed:
+    """What would narrow an interval to a half-width.
+
+    Attributes:
+        half_width: in the unit of the figure.
+        seconds: how long each run would have to be; None where the interval rests on repetitions.
+        runs: how many runs a side it would take; None where it rests on one, or a thousand would not do.
+    """
+
+    half_width: float
+    seconds: float | None
+    runs: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """One figure of a step against an earlier one.
+
+    Attributes:
+        metric: name of the figure.
+        unit: its base unit.
+        device: device id; None for all GPUs together.
+        base: label of the earlier step.
+        step: label of the later step.
+        before: value in the earlier step, a mean over its runs; None when not recorded.
+        after: value in the later step; None when not recorded.
+        difference: after - before; None when either is missing.
+        interval: lower and upper end of the difference; None where none can be told.
+        level: probability with which the interval holds it; None without one.
+        basis: what the interval was told from; None without one.
+        detectable_difference: size of a difference that such recordings show four times in five.
+        verdict: what may be said about the difference.
+        reason: why no more than that may be said; None where nothing is held back.
+        window: `steady`, `training` of the training rate, or `whole` where the values are of whole recordings.
+        whole: the same figure over whole recordings.
+        primary: whether it is the figure that the chain is judged by.
+        family: `primary` or `training`, the comparisons that its verdict allows for; None where it is not corrected.
+        runs: how many runs stand on either side.
+        needed: what would narrow the interval to two points, or two per cent; None where runs do so already.
+        unseen_gap_seconds: where a run shows no gap, the time in which there is less than one with a probability of
+            95%; the interval does not allow for gaps that are rarer.
+        left_out: runs of either step that are too short for this figure beside others of their step.
+    """
+
+    metric: str
+    unit: str
+    device: str | None = None
+    base: str
+    step: str
+    before: float | None
+    after: float | None
+    difference: float | None
+    interval: Ends | None
+    level: float | None
+    basis: Basis | None
+    detectable_difference: float | None
+    verdict: Verdict
+    reason: Reason | None
+    window: str
+    whole: WholeRecordingFigure
+    primary: bool
+    family: str | None
+    runs: tuple[int, int]
+    needed: Needed | None
+    unseen_gap_seconds: float | None
+    left_out: tuple[ShortRun, ...] = ()
+
+
+# --- judging
+
+
+def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -> Judgement | None:
+    """Return the verdict on a figure that must not be compared; None where it may be.
+
+    Args:
+        checks: what must agree between the two steps.
+        metric: name of the figure.
+        same: whether the same recordings stand on both sides.
+    """
+    failed = find_barrier(checks, metric)
+    # what is too short to compare is so with itself, too
+    if same and (failed is None or not failed.bars_itself):
+        return Judgement(verdict=Verdict.NO_CLEAR_CHANGE, reason=Reason(kind=ReasonKind.SAME_RECORDING))
+    if failed is None:
+        return None
+    return Judgement(verdict=Verdict.NOT_ENOUGH_DATA, reason=Reason(kind=ReasonKind.NOT_COMPARABLE, check=failed.check))
+
+
+def judge(found: Evidence, level: float = LEVEL, family: int = 1) -> Judgement:
+    """Return the verdict on a figure that may be compared.
+
+    Args:
+        found: what is known of it.
+        level: at which its interval must exclude zero.
+        family: how many comparisons that level allows for.
+    """
+    contrast = found.contrast
+    if contrast is None:
+        # a mean without its scatter is not judged at all
+        missing = Judgement(verdict=Verdict.NOT_ENOUGH_DATA, reason=found.reason)
+        return _judge_single_runs(found) if found.lone else missing
+    if not contrast.excludes_zero(level):
+        if contrast.is_short and excludes_zero(contrast.scatter(level)) and not _is_within_usual_noise(found):
+            return Judgement(verdict=Verdict.NOT_ENOUGH_DATA, reason=found.reason)
+        by_chance = family > 1 and contrast.excludes_zero()
+        many = Reason(kind=ReasonKind.MANY_COMPARISONS, amount=family) if by_chance else None
+        return Judgement(verdict=Verdict.NO_CLEAR_CHANGE, reason=many)
+    if contrast.basis is Basis.WITHIN_RUN or not found.is_repeated:
+        return _judge_single_runs(found)
+    better = found.figure.better * contrast.difference
+    return Judgement(verdict=Verdict.BETTER if better > 0 else Verdict.WORSE if better < 0 else Verdict.DIFFERS)
+
+
+def _judge_single_runs(found: Evidence) -> Judgement:
+    """Judge a run without repetition: it differs, unconfirmed, by more than repeating commonly changes."""
+    low, high = sorted(abs(value or 0.0) for value in (found.before, found.after))
+    if found.lone and found.brief and high <= RATIO_ALLOWANCE * low:
+        return Judgement(verdict=Verdict.NOT_ENOUGH_DATA, reason=found.brief)
+    if _is_within_usual_noise(found):
+        return Judgement(verdict=Verdict.NO_CLEAR_CHANGE, reason=Reason(kind=ReasonKind.WITHIN_USUAL_NOISE))
+    return Judgement(verdict=Verdict.UNCONFIRMED, reason=Reason(kind=ReasonKind.NOT_REPEATED))
+
+
+def _is_within_usual_noise(found: Evidence) -> bool:
+    """Return whether a difference is no larger than what repeating a run commonly changes."""
+    before, after = found.before or 0.0, found.after or 0.0
+    return abs(after - before) <= found.figure.margin(before)
+
+
+def build_delta(base: Step, step: Step, found: Evidence, judgement: Judgement, *, primary: str) -> Delta:
+    """Return a figure of a step against an earlier one.
+
+    Args:
+        base: the earlier step.
+        step: the later step.
+        found: what is known of the figure.
+        judgement: what may be said of it.
+        primary: the figure that the chain is judged by.
+    """
+    figure, contrast = found.figure, found.contrast
+    is_training, is_primary = figure.metric == TRAINING_RATE, figure.metric == primary
+    counts = (len(found.figures[0]), len(found.figures[1])) if found.left_out and all(found.figures) else None
+    return Delta(
+        metric=figure.metric,
+        unit=figure.unit,
+        base=base.label,
+        step=step.label,
+        before=found.before,
+        after=found.after,
+        difference=found.difference,
+        interval=None if contrast is None else figure.clip(contrast.interval(), found.before),
+        level=None if contrast is None else LEVEL,
+        basis=None if contrast is None else contrast.basis,
+        detectable_difference=None if contrast is None else contrast.detectable,
+        verdict=judgement.verdict,
+        reason=judgement.reason,
+        window="training" if is_training else "steady" if found.steady else "whole",
+        whole=found.whole,
+        primary=is_primary,
+        family="primary" if is_primary else "training" if is_training else None,
+        runs=counts or (len(base.runs), len(step.runs)),
+        needed=estimate_needed_data(found),
+        unseen_gap_seconds=None if found.unseen is None else found.unseen / _UNSEEN,
+        left_out=found.left_out,
+    )
+
+
+# --- what more data would bring
+
+MOST_RUNS = 20
+"""Runs of a step beyond which nobody repeats a job for a comparison (pragmatic)."""
+
+_MOST_NEEDED = 1000
+"""Runs a side above which no number is told."""
+
+
+def estimate_needed_data(found: Evidence) -> Needed | None:
+    """Return what would narrow the interval to two points, or two per cent; None without one, or where runs do so."""
+    contrast = found.contrast
+    half_width = POINTS if found.figure.is_share else POINTS * abs(found.before or 0.0)
+    if contrast is None or half_width == 0:
+        return None
+    if contrast.basis is Basis.WITHIN_RUN:
+        seconds = found.seconds and estimate_seconds_needed(contrast, found.seconds, half_width)
+        return Needed(half_width=half_width, seconds=seconds, runs=None)
+    if contrast.half_width <= half_width:
+        # fewer runs than there are would tell no scatter
+        return None
+    runs = None if contrast.least > half_width else estimate_runs_needed(*found.figures, half_width)
+    return Needed(half_width=half_width, seconds=None, runs=runs)
+
+
+def estimate_seconds_needed(found: DifferenceEstimate, seconds: float, half_width: float) -> float:
+    """Return how long each run must be for an interval of plus and minus `half_width`: it shrinks with the root."""
+    needed = seconds * (found.own_half_width / half_width) ** 2
+    return max(LONG_SECONDS, needed) if found.is_short else needed
+
+
+def estimate_runs_needed(before: Sequence[float], after: Sequence[float], half_width: float) -> int | None:
+    """Return how many runs a side give an interval of plus and minus `half_width`; None above a thousand."""
+    squares = 0.0
+    for side in (before, after):
+        mean = fsum(side) / len(side)
+        squares += fsum((value - mean) ** 2 for value in side)
+    spread = sqrt(squares / (len(before) + len(after) - 2))
+    enough = (runs for runs in range(2, _MOST_NEEDED + 1) if spread * _width(runs, runs) <= half_width)
+    return next(enough, None)
+
+
+def _width(first: int, other: int) -> float:
+    """Return half the width of an interval between so many runs, in standard deviations of a run."""
+    return two_sided(LEVEL, first + other - 2) * sqrt(1 / first + 1 / other)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInterval:
+    """The interval of a difference between runs.
+
+    Attributes:
+        counts: runs on the side that can get more, and on the other.
+        half_width: half its width.
+        least: half-width that no number of runs narrows, in the same unit.
+    """
+
+    counts: tuple[int, int]
+    half_width: float
+    least: float
+
+
+def measure_run_interval(delta: Delta, interval: Ends, base: Step, step: Step, *, repeat_base: bool) -> RunInterval:
+    """Return the interval of a judged change between runs, as a measure of what more data would bring.
+
+    Args:
+        delta: the change.
+        interval: of it.
+        base: the step before.
+        step: the step after.
+        repeat_base: whether the step before can get more runs, else the one after.
+    """
+    before, after = delta.runs
+    return RunInterval(
+        counts=(before, after) if repeat_base else (after, before),
+        half_width=(interval[1] - interval[0]) / 2,
+        least=find_least_half_width(base, step, delta.metric, delta.before or 0.0),
+    )
+
+
+def estimate_runs_for_interval(now: RunInterval, half_width: float, *, on_both: bool = False) -> int | None:
+    """Return how many runs the first side needs, or both where both can get more; None above `MOST_RUNS`."""
+    if half_width <= 0 or now.least > half_width:
+        return None
+    first, other = now.counts
+    unit, start = now.half_width / _width(first, other), max(now.counts) if on_both else first
+    sides = ((runs, runs if on_both else other) for runs in range(start, MOST_RUNS + 1))
+    return next((runs for runs, beside in sides if unit * _width(runs, beside) <= half_width), None)
+
+
+def estimate_interval_of_next_run(values: Sequence[float], finest: float, least: float) -> float:
+    """Return the half-width of the interval by which one more run would be compared with several."""
+    found = estimate_between_runs(values, [fsum(values) / len(values)], finest, least)
+    return inf if found is None else found.half_width
+
+
+def find_smallest_ratio(half_width: float) -> float:
+    """Return the relative change that one more run can be held to, from the half-width of its logarithm.
+
+    Even one at the upper end of the interval is then known finely enough.
+    """
+    return exp(2 * half_width) - exp(half_width) if half_width < 1 else inf

@@ -1,0 +1,202 @@
+"""How fast a run got its work done, over time, as its training metrics show, and how many samples a step takes."""
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureport import columns
+from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.findings import Interval
+from gpureport.recording import Run
+from gpureport.work_counting import FEWEST_POINTS, CountedWork, count_by_rates, count_by_steps, select_step_points
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STEPS, SAMPLES = "steps", "samples"
+"""Units of work: counted by the step column of training metrics, and what batches hold."""
+
+STEP_COUNTER, _SAMPLE_COUNTER = "step", "consumed samples"
+"""Names of the series where the step column counts the work, and in which Megatron counts its samples."""
+
+_BESIDE_A_COUNTER = {"iteration_time", "it/s"}
+"""What the text of a loop says beside the number of its step: a pause between two lines is not in it."""
+
+_UNITS = {
+    SAMPLES: r"samples?|images?|imgs?|examples?|sequences?|seqs?|records?|frames?",
+    "tokens": r"tokens?|toks?",
+    STEPS: r"steps?|iterations?|iters?|its?|batch(?:es)?",
+    "epochs": r"epochs?",
+}
+_PER_SECOND = r"(?:^|[^a-z])(?:{0})[ _.-]*(?:per|/|p)[ _.-]*s(?:ec(?:ond)?)?s?(?:$|[^a-z])"
+_SECONDS_EACH = (
+    r"(?:^|[^a-z])(?:(?:{0})[ _.-]*(?:time|duration|seconds|secs?|latency)"
+    r"|(?:time|seconds|secs?|s)[ _.-]*(?:per|/)[ _.-]*(?:{0}))(?:$|[^a-z])"
+)
+_THROUGHPUT = r"(?:^|[^a-z])throughput(?:$|[^a-z])"
+_SAMPLE_WORDS = {"images": r"images?|imgs?", "examples": r"examples?", "sequences": r"sequences?|seqs?"}
+"""What samples are called in the name of a metric; anything else is plainly samples."""
+
+_MOST_BINS = 1000
+"""Bins for each point at most: where points lie years apart, bins are longer than most points are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Throughput:
+    """Work done per second.
+
+    Attributes:
+        name: training metric it was told from.
+        unit: unit of work.
+        width: seconds of a bin, as long as points of the metric lie apart and at least 1 s.
+        start: start of the first bin, in microseconds.
+        rates: mean rate in each bin; NaN where no point says anything.
+        work: work done from one point to the next, the time before the first one included.
+    """
+
+    name: str
+    unit: str
+    width: float
+    start: int
+    rates: FloatArray
+    work: CountedWork
+
+    @property
+    def stated_unit(self) -> str:
+        """What the name of the metric calls the work that it counts: `images` of `images_per_s`, else its unit."""
+        words = re.findall(r"[a-z]+", _simplify(self.name)) if self.unit == SAMPLES else []
+        known = (unit for unit, form in _SAMPLE_WORDS.items() if any(re.fullmatch(form, word) for word in words))
+        return next(known, self.unit)
+
+    def within(self, window: Interval) -> FloatArray:
+        """Return the rates of bins that lie in a stretch of time, those without left out."""
+        size = self.width * 1e6
+        first = max(int(np.ceil((window.start - self.start) / size)), 0)
+        rates = self.rates[first : max(int((window.end - self.start) // size), first)]
+        return np.asarray(rates[~np.isnan(rates)], dtype=np.float64)
+
+
+def _simplify(name: str) -> str:
+    """Return the name of a metric in small letters, with the words of camel case apart."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def parse_work_unit(name: str) -> tuple[str, bool] | None:
+    """Return the unit of work a metric's name speaks of, and whether it is time for each; None when it is neither."""
+    plain = _simplify(name)
+    for form, is_time in ((_PER_SECOND, False), (_SECONDS_EACH, True)):
+        for unit, names in _UNITS.items():
+            if re.search(form.format(names), plain):
+                return unit, is_time
+    return (SAMPLES, False) if re.search(_THROUGHPUT, plain) else None
+
+
+def measure_throughput(training: "pa.Table", key: str | None = None, began: int | None = None) -> Throughput | None:
+    """Return how fast a run worked; None where its training metrics do not tell.
+
+    A metric whose name says so comes before the step column: a step may hold any number of samples.
+
+    Args:
+        training: in `series_table.TRAINING_SCHEMA`.
+        key: metric to go by, whatever its name.
+        began: when the GPUs began to work, in microseconds; None where that is not known.
+    """
+    if not len(training):
+        return None
+    column: Any = training.column("name")
+    names = np.array(column.to_pylist(), dtype=object)
+    steps, values = columns.floats(training.column("step")), columns.floats(training.column("value"))
+    times, timed = columns.integers(training.column("timestamp")), columns.valid(training.column("timestamp"))
+    known = timed & np.isfinite(values)
+    if not key:
+        rows = known & (names == _SAMPLE_COUNTER)
+        if (found := _by_counter(_SAMPLE_COUNTER, SAMPLES, times[rows], values[rows], began)) is not None:
+            return found
+    rows = timed & ~np.isnan(steps)
+    counted = None if key else _by_counter(STEP_COUNTER, STEPS, times[rows], steps[rows], began)
+    for name in [key] if key else sorted(set(names), key=_rank):
+        unit, is_time = parse_work_unit(name) or ("work" if key else "", False)
+        if not unit:
+            continue
+        if counted is not None and name in _BESIDE_A_COUNTER:
+            break
+        rows = known & (names == name) & (values > 0)
+        stamps, first = np.unique(times[rows], return_index=True)
+        rates = (1 / values[rows] if is_time else values[rows])[first]
+        work = count_by_rates(stamps, rates, steps[rows][first]) if len(stamps) >= FEWEST_POINTS else None
+        if work is not None:
+            return _spread(name, unit, work, np.ones(len(work.amounts) - 1, dtype=np.bool_))
+    return counted
+
+
+def _rank(name: str) -> tuple[int, bool, str]:
+    """Sort samples and tokens before steps, rates before times, and metrics of training before those of evaluation."""
+    unit, is_time = parse_work_unit(name) or ("", False)
+    place = [*_UNITS, ""].index(unit)
+    return place + len(_UNITS) * bool(re.search(r"val|eval|test", name.lower())), is_time, name
+
+
+def _by_counter(name: str, unit: str, times: IntArray, counts: FloatArray, began: int | None) -> Throughput | None:
+    """Return how fast a counter went up, as far as it did: one of steps starts anew when a run is resumed."""
+    points = select_step_points(times, counts)
+    if points is None:
+        return None
+    # a counter of samples that begins at 0 tells all that was done
+    work = count_by_steps(*points, began if unit == STEPS or points[1][0] > 0 else None)
+    return None if work is None else _spread(name, unit, work, np.diff(points[1]) >= 0)
+
+
+def _spread(name: str, unit: str, work: CountedWork, known: BoolArray) -> Throughput:
+    """Return the work between points as mean rates over equal bins; what was done before the first is left out.
+
+    Args:
+        name: what tells the work.
+        unit: unit of work.
+        work: the work.
+        known: between which points it is known.
+    """
+    times, spans = work.times[1:], np.diff(work.times[1:]) / 1e6
+    whole = float(times[-1] - times[0]) / 1e6
+    width = max(1.0, float(np.median(spans)), whole / (_MOST_BINS * len(times)))
+    edges = times[0] + np.arange(max(int(whole // width), 1) + 1) * width * 1e6
+    done, seconds = (
+        np.diff(np.interp(edges, times, np.concatenate([[0.0], np.cumsum(np.where(known, each, 0.0))])))
+        for each in (work.amounts[1:], spans)
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rates = np.where(seconds > width / 2, done / seconds, np.nan)
+    return Throughput(name=name, unit=unit, width=width, start=int(times[0]), rates=rates, work=work)
+
+
+# --- samples of a step
+
+_BATCH_SIZES = (
+    r"(?:^|[^a-z])(?:global|effective|total)_?(?:train_?)?batch_?size$",
+    r"(?:^|[^a-z])train_?batch_?size$",
+    r"(?:^|[^a-z])(?:batch_?size|bs)$",
+    # without "size" no more than the whole name, or its last part, will do: "log_every_batch" counts something else
+    r"(?:^|[./])(?:(?:global|effective|total)_)?(?:train_)?batch$",
+)
+_PER_DEVICE = r"per_(?:device|gpu)_(?:train_)?batch_size$"
+_ACCUMULATED = r"(?:^|[^a-z])(?:gradient_accumulation_steps|accumulate_grad_batches|grad_accum(?:_steps)?)$"
+
+
+def batch_size(run: Run) -> float | None:
+    """Return how many samples a step of a run takes over all its GPUs; None where no param says."""
+    params = {key.lower(): value for key, value in run.params}
+    if (each := _find_param(params, _PER_DEVICE)) is not None:
+        return each * max(len(run.gpus), 1) * (_find_param(params, _ACCUMULATED) or 1.0)
+    return next((size for form in _BATCH_SIZES if (size := _find_param(params, form)) is not None), None)
+
+
+def _find_param(params: dict[str, str], form: str) -> float | None:
+    for key in sorted(params):
+        if re.search(form, key) and not re.search(r"eval|val_|test", key):
+            try:
+                value = float(params[key])
+            except ValueError:
+                continue
+            return value if 0 < value < float("inf") else None
+    return None
