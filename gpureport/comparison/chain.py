@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import exp, isfinite, log, log1p, sqrt
+from typing import NamedTuple
 
+from gpureport.comparison import figures
 from gpureport.comparison.changes import (
     FindingChange,
     RemainingLoss,
@@ -14,23 +16,6 @@ from gpureport.comparison.changes import (
 from gpureport.comparison.comparable import Comparability, check_comparability, is_same_recording
 from gpureport.comparison.estimate import LEVEL, Basis, Ends, estimate_mean_of_runs, find_holm_levels
 from gpureport.comparison.evidence import Evidence, gather_evidence
-from gpureport.comparison.figures import (
-    BY_METRIC,
-    COST_PER_WORK,
-    FIGURES,
-    HOUR,
-    PER_WORK,
-    SECONDS_TO_TARGET,
-    SHORTEST_REPETITION_SECONDS,
-    TRAINING_RATE,
-    WORK_BATCH,
-    FigureRole,
-    Resolution,
-    ShortRun,
-    count_jobs,
-    count_runs,
-    recorded_seconds,
-)
 from gpureport.comparison.folders import share_a_clock
 from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
 from gpureport.comparison.quality.time_to_target import (
@@ -54,7 +39,7 @@ class Comparison:
         deltas: neighbours in order, then those after the second against the first.
         primary: the figure that the chain is judged by.
         tested: how many comparisons of it were made, which verdicts allow for.
-        training_tested: how many comparisons of the training rate were made, which verdicts on it allow for.
+        training_tested: the same of the training rate.
         remaining: what is still lost in the last step.
         goals: what a person says of training metrics.
     """
@@ -77,11 +62,10 @@ class Comparison:
 
     def judged_training(self, base: str, step: str) -> Delta | None:
         """Return the same of the training rate."""
-        return next((delta for delta in self.between(base, step) if delta.metric == TRAINING_RATE), None)
+        return next((delta for delta in self.between(base, step) if delta.metric == figures.TRAINING_RATE), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     """The evidence on one figure of two steps, and the verdict where it must not be compared."""
 
     base: Step
@@ -93,16 +77,16 @@ class _Entry:
 def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comparison:
     """Return runs as steps in the order given, each against the one before it and against the first.
 
-    Args:
-        runs: in the order of their steps; those of one label are repetitions of it.
-        goals: what a person says of training metrics.
+    Runs with one label are repetitions of a step.
     """
     steps = tuple(add_time_to_target(step, goals) for step in build_steps(unify_work(runs)))
     sides = [*pairwise(steps), *((steps[0], step) for step in steps[2:])]
     entries = [entry for base, step in sides for entry in _gather(base, step, goals)]
     units = {step.work_unit for step in steps}
-    primary = PER_WORK if len(units) == 1 and None not in units else UTILISATION
-    families = {metric: [each for each in entries if _is_tested(each, metric)] for metric in (primary, TRAINING_RATE)}
+    primary = figures.PER_WORK if len(units) == 1 and None not in units else UTILISATION
+    families = {
+        metric: [each for each in entries if _is_tested(each, metric)] for metric in (primary, figures.TRAINING_RATE)
+    }
     levels: dict[int, tuple[float, int]] = {}
     for family in families.values():
         # so that none is claimed because there are many
@@ -117,7 +101,7 @@ def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comp
         deltas=tuple(deltas),
         primary=primary,
         tested=len(families[primary]),
-        training_tested=len(families[TRAINING_RATE]),
+        training_tested=len(families[figures.TRAINING_RATE]),
         remaining=measure_remaining_loss(steps[-1].label, steps[-1].analyses),
         goals=goals,
     )
@@ -125,12 +109,12 @@ def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comp
 
 def _gather(base: Step, step: Step, goals: TrainingGoals) -> Iterator[_Entry]:
     checks, same = check_comparability(base, step), is_same_recording(base, step)
-    for figure in FIGURES:
+    for figure in figures.FIGURES:
         found = gather_evidence(base, step, figure)
         is_known = found.whole.difference is not None or found.contrast is not None
         yield _Entry(base, step, found, find_obstacle(checks, figure.metric, same=same) if is_known else None)
     if goals.target is not None:
-        missed = find_obstacle((), SECONDS_TO_TARGET, same=same) or judge_missed_target(base, step, goals)
+        missed = find_obstacle((), figures.SECONDS_TO_TARGET, same=same) or judge_missed_target(base, step, goals)
         yield _Entry(base, step, gather_target_evidence(base, step, goals), missed)
 
 
@@ -138,23 +122,9 @@ def _is_tested(entry: _Entry, metric: str) -> bool:
     return entry.evidence.figure.metric == metric and entry.obstacle is None and entry.evidence.contrast is not None
 
 
-# --- neighbours, with everything that changed between them
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPair:
-    """One step against the step before it.
-
-    Attributes:
-        base: the earlier step.
-        step: the later step.
-        deltas: the difference of every figure.
-        comparability: what must agree between the two.
-        finding_changes: what became of findings.
-        changes: what was recorded not to be the same.
-        quality: how well both trained.
-        quality_since_first: the same of the later step and the first one; empty where that is the earlier one.
-    """
+    """One step against the step before it; quality since the first step is empty where that is the earlier one."""
 
     base: Step
     step: Step
@@ -173,8 +143,8 @@ class StepPair:
     @property
     def comparable(self) -> bool:
         """Whether any figure has a verdict, or at least an interval."""
-        shortest = min(recorded_seconds(side.analyses) for side in (self.base, self.step))
-        is_measured = any(delta.interval for delta in self.deltas) and shortest >= SHORTEST_REPETITION_SECONDS
+        shortest = min(figures.recorded_seconds(side.analyses) for side in (self.base, self.step))
+        is_measured = any(delta.interval for delta in self.deltas) and shortest >= figures.SHORTEST_REPETITION_SECONDS
         return is_measured or any(delta.verdict is not Verdict.NOT_ENOUGH_DATA for delta in self.deltas)
 
 
@@ -194,9 +164,6 @@ def pair_steps(comparison: Comparison) -> tuple[StepPair, ...]:
         )
         for base, step in pairwise(comparison.steps)
     )
-
-
-# --- every step by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,8 +193,8 @@ class RunFigure:
 class StepSummary:
     """One step among others: how busy its GPUs were once settled, and what their time and money bought.
 
-    What is not known is None, as are the GPUs of a run and their price where the runs differ. Utilisation is not given
-    where all runs are too short for it; `too_short_run` is then the longest.
+    The GPUs of a run and their price are None where the runs differ, and utilisation where all runs are too short for
+    it; `too_short_run` is then the longest.
     """
 
     label: str
@@ -239,7 +206,7 @@ class StepSummary:
     work_per_gpu_hour: Mean | None
     gpu_hour_price: float | None
     cost_per_1000_work: Mean | None
-    too_short_run: ShortRun | None
+    too_short_run: figures.ShortRun | None
 
 
 def summarize_steps(steps: Sequence[Step]) -> tuple[StepSummary, ...]:
@@ -250,8 +217,8 @@ def summarize_steps(steps: Sequence[Step]) -> tuple[StepSummary, ...]:
 def _summarize(step: Step) -> StepSummary:
     interval, prices = find_coarsest_interval(step.runs), {run.gpu_hour_price for run in step.runs}
     is_recorded = all(run.recorded_seconds(UTILISATION, interval) > 0 for run in step.runs)
-    counted, short = count_runs(step.runs, UTILISATION, interval) if is_recorded else ((), ())
-    time, size = average(step, PER_WORK), WORK_BATCH * HOUR
+    counted, short = figures.count_runs(step.runs, UTILISATION, interval) if is_recorded else ((), ())
+    time, size = average(step, figures.PER_WORK), figures.WORK_BATCH * figures.HOUR
     work = time and replace(time, value=size / time.value, interval=_invert(time.interval, size))
     return StepSummary(
         label=step.label,
@@ -262,7 +229,7 @@ def _summarize(step: Step) -> StepSummary:
         work_unit=step.work_unit,
         work_per_gpu_hour=work,
         gpu_hour_price=prices.pop() if len(prices) == 1 else None,
-        cost_per_1000_work=average(step, COST_PER_WORK),
+        cost_per_1000_work=average(step, figures.COST_PER_WORK),
         too_short_run=max(short, key=lambda run: run.seconds) if short and not counted else None,
     )
 
@@ -272,13 +239,9 @@ def _invert(ends: Ends | None, size: float) -> Ends | None:
 
 
 def average(step: Step, metric: str) -> Mean | None:
-    """Return a figure of a step with an interval of its own; None where it is not known.
-
-    Figures per unit of work and the training rate are of whole recordings, compared as ratios; means over time are of
-    what had settled.
-    """
-    figure = BY_METRIC[metric]
-    own, is_work = gather_evidence(step, step, figure), figure.role is FigureRole.WORK
+    """Return a figure of a step with an interval of its own; None where it is not known."""
+    figure = figures.BY_METRIC[metric]
+    own, is_work = gather_evidence(step, step, figure), figure.role is figures.FigureRole.WORK
     if own.before is None or (not own.before if is_work else not own.steady):
         return None
     values = own.figures[0]
@@ -295,7 +258,7 @@ def average(step: Step, metric: str) -> Mean | None:
         return plain
     if not is_work:
         interval = find_coarsest_interval(step.runs)
-        run = count_runs(step.runs, metric, interval).counted[0]
+        run = figures.count_runs(step.runs, metric, interval).counted[0]
         ends = run.estimate(metric, interval, figure.finest).interval(LEVEL)
         return replace(plain, interval=ends, basis=Basis.WITHIN_RUN)
     # set against itself, its interval is wider by the root of two
@@ -304,9 +267,9 @@ def average(step: Step, metric: str) -> Mean | None:
     return replace(plain, interval=ends, basis=own.contrast.basis) if isfinite(half) else plain
 
 
-def mean_over_runs(values: Sequence[float], resolution: Resolution = Resolution()) -> Mean:  # noqa: B008 - a constant
-    """Return the mean of a figure of two or more runs, with the interval that their scatter gives it."""
-    mean, ends = estimate_mean_of_runs(values, *resolution)
+def mean_over_runs(values: Sequence[float], least: float = 0.0) -> Mean:
+    """Return the mean of a figure of two or more runs, its interval no narrower than `least` to either side."""
+    mean, ends = estimate_mean_of_runs(values, least=least)
     return Mean(value=mean, interval=ends, basis=Basis.REPLICATES)
 
 
@@ -315,14 +278,14 @@ def read_run_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
 
     Of means, runs too short for an interval count where all are.
     """
-    figure, interval = BY_METRIC[metric], find_coarsest_interval(step.runs)
-    if figure.role is FigureRole.MEAN:
-        counted = count_runs(step.runs, metric, interval).counted or step.runs
+    figure, interval = figures.BY_METRIC[metric], find_coarsest_interval(step.runs)
+    if figure.role is figures.FigureRole.MEAN:
+        counted = figures.count_runs(step.runs, metric, interval).counted or step.runs
         values: list[float | None] = [run.steady_mean(metric, interval) for run in step.runs]
         seconds = [run.steady_seconds(metric, interval) for run in step.runs]
     else:
-        counted, values = count_jobs(step.runs).counted, step.read(figure)
-        source = step.training_source if metric == TRAINING_RATE else None
+        counted, values = figures.count_jobs(step.runs).counted, step.read(figure)
+        source = step.training_source if metric == figures.TRAINING_RATE else None
         is_logged = source is not None and source.basis is TrainingBasis.SERIES
         seconds = [run.rate_seconds if is_logged else run.analysis.seconds for run in step.runs]
     return tuple(
@@ -334,9 +297,6 @@ def read_run_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
         )
         for run, value, held in zip(step.runs, values, seconds, strict=True)
     )
-
-
-# --- doubts about recordings
 
 
 def find_steps_not_in_turn(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:

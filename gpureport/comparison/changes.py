@@ -34,10 +34,7 @@ class UnknownCause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFindings:
-    """The findings of one kind and cause in the runs of one step: in how many runs, how many, and the gravest.
-
-    The GPU time lost is a mean over the runs of the step; None when not known of any.
-    """
+    """Findings of one kind and cause in a step: in how many runs, how many, the gravest, and a mean loss per run."""
 
     runs: int
     findings: int
@@ -47,23 +44,10 @@ class StepFindings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingChange:
-    """One kind of finding on the same devices, in a step and in the one before.
+    """One kind of finding on the same devices, in a step and in the one before; None on the side that has none.
 
-    Attributes:
-        base: label of the earlier step.
-        step: label of the later step.
-        change: what became of it.
-        kind: name of the rule; this and what follows is of the later step, of the earlier one where it is only there.
-        cause: what lies behind it, where known.
-        devices: device ids.
-        fingerprint: of the finding.
-        before: what the earlier step holds; None when nothing.
-        after: what the later step holds; None when nothing.
-        unknown: why the step without it does not tell; None when it does.
-        judged: of the step without it, how many runs could be judged, and how many it has; None where both have it, or
-            what became of it is not known.
-        root: fingerprint of the finding it follows from; None where of none.
-        steps: what to do about it there, the most promising first.
+    What is said of the finding is of the later step, or of the earlier one where it is only there. Of the step without
+    it, `unknown` says why it does not tell, and `judged` how many of its runs could be judged and how many it has.
     """
 
     base: str
@@ -180,24 +164,11 @@ def _join(kinds: set[ChangeKind]) -> ChangeKind:
     return ChangeKind.CANNOT_TELL if ChangeKind.CANNOT_TELL in kinds else next(iter(kinds))
 
 
-# --- what a step still loses
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LargestFinding:
-    """The findings of one kind and cause that lost most in a step.
+    """The findings of one kind and cause that lost most in a step; the words are of the one that did.
 
-    Attributes:
-        kind: name of the rule.
-        cause: what lies behind them, where known.
-        severity: the highest.
-        devices: device ids concerned.
-        fingerprints: of the findings, each once.
-        runs: how many runs of the step have any.
-        findings: how many there are.
-        lost_gpu_seconds: GPU time lost at most, a mean over the runs of the step.
-        summary: the sentence of the one that lost most.
-        recommendation: what to do.
+    `runs` is how many runs of the step have any, the time lost a mean over all of them.
     """
 
     kind: str
@@ -214,16 +185,10 @@ class LargestFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemainingLoss:
-    """What a step loses; amounts are means over its runs.
+    """What a step loses, by class, the largest first; amounts are means over its runs.
 
-    Attributes:
-        step: its label.
-        runs: how many it has.
-        held_gpu_seconds: GPU time of jobs, from first to last sample.
-        unseen_gpu_seconds: of that, time without utilisation, of which nothing is known.
-        pause_gpu_seconds: time in short pauses, which counts as work, though some of it may be lost.
-        lost_gpu_seconds: GPU time lost, by class, the largest first.
-        largest: the findings that lost most; None where none says how much.
+    Of the GPU time that jobs held, nothing is known of what is unseen, for it has no utilisation; short pauses count as
+    work, though some of them may be lost. `largest` is None where no finding says how much it lost.
     """
 
     step: str

@@ -5,16 +5,7 @@ from dataclasses import dataclass
 from statistics import mean, median
 
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.figures import (
-    ENERGY,
-    ENERGY_PER_WORK,
-    FIGURES,
-    GPU_SECONDS,
-    MEMORY,
-    SHORTEST_REPETITION_SECONDS,
-    FigureRole,
-    recorded_seconds,
-)
+from gpureport.comparison import figures
 from gpureport.comparison.run import GRAPHICS_CLOCK, IDLE, POWER, SM_CLOCK
 from gpureport.comparison.steps import Step
 from gpureport.metrics import BY_NAME
@@ -46,12 +37,9 @@ class Comparability:
     """One property of the recordings that must agree for their figures to be set against each other.
 
     Attributes:
-        base: label of the earlier step.
-        step: label of the later step.
         check: name of the property.
-        unit: base unit of a number, empty for text.
         before: its value in the earlier step; None when not recorded.
-        after: its value in the later step; None when not recorded.
+        after: its value in the later step.
         agree: whether the values are alike; None when that cannot be told.
         comparable: whether they let the steps be compared, as unlike ones may; None when that cannot be told.
         touches: figures that must not be compared where it is false.
@@ -68,9 +56,6 @@ class Comparability:
     comparable: bool | None
     touches: tuple[str, ...]
     bars_itself: bool = False
-
-
-# --- what was recorded
 
 
 def _join(values: Iterable[str | None]) -> str | None:
@@ -132,8 +117,6 @@ def _interval(step: Step) -> Value:
     return median(known) if known else None
 
 
-# --- whether it agrees
-
 Agree = Callable[[Step, Step, Value, Value], bool | None]
 """Returns whether two steps and their values are alike; None when that cannot be told."""
 
@@ -167,7 +150,7 @@ def _starts_alike(_base: Step, _step: Step, before: Value, after: Value) -> bool
 
 
 def _long_enough(_base: Step, _step: Step, *values: Value) -> bool:
-    return all(isinstance(value, float) and value >= SHORTEST_REPETITION_SECONDS for value in values)
+    return all(isinstance(value, float) and value >= figures.SHORTEST_REPETITION_SECONDS for value in values)
 
 
 def _covered(_base: Step, _step: Step, *values: Value) -> bool | None:
@@ -198,9 +181,6 @@ def _no_run_in_both(base: Step, step: Step, _before: Value, _after: Value) -> bo
     return {run.info.id for run in base.runs}.isdisjoint(run.info.id for run in step.runs)
 
 
-# --- the checks
-
-
 @dataclass(frozen=True, slots=True)
 class _Check:
     """How one check reads a step, its unit, when two steps agree, and which figures it bars when they do not."""
@@ -212,24 +192,31 @@ class _Check:
     touches: tuple[str, ...] = ()
 
 
-_ALL = tuple(figure.metric for figure in FIGURES)
-_WORKS = tuple(figure.metric for figure in FIGURES if figure.role is FigureRole.WORK)
+_ALL = tuple(figure.metric for figure in figures.FIGURES)
+_WORKS = tuple(figure.metric for figure in figures.FIGURES if figure.role is figures.FigureRole.WORK)
 _NOT_PER_WORK = tuple(metric for metric in _ALL if metric not in _WORKS)
-_CLOCKS, _POWERS = (SM_CLOCK, GRAPHICS_CLOCK), (POWER, ENERGY, ENERGY_PER_WORK)
+_TOTALS = (figures.GPU_SECONDS, figures.ENERGY)
+_CLOCKS, _POWERS = (SM_CLOCK, GRAPHICS_CLOCK), (POWER, figures.ENERGY, figures.ENERGY_PER_WORK)
 _OBSERVED, _DURATION, _START = "observed_time", "duration", "start_temperature"
 
 _CHECKS = (
-    _Check(_OBSERVED, lambda step: recorded_seconds(step.analyses), "s", _long_enough, _ALL),
+    _Check(_OBSERVED, lambda step: figures.recorded_seconds(step.analyses), "s", _long_enough, _ALL),
     _Check("gpu_models", _of_gpus(lambda gpu: gpu.model), touches=_NOT_PER_WORK),
-    _Check("gpu_count", _of_runs(lambda run: str(len(run.gpus))), touches=(GPU_SECONDS, ENERGY)),
-    _Check("gpu_memory", _of_gpus(_format_memory), agree=has_same_memory, touches=(MEMORY,)),
-    _Check("source_kind", _of_runs(_name_recorders), touches=(MEMORY, IDLE)),
+    _Check("gpu_count", _of_runs(lambda run: str(len(run.gpus))), touches=_TOTALS),
+    _Check("gpu_memory", _of_gpus(_format_memory), agree=has_same_memory, touches=(figures.MEMORY,)),
+    _Check("source_kind", _of_runs(_name_recorders), touches=(figures.MEMORY, IDLE)),
     _Check("sampling_interval", _interval, "s", _within(_SAMPLING)),
     _Check("power_reading", _name_powers, agree=_same_power, touches=_POWERS),
     _Check("power_limit", _of_gpus(_format_limit), touches=(*_POWERS, *_CLOCKS)),
-    _Check("driver", _of_gpus(lambda gpu: gpu.driver), touches=(*_CLOCKS, MEMORY)),
-    _Check(_DURATION, lambda step: mean(run.lasted for run in step.runs), "s", _within(_LENGTH), (GPU_SECONDS, ENERGY)),
-    _Check("coverage", _coverage, "1", _covered, (ENERGY,)),
+    _Check("driver", _of_gpus(lambda gpu: gpu.driver), touches=(*_CLOCKS, figures.MEMORY)),
+    _Check(
+        _DURATION,
+        lambda step: mean(run.lasted for run in step.runs),
+        "s",
+        _within(_LENGTH),
+        (figures.GPU_SECONDS, figures.ENERGY),
+    ),
+    _Check("coverage", _coverage, "1", _covered, (figures.ENERGY,)),
     _Check(_START, _start_celsius, "Cel", _starts_alike, (POWER, *_CLOCKS)),
     _Check("work_unit", lambda step: step.work_unit, agree=_same_unit, touches=_WORKS),
     _Check("different_runs", _of_runs(lambda run: run.id), agree=_no_run_in_both),

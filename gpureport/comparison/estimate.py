@@ -16,19 +16,15 @@ import numpy as np
 from gpureport.columns import BoolArray, FloatArray
 
 LEVEL = 0.95
-"""Probability with which an interval holds the true value."""
-
 FEWEST_BATCHES, _MOST_BATCHES = 6, 30
-MANY_GAPS = 20
+_MANY_GAPS = 20
 """Gaps from which a mean over time holds enough of them to speak for itself."""
 
 _LONG = 16_384
 """Samples from twice which on neighbours are taken together: a transform of all of them costs more than the rest."""
 
-_POWER, _SURE, _NONE, _MOST_RUNS = 0.8, 0.99865, 1e-24, 1000
-
+_POWER, _SURE, _NONE = 0.8, 0.99865, 1e-24
 Ends = tuple[float, float]
-"""Lower and upper end of an interval."""
 
 
 @cache
@@ -44,20 +40,13 @@ def two_sided(level: float, degrees: float) -> float:
     return student((1 + level) / 2, degrees) if degrees >= 1 else inf
 
 
-# --- the mean of one run
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanEstimate:
     """The mean of a run.
 
-    Attributes:
-        mean: over all samples.
-        error: standard error of what lies between counted gaps; of all samples where gaps are not counted.
-        degrees: degrees of freedom of the error; 0 where there are too few samples for any.
-        drop: how much lower the mean is within gaps than between them; negative where it is higher.
-        gaps: lengths of the gaps that are counted, as shares of the time.
-        seen: how many gaps there are.
+    Error and degrees are of what lies between the gaps that are counted, of all samples where none are; degrees are 0
+    where there are too few samples. `drop` says how much lower the mean is within gaps than between them, `gaps` are
+    their lengths as shares of the time, and `seen` is how many there are, counted or not.
     """
 
     mean: float
@@ -78,12 +67,7 @@ class MeanEstimate:
 
 
 def batch_means(values: FloatArray, finest: float = 0.0) -> MeanEstimate:
-    """Return the mean of equally long samples in the order of time, none of them NaN, by the means of batches.
-
-    Args:
-        values: the samples.
-        finest: step in which they were written down; a mean is no surer than rounding allows.
-    """
+    """Return the mean of samples in the order of time, none of them NaN; `finest` is the step of their rounding."""
     count = len(values)
     if count < FEWEST_BATCHES:
         return MeanEstimate(mean=float(values.mean()) if count else float("nan"), error=inf, degrees=0)
@@ -95,13 +79,13 @@ def batch_means(values: FloatArray, finest: float = 0.0) -> MeanEstimate:
 
 
 def estimate_mean(values: FloatArray, idle: BoolArray, finest: float = 0.0) -> MeanEstimate:
-    """Return the mean of a series of which some samples lie in gaps; fewer than `MANY_GAPS` gaps are counted.
+    """Return the mean of a series of which some samples lie in gaps; a few gaps are counted.
 
     A mean over time does not show how rare a rare event is. Gaps come at random, each of a length of its own, so the
     time lost to them is a compound Poisson sum.
     """
     lengths = count_gap_samples(idle)
-    if not 0 < len(lengths) < MANY_GAPS or idle.all():
+    if not 0 < len(lengths) < _MANY_GAPS or idle.all():
         return replace(batch_means(values, finest), seen=len(lengths))
     between = batch_means(values[~idle], finest)
     return replace(
@@ -127,9 +111,6 @@ def find_gap_share_interval(gaps: Sequence[float], level: float) -> Ends:
     more, wider = total + max(gaps), squares + max(gaps) ** 2
     low = squares / total * special.gammaincinv(total**2 / squares, tail)
     return float(low), min(float(wider / more * special.gammaincinv(more**2 / wider, 1 - tail)), 1.0)
-
-
-# --- how long a series depends on itself
 
 
 def find_autocovariance(values: FloatArray) -> FloatArray:
@@ -193,10 +174,8 @@ def count_unsettled(values: FloatArray) -> int:
 
     MSER-5 (K. White, M. Cobb and S. Spratt, 2000) says where cutting makes the mean of the rest surest. It also cuts a
     beginning that happens to hold more changes than the rest, which would leave the quiet part of every slowly changing
-    load; so what it names is cut only where its mean is another than that of the rest, by three standard errors.
-
-    Args:
-        values: samples in the order of time, without gaps: MSER-5 would cut up to the last gap.
+    load; so what it names is cut only where its mean is another than that of the rest, by three standard errors. The
+    values are without gaps: MSER-5 would cut up to the last gap.
     """
     count = len(values) // 5
     if count < 10:  # noqa: PLR2004 - batches below which nothing is cut
@@ -214,26 +193,19 @@ def count_unsettled(values: FloatArray) -> int:
     return cut if abs(float(values[:cut].mean()) - rest.mean) > limit else 0
 
 
-# --- changes too slow for short recordings
-
 SHARE_ALLOWANCE, RATIO_ALLOWANCE = 0.42, 1.85
-"""How far slow changes let two short recordings of one load lie apart, in points of a share and as a ratio otherwise.
+"""How far slow changes let two short recordings of one load lie apart: in points of a share, else as a ratio.
 
-A recording that is shorter than the regimes of a load shows one of them only, however little it scatters. So short
-recordings are set apart only by a difference that no change of regime explains: regimes of 90 and 50% utilisation, and
-two points, or three per cent, as between any two runs.
+A recording that is shorter than the regimes of a load shows one of them only, however little it scatters. So only a
+difference that no change of regime explains counts: regimes of 90 and 50%, and what any two runs differ by.
 """
 
-_FULL_SECONDS = 120.0
-"""Length up to which a recording may hold a single regime."""
-
-LONG_SECONDS = 600.0
-"""Length from which the scatter within a recording speaks for itself.
+_FULL_SECONDS, LONG_SECONDS = 120.0, 600.0
+"""Length up to which a recording may hold a single regime, and from which its own scatter speaks for itself.
 
 Simulated with 1000 pairs of equal loads for each process of tests/statistics/processes.py: at 30, 60, 120, 300 and
 450 s at most 4, 0, 0, 7 and 6% of pairs exceed both the allowance and their own scatter. By their own scatter and two
-points alone up to 64, 63, 47, 30 and 32% do. Regimes of 90 and 45%, which no allowance below 43 to 87% covers,
-exceed it in 20, 21 and 13% of pairs of 30, 60 and 120 s.
+points alone up to 64, 63, 47, 30 and 32% do.
 """
 
 SECONDS_PER_SAMPLE = 5.0
@@ -250,9 +222,6 @@ def allow_logarithm(seconds: float) -> float:
     return log(RATIO_ALLOWANCE) * float(np.interp(seconds, (_FULL_SECONDS, LONG_SECONDS), (1.0, 0.0)))
 
 
-# --- the difference between two steps
-
-
 class Basis(StrEnum):
     """What the uncertainty of a difference was estimated from."""
 
@@ -262,15 +231,11 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferenceEstimate:
-    """The difference between two steps.
+    """The difference between two steps: `change` is after - before, in the scale it was estimated on.
 
-    Attributes:
-        change: after - before, in the scale it was estimated on.
-        basis: what its uncertainty was estimated from.
-        ends: its interval at a level by scatter alone, in that scale.
-        degrees: degrees of freedom of the scatter.
-        floor: half-width below which no interval goes: changes too slow for short runs, or what all runs are off by.
-        ratio_of: the value before, where the scale is that of logarithms.
+    `ends` is its interval at a level by scatter alone, `floor` the half-width below which no interval goes: changes too
+    slow for short runs, or what all runs are off by alike. `ratio_of` is the value before, where the scale is that of
+    logarithms; what is returned is in the unit of the figure.
     """
 
     change: float
@@ -282,11 +247,11 @@ class DifferenceEstimate:
 
     @property
     def difference(self) -> float:
-        """After - before, in the unit of the figure."""
+        """After - before."""
         return self._amount(self.change)
 
     def interval(self, level: float = LEVEL) -> Ends:
-        """Return the interval in the unit of the figure."""
+        """Return the lower and the upper end of the interval."""
         low, high = self.ends(level)
         return self._amount(min(low, self.change - self.floor)), self._amount(max(high, self.change + self.floor))
 
@@ -303,7 +268,7 @@ class DifferenceEstimate:
 
     @property
     def least(self) -> float:
-        """The floor in the unit of the figure."""
+        """Half-width that no number of runs narrows."""
         return self._amount(self.floor)
 
     @property
@@ -369,11 +334,9 @@ def estimate_between_runs(
     Welch's t from three runs a side on; with fewer, both sides are taken to scatter alike, and Student's t pools them.
     The degrees are those B. Welch gave in 1947, no more than pooled ones. The better known ones of Satterthwaite are
     too few for three runs a side: an interval of 95% holds 96.5%, and a tenth of the differences shown is lost.
-    Where the means of one side alone are skewed, an interval holds 89 to 91%, by Satterthwaite's degrees 91%, and by
-    medians 88%.
 
     Args:
-        before: one figure a run.
+        before: one figure per run of the earlier step.
         after: the same of the later step.
         finest: step in which values were written down; runs that agree to the digit scatter by rounding at least.
         least: half-width below which the interval does not go: what all runs of a side may be off by alike.

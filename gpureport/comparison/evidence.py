@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import exp, fsum, inf, isfinite, log
+from math import exp, expm1, fsum, inf, isfinite, log
 
 import numpy as np
 
 from gpureport.comparison.estimate import (
     FEWEST_BATCHES,
-    LEVEL,
     LONG_SECONDS,
     SECONDS_PER_SAMPLE,
     DifferenceEstimate,
-    Ends,
     MeanEstimate,
     allow_logarithm,
     allow_points,
@@ -100,10 +98,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeRecordingFigure:
-    """One figure over whole recordings, start-up and end included; None where it was not recorded.
-
-    `comparable` says whether one can be taken from the other: not where they are for other units of work.
-    """
+    """One figure over whole recordings, start-up and end included; not comparable where units of work differ."""
 
     before: float | None
     after: float | None
@@ -128,12 +123,11 @@ class Evidence:
         whole: the figure over whole recordings.
         steady: whether the values are of what had settled, not of whole recordings.
         contrast: the difference and how sure it is; None where that cannot be told.
-        reason: why it cannot, or why nothing but a large difference shows; None where neither is so.
+        reason: why it cannot, or why nothing but a large difference shows.
         figures: one value on each side for every run that counts.
         seconds: shortest steady time of a run, where the interval rests on what lies within runs.
         lone: whether it is one figure per run, of one run on each side, without an interval.
-        unseen: seconds of the shorter run without any gap; None where both have some, or where runs are the unit. A
-            gap that came once in a third of them or more often would have been seen, with a probability of 95%.
+        unseen: seconds of the shorter run without any gap; None where both have some, or where runs are the unit.
         left_out: runs too short to count beside others of their step.
         brief: why the values of `lone` runs say little; None where both recordings last a minute.
     """
@@ -178,13 +172,10 @@ def gather_evidence(base: Step, step: Step, figure: Figure) -> Evidence:
     if figure.role is FigureRole.MEAN:
         return _gather_means(base, step, figure)
     if figure.role is not FigureRole.WORK:
-        return _gather_totals(base, step, figure)
+        return _gather_figures(base, step, figure)
     (before, short), (after, other) = (count_jobs(side.runs) for side in (base, step))
-    found = _gather_work(replace(base, runs=before), replace(step, runs=after), figure)
+    found = _gather_figures(replace(base, runs=before), replace(step, runs=after), figure)
     return replace(found, left_out=(*short, *other))
-
-
-# --- means over time
 
 
 def _gather_means(base: Step, step: Step, figure: Figure) -> Evidence:
@@ -221,31 +212,21 @@ def _compare_pair(found: Evidence, pair: tuple[SampledRun, SampledRun], interval
     figure = found.figure
     held = [run.steady_seconds(figure.metric, interval) for run in pair]
     found = replace(found, seconds=min(held))
-    before, after = means = [run.estimate(figure.metric, interval, figure.finest) for run in pair]
-    if min(mean.degrees for mean in means) < 1:
+    before, after = (run.estimate(figure.metric, interval, figure.finest) for run in pair)
+    if not before.degrees or not after.degrees:
         return replace(found, reason=Reason(kind=ReasonKind.FEW_BATCHES, least=FEWEST_BATCHES))
-    lengths = [_measure_steady_length(run, figure.metric, interval) for run in pair]
+    widths = [series.width for run in pair if (series := run.at(interval))]
+    lengths = [
+        _measure_length(run, run.recorded_seconds(figure.metric, interval), steady, width, ReasonKind.FEW_SAMPLES)
+        for run, steady, width in zip(pair, held, widths, strict=True)
+    ]
     short, seconds = lengths[0][1] or lengths[1][1], min(seconds for seconds, _ in lengths)
     floor = 0.0
     if short:
-        relative = (exp(allow_logarithm(seconds)) - 1) * min(abs(before.mean), abs(after.mean))
+        relative = expm1(allow_logarithm(seconds)) * min(abs(before.mean), abs(after.mean))
         floor = allow_points(seconds) if figure.is_share else relative
-    quiet = [each for each, mean in zip(held, means, strict=True) if mean.seen == 0]
-    contrast = estimate_within_runs(before, after, floor)
-    return replace(found, contrast=contrast, reason=short, unseen=min(quiet, default=None))
-
-
-def estimate_mean_interval(run: SampledRun, figure: Figure, interval: float) -> Ends | None:
-    """Return the interval of a mean over time of one run; None where the run is too short for one."""
-    found = run.estimate(figure.metric, interval, figure.finest)
-    is_short = found.degrees < 1 or _measure_steady_length(run, figure.metric, interval)[1]
-    return None if is_short else found.interval(LEVEL)
-
-
-def _measure_steady_length(run: SampledRun, metric: str, interval: float) -> tuple[float, Reason | None]:
-    series = run.at(interval)
-    recorded, steady = run.recorded_seconds(metric, interval), run.steady_seconds(metric, interval)
-    return _measure_length(run, recorded, steady, series.width if series else 1.0, ReasonKind.FEW_SAMPLES)
+    unseen = min((each for each, mean in zip(held, (before, after), strict=True) if mean.seen == 0), default=None)
+    return replace(found, contrast=estimate_within_runs(before, after, floor), reason=short, unseen=unseen)
 
 
 def _measure_length(
@@ -262,104 +243,81 @@ def _measure_length(
     return min(steady, SECONDS_PER_SAMPLE * steady / width), reason
 
 
-# --- one figure per run
-
-
-def _gather_totals(base: Step, step: Step, figure: Figure) -> Evidence:
-    """Return a peak or a total."""
-    plain = compare_whole_recordings(base, step, figure, ReasonKind.SINGLE_FIGURE)
-    if plain.difference is None:
-        return plain
-    sides = [side.read(figure) for side in (base, step)]
-    if None in sides[0] or None in sides[1]:
-        return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
-    if figure.role is FigureRole.TOTAL and (reason := _explain_different_work((*base.runs, *step.runs))):
-        return compare_whole_recordings(base, step, figure, reason)
-    before, after = (tuple(value for value in side if value is not None) for side in sides)
-    contrast = estimate_between_runs(before, after, figure.finest)
-    plain = replace(plain, before=fsum(before) / len(before), after=fsum(after) / len(after))
-    return _add_contrast(plain, (*base.runs, *step.runs), (before, after), contrast)
-
-
-def _add_contrast(
-    plain: Evidence,
-    runs: Sequence[SampledRun],
-    figures: tuple[tuple[float, ...], tuple[float, ...]],
-    contrast: DifferenceEstimate | None,
-) -> Evidence:
-    """Return evidence of one figure per run, with no interval where each side is one run."""
-    seconds, name = min((observed_seconds([run.analysis]), run.info.name) for run in runs)
-    brief = Reason(kind=ReasonKind.SHORT_RUN, run=name, amount=seconds, least=SHORTEST_SECONDS)
-    return replace(
-        plain,
-        contrast=contrast,
-        reason=None if contrast else Reason(kind=ReasonKind.SINGLE_FIGURE),
-        figures=figures,
-        lone=contrast is None,
-        brief=brief if seconds < SHORTEST_SECONDS else None,
-    )
-
-
-def _explain_different_work(runs: Sequence[SampledRun]) -> Reason | None:
-    """Return why totals are not for the same work; None where they are."""
-    works = [run.info.work for run in runs]
-    amounts = [work.amount for work in works if work is not None and work.amount > 0]
-    if len(amounts) < len(works) or len({work.unit for work in works if work is not None}) > 1:
-        return Reason(kind=ReasonKind.UNKNOWN_WORK)
-    least, most = min(amounts), max(amounts)
-    return None if least == most else Reason(kind=ReasonKind.UNEQUAL_WORK, amount=most / least - 1)
-
-
-# --- figures per unit of work, and the training rate
-
-
-def _gather_work(base: Step, step: Step, figure: Figure) -> Evidence:
-    runs, is_training = (*base.runs, *step.runs), figure.metric == TRAINING_RATE
-    if obstacle := _find_unit_obstacle(base, step):
+def _gather_figures(base: Step, step: Step, figure: Figure) -> Evidence:
+    """Return a figure that every run has one of: a peak, a total, or what a unit of work took."""
+    is_work, runs = figure.role is FigureRole.WORK, (*base.runs, *step.runs)
+    if obstacle := _find_obstacle(base, step, figure):
         return compare_whole_recordings(base, step, figure, obstacle)
-    if figure.metric == COST_PER_WORK and None in {run.gpu_hour_price for run in runs}:
-        return compare_whole_recordings(base, step, figure, ReasonKind.NO_PRICE)
     sides = [side.read(figure) for side in (base, step)]
-    if None in sides[0] or None in sides[1]:
+    before, after = (tuple(value for value in side if value is not None) for side in sides)
+    if len(before) + len(after) < len(runs) or None in {base.value(figure.metric), step.value(figure.metric)}:
         return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
-    before, after = (tuple(value for value in side if value) for side in sides)
-    if len(before) + len(after) < len(runs):
+    if not is_work:
+        return _compare_figures(
+            base, step, figure, (before, after), estimate_between_runs(before, after, figure.finest)
+        )
+    if 0 in (*before, *after):
         return compare_whole_recordings(base, step, figure, ReasonKind.ZERO)
-    source = base.training_source if is_training and len(runs) == 2 else None  # noqa: PLR2004 - one on each side
-    if source is not None and source.basis is TrainingBasis.SERIES:
+    source = base.training_source if figure.metric == TRAINING_RATE else None
+    if source is not None and source.basis is TrainingBasis.SERIES and len(runs) == 2:  # noqa: PLR2004 - one on each side
         return _compare_logged_rates(base, step, figure)
-    return compare_ratios(base, step, figure, (before, after))
+    return compare_ratios(base, step, figure, (before, after), find_resolution(base, step, figure.metric))
 
 
-def _find_unit_obstacle(base: Step, step: Step) -> Reason | ReasonKind | None:
-    """Return why the work of two steps cannot be set side by side; None where it can."""
-    runs = [run.info for run in (*base.runs, *step.runs)]
-    cut = next((run.name for run in runs if run.work is None and run.quality.unfinished), None)
-    if cut is not None and any(run.work for run in runs):
+def _find_obstacle(base: Step, step: Step, figure: Figure) -> Reason | ReasonKind | None:
+    """Return why the work of two steps keeps a figure from being set side by side; None where it does not."""
+    runs = (*base.runs, *step.runs)
+    works = [run.info.work for run in runs]
+    if figure.role is FigureRole.TOTAL:
+        amounts = [work.amount for work in works if work is not None and work.amount > 0]
+        if len(amounts) < len(works) or len({work.unit for work in works if work is not None}) > 1:
+            return ReasonKind.UNKNOWN_WORK
+        least, most = min(amounts), max(amounts)
+        return None if least == most else Reason(kind=ReasonKind.UNEQUAL_WORK, amount=most / least - 1)
+    if figure.role is not FigureRole.WORK:
+        return None
+    cut = next((run.info.name for run in runs if run.info.work is None and run.info.quality.unfinished), None)
+    if cut is not None and any(works):
         return Reason(kind=ReasonKind.UNFINISHED, run=cut)
     if None in {base.work_unit, step.work_unit}:
         return ReasonKind.NOT_RECORDED
-    return ReasonKind.OTHER_WORK_UNIT if base.work_unit != step.work_unit else None
+    is_priced = figure.metric != COST_PER_WORK or all(run.gpu_hour_price is not None for run in runs)
+    is_alike = base.work_unit == step.work_unit
+    return ReasonKind.OTHER_WORK_UNIT if not is_alike else None if is_priced else ReasonKind.NO_PRICE
 
 
 def compare_ratios(
-    base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[float]], resolution: Resolution | None = None
+    base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[float]], resolution: Resolution
 ) -> Evidence:
-    """Return figures of runs compared by their logarithms; the values are geometric means.
-
-    Args:
-        base: the earlier step.
-        step: the later step.
-        figure: the figure.
-        sides: one value per run, of both.
-        resolution: how finely their logarithms are known; None where the recordings tell.
-    """
+    """Return figures, one per run of each side, compared by their logarithms; the values are geometric means."""
     logs = [[log(value) for value in side] for side in sides]
-    known = resolution or find_resolution(base, step, figure.metric)
-    before, after = (exp(fsum(side) / len(side)) for side in logs)
-    contrast = estimate_between_runs(logs[0], logs[1], known.finest, known.least, ratio_of=before)
-    plain = replace(compare_whole_recordings(base, step, figure, ReasonKind.SINGLE_FIGURE), before=before, after=after)
-    return _add_contrast(plain, (*base.runs, *step.runs), (tuple(sides[0]), tuple(sides[1])), contrast)
+    mean = exp(fsum(logs[0]) / len(logs[0]))
+    contrast = estimate_between_runs(logs[0], logs[1], resolution.finest, resolution.least, ratio_of=mean)
+    found = _compare_figures(base, step, figure, sides, contrast)
+    return replace(found, before=mean, after=exp(fsum(logs[1]) / len(logs[1])))
+
+
+def _compare_figures(
+    base: Step,
+    step: Step,
+    figure: Figure,
+    sides: Sequence[Sequence[float]],
+    contrast: DifferenceEstimate | None,
+) -> Evidence:
+    """Return evidence of one figure per run, with no interval where each side is one run."""
+    before, after = map(tuple, sides)
+    seconds, name = min((observed_seconds([run.analysis]), run.info.name) for run in (*base.runs, *step.runs))
+    brief = Reason(kind=ReasonKind.SHORT_RUN, run=name, amount=seconds, least=SHORTEST_SECONDS)
+    return replace(
+        compare_whole_recordings(base, step, figure, ReasonKind.SINGLE_FIGURE),
+        before=fsum(before) / len(before),
+        after=fsum(after) / len(after),
+        contrast=contrast,
+        reason=None if contrast else Reason(kind=ReasonKind.SINGLE_FIGURE),
+        figures=(before, after),
+        lone=contrast is None,
+        brief=brief if seconds < SHORTEST_SECONDS else None,
+    )
 
 
 def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
@@ -397,6 +355,9 @@ def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
 def _estimate_log_rate(run: SampledRun) -> MeanEstimate:
     """Return the logarithm of the training rate; its error is that of the rates once the run had settled."""
     # a slow beginning is part of the rate but no scatter, and utilisation need not show it
-    speed, value = batch_means(run.rates[count_unsettled(run.rates) :]), training_rate(run, TrainingBasis.SERIES)
+    speed, value = (
+        batch_means(run.rates[count_unsettled(run.rates) :]),
+        training_rate(run, TrainingBasis.SERIES),
+    )
     error = speed.error / speed.mean if speed.mean > 0 else inf
     return MeanEstimate(mean=log(value) if value else -inf, error=error, degrees=speed.degrees)

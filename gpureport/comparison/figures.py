@@ -20,19 +20,15 @@ from gpureport.comparison.run import (
 WORK_BATCH, HOUR = 1000, 3600.0
 """Units of work that GPU time, money and energy are set in relation to, and seconds that a price is for."""
 
+# how fast the whole job went, all GPUs together, and training alone, without start-up and tail
 WORK_RATE, TRAINING_RATE = "work_rate_hertz", "training_rate_hertz"
-"""How fast the whole job went, all GPUs together; and training alone, without start-up and tail."""
-
 PER_WORK, COST_PER_WORK = f"gpu_seconds_per_{WORK_BATCH}_work", f"cost_per_{WORK_BATCH}_work"
 ENERGY_PER_WORK = f"energy_joules_per_{WORK_BATCH}_work"
 GPU_SECONDS, ENERGY, MEMORY = "gpu_seconds", "energy_joules", "gpu_memory_used_bytes"
 SECONDS_TO_TARGET = "seconds_to_target"
 
 POINTS, SHARE = 0.02, 0.03
-"""What repeating a run commonly changes a share by, in points, and any other figure, as a part of it (pragmatic).
-
-Two points are also the half-width that planning aims at.
-"""
+"""What repeating a run commonly changes a share by, in points, and any other figure, as a part of it (pragmatic)."""
 
 SHORTEST_SECONDS = 60.0
 """Time below which shares of a run say nothing, and only a large change of a single run can be seen."""
@@ -47,19 +43,11 @@ _FEWEST_SAMPLES = 6
 """Samples below which a run shorter than a minute never counts (pragmatic: so many trackers take in a minute)."""
 
 _LIKE = 1 / 3
-"""Share of the longest run of a step from which a shorter one counts.
-
-A shorter run has a less certain mean. Simulated with 100,000 comparisons of three runs and three, of which one is
-shorter, by runs that scatter as much as within themselves, or not at all: with a third of the length counting it shows
-a difference of four standard deviations in 87 and 83% and leaving it out in 82%; with a tenth in 74 and 64%. The
-intervals of the three hold the difference in 96 to 97% at any length.
-"""
+"""Share of the longest run of a step from which a shorter one counts (simulated with 100,000 comparisons of three runs
+and three, of which one is shorter: counting it shows more differences than leaving it out from a third on)."""
 
 FINEST_RATIO = 0.003
 """Step in which figures per unit of work are known at best: work and time are both read off points in time."""
-
-
-# --- figures
 
 
 class FigureRole(StrEnum):
@@ -81,16 +69,11 @@ Read = Callable[[Sequence[SampledRun]], float | None]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure.
+    """One figure, in a base unit (`1`, `s`, `W`, `By`, `Hz`, `J`).
 
-    Attributes:
-        metric: its name.
-        unit: base unit (`1`, `s`, `W`, `By`, `Hz`, `J`); `1/s` is units of work per second, `currency` that of prices.
-        role: how it comes about.
-        better: 1 where more is better, -1 where less is, 0 where neither is by itself.
-        read: its value over whole recordings.
-        finest: step in which logs write it down, in its base unit.
-        usual_noise: part of itself by which two runs of one job commonly lie apart.
+    `1/s` is units of work per second, `currency` that of prices. `better` is 1 where more is better, -1 where less is,
+    0 where neither is by itself. `finest` is the step in which logs write it down, `usual_noise` the part of itself by
+    which two runs of one job commonly lie apart.
     """
 
     metric: str
@@ -111,10 +94,7 @@ class Figure:
         return self.metric in {UTILISATION, IDLE}
 
     def clip(self, interval: Ends, before: float | None) -> Ends:
-        """Return the ends of a difference within what is possible: no share falls below 0 or rises above 1.
-
-        Zero stays on the side on which it is, so no verdict depends on this.
-        """
+        """Return the ends of a difference within what is possible: no share falls below 0 or rises above 1."""
         if not self.is_share or before is None:
             return interval
         return max(interval[0], 0.0 - before), min(interval[1], 1 - before)
@@ -171,7 +151,6 @@ def _of_time(metric: str) -> Read:
 
 
 def _idle(runs: Sequence[SampledRun]) -> float | None:
-    """Return idle time as a share of the time that utilisation was observed."""
     known = [
         (gpu.idle_seconds, found.seconds)
         for gpu in _list_gpus(run.analysis for run in runs)
@@ -182,7 +161,6 @@ def _idle(runs: Sequence[SampledRun]) -> float | None:
 
 
 def _memory(runs: Sequence[SampledRun]) -> float | None:
-    """Return the highest memory in use on any GPU, in bytes."""
     peaks = (gpu.memory_peak_bytes for gpu in _list_gpus(run.analysis for run in runs))
     return max((peak for peak in peaks if peak is not None), default=None)
 
@@ -195,7 +173,6 @@ def _energy(runs: Sequence[SampledRun]) -> float | None:
 
 
 def _gpu_seconds(runs: Sequence[SampledRun]) -> float | None:
-    """Return the GPU-seconds that jobs held, a mean over the runs."""
     return fsum(run.analysis.job_gpu_seconds for run in runs) / len(runs) or None
 
 
@@ -205,11 +182,7 @@ def _cost(runs: Sequence[SampledRun]) -> float | None:
 
 
 def _per_work(total: Read) -> Read:
-    """Return what reads a total for a batch of work of each run; of several runs the geometric mean.
-
-    By that mean verdicts compare such figures, so no other one is shown. None unless every run says its work in one
-    unit.
-    """
+    """Return what reads a total for a batch of work; None unless every run says its work in one unit."""
 
     def read(runs: Sequence[SampledRun]) -> float | None:
         works = [run.info.work for run in runs]
@@ -224,7 +197,6 @@ def _per_work(total: Read) -> Read:
 
 
 def _work_rate(runs: Sequence[SampledRun]) -> float | None:
-    """Return units of work per second, over the time of the jobs."""
     each = _per_work(lambda one: one[0].analysis.seconds)(runs)
     return WORK_BATCH / each if each else None
 
@@ -266,18 +238,11 @@ def read_run(run: SampledRun) -> dict[str, float | None]:
     return {figure.metric: figure.read([run]) for figure in FIGURES if figure.metric != TRAINING_RATE}
 
 
-# --- runs that count
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortRun:
-    """A run that holds too little steady state to count.
+    """A run that holds too little steady state to count, or `stopped` early, with a small part of the work of others.
 
-    Attributes:
-        run: its name.
-        seconds: steady time it holds; how long it is recorded where it stopped early.
-        least: time it needs to count in its step.
-        stopped: whether it ended early, with a small part of the work of others.
+    `seconds` is the steady time it holds, or how long it is recorded where it stopped, `least` what it needs.
     """
 
     run: str
@@ -296,13 +261,7 @@ class CountedRuns(NamedTuple):
 def count_runs(runs: Sequence[SampledRun], metric: str, interval: float) -> CountedRuns:
     """Return which runs of a step count as observations of the steady mean of a metric.
 
-    Runs that are all short count all the same where they are about as long as each other: the run is the observation,
-    however long it is.
-
-    Args:
-        runs: of one step.
-        metric: the metric.
-        interval: seconds between samples to which finer logs are thinned.
+    Runs that are all short count all the same where they are about as long as each other: the run is the observation.
     """
     held = [run.steady_seconds(metric, interval) for run in runs]
     sampled, alike = (min(SHORTEST_SECONDS, each) for each in (_FEWEST_SAMPLES * interval, max(held) * _LIKE))
@@ -339,16 +298,8 @@ def count_jobs(runs: Sequence[SampledRun]) -> CountedRuns:
     )
 
 
-# --- how finely figures per unit of work are known
-
-
 class Resolution(NamedTuple):
-    """How finely values are known, in their unit.
-
-    Attributes:
-        finest: step in which they are written down; runs that agree to the digit scatter by rounding at least.
-        least: half-width of an interval that no number of runs narrows: what all runs may be off by alike.
-    """
+    """The step in which values are known, and the half-width of an interval that no number of runs narrows."""
 
     finest: float = 0.0
     least: float = 0.0

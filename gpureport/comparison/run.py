@@ -25,7 +25,6 @@ from gpureport.training_names import normalise_work_unit
 
 UTILISATION, IDLE, POWER = "gpu_utilization_ratio", "idle_ratio", "gpu_power_watts"
 SM_CLOCK, GRAPHICS_CLOCK = "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"
-
 _SAMPLED = (UTILISATION, POWER, SM_CLOCK, GRAPHICS_CLOCK)
 """Metrics that are averaged over GPUs, bin by bin."""
 
@@ -36,22 +35,14 @@ _THINNED = 1.25
 """Ratio of two sampling intervals from which the finer run is thinned to the coarser."""
 
 _CELSIUS, _FIRST_ROWS = "gpu_temperature_celsius", 30
-"""The metric, and the rows among which the first that has it is looked for."""
-
-
-# --- series on bins
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunSeries:
-    """A run on equal bins.
+    """A run on equal bins, `width` seconds long, made from samples `interval` seconds apart.
 
-    Attributes:
-        width: seconds of a bin.
-        interval: seconds between the samples it was made from.
-        columns: a mean over GPUs of each recorded metric, and the share of idle ones, bin by bin; NaN where unknown.
-        job: first and past-the-end bin from the first work to the last, or to the job's end where that is near.
-        grid: the bins in time; those of the run before it was thinned.
+    Each column is a mean over GPUs of a recorded metric, and one the share of idle GPUs; NaN where unknown. `job` is
+    the first and past-the-end bin from the first work to the last, `grid` the bins in time, before thinning.
     """
 
     width: float
@@ -100,12 +91,7 @@ class RunSeries:
 
 
 def build_run_series(cells: Sequence[DeviceSeries], analysis: Analysis) -> RunSeries | None:
-    """Return a run on bins as wide as its interval and at least 1 s; None when no GPU has samples.
-
-    Args:
-        cells: samples of each of its GPUs.
-        analysis: what was found out about it.
-    """
+    """Return a run on bins as wide as its interval and at least 1 s, from its GPUs; None when none has samples."""
     if not any(one.observed_seconds > 0 for one in cells):
         return None
     start = min(int(one.start[0]) - one.shift for one in cells)
@@ -158,20 +144,17 @@ def _find_job_bins(analysis: Analysis, grid: Grid, cells: Sequence[DeviceSeries]
     return max(first, 0), min(max(stop, 0), grid.count)
 
 
-# --- the run
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SampledRun:
     """A run of a step.
 
     Attributes:
         analysis: what was found out about it, with the work it counts.
-        make_series: returns its series on bins, made once, when a comparison first asks; None without samples of a GPU.
+        make_series: returns its series on bins, made once, when a comparison first asks.
         throughput: how fast it worked; None where its training metrics do not tell.
         training: every value of its training metrics.
-        start_celsius: temperature of its GPUs at the first samples, a mean over them; None when not recorded.
-        preallocated: whether a framework took memory of one of its GPUs in advance; None where that cannot be told.
+        start_celsius: temperature at the first samples, a mean over its GPUs; None when not recorded.
+        preallocated: whether a framework took memory of a GPU in advance; None where that cannot be told.
         gpu_hour_price: what an hour of one of its GPUs costs, in the currency of all runs; None where not known.
     """
 
@@ -276,13 +259,7 @@ def find_coarsest_interval(runs: Sequence[SampledRun]) -> float:
 
 
 def build_sampled_run(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:
-    """Return a run as a comparison takes it.
-
-    Args:
-        recording: the run and its series.
-        analysis: what was found out about it.
-        key: training metric that counts its work, whatever its name.
-    """
+    """Return a run as a comparison takes it; `key` is the training metric that counts its work, whatever its name."""
     cells = [one for gpu in analysis.run.gpus if not gpu.mixed and len(one := _select_jobs(recording, analysis, gpu))]
     taken, first = {is_preallocated(one) for one in cells}, [each for one in cells for each in _first_celsius(one)]
     return replace(

@@ -32,9 +32,6 @@ _OF_ONE_RUN = {
 }
 """Last parts of names of params and tags that describe one run and not how it was set up."""
 
-_OF_ONE_RUN_WHOLE = {"mlflow.note.content"}
-"""Whole names of such tags."""
-
 _JOB_LENGTH = re.compile(
     r"(?:(?:max|num|n|total|train|training|max_train|num_train)_)?(?:steps|iterations|iters?)"
     r"|(?:(?:max|num|n|total|train|training|num_train)_)?epochs"
@@ -57,18 +54,11 @@ class SettingValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupChange:
-    """Something that is not the same in two steps.
+    """Something that is not the same in two steps: a `param`, a `tag` or `hardware`.
 
-    Attributes:
-        base: label of the earlier step.
-        step: label of the later step.
-        kind: `param`, `tag` or `hardware`.
-        key: what changed.
-        before: what it was, several values of repetitions joined; None when not recorded.
-        after: what it is.
-        values_before: every value of the earlier step with its number of runs, the most common first.
-        values_after: those of the later step.
-        of_one_run: whether it tells runs apart rather than how they were set up: an id, a time, a commit, a user.
+    Several values of repetitions are joined in `before` and `after`, None when not recorded; `values_before` and
+    `values_after` hold each with its number of runs, the most common first. `of_one_run` says whether it tells runs
+    apart rather than how they were set up: an id, a time, a commit, a user.
     """
 
     base: str
@@ -133,9 +123,6 @@ def has_params(base: Step, step: Step) -> bool:
     return all(any(run.info.states_setup for run in side.runs) for side in (base, step))
 
 
-# --- params and tags
-
-
 def _compare_labels(base: Step, step: Step, kind: str) -> Iterator[SetupChange]:
     labels = [
         [dict(run.info.params if kind == "param" else run.info.tags) for run in side.runs] for side in (base, step)
@@ -179,7 +166,8 @@ def _join(values: Sequence[SettingValue]) -> str | None:
 
 def _describes_one_run(key: str) -> bool:
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower()
-    return words in _OF_ONE_RUN_WHOLE or re.split(r"[./:]", words)[-1].lstrip("-").replace("-", "_") in _OF_ONE_RUN
+    # the note that MLflow shows
+    return words == "mlflow.note.content" or re.split(r"[./:]", words)[-1].lstrip("-").replace("-", "_") in _OF_ONE_RUN
 
 
 def _differs_in_every_run(before: Sequence[SettingValue], after: Sequence[SettingValue]) -> bool:
@@ -205,9 +193,6 @@ def _compare_gpus(base: Step, step: Step) -> Iterator[SetupChange]:
                 values_before=(SettingValue(text=str(before), runs=len(base.runs)),),
                 values_after=(SettingValue(text=str(after), runs=len(step.runs)),),
             )
-
-
-# --- command lines
 
 
 def _repeats_params(change: SetupChange, names: Collection[str]) -> bool:

@@ -6,20 +6,7 @@ from enum import StrEnum
 from math import exp, fsum
 
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.figures import (
-    BY_METRIC,
-    FIGURES,
-    FINEST_RATIO,
-    TIMED_FIGURES,
-    TRAINING_RATE,
-    Figure,
-    FigureRole,
-    Resolution,
-    count_jobs,
-    find_interval,
-    find_sampling_step,
-    mean_of_ratios,
-)
+from gpureport.comparison import figures
 from gpureport.comparison.run import SampledRun
 
 
@@ -58,7 +45,7 @@ def steady_seconds(run: SampledRun) -> float:
 def mean_training_rate(runs: Sequence[SampledRun], source: TrainingSource | None) -> float | None:
     """Return the geometric mean of the training rates of runs; None without a source."""
     rates = [rate for run in runs if source and (rate := training_rate(run, source.basis))]
-    return mean_of_ratios(rates) if rates and len(rates) == len(runs) else None
+    return figures.mean_of_ratios(rates) if rates and len(rates) == len(runs) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +85,9 @@ class Step:
         """Return one figure of the whole recordings, None when it was not recorded."""
         return self.values.get(metric)
 
-    def read(self, figure: Figure) -> list[float | None]:
+    def read(self, figure: figures.Figure) -> list[float | None]:
         """Return a figure of each run over its whole recording."""
-        if figure.metric == TRAINING_RATE:
+        if figure.metric == figures.TRAINING_RATE:
             source = self.training_source
             return [training_rate(run, source.basis) if source else None for run in self.runs]
         return [figure.read([run]) for run in self.runs]
@@ -131,24 +118,28 @@ def build_steps(runs: Sequence[SampledRun]) -> Iterator[Step]:
 
 
 def _read_figures(group: Sequence[SampledRun], source: TrainingSource | None) -> dict[str, float | None]:
-    jobs = count_jobs(group).counted
-    values = {each.metric: each.read(jobs if each.role is FigureRole.WORK else group) for each in FIGURES}
-    return values | {TRAINING_RATE: mean_training_rate(jobs, source)}
+    jobs = figures.count_jobs(group).counted
+    values = {
+        each.metric: each.read(jobs if each.role is figures.FigureRole.WORK else group) for each in figures.FIGURES
+    }
+    return values | {figures.TRAINING_RATE: mean_training_rate(jobs, source)}
 
 
-def find_resolution(base: Step, step: Step, metric: str) -> Resolution:
+def find_resolution(base: Step, step: Step, metric: str) -> figures.Resolution:
     """Return how finely the logarithm of a figure per unit of work is known in both of two steps."""
     runs = (*base.runs, *step.runs)
-    if metric != TRAINING_RATE:
-        return Resolution(FINEST_RATIO, find_sampling_step(runs) if metric in TIMED_FIGURES else 0.0)
+    if metric != figures.TRAINING_RATE:
+        return figures.Resolution(
+            figures.FINEST_RATIO, figures.find_sampling_step(runs) if metric in figures.TIMED_FIGURES else 0.0
+        )
     if base.training_source is not None and base.training_source.basis is TrainingBasis.SERIES:
-        return Resolution(FINEST_RATIO)
+        return figures.Resolution(figures.FINEST_RATIO)
     # the steady phase begins and ends with a sample
-    return Resolution(max(find_interval(run) / steady_seconds(run) for run in runs))
+    return figures.Resolution(max(figures.find_interval(run) / steady_seconds(run) for run in runs))
 
 
 def find_least_half_width(base: Step, step: Step, metric: str, before: float) -> float:
     """Return the half-width of an interval between steps that no number of runs narrows, in the unit of the figure."""
-    if BY_METRIC[metric].role is not FigureRole.WORK:
+    if figures.BY_METRIC[metric].role is not figures.FigureRole.WORK:
         return 0.0
     return before * (exp(find_resolution(base, step, metric).least) - 1)

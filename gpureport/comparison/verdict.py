@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import exp, fsum, inf, sqrt
+from typing import NamedTuple
 
 from gpureport.comparison.comparable import Comparability, find_barrier
 from gpureport.comparison.estimate import (
@@ -51,8 +52,7 @@ class Verdict(StrEnum):
         return self.value.partition(" (")[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Judgement(NamedTuple):
     """A verdict, and the reason why it is not a surer one; None where it is certain."""
 
     verdict: Verdict
@@ -61,13 +61,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needed:
-    """What would narrow an interval to a half-width.
-
-    Attributes:
-        half_width: in the unit of the figure.
-        seconds: how long each run would have to be; None where the interval rests on repetitions.
-        runs: how many runs a side it would take; None where it rests on one, or a thousand would not do.
-    """
+    """What would narrow an interval to a half-width: how long each run, or how many runs a side, if known."""
 
     half_width: float
     seconds: float | None
@@ -76,26 +70,17 @@ class Needed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """One figure of a step against an earlier one.
+    """One figure of a step against an earlier one, in its base unit.
 
     Attributes:
-        metric: name of the figure.
-        unit: its base unit.
-        device: device id; None for all GPUs together.
-        base: label of the earlier step.
-        step: label of the later step.
+        device: None, for it is of all GPUs together.
         before: value in the earlier step, a mean over its runs; None when not recorded.
-        after: value in the later step; None when not recorded.
         difference: after - before; None when either is missing.
         interval: lower and upper end of the difference; None where none can be told.
-        level: probability with which the interval holds it; None without one.
-        basis: what the interval was told from; None without one.
+        level: probability with which the interval holds it.
         detectable_difference: size of a difference that such recordings show four times in five.
-        verdict: what may be said about the difference.
-        reason: why no more than that may be said; None where nothing is held back.
+        reason: why no more than the verdict may be said.
         window: `steady`, `training` of the training rate, or `whole` where the values are of whole recordings.
-        whole: the same figure over whole recordings.
-        primary: whether it is the figure that the chain is judged by.
         family: `primary` or `training`, the comparisons that its verdict allows for; None where it is not corrected.
         runs: how many runs stand on either side.
         needed: what would narrow the interval to two points, or two per cent; None where runs do so already.
@@ -128,59 +113,44 @@ class Delta:
     left_out: tuple[ShortRun, ...] = ()
 
 
-# --- judging
-
-
 def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -> Judgement | None:
-    """Return the verdict on a figure that must not be compared; None where it may be.
-
-    Args:
-        checks: what must agree between the two steps.
-        metric: name of the figure.
-        same: whether the same recordings stand on both sides.
-    """
+    """Return the verdict on a figure that must not be compared, as of the same recordings; None where it may be."""
     failed = find_barrier(checks, metric)
     # what is too short to compare is so with itself, too
     if same and (failed is None or not failed.bars_itself):
-        return Judgement(verdict=Verdict.NO_CLEAR_CHANGE, reason=Reason(kind=ReasonKind.SAME_RECORDING))
+        return Judgement(Verdict.NO_CLEAR_CHANGE, Reason(kind=ReasonKind.SAME_RECORDING))
     if failed is None:
         return None
-    return Judgement(verdict=Verdict.NOT_ENOUGH_DATA, reason=Reason(kind=ReasonKind.NOT_COMPARABLE, check=failed.check))
+    return Judgement(Verdict.NOT_ENOUGH_DATA, Reason(kind=ReasonKind.NOT_COMPARABLE, check=failed.check))
 
 
 def judge(found: Evidence, level: float = LEVEL, family: int = 1) -> Judgement:
-    """Return the verdict on a figure that may be compared.
-
-    Args:
-        found: what is known of it.
-        level: at which its interval must exclude zero.
-        family: how many comparisons that level allows for.
-    """
+    """Return the verdict on a figure that may be compared, at the level that its family of comparisons leaves it."""
     contrast = found.contrast
     if contrast is None:
         # a mean without its scatter is not judged at all
-        missing = Judgement(verdict=Verdict.NOT_ENOUGH_DATA, reason=found.reason)
+        missing = Judgement(Verdict.NOT_ENOUGH_DATA, found.reason)
         return _judge_single_runs(found) if found.lone else missing
     if not contrast.excludes_zero(level):
         if contrast.is_short and excludes_zero(contrast.scatter(level)) and not _is_within_usual_noise(found):
-            return Judgement(verdict=Verdict.NOT_ENOUGH_DATA, reason=found.reason)
+            return Judgement(Verdict.NOT_ENOUGH_DATA, found.reason)
         by_chance = family > 1 and contrast.excludes_zero()
         many = Reason(kind=ReasonKind.MANY_COMPARISONS, amount=family) if by_chance else None
-        return Judgement(verdict=Verdict.NO_CLEAR_CHANGE, reason=many)
+        return Judgement(Verdict.NO_CLEAR_CHANGE, many)
     if contrast.basis is Basis.WITHIN_RUN or not found.is_repeated:
         return _judge_single_runs(found)
     better = found.figure.better * contrast.difference
-    return Judgement(verdict=Verdict.BETTER if better > 0 else Verdict.WORSE if better < 0 else Verdict.DIFFERS)
+    return Judgement(Verdict.BETTER if better > 0 else Verdict.WORSE if better < 0 else Verdict.DIFFERS)
 
 
 def _judge_single_runs(found: Evidence) -> Judgement:
     """Judge a run without repetition: it differs, unconfirmed, by more than repeating commonly changes."""
     low, high = sorted(abs(value or 0.0) for value in (found.before, found.after))
     if found.lone and found.brief and high <= RATIO_ALLOWANCE * low:
-        return Judgement(verdict=Verdict.NOT_ENOUGH_DATA, reason=found.brief)
+        return Judgement(Verdict.NOT_ENOUGH_DATA, found.brief)
     if _is_within_usual_noise(found):
-        return Judgement(verdict=Verdict.NO_CLEAR_CHANGE, reason=Reason(kind=ReasonKind.WITHIN_USUAL_NOISE))
-    return Judgement(verdict=Verdict.UNCONFIRMED, reason=Reason(kind=ReasonKind.NOT_REPEATED))
+        return Judgement(Verdict.NO_CLEAR_CHANGE, Reason(kind=ReasonKind.WITHIN_USUAL_NOISE))
+    return Judgement(Verdict.UNCONFIRMED, Reason(kind=ReasonKind.NOT_REPEATED))
 
 
 def _is_within_usual_noise(found: Evidence) -> bool:
@@ -190,15 +160,7 @@ def _is_within_usual_noise(found: Evidence) -> bool:
 
 
 def build_delta(base: Step, step: Step, found: Evidence, judgement: Judgement, *, primary: str) -> Delta:
-    """Return a figure of a step against an earlier one.
-
-    Args:
-        base: the earlier step.
-        step: the later step.
-        found: what is known of the figure.
-        judgement: what may be said of it.
-        primary: the figure that the chain is judged by.
-    """
+    """Return a figure of a step against an earlier one; `primary` is the figure that the chain is judged by."""
     figure, contrast = found.figure, found.contrast
     is_training, is_primary = figure.metric == TRAINING_RATE, figure.metric == primary
     counts = (len(found.figures[0]), len(found.figures[1])) if found.left_out and all(found.figures) else None
@@ -227,13 +189,8 @@ def build_delta(base: Step, step: Step, found: Evidence, judgement: Judgement, *
     )
 
 
-# --- what more data would bring
-
-MOST_RUNS = 20
-"""Runs of a step beyond which nobody repeats a job for a comparison (pragmatic)."""
-
-_MOST_NEEDED = 1000
-"""Runs a side above which no number is told."""
+MOST_RUNS, _MOST_NEEDED = 20, 1000
+"""Runs of a step beyond which nobody repeats a job for a comparison (pragmatic), and above which no number is told."""
 
 
 def estimate_needed_data(found: Evidence) -> Needed | None:
@@ -274,14 +231,10 @@ def _width(first: int, other: int) -> float:
     return two_sided(LEVEL, first + other - 2) * sqrt(1 / first + 1 / other)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunInterval:
-    """The interval of a difference between runs.
+class RunInterval(NamedTuple):
+    """The interval of a difference between runs: on the side that can get more, and on the other.
 
-    Attributes:
-        counts: runs on the side that can get more, and on the other.
-        half_width: half its width.
-        least: half-width that no number of runs narrows, in the same unit.
+    `least` is the half-width that no number of runs narrows.
     """
 
     counts: tuple[int, int]
@@ -290,21 +243,9 @@ class RunInterval:
 
 
 def measure_run_interval(delta: Delta, interval: Ends, base: Step, step: Step, *, repeat_base: bool) -> RunInterval:
-    """Return the interval of a judged change between runs, as a measure of what more data would bring.
-
-    Args:
-        delta: the change.
-        interval: of it.
-        base: the step before.
-        step: the step after.
-        repeat_base: whether the step before can get more runs, else the one after.
-    """
-    before, after = delta.runs
-    return RunInterval(
-        counts=(before, after) if repeat_base else (after, before),
-        half_width=(interval[1] - interval[0]) / 2,
-        least=find_least_half_width(base, step, delta.metric, delta.before or 0.0),
-    )
+    """Return the interval of a judged change between runs; of the two steps the base or the later can get more."""
+    least = find_least_half_width(base, step, delta.metric, delta.before or 0.0)
+    return RunInterval(delta.runs if repeat_base else delta.runs[::-1], (interval[1] - interval[0]) / 2, least)
 
 
 def estimate_runs_for_interval(now: RunInterval, half_width: float, *, on_both: bool = False) -> int | None:

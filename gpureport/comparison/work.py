@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 STEPS, SAMPLES = "steps", "samples"
-"""Units of work: counted by the step column of training metrics, and what batches hold."""
-
 STEP_COUNTER, _SAMPLE_COUNTER = "step", "consumed samples"
 """Names of the series where the step column counts the work, and in which Megatron counts its samples."""
 
@@ -45,15 +43,11 @@ _MOST_BINS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throughput:
-    """Work done per second.
+    """Work done per second, by a training metric.
 
-    Attributes:
-        name: training metric it was told from.
-        unit: unit of work.
-        width: seconds of a bin, as long as points of the metric lie apart and at least 1 s.
-        start: start of the first bin, in microseconds.
-        rates: mean rate in each bin; NaN where no point says anything.
-        work: work done from one point to the next, the time before the first one included.
+    The rates are means over bins of `width` seconds, as long as its points lie apart and at least 1 s, from `start` on,
+    in microseconds; NaN where no point says anything. `work` is what was done from one point to the next, the time
+    before the first one included.
     """
 
     name: str
@@ -79,7 +73,6 @@ class Throughput:
 
 
 def _simplify(name: str) -> str:
-    """Return the name of a metric in small letters, with the words of camel case apart."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
@@ -101,7 +94,7 @@ def measure_throughput(training: "pa.Table", key: str | None = None, began: int 
     Args:
         training: in `series_table.TRAINING_SCHEMA`.
         key: metric to go by, whatever its name.
-        began: when the GPUs began to work, in microseconds; None where that is not known.
+        began: when the GPUs began to work, in microseconds.
     """
     if not len(training):
         return None
@@ -149,14 +142,7 @@ def _by_counter(name: str, unit: str, times: IntArray, counts: FloatArray, began
 
 
 def _spread(name: str, unit: str, work: CountedWork, known: BoolArray) -> Throughput:
-    """Return the work between points as mean rates over equal bins; what was done before the first is left out.
-
-    Args:
-        name: what tells the work.
-        unit: unit of work.
-        work: the work.
-        known: between which points it is known.
-    """
+    """Return the work between points, where it is known, as mean rates over equal bins."""
     times, spans = work.times[1:], np.diff(work.times[1:]) / 1e6
     whole = float(times[-1] - times[0]) / 1e6
     width = max(1.0, float(np.median(spans)), whole / (_MOST_BINS * len(times)))

@@ -5,7 +5,7 @@ from math import fsum
 
 from gpureport import number_format
 from gpureport.comparison.chain import Comparison, Mean, average, mean_over_runs
-from gpureport.comparison.figures import PER_WORK, TRAINING_RATE, Resolution, count_jobs, find_sampling_step
+from gpureport.comparison.figures import PER_WORK, TRAINING_RATE, count_jobs, find_sampling_step
 from gpureport.comparison.run import UTILISATION
 from gpureport.comparison.steps import Step
 from gpureport.comparison.study.study import Study
@@ -88,7 +88,7 @@ def _mean_gpu_seconds(step: Step) -> Mean:
     held = [run.analysis.job_gpu_seconds for run in runs]
     if len(held) == 1:
         return Mean(value=fsum(held), interval=None, basis=None)
-    return mean_over_runs(held, Resolution(least=find_sampling_step(runs) * max(held)))
+    return mean_over_runs(held, find_sampling_step(runs) * max(held))
 
 
 def choose_steps(steps: Sequence[Step]) -> list[Step]:
