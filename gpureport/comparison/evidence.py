@@ -250,7 +250,7 @@ def _gather_figures(base: Step, step: Step, figure: Figure) -> Evidence:
         return compare_whole_recordings(base, step, figure, obstacle)
     sides = [side.read(figure) for side in (base, step)]
     before, after = (tuple(value for value in side if value is not None) for side in sides)
-    if len(before) + len(after) < len(runs) or None in {base.value(figure.metric), step.value(figure.metric)}:
+    if len(before) + len(after) < len(runs):
         return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
     if not is_work:
         return _compare_figures(

@@ -120,7 +120,7 @@ def build_steps(runs: Sequence[SampledRun]) -> Iterator[Step]:
 def _read_figures(group: Sequence[SampledRun], source: TrainingSource | None) -> dict[str, float | None]:
     jobs = figures.count_jobs(group).counted
     values = {
-        each.metric: each.read(jobs if each.role is figures.FigureRole.WORK else group) for each in figures.FIGURES
+        each.metric: each.read(jobs if each.role is figures.FigureRole.WORK else group) for each in figures.LISTED
     }
     return values | {figures.TRAINING_RATE: mean_training_rate(jobs, source)}
 
