@@ -8,7 +8,7 @@ from gpureport.checks.limit import Limit
 from gpureport.checks.limit_units import SHARE
 from gpureport.checks.observed_value import NO_REASON, ObservedValue, Why, join_reasons, not_observed
 from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
+from gpureport.comparison.quality import QualityChange, compare_quality
 from gpureport.comparison.setup.setup_changes import compare_setups, list_changes_of_job
 from gpureport.comparison.statistics.difference_estimate import Basis
 from gpureport.comparison.steps.compared_figures import BY_METRIC, FigureRole
@@ -16,7 +16,7 @@ from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.steps.steps import Delta, Step, Verdict
 from gpureport.comparison.steps.verdict_reason import ReasonKind
-from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
+from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, compare_findings
 from gpureport.comparison.verdicts.run_interval import measure_run_interval
 from gpureport.report.wording.differences import setup_wording

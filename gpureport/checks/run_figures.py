@@ -9,7 +9,7 @@ from gpureport.checks.limit import Limit
 from gpureport.checks.limit_targets import BELOW, LOST
 from gpureport.checks.limit_units import COUNT, MONEY, SHARE, TIME
 from gpureport.checks.observed_value import NO_REASON, ObservedValue, Why, not_observed, select_worst_device
-from gpureport.comparison.gains.known_loss import (
+from gpureport.comparison.gains import (
     FEWEST_SAMPLES,
     count_samples,
     is_recording_too_short,

@@ -19,8 +19,8 @@ from gpureport.store.run_selection import RunSelection
 
 if TYPE_CHECKING:
     from gpureport.cli.runs.analyses import AnalysedRuns
+    from gpureport.comparison.factors import Factor
     from gpureport.comparison.steps.steps import Comparison
-    from gpureport.comparison.study.factors import Factor
     from gpureport.recording import Recording
 
 _CANNOT_JUDGE = 4

@@ -4,11 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from gpureport.comparison.quality.time_to_target import (
-    add_time_to_target,
-    gather_target_evidence,
-    judge_missed_target,
-)
 from gpureport.comparison.statistics.difference_estimate import LEVEL
 from gpureport.comparison.steps.batch_size import convert_work_to_samples, unify_work_units
 from gpureport.comparison.steps.compared_figures import FIGURES, UTILISATION
@@ -16,7 +11,12 @@ from gpureport.comparison.steps.remaining_loss import measure_remaining_loss
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import PER_WORK, SECONDS_TO_TARGET, TRAINING_RATE
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, build_steps
-from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
+from gpureport.comparison.time_to_target import (
+    add_time_to_target,
+    gather_target_evidence,
+    judge_missed_target,
+)
+from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdicts.comparability import check_comparability, is_same_recording
 from gpureport.comparison.verdicts.figure_evidence import Evidence
 from gpureport.comparison.verdicts.significance import (

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from itertools import pairwise
 
-from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
+from gpureport.comparison.quality import QualityChange, compare_quality
 from gpureport.comparison.setup.setup_changes import SetupChange, compare_setups
 from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS, recorded_seconds
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict

@@ -17,7 +17,7 @@ from gpureport.columns import FloatArray
 from gpureport.comparison.statistics.mean_estimate import MeanEstimate, mean_estimate
 from gpureport.comparison.steps.run_series import RunSeries, run_series
 from gpureport.comparison.steps.throughput import Throughput, name_counted_unit, throughput
-from gpureport.comparison.training.training_curves import TrainingCurve, build_training_curves
+from gpureport.comparison.training import TrainingCurve, build_training_curves
 from gpureport.recording import Device, Recording, Work
 from gpureport.training_names import normalise_work_unit
 

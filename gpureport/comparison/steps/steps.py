@@ -12,7 +12,7 @@ from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import TRAINING_RATE, Measure, measures
 from gpureport.comparison.steps.training_rate import TrainingSource, choose_training_sources, mean_training_rate
 from gpureport.comparison.steps.verdict_reason import Reason
-from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
+from gpureport.comparison.training import NO_GOALS, TrainingGoals
 
 
 class Verdict(StrEnum):

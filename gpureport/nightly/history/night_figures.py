@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import fsum, isfinite
 from typing import TYPE_CHECKING
 
-from gpureport.comparison.gains.known_loss import NOTABLE_RATIO, list_possible_waits, measure_lost_ratio
+from gpureport.comparison.gains import NOTABLE_RATIO, list_possible_waits, measure_lost_ratio
 from gpureport.comparison.steps import step_figures
 from gpureport.comparison.verdicts.work_resolution import TIMED_FIGURES, find_sampling_step
 from gpureport.findings import Severity

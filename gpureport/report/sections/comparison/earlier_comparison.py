@@ -6,7 +6,7 @@ from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_pairs import pair_steps
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Delta, Verdict
-from gpureport.comparison.training.training_goals import TrainingGoals
+from gpureport.comparison.training import TrainingGoals
 from gpureport.report.model.comparison_parts import EarlierComparison
 from gpureport.report.sections.comparison import figure_formats, step_pair_tables
 from gpureport.report.sections.comparison.step_pair_view import describe_doubt

@@ -15,7 +15,7 @@ from gpureport.comparison.chain.step_summaries import Mean, StepSummary, summari
 from gpureport.comparison.steps.compared_figures import UTILISATION
 from gpureport.comparison.steps.step_figures import HOUR, PER_WORK, TRAINING_RATE, WORK_BATCH
 from gpureport.comparison.steps.steps import Comparison, Step
-from gpureport.comparison.study.study import Study
+from gpureport.comparison.study import Study
 from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow, RunDot
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.comparison.step_summary_table import cut_interval, explain_missing_utilisation

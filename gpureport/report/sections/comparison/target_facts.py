@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpureport.comparison.quality.time_to_target import MissingTarget, TimeToTarget, measure_time_to_target
 from gpureport.comparison.steps.steps import Comparison
+from gpureport.comparison.time_to_target import MissingTarget, TimeToTarget, measure_time_to_target
 from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.comparison.quality_rows import shown_name
 from gpureport.report.sections.gpus import spending

@@ -13,7 +13,7 @@ from gpureport.analysis.job.events import REQUESTS
 from gpureport.analysis.job.jobs import EMPTY_MEMORY
 from gpureport.analysis.kinds import ACTIONS, KINDS
 from gpureport.analysis.signals.load import NOTABLE
-from gpureport.comparison.gains.known_loss import is_recording_too_short
+from gpureport.comparison.gains import is_recording_too_short
 from gpureport.comparison.statistics.more_data import estimate_runs_for_interval
 from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS, SHORTEST_SECONDS, recorded_seconds
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict

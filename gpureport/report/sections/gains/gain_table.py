@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpureport.comparison.chain.step_pairs import StepPair
-from gpureport.comparison.gains.step_gains import GainSince, RelativeChange, StepGain, build_gains
+from gpureport.comparison.gains import GainSince, RelativeChange, StepGain, build_gains
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.steps.steps import Comparison, Step, Verdict
 from gpureport.report.model.gain_table import GainCell, GainRow, GainTable

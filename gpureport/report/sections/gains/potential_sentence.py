@@ -1,7 +1,6 @@
 """What the last step could gain at most, in a sentence or two."""
 
-from gpureport.comparison.gains.known_loss import NOTABLE_RATIO
-from gpureport.comparison.gains.potential import Potential, PotentialLoss, estimate_potential
+from gpureport.comparison.gains import NOTABLE_RATIO, Potential, PotentialLoss, estimate_potential
 from gpureport.comparison.steps.step_figures import observed_seconds
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.report.runs import gpu_time

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS, recorded_seconds
 from gpureport.comparison.steps.steps import Comparison, Step
-from gpureport.comparison.study.study import Study
+from gpureport.comparison.study import Study
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.model.head import Action, Verdict, VerdictCode
 from gpureport.report.runs.report_run import ReportRun

@@ -10,7 +10,7 @@ from gpureport.comparison.steps.compared_figures import UTILISATION
 from gpureport.comparison.steps.counted_runs import count_jobs
 from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE
 from gpureport.comparison.steps.steps import Comparison, Step
-from gpureport.comparison.study.study import Study
+from gpureport.comparison.study import Study
 from gpureport.comparison.verdicts.work_resolution import Resolution, find_sampling_step
 from gpureport.report.model.head import Change
 from gpureport.report.model.pictures import SpentBar, TimeSpent

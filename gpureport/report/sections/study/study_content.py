@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from gpureport.comparison.effects import FigureEffects, LevelEffect, SettingEffect
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK, WORK_RATE
 from gpureport.comparison.steps.steps import Comparison, Verdict
-from gpureport.comparison.study.main_effects import FigureEffects, LevelEffect, SettingEffect
-from gpureport.comparison.study.study import Study
+from gpureport.comparison.study import Study
 from gpureport.report.model.shapes import Cell, Fact, ReportSection, Row, Table
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gpus import spending

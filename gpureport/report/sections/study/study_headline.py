@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.comparison.quality.quality_change import QualityChange
+from gpureport.comparison.factors import Factor
+from gpureport.comparison.quality import QualityChange
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
 from gpureport.comparison.steps.steps import Comparison, Verdict
-from gpureport.comparison.study.best_group import BestGroup
-from gpureport.comparison.study.factors import Factor
-from gpureport.comparison.study.study import Study
+from gpureport.comparison.study import BestGroup, Study
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.comparison.quality_rows import format_pair, shown_name
