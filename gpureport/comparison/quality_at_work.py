@@ -119,13 +119,20 @@ def _compare_whole_runs(runs: Runs) -> EqualWork | None:
 def _find_axis(runs: Runs) -> tuple[str, list[FloatArray]] | NoWork:
     """Return in which unit work is counted alike in all runs, and how much was done at each value of their curves."""
     steps = [_find_steps(run, curve) for run, curve in runs]
-    counted = all(np.nanmax(each, initial=0) > 0 for each in steps)
-    kinds = {_name_counter(run, each) for (run, _), each in zip(runs, steps, strict=True)} if counted else set()
+    ends = [float(np.nanmax(each, initial=0)) for each in steps]
+    counted = min(ends) > 0
+    kinds = {_name_counter(run, end) for (run, _), end in zip(runs, ends, strict=True)} if counted else set()
+    sizes = [batch_size(run.analysis.run) for run, _ in runs]
+    known = [size for size in sizes if size is not None]
     if kinds == {_EPOCHS}:
         return _EPOCHS, steps
-    if kinds == {_STEPS} and (sized := _find_sizes([run for run, _ in runs])):
-        unit, sizes = sized
-        return unit, [each * size for each, size in zip(steps, sizes, strict=True)]
+    if kinds == {_STEPS} and len(known) == len(sizes):
+        if len(set(known)) > 1:
+            return _SAMPLES, [each * size for each, size in zip(steps, known, strict=True)]
+        return _STEPS, steps
+    # without a size in any run: as many steps are the work that a person asked for
+    if kinds == {_STEPS} and not known and (_are_steps_alike(runs) or max(ends) <= _ALIKE * min(ends)):
+        return _STEPS, steps
     for unit, names in _COUNTERS.items():
         joined = [_join_counter(run, curve, names) for run, curve in runs]
         if all(each is not None for each in joined):
@@ -133,27 +140,13 @@ def _find_axis(runs: Runs) -> tuple[str, list[FloatArray]] | NoWork:
     return NoWork.OTHER_UNIT if counted else NoWork.NOT_LOGGED
 
 
-def _find_sizes(runs: Sequence[SampledRun]) -> tuple[str, list[float]] | None:
-    """Return what the steps of runs count alike and how much each is; None where they differ by what is not known.
-
-    The size is that of the batch, else the samples or tokens logged per second in the time of a step. Steps of which
-    nothing says the size are taken to grow with the GPUs.
-    """
-    stated = [batch_size(run.analysis.run) for run in runs]
-    measured = [_measure_step(run) for run in runs]
-    units = {found[0] for found in measured if found is not None}
-    sizes = [size for size in stated if size is not None]
-    tolerance = 1.0
-    if stated == [None] * len(runs):
-        unsized = len({len(run.analysis.run.gpus) for run in runs}) == 1
-        if None in measured or len(units) != 1:
-            return (_STEPS, [1.0] * len(runs)) if unsized else None
-        sizes, tolerance = [found[1] for found in measured if found is not None], _SAME_SIZE
-    if len(sizes) < len(runs):
-        return None
-    if max(sizes) <= tolerance * min(sizes):
-        return _STEPS, [1.0] * len(runs)
-    return (_SAMPLES if tolerance == 1 else units.pop()), sizes
+def _are_steps_alike(runs: Runs) -> bool:
+    """Return whether steps are of one size that no run states: by what was logged per second, else by as many GPUs."""
+    measured = [_measure_step(run) for run, _ in runs]
+    sizes = [found[1] for found in measured if found is not None]
+    if len(sizes) == len(measured):
+        return len({found[0] for found in measured if found}) == 1 and max(sizes) <= _SAME_SIZE * min(sizes)
+    return len({len(run.analysis.run.gpus) for run, _ in runs}) == 1
 
 
 def _measure_step(run: SampledRun) -> tuple[str, float] | None:
@@ -195,9 +188,9 @@ def _join_counter(run: SampledRun, curve: TrainingCurve, names: set[str]) -> Flo
     return None
 
 
-def _name_counter(run: SampledRun, steps: FloatArray) -> str:
-    """Return whether steps are epochs: as many as the job has, or few beside the steps of other metrics."""
-    info, last = run.analysis.run, float(np.nanmax(steps))
+def _name_counter(run: SampledRun, last: float) -> str:
+    """Return whether steps up to the last are epochs: as many as the job has, or few beside those of other metrics."""
+    info = run.analysis.run
     lengths = {value for key, value in info.params if _JOB_EPOCHS.search(key.lower())}
     if info.work is not None and info.work.unit == _EPOCHS:
         lengths.add(f"{info.work.amount:g}")
