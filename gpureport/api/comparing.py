@@ -6,9 +6,9 @@ from dataclasses import fields, replace
 from gpureport.api.analyzing import analyze
 from gpureport.api.notebook_results import Analysis, Comparison
 from gpureport.comparison import chain
+from gpureport.comparison.factors import CHAIN_KINDS, Factor, assign_steps, parse_factors
 from gpureport.comparison.run import build_sampled_run
-from gpureport.comparison.study.factors import CHAIN_KINDS, Factor, assign_steps, parse_factors
-from gpureport.comparison.training.training_goals import make_goals
+from gpureport.comparison.training import make_goals
 from gpureport.recording import Recording
 
 Run = Recording | Analysis

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis, MetricSummary
 from gpureport.comparison.chain import Comparison, pair_steps
-from gpureport.comparison.gains.step_gains import StepGain, build_gains
-from gpureport.comparison.quality.quality_change import QualityChange
+from gpureport.comparison.gains import StepGain, build_gains
+from gpureport.comparison.quality import QualityChange
 from gpureport.comparison.verdict import Delta
 from gpureport.findings import Finding
-from gpureport.report.wording.differences.comparison_reasons import describe_reason
+from gpureport.report.wording.differences.comparison_reasons import describe_no_work, describe_reason
 from gpureport.series_table import local_times
 
 if TYPE_CHECKING:
@@ -51,12 +51,15 @@ _QUALITY = (
     "step",
     "metric",
     "higher_is_better",
+    "work",
+    "work_unit",
     "before",
     "after",
     "difference",
     "interval_low",
     "interval_high",
     "verdict",
+    "reason",
 )
 _STATISTICS = ("device", *(name for name in MetricSummary.__dataclass_fields__ if name != "below"))
 
@@ -158,11 +161,12 @@ def _quality(change: QualityChange) -> dict[str, Any]:
     values = {name: getattr(change, name, None) for name in _QUALITY}
     return values | {
         "metric": change.name,
-        "before": change.before.final,
-        "after": change.after.final,
+        "before": change.values[0],
+        "after": change.values[1],
         "interval_low": low,
         "interval_high": high,
         "verdict": change.verdict.value,
+        "reason": describe_no_work(change.reason),
     }
 
 

@@ -9,8 +9,8 @@ from gpureport.analysis.results import Analysis as AnalysisResult
 from gpureport.analysis.rulebook import Rule
 from gpureport.api import frames
 from gpureport.comparison.chain import Comparison as ComparisonResult
-from gpureport.comparison.study.factors import Factor
-from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
+from gpureport.comparison.factors import Factor
+from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.findings import Severity
 from gpureport.recording import Recording
 from gpureport.report import build

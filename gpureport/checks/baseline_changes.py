@@ -12,11 +12,11 @@ from gpureport.comparison.changes import ChangeKind, FindingChange, compare_find
 from gpureport.comparison.estimate import Basis
 from gpureport.comparison.evidence import ReasonKind
 from gpureport.comparison.figures import BY_METRIC, PER_WORK, FigureRole
-from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
+from gpureport.comparison.quality import QualityChange, compare_quality
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.setup import compare_setups, list_changes_of_job
 from gpureport.comparison.steps import Step
-from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
+from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdict import Delta, Verdict, measure_run_interval
 from gpureport.report.wording.differences import setup_wording
 from gpureport.report.wording.differences.comparison_reasons import describe_reason, describe_unknown_change

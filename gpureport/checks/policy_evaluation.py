@@ -17,7 +17,7 @@ from gpureport.checks.observed_value import NO_REASON, ObservedValue, Why, join_
 from gpureport.checks.policy import Exemption, LimitScope, Policy, PolicyEntry
 from gpureport.checks.training_figures import TrainedRun
 from gpureport.comparison.run import SampledRun
-from gpureport.comparison.training.training_goals import NO_GOALS
+from gpureport.comparison.training import NO_GOALS
 from gpureport.findings import Check, CheckOutcome, Confidence, Finding
 from gpureport.report.wording import display
 

@@ -11,7 +11,7 @@ from gpureport.checks.limit_units import COUNT, MONEY, SHARE, TIME
 from gpureport.checks.observed_value import NO_REASON, ObservedValue, Why, not_observed, select_worst_device
 from gpureport.comparison.comparable import COVERAGE
 from gpureport.comparison.figures import SHORTEST_SECONDS, observed_seconds, read_run
-from gpureport.comparison.gains.known_loss import (
+from gpureport.comparison.gains import (
     FEWEST_SAMPLES,
     count_samples,
     is_recording_too_short,

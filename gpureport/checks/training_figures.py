@@ -11,16 +11,19 @@ from gpureport.checks.limit_units import MONEY, NUMBER, POINTS, SHARE
 from gpureport.checks.observed_value import NO_REASON, ObservedValue, Why, not_observed
 from gpureport.checks.run_figures import explain_currency
 from gpureport.comparison.figures import SECONDS_TO_TARGET
-from gpureport.comparison.quality.quality_change import QualityChange, QualityFigure
-from gpureport.comparison.quality.quality_verdict import find_full_scale
-from gpureport.comparison.quality.run_quality import measure_run_quality, seconds_since_job_start
-from gpureport.comparison.quality.time_to_target import MissingTarget, RunTimeToTarget, measure_run_time_to_target
+from gpureport.comparison.quality import (
+    QualityChange,
+    find_full_scale,
+    measure_run_quality,
+    seconds_since_job_start,
+)
 from gpureport.comparison.run import SampledRun, count_work, mean_gpu_hour_price
 from gpureport.comparison.steps import TrainingBasis, training_rate
-from gpureport.comparison.training.training_curves import build_training_curves
-from gpureport.comparison.training.training_goals import TrainingGoals
+from gpureport.comparison.time_to_target import MissingTarget, RunTimeToTarget, measure_run_time_to_target
+from gpureport.comparison.training import TrainingGoals, build_training_curves
 from gpureport.recording import Recording
 from gpureport.report.wording import display
+from gpureport.report.wording.differences.comparison_reasons import describe_no_work
 
 NO_TARGET = Why("no_target", "no target is given: --target NAME=VALUE, or target under [training]")
 """Why the time to a target is not known."""
@@ -156,16 +159,18 @@ def observe_quality_change(limit: Limit, changes: tuple[QualityChange, ...]) -> 
         return not_observed("not_recorded", f"{limit.name} was not recorded")
     if limit.statistic != BEST and change.after.diverged > change.before.diverged:
         return _observe_divergence(limit, "a last value of this run is not a number")
-    before, after = (_read_side(limit, side) for side in (change.before, change.after))
+    before, after = (change.before.best, change.after.best) if limit.statistic == BEST else change.values
     if before is None or after is None:
         sides = [name for name, value in (("the baseline", before), ("this run", after)) if value is None]
         return not_observed("not_recorded", f"{limit.name} was not recorded in {' and in '.join(sides)}")
+    if change.reason is not None:
+        return not_observed(change.reason.value, f"{limit.name} cannot be compared: {describe_no_work(change.reason)}")
     scale = {SHARE: abs(before), POINTS: change.full_scale}.get(limit.threshold.unit, 1.0)
-    if scale is None:
-        text = f"{limit.name} is not a share, so it has no change in points: state the limit in %"
-        return not_observed("not_a_share", text)
-    if scale == 0:
-        return not_observed("zero", f"{limit.name} was 0 in the baseline, so its change cannot be given in per cent")
+    if not scale:
+        code, why = ("not_a_share", "is not a share, so it has no change in points: state the limit in %")
+        if scale is not None:
+            code, why = "zero", "was 0 in the baseline, so its change cannot be given in per cent"
+        return not_observed(code, f"{limit.name} {why}")
     difference = after - before
     low, high = change.interval or (difference - change.margin, difference + change.margin)
     if limit.statistic == BEST:
@@ -198,7 +203,3 @@ def _describe_basis(change: QualityChange) -> Why:
     if min(change.before.runs, change.after.runs) > 1:
         return Why("replicates", check_wording.count_compared_runs(change.before.runs, change.after.runs))
     return Why("single_runs", "one run a side; the interval is what repeating a run plausibly changes")
-
-
-def _read_side(limit: Limit, figure: QualityFigure) -> float | None:
-    return figure.best if limit.statistic == BEST else figure.final

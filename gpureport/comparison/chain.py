@@ -17,16 +17,16 @@ from gpureport.comparison.comparable import Comparability, check_comparability, 
 from gpureport.comparison.estimate import LEVEL, Basis, Ends, estimate_mean_of_runs, find_holm_levels
 from gpureport.comparison.evidence import Evidence, gather_evidence
 from gpureport.comparison.folders import share_a_clock
-from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
-from gpureport.comparison.quality.time_to_target import (
+from gpureport.comparison.quality import QualityChange, compare_quality
+from gpureport.comparison.run import UTILISATION, SampledRun, find_coarsest_interval, unify_work
+from gpureport.comparison.setup import SetupChange, compare_setups
+from gpureport.comparison.steps import Step, TrainingBasis, build_steps, find_resolution
+from gpureport.comparison.time_to_target import (
     add_time_to_target,
     gather_target_evidence,
     judge_missed_target,
 )
-from gpureport.comparison.run import UTILISATION, SampledRun, find_coarsest_interval, unify_work
-from gpureport.comparison.setup import SetupChange, compare_setups
-from gpureport.comparison.steps import Step, TrainingBasis, build_steps, find_resolution
-from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
+from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdict import Delta, Judgement, Verdict, build_delta, find_obstacle, judge
 
 

@@ -5,8 +5,10 @@ import re
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
-from gpureport.recording import Run
+if TYPE_CHECKING:
+    from gpureport.recording import Run
 
 
 class FolderOrder(StrEnum):
@@ -17,7 +19,7 @@ class FolderOrder(StrEnum):
     NAMES = "the names of their folders, since not all starts are known"
 
 
-def order_folders(runs: Sequence[Run], folders: Sequence[str]) -> tuple[list[str], FolderOrder]:
+def order_folders(runs: "Sequence[Run]", folders: Sequence[str]) -> tuple[list[str], FolderOrder]:
     """Return different folders in the order of the steps, and what that order rests on.
 
     Args:
@@ -36,12 +38,12 @@ def order_folders(runs: Sequence[Run], folders: Sequence[str]) -> tuple[list[str
     return sorted(different, key=starts.__getitem__), FolderOrder.STARTS
 
 
-def share_a_clock(runs: Sequence[Run]) -> bool:
+def share_a_clock(runs: "Sequence[Run]") -> bool:
     """Return whether the times of runs can be compared: all have time stamps, and all or none of them a zone."""
     return not any(run.quality.synthetic_time for run in runs) and len({run.timezone is None for run in runs}) < 2  # noqa: PLR2004 - with and without a zone
 
 
-def step_folders(runs: Sequence[Run]) -> list[str | None]:
+def step_folders(runs: "Sequence[Run]") -> list[str | None]:
     """Return for each run the folder that holds its log, the first one below those that all logs share.
 
     None stands for a run whose log lies in no such folder, or that is no file: what a tracker stored, what came by a

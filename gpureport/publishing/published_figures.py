@@ -115,14 +115,17 @@ def _matches(entry: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 
 def _format_quality(change: Mapping[str, Any]) -> str:
-    """Return a training metric at the end of both steps with the verdict; empty where one did not record it."""
-    finals = [_format_final(change[side]) for side in ("before", "after")]
-    return f"{change['name']} {finals[0]} to {finals[1]}: {change['verdict']}" if all(finals) else ""
+    """Return a training metric of both steps at equal work with the verdict; empty where one did not record it."""
+    values = [_format_value(change[side]) for side in ("before", "after")]
+    # a document may be of a version that compared at the end
+    work = "" if change.get("at_end", True) else f" at {change['work']:.6g} {change['work_unit']}"
+    return f"{change['name']} {values[0]} to {values[1]}{work}: {change['verdict']}" if all(values) else ""
 
 
-def _format_final(figure: Mapping[str, Any]) -> str:
-    if figure["final"] is not None:
-        return f"{figure['final']:.4g}"
+def _format_value(figure: Mapping[str, Any]) -> str:
+    value = figure["final"] if figure.get("at_work") is None else figure["at_work"]
+    if value is not None:
+        return f"{value:.4g}"
     return "not a number" if figure["diverged"] else ""
 
 

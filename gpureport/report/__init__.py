@@ -11,8 +11,8 @@ from gpureport.report.formats.output import FORMATS, render, write
 if TYPE_CHECKING:
     from gpureport.analysis.results import Analysis
     from gpureport.analysis.rulebook import Rule
-    from gpureport.comparison.study.factors import Factor
-    from gpureport.comparison.training.training_goals import TrainingGoals
+    from gpureport.comparison.factors import Factor
+    from gpureport.comparison.training import TrainingGoals
     from gpureport.findings import Check
     from gpureport.recording import Recording
     from gpureport.report.model.report_content import Report

@@ -16,7 +16,7 @@ from gpureport.checks.policy_evaluation import CheckInput, evaluate_policy, step
 from gpureport.checks.policy_settings import read_policy
 from gpureport.checks.training_figures import TrainedRun
 from gpureport.comparison.run import SampledRun, build_sampled_run
-from gpureport.comparison.training.training_goals import parse_target, read_goals
+from gpureport.comparison.training import parse_target, read_goals
 from gpureport.findings import Check
 from gpureport.importers.reading import Reading
 from gpureport.recording import Recording

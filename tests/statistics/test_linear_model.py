@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpureport.comparison.statistics.linear_model import LinearModel, adjust_by_holm, student_tails
+from gpureport.comparison.effects import LinearModel, adjust_by_holm, student_tails
 
 BALANCED = ((0, 0, 0, 0, 1, 1, 1, 1), (0, 0, 1, 1, 0, 0, 1, 1))
 

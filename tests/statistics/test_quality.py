@@ -1,5 +1,6 @@
 """How well two steps trained: what is compared, which verdict it gets, and how soon a target was reached."""
 
+from dataclasses import replace
 from math import log
 from typing import Any
 
@@ -75,6 +76,50 @@ def test_a_loss_that_rises_by_half_is_warned_of(runs: int) -> None:
     assert fallen(over_seeds(runs, 0.75, SEEDS, before=0.5)) == SEEDS
     assert fallen(over_seeds(runs, 0.4, SEEDS, before=0.5)) == 0
     assert fallen(over_seeds(runs, 0.5, 10 * SEEDS, before=0.5)) <= SEEDS // 5
+
+
+def of_equal_time(seed: int, runs: int, points: int, worse: float = 0.0, sides: int = 1) -> dict[str, Any]:
+    """Return the change of a loss by its step, of runs of ten minutes that log `points` values and half as many."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for label, count, end in (("base", points, 0.5), ("step", points // 2, 0.5 * (1 + worse)))[::sides]:
+        for place in range(runs):
+            level = end * (1 + rng.normal(0, 0.02))
+            values = level + (2.3 - level) * np.exp(-np.arange(points) / points * 6)
+            values *= 1 + rng.normal(0, 0.02, points)
+            each = {"val_loss": (np.linspace(1, 590, count), values[:count])}
+            found.append(learning(f"{label}{place}", each, step=label))
+    change: dict[str, Any] = document(*found)["quality"][0]
+    return change
+
+
+@pytest.mark.parametrize("points", [12, 60])
+@pytest.mark.parametrize(("runs", "verdict"), [(1, "unconfirmed"), (3, "worse")])
+def test_runs_of_the_same_time_are_compared_at_equal_work(runs: int, verdict: str, points: int) -> None:
+    """The slower ones got less far, and trained as well; a loss that is worse there is found."""
+    for seed, sides in ((0, 1), (1, -1), (2, 1)):
+        equal, worse = (of_equal_time(seed, runs, points, by, sides) for by in (0.0, 1.0))
+        assert (equal["verdict_code"], equal["fell"], equal["at_end"]) == ("no_clear_change", False, False)
+        assert (equal["work"], equal["work_unit"]) == (points // 2 - 1, "steps")
+        assert (worse["verdict_code"], worse["fell"]) == (
+            (verdict, True) if sides == 1 else (worse["verdict_code"], False)
+        )
+
+
+@pytest.mark.parametrize(
+    ("curves", "params", "code"),
+    [
+        ([[0.4], [0.4]], {}, "work_not_logged"),
+        ([[0.9, 0.4, 0.4], [0.9, 0.5]], {"batch": "32"}, "other_work_unit"),
+    ],
+)
+def test_without_equal_work_there_is_no_verdict(curves: list[list[float]], params: dict[str, str], code: str) -> None:
+    """The values are shown all the same."""
+    base, step = (learning_step(label, {"val_loss": values}) for label, values in zip("ab", curves, strict=True))
+    step = [replace(each, run=replace(each.run, params=tuple(params.items()))) for each in step]
+    change = changes(base, step)[0]
+    assert (change["verdict_code"], change["reason_code"], change["fell"]) == ("not_enough_data", code, False)
+    assert (change["before"]["final"], change["after"]["at_work"]) == (curves[0][-1], None)
 
 
 @pytest.mark.parametrize(("runs", "verdict"), [(1, "unconfirmed"), (3, "worse")])

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from gpureport import Analysis
-from gpureport.comparison.study.best_group import find_best_group
+from gpureport.comparison.study import find_best_group
 from gpureport.errors import SettingsError
 from gpureport.testing import Quality, Source, Verdict
 from tests.statistics.runs import TRAINING_RATE, compared, document, level, made, trained

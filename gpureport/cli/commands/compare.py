@@ -20,7 +20,7 @@ from gpureport.store.run_selection import RunSelection
 if TYPE_CHECKING:
     from gpureport.cli.runs.analyses import AnalysedRuns
     from gpureport.comparison.chain import Comparison
-    from gpureport.comparison.study.factors import Factor
+    from gpureport.comparison.factors import Factor
     from gpureport.recording import Recording
 
 _CANNOT_JUDGE = 4

@@ -11,7 +11,7 @@ from gpureport.cli.options.source_options import SourceOptions
 from gpureport.cli.options.written_paths import OUTPUT, WritingCommand
 from gpureport.cli.results import report_output
 from gpureport.cli.runs import analyses, step_grouping
-from gpureport.comparison.study.factors import parse_factors
+from gpureport.comparison.factors import parse_factors
 from gpureport.places import find_shipped_folder
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import click
 
 from gpureport.cli.options.option_groups import FILE, Command, add_options, take_values
 from gpureport.cli.options.option_values import Direction, GpuHourPrice, MoneyPrice, Price, Target
-from gpureport.comparison.training.training_goals import QualityTarget
+from gpureport.comparison.training import QualityTarget
 
 config_option = click.option(
     "--config", type=FILE, metavar="FILE", help="Settings (default: gpureport.toml in this folder)."

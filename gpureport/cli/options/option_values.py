@@ -8,7 +8,7 @@ import click
 
 from gpureport.cli.options.param_type import ParamType
 from gpureport.cli.options.usage_errors import refuse
-from gpureport.comparison.training.training_goals import QualityTarget, parse_direction, parse_target
+from gpureport.comparison.training import QualityTarget, parse_direction, parse_target
 
 _FINEST, _COARSEST = 0.001, 86_400.0
 _MOST_DIGITS = 18

@@ -18,7 +18,7 @@ from gpureport.redaction import hide_secrets
 
 if TYPE_CHECKING:
     from gpureport.cli.runs.analyses import AnalysedRuns
-    from gpureport.comparison.study.factors import Factor
+    from gpureport.comparison.factors import Factor
     from gpureport.findings import Check
     from gpureport.places import Place
     from gpureport.report.formats.branding import Brand

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gpureport.cli.messages.internal_errors import InternalError, report_internal_error
 from gpureport.cli.messages.progress import show_stage
 from gpureport.cli.messages.verbosity import print_note
-from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals, read_goals
+from gpureport.comparison.training import NO_GOALS, TrainingGoals, read_goals
 
 if TYPE_CHECKING:
     from gpureport.analysis.account.cost import Prices

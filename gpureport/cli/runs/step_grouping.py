@@ -14,7 +14,7 @@ from gpureport.cli.options.param_type import ParamType
 from gpureport.cli.options.usage_errors import UsageError, refuse
 from gpureport.cli.runs import named_runs, step_file, stored_runs
 from gpureport.cli.sources.skipped_sources import list_names
-from gpureport.comparison.study.factors import CHAIN_KINDS, Factor, assign_steps, find_ungrouped, parse_factors
+from gpureport.comparison.factors import CHAIN_KINDS, Factor, assign_steps, find_ungrouped, parse_factors
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:

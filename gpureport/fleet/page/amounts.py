@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gpureport.comparison.gains.known_loss import NOTABLE_RATIO
+from gpureport.comparison.gains import NOTABLE_RATIO
 from gpureport.fleet.fleet_report import FleetReport, TimeUse
 from gpureport.report.wording import display
 

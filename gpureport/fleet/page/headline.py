@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpureport.analysis.kinds import GROUPS
 from gpureport.analysis.signals.load import NOTABLE, measure_pauses_ratio
-from gpureport.comparison.gains.known_loss import NOTABLE_RATIO, measure_excessive_short_pauses
+from gpureport.comparison.gains import NOTABLE_RATIO, measure_excessive_short_pauses
 from gpureport.fleet.fleet_report import CardVerdict, FleetReport, Grouping
 from gpureport.fleet.page.amounts import Amounts
 from gpureport.fleet.page.class_words import name_label, name_loss, shorten_name, sort_losses

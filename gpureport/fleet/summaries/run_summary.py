@@ -9,7 +9,7 @@ from gpureport import label_tags
 from gpureport.analysis import RULES
 from gpureport.analysis.results import Analysis, CounterReading, DeviceStatistics
 from gpureport.analysis.rulebook import kinds_by_gpu_time_class
-from gpureport.comparison.gains import known_loss
+from gpureport.comparison import gains
 from gpureport.findings import Finding, Severity
 from gpureport.fleet.gpu_summary import FindingSummary, GpuSummary
 from gpureport.fleet.summaries.gpu_health import read_health
@@ -98,7 +98,7 @@ def _read_energy(statistics: DeviceStatistics) -> float | None:
 
 def _summarise_findings(analysis: Analysis, gpu: Device, times: _Times) -> Iterator[FindingSummary]:
     """Yield what was found on a GPU or on the whole job, in the order of the analysis."""
-    is_too_short = known_loss.is_recording_too_short(analysis)
+    is_too_short = gains.is_recording_too_short(analysis)
     groups: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in analysis.findings:
         if not finding.devices or gpu.id in finding.devices:

@@ -23,7 +23,7 @@ from gpureport.settings import Settings
 from gpureport.store.run_records import StoredRun
 
 _PACKAGE = Path(gpureport.__file__).parent
-_PARTS = ("*.py", "*.toml", "analysis/**/*.py", "comparison/gains/known_loss.py", "fleet/*.py", "fleet/summaries/*.py")
+_PARTS = ("*.py", "*.toml", "analysis/**/*.py", "comparison/gains.py", "fleet/*.py", "fleet/summaries/*.py")
 """What decides about the content of a summary: the analysis, the types it works on, and how it is summarised."""
 
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from gpureport.analysis.results import sum_seconds_by_class
-from gpureport.comparison.gains.known_loss import measure_excessive_short_pauses
+from gpureport.comparison.gains import measure_excessive_short_pauses
 from gpureport.fleet.fleet_report import RunName, RunUse
 from gpureport.fleet.totals.label_groups import read_label
 from gpureport.fleet.totals.priced_gpu import PricedGpu, find_largest_loss, sum_use

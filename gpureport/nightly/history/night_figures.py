@@ -14,7 +14,7 @@ from gpureport.comparison.figures import (
     find_sampling_step,
     read_run,
 )
-from gpureport.comparison.gains.known_loss import NOTABLE_RATIO, list_possible_waits, measure_lost_ratio
+from gpureport.comparison.gains import NOTABLE_RATIO, list_possible_waits, measure_lost_ratio
 from gpureport.findings import Severity
 from gpureport.report.runs import gpu_time
 from gpureport.report.wording.figure_names import name_figure, per_batch

@@ -7,9 +7,9 @@ from gpureport.analysis import RULES
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rulebook import Rule
 from gpureport.comparison.chain import Comparison, compare
-from gpureport.comparison.study.factors import Factor, describe_factors
-from gpureport.comparison.study.study import Study, build_study
-from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
+from gpureport.comparison.factors import Factor, describe_factors
+from gpureport.comparison.study import Study, build_study
+from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.findings import Check
 from gpureport.recording import Recording
 from gpureport.report.model.finding_card import FindingCard

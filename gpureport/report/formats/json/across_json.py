@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from gpureport.comparison.across_runs.across_findings import across_findings
-from gpureport.comparison.across_runs.across_runs import BatchSize, Scaling
-from gpureport.comparison.across_runs.memory_fit import MemoryFit
+from gpureport.comparison.across import BatchSize, MemoryFit, Scaling, across_findings
 from gpureport.comparison.steps import Step
 from gpureport.report.formats.json.evidence_json import evidence_json
 from gpureport.report.wording.differences.comparison_reasons import describe_memory_reason

@@ -10,18 +10,18 @@ from math import fsum, isfinite
 from typing import Any
 
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.across_runs.memory_fit import MemoryFit, memory_fits
+from gpureport.comparison.across import MemoryFit, memory_fits
 from gpureport.comparison.chain import Comparison, StepPair, StepSummary, pair_steps, summarize_steps
 from gpureport.comparison.changes import ChangeKind, FindingChange, measure_remaining_loss
 from gpureport.comparison.comparable import Comparability
+from gpureport.comparison.factors import Factor
 from gpureport.comparison.figures import TRAINING_RATE, read_run
-from gpureport.comparison.gains.known_loss import measure_lost_ratio
-from gpureport.comparison.quality.quality_change import QualityChange
-from gpureport.comparison.quality.time_to_target import TimeToTarget, measure_time_to_target
+from gpureport.comparison.gains import measure_lost_ratio
+from gpureport.comparison.quality import QualityChange
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step, TrainingSource, mean_training_rate
-from gpureport.comparison.study.factors import Factor
-from gpureport.comparison.study.study import build_study, select_focus
+from gpureport.comparison.study import build_study, select_focus
+from gpureport.comparison.time_to_target import TimeToTarget, measure_time_to_target
 from gpureport.comparison.verdict import Delta
 from gpureport.report.formats.json.across_json import across_runs_json
 from gpureport.report.formats.json.advice_json import advice_json, steps_json
@@ -31,6 +31,7 @@ from gpureport.report.sections.head.recording_doubts import describe_doubts
 from gpureport.report.wording.differences.comparison_reasons import (
     describe_check,
     describe_memory_reason,
+    describe_no_work,
     describe_reason,
     describe_unknown_change,
 )
@@ -175,8 +176,13 @@ def _training(change: QualityChange) -> dict[str, Any]:
 def _quality(change: QualityChange) -> dict[str, Any]:
     """Return a change of quality; an end that nothing bounds is null."""
     bounded = change.interval is not None and all(map(isfinite, change.interval))
-    told = {"interval": change.interval if bounded else None, "verdict_code": change.verdict.code, "fell": change.fell}
-    return asdict(change) | told
+    return asdict(change) | {
+        "interval": change.interval if bounded else None,
+        "verdict_code": change.verdict.code,
+        "reason": describe_no_work(change.reason),
+        "reason_code": change.reason or "",
+        "fell": change.fell,
+    }
 
 
 def _check(check: Comparability) -> dict[str, Any]:

@@ -7,10 +7,15 @@ from typing import Any
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.comparison.chain import Comparison, StepPair
 from gpureport.comparison.changes import ChangeKind, FindingChange, RemainingLoss, summarize_by_kind
-from gpureport.comparison.gains.advised_changes import AdvisedChange
-from gpureport.comparison.gains.potential import estimate_potential
-from gpureport.comparison.gains.step_gains import GainSince, RelativeChange, StepGain, build_gains
-from gpureport.comparison.quality.quality_change import QualityChange
+from gpureport.comparison.gains import (
+    AdvisedChange,
+    GainSince,
+    RelativeChange,
+    StepGain,
+    build_gains,
+    estimate_potential,
+)
+from gpureport.comparison.quality import QualityChange
 from gpureport.comparison.steps import Step
 from gpureport.report.wording.differences.comparison_reasons import describe_reason
 
@@ -47,8 +52,8 @@ def _advised(change: AdvisedChange) -> dict[str, Any]:
 def _quality(change: QualityChange) -> dict[str, Any]:
     return {
         "name": change.name,
-        "before": change.before.final,
-        "after": change.after.final,
+        "before": change.values[0],
+        "after": change.values[1],
         "verdict": change.verdict,
         "verdict_code": change.verdict.code,
         "fell": change.fell,

@@ -3,10 +3,9 @@
 from dataclasses import asdict
 from typing import Any
 
-from gpureport.comparison.quality.quality_change import QualityChange
-from gpureport.comparison.study.best_group import BestGroup
-from gpureport.comparison.study.main_effects import FigureEffects, SettingEffect
-from gpureport.comparison.study.study import Study
+from gpureport.comparison.effects import FigureEffects, SettingEffect
+from gpureport.comparison.quality import QualityChange
+from gpureport.comparison.study import BestGroup, Study
 
 
 def study_json(study: Study | None) -> dict[str, Any] | None:
@@ -36,8 +35,8 @@ def _lower_quality(change: QualityChange) -> dict[str, Any]:
     return {
         "name": change.name,
         "group": change.base,
-        "value": change.before.final,
-        "own": change.after.final,
+        "value": change.values[0],
+        "own": change.values[1],
         "verdict": change.verdict,
         "verdict_code": change.verdict.code,
     }

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.comparison.chain import Comparison, pair_steps
+from gpureport.comparison.factors import describe_factors
 from gpureport.comparison.figures import SHORTEST_SECONDS, recorded_seconds
 from gpureport.comparison.steps import Step
-from gpureport.comparison.study.factors import describe_factors
-from gpureport.comparison.study.study import Study, select_focus
+from gpureport.comparison.study import Study, select_focus
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.shapes import Fact

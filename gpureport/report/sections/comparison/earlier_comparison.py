@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.comparison.chain import compare, pair_steps
 from gpureport.comparison.run import SampledRun
-from gpureport.comparison.training.training_goals import TrainingGoals
+from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.report.model.comparison_parts import EarlierComparison
 from gpureport.report.sections.comparison import figure_formats, step_pair_tables

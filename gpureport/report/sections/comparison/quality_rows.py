@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from gpureport.comparison.chain import Comparison, StepPair
-from gpureport.comparison.quality.quality_change import (
+from gpureport.comparison.quality import (
     QualityChange,
     QualityFigure,
     compare_quality,
@@ -14,11 +14,17 @@ from gpureport.comparison.quality.quality_change import (
 from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.shapes import Cell, Fact, Row, Table
 from gpureport.report.wording import display
+from gpureport.report.wording.differences.comparison_reasons import describe_no_work
 from gpureport.report.wording.display import shorten_middle
 
 _NAME = 28
 """Most characters of the name of a metric."""
-_NOTE = "A metric at the end is the mean of the last tenth of its values, and of at least two or three of them."
+_WHOLE = 100
+"""Work from which it is written without decimals."""
+_NOTE = (
+    "A metric at the end is the mean of the last tenth of its values, and of at least two or three of them; runs that "
+    "did not do as much work are compared at the last work common to all."
+)
 _DIVERGED = "not a number"
 
 
@@ -36,8 +42,8 @@ def format_values(values: Sequence[float | None]) -> list[str]:
 
 
 def format_pair(change: QualityChange) -> tuple[str, str]:
-    """Return the final values of both steps."""
-    before, after = format_values((change.before.final, change.after.final))
+    """Return the values of both steps at equal work, else at the end."""
+    before, after = format_values(change.values)
     return (_or_diverged(change.before, before), _or_diverged(change.after, after))
 
 
@@ -112,7 +118,8 @@ def _find_change(comparison: Comparison, number: int, name: str) -> QualityChang
 def _describe_change(change: QualityChange | None) -> str:
     if change is None or change.verdict is Verdict.NOT_ENOUGH_DATA:
         return ""
-    return ", ".join(filter(None, (format_difference(change), change.verdict.value)))
+    difference = f"{format_difference(change)}{_name_work(change)}"
+    return ", ".join(filter(None, (difference, change.verdict.value)))
 
 
 def add_difference_rows(table: Table, changes: Sequence[QualityChange]) -> Table:
@@ -149,7 +156,15 @@ def _verdict_cells(change: QualityChange | None) -> tuple[Cell, Cell]:
 
 
 def _head(change: QualityChange) -> str:
-    return f"{shown_name(change.name)} at the end"
+    return f"{shown_name(change.name)}{_name_work(change) or ' at the end'}"
+
+
+def _name_work(change: QualityChange) -> str:
+    """Return at which work both steps are compared, such as ` at 1,341 steps`; empty where that is their end."""
+    if change.at_end or change.work is None:
+        return ""
+    shown = display.integer if change.work >= _WHOLE else display.number
+    return f" at {shown(change.work)} {change.work_unit}"
 
 
 def _row(change: QualityChange, texts: Iterable[str]) -> Row:
@@ -163,7 +178,8 @@ def _extended(table: Table, rows: Sequence[Row]) -> Table:
 def build_verdict_facts(changes: Sequence[QualityChange]) -> Iterator[Fact]:
     """Yield the verdict on each metric."""
     for change in changes:
-        yield Fact(name=_head(change), text=f"{change.verdict.value.capitalize()}.")
+        verdict = f"{change.verdict.value.capitalize()}."
+        yield Fact(name=_head(change), text=" ".join(filter(None, (verdict, describe_no_work(change.reason)))))
 
 
 def build_quality_facts(link: StepPair) -> Iterator[Fact]:
@@ -171,7 +187,7 @@ def build_quality_facts(link: StepPair) -> Iterator[Fact]:
     for change in link.quality:
         before, after = format_pair(change)
         parts = [
-            f"{before}, then {after}",
+            f"{before}, then {after}{_name_work(change)}",
             _describe_best(change),
             _describe_failed(change),
             *_describe_diverged(change),
@@ -279,4 +295,4 @@ def _describe_fall(change: QualityChange) -> str:
     if change.failed and change.verdict not in {Verdict.WORSE, Verdict.UNCONFIRMED}:
         return f"{name} to {format_values([change.failed[0]])[0]} in {len(change.failed)} of {change.after.runs} runs"
     before, after = format_pair(change)
-    return f"{name} from {before} to {after}"
+    return f"{name} from {before} to {after}{_name_work(change)}"

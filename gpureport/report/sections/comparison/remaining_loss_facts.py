@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from gpureport.analysis import phrases
+from gpureport.comparison import gains
 from gpureport.comparison.changes import LargestFinding, RemainingLoss, measure_remaining_loss
-from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps import Step
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.shapes import Fact
@@ -60,13 +60,13 @@ def _lost(first: Step | None, last: Step, left: RemainingLoss) -> str:
     held = gpu_time.format_held(seconds * left.runs, left.runs)
     held = f"the {held} observed" if 0 < seconds < left.held_gpu_seconds else held
     label, was = display.clean(last.label), _before(first) if first else ""
-    if left.unseen_gpu_seconds >= (1 - known_loss.NEGLIGIBLE_RATIO) * left.held_gpu_seconds:
+    if left.unseen_gpu_seconds >= (1 - gains.NEGLIGIBLE_RATIO) * left.held_gpu_seconds:
         whole = gpu_time.format_held(left.held_gpu_seconds * left.runs, left.runs)
         return f"Not known: none of {whole} in {label} holds a utilisation.{was}"
     pauses = gpu_time.excessive_short_pauses(last.analyses)
-    if ratio < known_loss.NOTABLE_RATIO and pauses is not None:
+    if ratio < gains.NOTABLE_RATIO and pauses is not None:
         return f"{phrases.capitalize(describe_short_pauses(pauses))} of {held} in {label}.{was}"
-    if ratio < known_loss.NEGLIGIBLE_RATIO:
+    if ratio < gains.NEGLIGIBLE_RATIO:
         return f"Hardly any of {held} in {label}.{was}"
     bound = "At least" if gpu_time.is_lower_bound(last.analyses) else "Up to"
     classes = list_losses(lost, seconds, last.analyses)
@@ -84,5 +84,5 @@ def _before(first: Step) -> str:
 
 def _base_seconds(left: RemainingLoss) -> float:
     """Return the GPU-seconds that a loss is a share of, as in the headline: the observed ones where most are not."""
-    few = left.unseen_gpu_seconds > known_loss.MOST_UNSEEN_RATIO * left.held_gpu_seconds
+    few = left.unseen_gpu_seconds > gains.MOST_UNSEEN_RATIO * left.held_gpu_seconds
     return left.held_gpu_seconds - (left.unseen_gpu_seconds if few else 0.0)

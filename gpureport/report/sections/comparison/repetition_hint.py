@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from gpureport.comparison.chain import Comparison
+from gpureport.comparison.factors import MOST_FACTORS, describe_factors, is_repetition_param, parse_factors
 from gpureport.comparison.folders import step_folders
-from gpureport.comparison.study.factors import MOST_FACTORS, describe_factors, parse_factors
-from gpureport.comparison.study.varied_params import tells_repetitions_apart
 from gpureport.recording import Run
 from gpureport.report.wording import display
 
@@ -48,7 +47,7 @@ def suggest_by_params(runs: Sequence[Run]) -> str:
 
 def _read_settings(run: Run) -> dict[str, str]:
     """Return the params of a run without those by which repetitions differ."""
-    return {key: value for key, value in run.params if not tells_repetitions_apart(key)}
+    return {key: value for key, value in run.params if not is_repetition_param(key)}
 
 
 def _list_options(groups: Sequence[dict[str, str]]) -> Iterator[str]:

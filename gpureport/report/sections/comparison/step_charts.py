@@ -16,7 +16,7 @@ from gpureport.comparison.chain import (
 from gpureport.comparison.figures import HOUR, PER_WORK, TRAINING_RATE, WORK_BATCH
 from gpureport.comparison.run import UTILISATION
 from gpureport.comparison.steps import Step
-from gpureport.comparison.study.study import Study
+from gpureport.comparison.study import Study
 from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow, RunDot
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.comparison.step_summary_table import cut_interval, explain_missing_utilisation

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import isfinite
 
-from gpureport.comparison.across_runs.across_runs import BatchSize, Scaling, largest_batch, scaling
-from gpureport.comparison.across_runs.memory_fit import HEADROOM, MemoryFit, memory_fits
+from gpureport.comparison.across import HEADROOM, BatchSize, MemoryFit, Scaling, largest_batch, memory_fits, scaling
 from gpureport.comparison.chain import Mean, StepSummary, summarize_steps
 from gpureport.comparison.figures import COST_PER_WORK, ShortRun
 from gpureport.comparison.steps import Step

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpureport.comparison.chain import Comparison
-from gpureport.comparison.quality.time_to_target import MissingTarget, TimeToTarget, measure_time_to_target
+from gpureport.comparison.time_to_target import MissingTarget, TimeToTarget, measure_time_to_target
 from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.comparison.quality_rows import shown_name
 from gpureport.report.sections.gpus import spending

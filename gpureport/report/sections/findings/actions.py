@@ -15,7 +15,7 @@ from gpureport.analysis.kinds import ACTIONS, KINDS
 from gpureport.analysis.signals.load import NOTABLE
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS, SHORTEST_SECONDS, recorded_seconds
-from gpureport.comparison.gains.known_loss import is_recording_too_short
+from gpureport.comparison.gains import is_recording_too_short
 from gpureport.comparison.verdict import Delta, Verdict, estimate_runs_for_interval, measure_run_interval
 from gpureport.findings import Confidence, Finding, Severity
 from gpureport.recording_advice import RECORD

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from gpureport.analysis.advice.choose import STEPS
+from gpureport.comparison import gains
 from gpureport.comparison.changes import can_tell
-from gpureport.comparison.gains import known_loss
 from gpureport.findings import AdvisedStep, Evidence, Finding
 from gpureport.report.model.finding_card import AdviceStep, EvidenceLine, FindingCard, Occurrence
 from gpureport.report.runs.report_run import ReportRun, format_time
@@ -68,7 +68,7 @@ def _build_card(group: Found, runs: Sequence[ReportRun], *, has_causes: bool) ->
         lost_seconds=group.lost,
         lost=_describe_lost(group),
         lost_ratio=group.lost / held if group.lost is not None and held else None,
-        lost_at_least=bool(group.lost) and known_loss.loses_unknown_time(group.findings),
+        lost_at_least=bool(group.lost) and gains.loses_unknown_time(group.findings),
         lost_cost=group.cost_by_run.get(group.position),
         summary=_summarize(group),
         evidence=tuple(map(describe_evidence, worst.evidence)),
@@ -104,7 +104,7 @@ def _describe_status(group: Found, runs: Sequence[ReportRun]) -> str:
 def _describe_lost(group: Found) -> str:
     """Return the GPU time lost in words, as a share of the GPU time in which jobs held GPUs, and what it cost."""
     analysis, cost = group.run.analysis, group.cost_by_run.get(group.position)
-    unknown, held = known_loss.loses_unknown_time(group.findings), analysis.job_gpu_seconds
+    unknown, held = gains.loses_unknown_time(group.findings), analysis.job_gpu_seconds
     if not group.lost:
         return "loss not known" if unknown else "no direct loss"
     base = "the jobs' GPU time" if analysis.no_job_gpu_seconds else "the run"

@@ -7,7 +7,7 @@ from math import fsum
 from typing import NamedTuple
 
 from gpureport.analysis.series.intervals import Spans, to_spans, total_seconds
-from gpureport.comparison.gains.known_loss import MOST_UNSEEN_RATIO
+from gpureport.comparison.gains import MOST_UNSEEN_RATIO
 from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.comparison.changes import ChangeKind, summarize_by_kind
-from gpureport.comparison.gains.advised_changes import AdvisedChange
-from gpureport.comparison.gains.step_gains import RelativeChange, StepGain
-from gpureport.comparison.quality.quality_change import QualityChange
+from gpureport.comparison.gains import AdvisedChange, RelativeChange, StepGain
+from gpureport.comparison.quality import QualityChange
 from gpureport.comparison.setup import list_changes_of_job
 from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.comparison import quality_rows

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpureport.comparison.chain import Comparison, StepPair
 from gpureport.comparison.figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
-from gpureport.comparison.gains.step_gains import GainSince, RelativeChange, StepGain, build_gains
+from gpureport.comparison.gains import GainSince, RelativeChange, StepGain, build_gains
 from gpureport.comparison.steps import Step
 from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.gain_table import GainCell, GainRow, GainTable

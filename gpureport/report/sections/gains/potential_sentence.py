@@ -2,8 +2,7 @@
 
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.figures import observed_seconds
-from gpureport.comparison.gains.known_loss import NOTABLE_RATIO
-from gpureport.comparison.gains.potential import Potential, PotentialLoss, estimate_potential
+from gpureport.comparison.gains import NOTABLE_RATIO, Potential, PotentialLoss, estimate_potential
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.head.loss_sentence import describe_short_pauses
 from gpureport.report.wording import display, terms

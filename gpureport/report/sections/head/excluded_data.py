@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from gpureport.analysis.account.gpu_time import OUTSIDE
 from gpureport.analysis.job.phases import WITHOUT_LASTING_WORK
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.gains import known_loss
+from gpureport.comparison import gains
 from gpureport.importers.protocol.reject_reasons import CHOSEN, NO_TIME
 from gpureport.recording import Run
 from gpureport.report.runs import gpu_time
@@ -71,7 +71,7 @@ def describe_idle_without_finding(analyses: Sequence[Analysis]) -> Iterator[str]
     times = [time for analysis in analyses if not _never_worked(analysis) for time in analysis.gpu_time]
     idle = gpu_time.seconds_by_cause(times).get("idle", {})
     seconds = idle.get(OUTSIDE, 0.0)
-    if not job_seconds or seconds / job_seconds < known_loss.NOTABLE_RATIO:
+    if not job_seconds or seconds / job_seconds < gains.NOTABLE_RATIO:
         return
     share = f"Idle before or after work: {display.percent(seconds / job_seconds)}"
     unjudged = sorted({entry.kind for analysis in analyses for entry in analysis.not_judged} & {*_AROUND})

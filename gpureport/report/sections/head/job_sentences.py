@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.results import Analysis, Job
-from gpureport.comparison.gains import known_loss
+from gpureport.comparison import gains
 from gpureport.recording import Run
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import format_time
@@ -22,7 +22,7 @@ def sentences(analyses: Sequence[Analysis]) -> Iterator[str]:
             yield f"{whose} holds {len(analysis.jobs)} jobs: {each}. Read one of them with --job N."
     seconds = gpu_time.no_job_gpu_seconds(analyses)
     held = gpu_time.job_gpu_seconds(analyses)
-    if held and seconds / held >= known_loss.NOTABLE_RATIO:
+    if held and seconds / held >= gains.NOTABLE_RATIO:
         free = gpu_time.format_held(seconds, len(analyses))
         yield f"No job was on a GPU for another {free}; no figure counts that time."
 

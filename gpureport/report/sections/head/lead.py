@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.analysis import phrases
 from gpureport.analysis.certainty import SURE_READINGS
+from gpureport.comparison import gains
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS, WORK_RATE, recorded_seconds
-from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps import Step
 from gpureport.comparison.verdict import Verdict
 from gpureport.findings import Confidence
@@ -83,7 +83,7 @@ def _describe_low_confidence(told: Found) -> str:
 def _describe_cost(told: Found) -> str:
     """Return what a slowed clock cost the GPU and the run; empty of other findings, and where it is not known."""
     seconds, share = told.lost, told.share
-    if told.finding.kind not in _SLOWED or not seconds or share < known_loss.NOTABLE_RATIO:
+    if told.finding.kind not in _SLOWED or not seconds or share < gains.NOTABLE_RATIO:
         return ""
     time = display.duration(seconds)
     if told.is_plural or len(told.run.run.gpus) == 1:
@@ -152,10 +152,7 @@ def describe_largest_loss(step: Step) -> str:
     if not held or not lost or recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS:
         return ""
     name, seconds = next(iter(lost.items()))
-    if (
-        seconds / held < known_loss.NOTABLE_RATIO
-        or gpu_time.unobserved_ratio(step.analyses) > known_loss.MOST_UNSEEN_RATIO
-    ):
+    if seconds / held < gains.NOTABLE_RATIO or gpu_time.unobserved_ratio(step.analyses) > gains.MOST_UNSEEN_RATIO:
         return ""
     return f"Largest loss now: {name_loss(name, step.analyses)}, {display.percent(seconds / held)}"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpureport.analysis.results import Analysis, DeviceStatistics
-from gpureport.comparison.gains import known_loss
+from gpureport.comparison import gains
 from gpureport.comparison.steps import Step
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.head import VerdictCode
@@ -51,7 +51,7 @@ class Findings:
     @property
     def too_short(self) -> bool:
         """Whether the last step is too short for a share of it to mean anything."""
-        return not self.is_mean and known_loss.is_too_short(self.seconds, self.samples)
+        return not self.is_mean and gains.is_too_short(self.seconds, self.samples)
 
     @property
     def open(self) -> list[FindingCard]:
@@ -81,7 +81,7 @@ def explain_unknown_loss(step: Step, findings: Findings) -> UnknownLoss | None:
         shown = f"At most {count} per GPU" if several else f"Only {count}{whose}"
         sentence = f"{shown}{length}: too little to assess."
         return UnknownLoss(sentence, VerdictCode.TOO_SHORT)
-    if gpu_time.unobserved_ratio(step.analyses) >= 1 - known_loss.NEGLIGIBLE_RATIO:
+    if gpu_time.unobserved_ratio(step.analyses) >= 1 - gains.NEGLIGIBLE_RATIO:
         sentence = "No utilisation was recorded, so nothing can be said about GPU time."
         return UnknownLoss(sentence, VerdictCode.NO_UTILISATION)
     return None
@@ -115,9 +115,9 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
     """
     held = gpu_time.job_gpu_seconds(analyses)
     unseen = gpu_time.unobserved_ratio(analyses)
-    if not held or unseen >= 1 - known_loss.NEGLIGIBLE_RATIO:
+    if not held or unseen >= 1 - gains.NEGLIGIBLE_RATIO:
         return ""
-    is_mostly_unseen = unseen > known_loss.MOST_UNSEEN_RATIO
+    is_mostly_unseen = unseen > gains.MOST_UNSEEN_RATIO
     if is_mostly_unseen:
         # what nobody saw may all have been lost: a share of all time is no bound
         held *= 1 - unseen
@@ -128,7 +128,7 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
 
 def is_partly_unseen(analyses: Sequence[Analysis]) -> bool:
     """Return whether a notable part of the GPU time, but not most of it, holds no utilisation."""
-    return known_loss.UNSEEN_RATIO < gpu_time.unobserved_ratio(analyses) <= known_loss.MOST_UNSEEN_RATIO
+    return gains.UNSEEN_RATIO < gpu_time.unobserved_ratio(analyses) <= gains.MOST_UNSEEN_RATIO
 
 
 def _describe_seen_loss(analyses: Sequence[Analysis], held: float, *, is_all: bool) -> str:
@@ -137,9 +137,9 @@ def _describe_seen_loss(analyses: Sequence[Analysis], held: float, *, is_all: bo
     ratio = sum(lost.values()) / held
     is_lower_bound = gpu_time.is_lower_bound(analyses)
     pauses = gpu_time.excessive_short_pauses(analyses)
-    if ratio < known_loss.NOTABLE_RATIO and pauses is not None:
+    if ratio < gains.NOTABLE_RATIO and pauses is not None:
         return f"How much GPU time was lost is {describe_short_pauses(pauses)}."
-    if ratio < known_loss.NOTABLE_RATIO:
+    if ratio < gains.NOTABLE_RATIO:
         return "GPU time was lost; how much is not known." if is_lower_bound else "Hardly any GPU time was lost."
     of = gpu_time.format_held(held, len(analyses))
     if not is_all:
@@ -167,10 +167,10 @@ def list_losses(lost: Mapping[str, float], held: float, analyses: Sequence[Analy
     """Return the largest losses with their shares, and what the others come to."""
     if len(lost) == 1:
         return f"all of it {name_loss(next(iter(lost)), analyses)}"
-    named = [name for name in lost if lost[name] / held >= known_loss.NOTABLE_RATIO][:_NAMED]
+    named = [name for name in lost if lost[name] / held >= gains.NOTABLE_RATIO][:_NAMED]
     parts = [(name_loss(name, analyses), lost[name] / held) for name in named]
     others = [name for name in lost if name not in named]
     rest = sum(lost[name] for name in others) / held
-    if rest >= known_loss.NEGLIGIBLE_RATIO:
+    if rest >= gains.NEGLIGIBLE_RATIO:
         parts.append((name_loss(others[0], analyses) if len(others) == 1 else "other", rest))
     return display.join_words([f"{name} {display.percent(share)}" for name, share in parts])

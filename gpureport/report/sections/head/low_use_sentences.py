@@ -8,8 +8,8 @@ from gpureport.analysis.account.gpu_time import OUTSIDE
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules.low_use import BELOW
+from gpureport.comparison import gains
 from gpureport.comparison.figures import below_ratios, mean_over_time
-from gpureport.comparison.gains import known_loss
 from gpureport.report.runs import gpu_time
 from gpureport.report.wording import display, terms
 
@@ -87,7 +87,7 @@ def describe_computing(analyses: Sequence[Analysis], *, with_length: bool = Fals
 def describe_computing_mid_job(analyses: Sequence[Analysis]) -> str:
     """Return the same without start-up and tail, where they take time: `Mid-job, the GPU computed 11% of 3 h`."""
     seen, outside = _measure_seen_seconds(analyses), _measure_outside_seconds(analyses)
-    if outside < known_loss.NOTABLE_RATIO * seen or outside >= seen:
+    if outside < gains.NOTABLE_RATIO * seen or outside >= seen:
         return describe_computing(analyses, with_length=True)
     share = _describe_share(analyses, measure_computing_ratio_mid_job(analyses), seen - outside)
     return f"Mid-job, {display.lower_first(share)}"
@@ -157,7 +157,7 @@ def levels_sentence(analyses: Sequence[Analysis]) -> str:
     )
     pauses = seconds.get(_PAUSES, 0.0) / held if held else 0.0
     name = display.lower_first(terms.CLASSES[_PAUSES])
-    took = f"; {name} took {display.percent(pauses)}" if pauses >= known_loss.NEGLIGIBLE_RATIO else ""
+    took = f"; {name} took {display.percent(pauses)}" if pauses >= gains.NEGLIGIBLE_RATIO else ""
     runs = f" of {len(analyses)} runs" if len(analyses) > 1 else ""
     if below and _is_mean_told(analyses):
         return f"Utilisation was {display.join_words(below)}{took}."

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from gpureport.comparison import gains
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.figures import PER_WORK
-from gpureport.comparison.gains import known_loss
-from gpureport.comparison.study.study import Study
+from gpureport.comparison.study import Study
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.comparison import step_table
@@ -77,6 +77,6 @@ def _describe_use(comparison: Comparison, where: str) -> Iterator[str]:
     yield from excluded_data.describe_idle_without_finding(final)
     unseen = gpu_time.unobserved_ratio(final)
     # a loss within all the time says it already
-    is_said = lost and unseen <= known_loss.MOST_UNSEEN_RATIO
-    if known_loss.UNSEEN_RATIO < unseen < 1 - known_loss.NEGLIGIBLE_RATIO and not is_said:
+    is_said = lost and unseen <= gains.MOST_UNSEEN_RATIO
+    if gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:
         yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."

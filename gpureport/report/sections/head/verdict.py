@@ -6,7 +6,7 @@ from dataclasses import replace
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS, recorded_seconds
 from gpureport.comparison.steps import Step
-from gpureport.comparison.study.study import Study
+from gpureport.comparison.study import Study
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.model.head import Action, Verdict, VerdictCode
 from gpureport.report.runs.report_run import ReportRun

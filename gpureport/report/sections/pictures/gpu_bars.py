@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import fsum
 
 from gpureport.analysis.results import LOST_CLASSES, GpuTime
-from gpureport.comparison.gains.known_loss import measure_excessive_short_pauses
+from gpureport.comparison.gains import measure_excessive_short_pauses
 from gpureport.report.model.pictures import SpentBar, TimeSpent
 from gpureport.report.runs.gpu_time import measure_own_seconds, seconds_by_cause, seconds_by_class
 from gpureport.report.runs.report_run import ReportRun

@@ -8,7 +8,7 @@ from gpureport.comparison.chain import Comparison, Mean, average, mean_over_runs
 from gpureport.comparison.figures import PER_WORK, TRAINING_RATE, count_jobs, find_sampling_step
 from gpureport.comparison.run import UTILISATION
 from gpureport.comparison.steps import Step
-from gpureport.comparison.study.study import Study
+from gpureport.comparison.study import Study
 from gpureport.report.model.head import Change
 from gpureport.report.model.pictures import SpentBar, TimeSpent
 from gpureport.report.runs.gpu_time import seconds_by_cause, seconds_by_class

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from gpureport.comparison.study.study import Study
+from gpureport.comparison.study import Study
 from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow
 from gpureport.report.wording import display
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.comparison.chain import Comparison
+from gpureport.comparison.effects import FigureEffects, LevelEffect, SettingEffect
 from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, WORK_RATE
-from gpureport.comparison.study.main_effects import FigureEffects, LevelEffect, SettingEffect
-from gpureport.comparison.study.study import Study
+from gpureport.comparison.study import Study
 from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.shapes import Cell, Fact, ReportSection, Row, Table
 from gpureport.report.sections.comparison import figure_formats

@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.comparison.chain import Comparison
+from gpureport.comparison.factors import Factor
 from gpureport.comparison.figures import COST_PER_WORK, PER_WORK
-from gpureport.comparison.quality.quality_change import QualityChange
-from gpureport.comparison.study.best_group import BestGroup
-from gpureport.comparison.study.factors import Factor
-from gpureport.comparison.study.study import Study
+from gpureport.comparison.quality import QualityChange
+from gpureport.comparison.study import BestGroup, Study
 from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.model.shapes import Fact

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpureport.comparison.chain import Comparison
-from gpureport.comparison.study.best_group import BestGroup
-from gpureport.comparison.study.study import Study
+from gpureport.comparison.study import BestGroup, Study
 from gpureport.report.model.head import Tile
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gpus import spending

@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from gpureport.analysis import phrases
-from gpureport.comparison.across_runs.across_findings import BATCH_DOUBTS
-from gpureport.comparison.across_runs.across_runs import BatchDoubt
-from gpureport.comparison.across_runs.memory_fit import PeakDoubt
+from gpureport.comparison.across import BATCH_DOUBTS, BatchDoubt, PeakDoubt
 from gpureport.comparison.changes import FindingChange, UnknownCause
 from gpureport.comparison.comparable import Comparability
 from gpureport.comparison.evidence import Reason, ReasonKind
 from gpureport.comparison.figures import ShortRun
+from gpureport.comparison.quality_at_work import NoWork
 from gpureport.report.wording import display
 from gpureport.report.wording.grouping import group_holders
 
@@ -48,6 +47,11 @@ _PEAK_DOUBTS = {
         "Memory kept its first value, or was recorded for less than a minute with most of it in use: it may have been "
         "taken in advance."
     ),
+}
+_NO_WORK = {
+    NoWork.NOT_LOGGED: "It is logged without steps or epochs, so whether both steps did as much work is not known.",
+    NoWork.OTHER_UNIT: "Its steps differ in size, and not every run says how many samples or epochs they are.",
+    NoWork.NO_OVERLAP: "No work is common to all runs.",
 }
 _COUNTED = {ReasonKind.FEW_SAMPLES: "samples", ReasonKind.FEW_RATES: "points of its throughput"}
 
@@ -184,6 +188,11 @@ def describe_memory_reason(reason: PeakDoubt | BatchDoubt | None) -> str:
     if reason is None:
         return ""
     return BATCH_DOUBTS[reason] if isinstance(reason, BatchDoubt) else _PEAK_DOUBTS[reason]
+
+
+def describe_no_work(reason: NoWork | None) -> str:
+    """Return why a training metric is not judged at equal work, as a sentence; empty where nothing is in the way."""
+    return "" if reason is None else _NO_WORK[reason]
 
 
 def list_reasons(reasons: Iterable[tuple[Reason | None, str]]) -> str:

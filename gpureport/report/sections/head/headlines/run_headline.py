@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.signals.load import NOTABLE
-from gpureport.comparison.gains import known_loss
+from gpureport.comparison import gains
 from gpureport.comparison.steps import Step
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
@@ -54,7 +54,7 @@ def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) 
     if sum(gpu_time.lost_seconds_by_class(analyses).values()) / held >= _LOST:
         return _describe_lost_share(analyses, held), VerdictCode.LOST_TIME
     unseen = gpu_time.unobserved_ratio(analyses)
-    if unseen > known_loss.UNSEEN_RATIO:
+    if unseen > gains.UNSEEN_RATIO:
         sentence = f"No problems found, but {display.percent(unseen)} of the GPU time holds no utilisation."
         return sentence, VerdictCode.PARTLY_OBSERVED
     if findings.missing > findings.judged:

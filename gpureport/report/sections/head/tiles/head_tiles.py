@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from gpureport.analysis import phrases
 from gpureport.analysis.results import Analysis
+from gpureport.comparison import gains
 from gpureport.comparison.chain import Comparison
-from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps import Step
 from gpureport.report.model.head import Tile
 from gpureport.report.model.pictures import SignalHistory
@@ -94,11 +94,11 @@ def _build_computing_tile(step: Step, findings: Findings) -> Tile:
     lost = sum(gpu_time.lost_seconds_by_class(step.analyses).values())
     whole = gpu_time.format_held(held, len(step.analyses))
     share = display.percent(lost / held)
-    if known_loss.measure_excessive_short_pauses(seconds) is not None:
-        share = f"at least {share}" if lost / held >= known_loss.NOTABLE_RATIO else "not known"
+    if gains.measure_excessive_short_pauses(seconds) is not None:
+        share = f"at least {share}" if lost / held >= gains.NOTABLE_RATIO else "not known"
     computing, unseen = seconds.get("computing", 0.0), gpu_time.unobserved_ratio(step.analyses)
     base = f"Of {whole}"
-    if 1 > unseen > known_loss.UNSEEN_RATIO:
+    if 1 > unseen > gains.UNSEEN_RATIO:
         base = f"{display.percent(computing / held / (1 - unseen))} of the time recorded"
     return Tile(label=label, value=display.percent(computing / held), context=f"{base}; lost {share}")
 
@@ -109,14 +109,14 @@ def _build_lost_tile(step: Step, findings: Findings) -> Tile:
         return Tile(label=label, value=absent, context=why)
     held, lost = gpu_time.job_gpu_seconds(step.analyses), gpu_time.lost_seconds_by_class(step.analyses)
     pauses = gpu_time.excessive_short_pauses(step.analyses)
-    if pauses is not None and sum(lost.values()) / held < known_loss.NOTABLE_RATIO:
+    if pauses is not None and sum(lost.values()) / held < gains.NOTABLE_RATIO:
         return Tile(label=label, value="not known", context=f"Short pauses took {display.percent(pauses)}")
     if not lost and gpu_time.is_lower_bound(step.analyses):
         return Tile(label=label, value="not known", context="Some was lost to slowed clocks")
     unseen = gpu_time.unobserved_ratio(step.analyses)
-    is_partly_seen = unseen > known_loss.MOST_UNSEEN_RATIO
+    is_partly_seen = unseen > gains.MOST_UNSEEN_RATIO
     base = held * (1 - unseen) if is_partly_seen else held
-    named = [name for name in lost if lost[name] / base >= known_loss.NEGLIGIBLE_RATIO][:_NAMED]
+    named = [name for name in lost if lost[name] / base >= gains.NEGLIGIBLE_RATIO][:_NAMED]
     texts = {name: display.lower_first(terms.CLASSES[name]) for name in named if name != "throttled"}
     parts = [
         f"{texts.get(name) or name_loss(name, step.analyses)} {display.percent(lost[name] / base)}" for name in named

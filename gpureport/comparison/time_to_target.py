@@ -7,14 +7,14 @@ from math import exp, fsum, log
 
 import numpy as np
 
-from gpureport.columns import IntArray
 from gpureport.comparison.evidence import Evidence, Reason, ReasonKind, compare_ratios, compare_whole_recordings
 from gpureport.comparison.figures import HOUR, SECONDS_TO_TARGET, TIME_TO_TARGET, Resolution
-from gpureport.comparison.quality.run_quality import find_job_start, gpu_seconds_between
+from gpureport.comparison.quality import find_job_start
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step
-from gpureport.comparison.training.training_goals import TrainingGoals
+from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Judgement, Verdict
+from gpureport.findings import Interval
 
 
 class MissingTarget(StrEnum):
@@ -28,15 +28,9 @@ class MissingTarget(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTimeToTarget:
-    """When one run first reached the target.
+    """When one run first reached the target, from the start of the job; None where it did not, or that is not known.
 
-    Attributes:
-        run: name of the run.
-        seconds: from the start of the job until then; None where it was not reached, or that is not known.
-        gpu_seconds: GPU time until then.
-        cost: what that cost; None where no price is known.
-        interval: seconds between the value that reached it and the one before: how finely the time is known.
-        missing: why there is no time; None where there is.
+    `interval` is the seconds between the value that reached it and the one before: how finely the time is known.
     """
 
     run: str
@@ -49,14 +43,7 @@ class RunTimeToTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeToTarget:
-    """When the runs of a step first reached the target.
-
-    Attributes:
-        step: label of the step.
-        name: the training metric.
-        target: the value to reach.
-        runs: one entry a run.
-    """
+    """When the runs of a step first reached the target; of all of them together only where each reached it."""
 
     step: str
     name: str
@@ -70,7 +57,7 @@ class TimeToTarget:
 
     @property
     def seconds(self) -> float | None:
-        """Geometric mean of the times of its runs, by which steps are compared; None unless each reached it."""
+        """Geometric mean of the times of its runs, by which steps are compared."""
         known = [run.seconds for run in self.runs if run.seconds is not None]
         if len(known) < len(self.runs) or min(known) <= 0:
             return None
@@ -78,12 +65,12 @@ class TimeToTarget:
 
     @property
     def gpu_seconds(self) -> float | None:
-        """Mean GPU time until then; None unless each run reached it."""
+        """Mean GPU time until then."""
         return _mean_of_all([run.gpu_seconds for run in self.runs])
 
     @property
     def cost(self) -> float | None:
-        """Mean cost until then; None unless each run reached it and has a price."""
+        """Mean cost until then; None as well where a run has no price."""
         return _mean_of_all([run.cost for run in self.runs])
 
 
@@ -102,35 +89,39 @@ def measure_time_to_target(step: Step, goals: TrainingGoals) -> TimeToTarget | N
 
 def measure_run_time_to_target(run: SampledRun, goals: TrainingGoals) -> RunTimeToTarget:
     """Return when a run first reached the target that was given."""
-    name = run.analysis.run.name
-    target = goals.target
+    name, target = run.analysis.run.name, goals.target
     curve = next((each for each in run.training if target is not None and each.name == target.name), None)
     if target is None or curve is None:
         return RunTimeToTarget(run=name, missing=MissingTarget.NOT_RECORDED)
     if not len(curve.times):
         return RunTimeToTarget(run=name, missing=MissingTarget.NO_TIMES)
-    higher = goals.is_higher_better(target.name) is not False
     with np.errstate(invalid="ignore"):
-        rows = np.flatnonzero(curve.values >= target.value if higher else curve.values <= target.value)
+        falls = goals.is_higher_better(target.name) is False
+        rows = np.flatnonzero(curve.values <= target.value if falls else curve.values >= target.value)
     if not len(rows):
         return RunTimeToTarget(run=name, missing=MissingTarget.NOT_REACHED)
     start, moment = find_job_start(run, curve), int(curve.times[rows[0]])
     if moment <= start:
         return RunTimeToTarget(run=name, missing=MissingTarget.BEFORE_RECORDING)
-    gpu_seconds = gpu_seconds_between(run, start, moment)
+    gpu_seconds = _gpu_seconds_between(run, start, moment)
+    # the first value has none before it: the one after says how far they lie apart
+    apart = np.diff(curve.times[max(int(rows[0]) - 1, 0) :][:2])
     return RunTimeToTarget(
         run=name,
         seconds=(moment - start) / 1e6,
         gpu_seconds=gpu_seconds,
         cost=None if run.gpu_hour_price is None else gpu_seconds / HOUR * run.gpu_hour_price,
-        interval=_interval_before(curve.times, int(rows[0])),
+        interval=float(apart[0]) / 1e6 if len(apart) else 0.0,
     )
 
 
-def _interval_before(times: IntArray, row: int) -> float:
-    """Return the seconds between a value and the one before, or after where it is the first."""
-    steps = np.diff(times[max(row - 1, 0) :][:2])
-    return float(steps[0]) / 1e6 if len(steps) else 0.0
+def _gpu_seconds_between(run: SampledRun, start: int, end: int) -> float:
+    """Return the GPU time that a run held between two moments, without time in which no job held a GPU."""
+    held = 0.0
+    for gpu in run.analysis.run.gpus:
+        overlaps = ((max(free.start, start), min(free.end, end)) for free in run.analysis.no_job.get(gpu.id, ()))
+        held += Interval(start, end).seconds - sum(max(last - first, 0) for first, last in overlaps) / 1e6
+    return held
 
 
 def add_time_to_target(step: Step, goals: TrainingGoals) -> Step:
@@ -143,25 +134,21 @@ def add_time_to_target(step: Step, goals: TrainingGoals) -> Step:
 
 def gather_target_evidence(base: Step, step: Step, goals: TrainingGoals) -> Evidence:
     """Return the times to the target in two steps, compared as ratios."""
-    sides = [measure_time_to_target(side, goals) for side in (base, step)]
-    runs = [run for side in sides if side is not None for run in side.runs]
-    seconds = [[run.seconds for run in side.runs if run.seconds is not None] for side in sides if side is not None]
-    if any(run.missing for run in runs) or len(seconds) < 2:  # noqa: PLR2004 - a pair has two sides
-        missed = any(run.missing is MissingTarget.NOT_REACHED for run in runs)
-        return compare_whole_recordings(
-            base,
-            step,
-            TIME_TO_TARGET,
-            Reason(kind=ReasonKind.TARGET_NOT_REACHED if missed else ReasonKind.NOT_RECORDED),
-        )
+    sides = [found for side in (base, step) if (found := measure_time_to_target(side, goals)) is not None]
+    runs = [run for side in sides for run in side.runs]
+    missing = {run.missing for run in runs} - {None}
+    if missing or not runs:
+        missed = MissingTarget.NOT_REACHED in missing
+        reason = Reason(kind=ReasonKind.TARGET_NOT_REACHED if missed else ReasonKind.NOT_RECORDED)
+        return compare_whole_recordings(base, step, TIME_TO_TARGET, reason)
+    seconds = [[run.seconds for run in side.runs if run.seconds is not None] for side in sides]
     finest = max(run.interval / run.seconds for run in runs if run.seconds)
     return compare_ratios(base, step, TIME_TO_TARGET, seconds, Resolution(finest=finest))
 
 
 def judge_missed_target(base: Step, step: Step, goals: TrainingGoals) -> Judgement | None:
     """Return the verdict where every run of one step reached the target and none of the other; None elsewhere."""
-    sides = [measure_time_to_target(side, goals) for side in (base, step)]
-    before, after = (_reached(side) for side in sides)
+    before, after = (_reached(measure_time_to_target(side, goals)) for side in (base, step))
     if before is None or after is None or before == after:
         return None
     reason = Reason(kind=ReasonKind.TARGET_NOT_REACHED)
@@ -172,7 +159,5 @@ def judge_missed_target(base: Step, step: Step, goals: TrainingGoals) -> Judgeme
 
 def _reached(side: TimeToTarget | None) -> bool | None:
     """Return whether all runs reached the target, or none did; None where that differs or is not known."""
-    if side is None:
-        return None
-    found = {run.missing for run in side.runs}
+    found = set() if side is None else {run.missing for run in side.runs}
     return True if found == {None} else False if found == {MissingTarget.NOT_REACHED} else None

@@ -1,11 +1,13 @@
-"""What runs are grouped by: one or two settings, the value of each in a run, and the order of the values."""
+"""What runs are grouped by: one or two settings, the order of their values, and which other settings varied."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gpureport.comparison.folders import order_folders, step_folders
 from gpureport.errors import SettingsError
+from gpureport.redaction import HIDDEN
 
 if TYPE_CHECKING:
     from gpureport.recording import Run
@@ -22,16 +24,13 @@ _COMMA = re.compile(rf",(?=(?:{'|'.join(_PLAIN)})(?:,|$)|(?:{'|'.join(_KEYED)}):
 """A comma between two factors; keys may hold commas themselves."""
 
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([^\d\s]*)", re.IGNORECASE)
+_REPETITION = re.compile(r"(?:^|[^a-z])(?:random_?seed|seed|random_?state|repetition|repeat|replicate|rep|trial)$")
+"""Names of params that set repetitions apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factor:
-    """A setting that may differ between runs.
-
-    Attributes:
-        kind: `param`, `tag` or `gpu`; of a chain `step` or `folder`.
-        key: name of the param or tag; empty for the other kinds.
-    """
+    """A setting that may differ between runs: a `param` or `tag` with its key, `gpu`, or `step` and `folder`."""
 
     kind: str
     key: str = ""
@@ -56,14 +55,14 @@ def parse_factors(text: str) -> tuple[Factor, ...]:
             groups.
     """
     factors = tuple(_parse_factor(part) for part in _COMMA.split(text))
+    msg = ""
     if len(factors) > MOST_FACTORS:
         msg = f"{text!r} names {len(factors)} settings, and groups are made by one or two"
-        raise ValueError(msg)
-    if len(set(factors)) < len(factors):
+    elif len(set(factors)) < len(factors):
         msg = f"{text!r} names one setting twice"
-        raise ValueError(msg)
-    if len(factors) > 1 and any(factor.kind in CHAIN_KINDS for factor in factors):
+    elif len(factors) > 1 and any(factor.kind in CHAIN_KINDS for factor in factors):
         msg = f"{text!r} mixes steps with groups: name step or folder alone"
+    if msg:
         raise ValueError(msg)
     return factors
 
@@ -87,7 +86,7 @@ def assign_steps(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple
     The label is None where runs keep their own.
 
     Raises:
-        SettingsError: when a run lacks a param or tag, or its log lies in no folder that tells its step.
+        SettingsError: when a run lacks a param or tag, or its log lies in no folder that names its step.
     """
     kind = factors[0].kind
     if kind == "step":
@@ -97,21 +96,14 @@ def assign_steps(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple
 
 def _label_by_folder(runs: Sequence["Run"]) -> list[tuple[int, str]]:
     """Return the place of every run and the folder of its log, the first one below those that all logs share."""
-    from gpureport.comparison.folders import order_folders  # noqa: PLC0415 - loads numpy
-
-    folders = list(_require_folders(runs))
-    ranks = {folder: rank for rank, folder in enumerate(order_folders(runs, folders)[0])}
-    return sorted(enumerate(folders), key=lambda labelled: ranks[labelled[1]])
-
-
-def _require_folders(runs: Sequence["Run"]) -> Iterator[str]:
-    from gpureport.comparison.folders import step_folders  # noqa: PLC0415 - loads numpy
-
+    folders = []
     for run, folder in zip(runs, step_folders(runs), strict=True):
         if folder is None:
             what = f"the log of run {run.name} lies in no folder of its own"
             raise SettingsError("--by", what, "name a folder that holds one for each step", code="no_step_folder")
-        yield folder
+        folders.append(folder)
+    ranks = {folder: rank for rank, folder in enumerate(order_folders(runs, folders)[0])}
+    return sorted(enumerate(folders), key=lambda labelled: ranks[labelled[1]])
 
 
 def group_runs(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[int, str]]:
@@ -156,6 +148,12 @@ def order_values(values: Iterable[str]) -> list[str]:
     return sorted(different, key=sizes.__getitem__)
 
 
+def order_levels(column: Sequence[str | None]) -> list[str | None]:
+    """Return the different values of a setting in order, its absence last."""
+    known = order_values(value for value in column if value is not None)
+    return [*known, *([None] if None in column else [])]
+
+
 def _require_value(run: "Run", factor: Factor) -> str:
     value = factor.value(run)
     if value is None:
@@ -165,3 +163,55 @@ def _require_value(run: "Run", factor: Factor) -> str:
         what = f"run {run.name} has no {factor.kind} {factor.key!r}"
         raise SettingsError("--by", what, known, code=f"no_such_{factor.kind}")
     return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariedParams:
+    """Settings that differ between runs.
+
+    Attributes:
+        factors: those that may have an effect, the settings that make the groups first.
+        repetitions: params that only set repetitions apart, such as a seed.
+        names: params with another value in every run, such as a folder: nothing can be said of their effect.
+    """
+
+    factors: tuple[Factor, ...]
+    repetitions: tuple[Factor, ...]
+    names: tuple[Factor, ...]
+
+
+def find_varied_params(runs: Sequence["Run"], by: Sequence[Factor]) -> VariedParams:
+    """Return what differs between all runs of a study, besides the settings `by` that make the groups."""
+    grouped = {each.key for each in by if each.kind == "param"}
+    keys = {key for run in runs for key, value in run.params if HIDDEN not in value} - grouped
+    others = [Factor(kind="param", key=key) for key in sorted(keys)]
+    if all(factor.kind != "gpu" for factor in by):
+        others.append(Factor(kind="gpu"))
+    found: dict[str, list[Factor]] = {"factors": [*by], "repetitions": [], "names": []}
+    for factor in others:
+        values = [factor.value(run) for run in runs]
+        if len(set(values)) > 1:
+            is_repetition = is_repetition_param(factor.key)
+            kind = "repetitions" if is_repetition else "names" if _are_names(values, runs, by) else "factors"
+            found[kind].append(factor)
+    return VariedParams(**{kind: tuple(factors) for kind, factors in found.items()})
+
+
+def is_repetition_param(name: str) -> bool:
+    """Return whether a param, by its name, only sets repetitions apart, such as a seed."""
+    return _REPETITION.search(name.lower()) is not None
+
+
+def _are_names(values: Sequence[str | None], runs: Sequence["Run"], by: Sequence[Factor]) -> bool:
+    """Return whether values are different in every run though groups are repeated, or are texts as well."""
+    if len(set(values)) < len(runs):
+        return False
+    return len({tuple(each.value(run) for each in by) for run in runs}) < len(runs) or not all(map(_is_number, values))
+
+
+def _is_number(value: str | None) -> bool:
+    try:
+        float(value or "")
+    except ValueError:
+        return False
+    return True

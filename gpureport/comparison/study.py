@@ -1,22 +1,34 @@
-"""The best of all groups by one figure, with its margin over the next, where it stands clear of all others."""
+"""A study: groups by one or two settings, the best of them by cost and by speed, and what each setting did."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 
+from gpureport.comparison.chain import Comparison
 from gpureport.comparison.comparable import check_comparability, is_same_recording
+from gpureport.comparison.effects import FigureEffects, estimate_effects
 from gpureport.comparison.estimate import LEVEL, find_holm_levels
 from gpureport.comparison.evidence import Evidence, gather_evidence
-from gpureport.comparison.figures import BY_METRIC, SHORTEST_REPETITION_SECONDS, recorded_seconds
-from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
+from gpureport.comparison.factors import Factor, VariedParams, find_varied_params, order_levels
+from gpureport.comparison.figures import (
+    BY_METRIC,
+    COST_PER_WORK,
+    PER_WORK,
+    SHORTEST_REPETITION_SECONDS,
+    TRAINING_RATE,
+    WORK_RATE,
+    recorded_seconds,
+)
+from gpureport.comparison.quality import QualityChange, compare_quality
+from gpureport.comparison.run import UTILISATION
 from gpureport.comparison.steps import Step
-from gpureport.comparison.training.training_goals import TrainingGoals
+from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Judgement, Verdict, find_obstacle, judge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestGroup:
-    """The group with the best figure.
+    """The group with the best figure, set against the next best and against all others.
 
     Attributes:
         metric: the figure.
@@ -26,7 +38,7 @@ class BestGroup:
         next: label of the next best group.
         next_value: its figure.
         change: of the best against the next, a share of the next: -0.12 is 12% less.
-        interval: ends of its 95% interval; None where nothing tells its scatter.
+        interval: ends of its 95% interval; None where nothing shows its scatter.
         verdict: `better` where all others are shown to be worse, tested together; `no clear change` where one is
             not; `unconfirmed (one run each)` where repetitions are missing; `not enough data` where a group cannot
             be set against it.
@@ -54,10 +66,86 @@ class BestGroup:
     lower_quality: tuple[QualityChange, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyGroup:
+    """A group and the value of each setting in it, None where its runs do not have it."""
+
+    label: str
+    values: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """What is said of all groups together.
+
+    Attributes:
+        by: the settings that make the groups.
+        values: of each of these settings, in order.
+        groups: every group with its values.
+        varied: all settings that differ between runs.
+        best_by_cost: the cheapest group for its work, in money where all prices are known, else in GPU time; None
+            where the work is not known.
+        best_by_speed: the group that trains fastest; None where no training rate is known.
+        effects: what each setting did to each figure.
+    """
+
+    by: tuple[Factor, ...]
+    values: tuple[tuple[str | None, ...], ...]
+    groups: tuple[StudyGroup, ...]
+    varied: VariedParams
+    best_by_cost: BestGroup | None
+    best_by_speed: BestGroup | None
+    effects: tuple[FigureEffects, ...]
+
+    @property
+    def best_label(self) -> str | None:
+        """The group with the best figures: the cheapest, else the fastest; None where neither is known."""
+        best = self.best_by_cost or self.best_by_speed
+        return best.label if best else None
+
+    @property
+    def mixed_in(self) -> tuple[Factor, ...]:
+        """Settings that varied beside those that make the groups, so that their effects are mixed into the groups."""
+        return self.varied.factors[len(self.by) :]
+
+
+def build_study(comparison: Comparison, by: Sequence[Factor]) -> Study:
+    """Return what is said of groups, the steps of a comparison, that the settings `by` make."""
+    steps = comparison.steps
+    runs = [run for step in steps for run in step.runs]
+    groups = tuple(
+        StudyGroup(label=step.label, values=tuple(factor.value(step.runs[0].analysis.run) for factor in by))
+        for step in steps
+    )
+    varied = find_varied_params([run.analysis.run for run in runs], by)
+    cost = COST_PER_WORK if all(run.gpu_hour_price is not None for run in runs) else PER_WORK
+    found = [estimate_effects(steps, varied.factors, metric) for metric in (TRAINING_RATE, WORK_RATE, cost)]
+    if not any(found):
+        found = [estimate_effects(steps, varied.factors, UTILISATION)]
+    return Study(
+        by=tuple(by),
+        values=tuple(tuple(order_levels([group.values[place] for group in groups])) for place in range(len(by))),
+        groups=groups,
+        varied=varied,
+        best_by_cost=find_best_group(steps, cost, comparison.goals),
+        best_by_speed=find_best_group(steps, TRAINING_RATE, comparison.goals),
+        effects=tuple(each for each in found if each is not None),
+    )
+
+
+def select_focus(comparison: Comparison, study: Study | None) -> Step:
+    """Return the step that remaining losses and advice are of: the last of a chain, of groups the best.
+
+    Where no best group is known it is the last one.
+    """
+    best = study.best_label if study else None
+    return next((step for step in comparison.steps if step.label == best), comparison.steps[-1])
+
+
 def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) -> BestGroup | None:
     """Return the best of groups by a figure; None where fewer than two have it, or their work is in several units.
 
-    A group of short runs takes part: the verdict says whether it can be told from the others.
+    A group of short runs takes part: the verdict says whether it differs from the others.
 
     Args:
         steps: the groups.
@@ -71,8 +159,13 @@ def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) ->
         return None
     ranked = sorted(known, key=lambda each: -figure.better * each[0])
     (value, best), (next_value, following) = ranked[:2]
-    verdicts = _compare_with_others(best, [step for _, step in ranked[1:]], metric)
-    evidence = gather_evidence(following, best, figure)
+    others = [step for _, step in ranked[1:]]
+    evidence = {other.label: gather_evidence(other, best, figure) for other in others}
+    obstacles = {
+        other.label: find_obstacle(check_comparability(other, best), metric, same=is_same_recording(other, best))
+        for other in others
+    }
+    verdicts = judge_against_others(evidence, {label: barred for label, barred in obstacles.items() if barred})
     return BestGroup(
         metric=metric,
         unit=figure.unit,
@@ -81,8 +174,8 @@ def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) ->
         next=following.label,
         next_value=next_value,
         change=value / next_value - 1,
-        interval=_relative_interval(evidence),
-        verdict=_judge_best(list(verdicts.values())),
+        interval=_relative_interval(evidence[following.label]),
+        verdict=_judge_best(set(verdicts.values())),
         rivals=tuple(label for label, verdict in verdicts.items() if verdict is not Verdict.BETTER),
         unconfirmed=tuple(label for label, verdict in verdicts.items() if verdict is Verdict.UNCONFIRMED),
         unknown=tuple(step.label for step in steps if values[step.label] is None),
@@ -95,15 +188,6 @@ def _read_value(step: Step, metric: str) -> float | None:
     if recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS:
         return None
     return gather_evidence(step, step, BY_METRIC[metric]).before or None
-
-
-def _compare_with_others(best: Step, others: Sequence[Step], metric: str) -> dict[str, Verdict]:
-    evidence = {other.label: gather_evidence(other, best, BY_METRIC[metric]) for other in others}
-    obstacles = {
-        other.label: find_obstacle(check_comparability(other, best), metric, same=is_same_recording(other, best))
-        for other in others
-    }
-    return judge_against_others(evidence, {label: barred for label, barred in obstacles.items() if barred is not None})
 
 
 def judge_against_others(evidence: Mapping[str, Evidence], obstacles: Mapping[str, Judgement]) -> dict[str, Verdict]:
@@ -127,19 +211,18 @@ def _find_lower_quality(best: Step, steps: Sequence[Step], goals: TrainingGoals)
     """Yield for each metric that counts the group that trained furthest beyond the best, if any did."""
     fallen: dict[str, list[QualityChange]] = {}
     for other in steps:
-        if other is not best:
-            for change in compare_quality(other, best, goals):
-                if change.leading and change.fell:
-                    fallen.setdefault(change.name, []).append(change)
+        for change in compare_quality(other, best, goals) if other is not best else ():
+            if change.leading and change.fell:
+                fallen.setdefault(change.name, []).append(change)
     for changes in fallen.values():
         yield max(changes, key=lambda change: inf if change.difference is None else abs(change.difference))
 
 
-def _judge_best(verdicts: Sequence[Verdict]) -> Verdict:
+def _judge_best(verdicts: set[Verdict]) -> Verdict:
     """Return the verdict on the best: that of the group it stands least clear of."""
-    left = set(verdicts) - {Verdict.BETTER}
-    if left <= {Verdict.UNCONFIRMED, Verdict.NOT_ENOUGH_DATA}:
-        doubts = (Verdict.NOT_ENOUGH_DATA, Verdict.UNCONFIRMED)
+    left = verdicts - {Verdict.BETTER}
+    doubts = (Verdict.NOT_ENOUGH_DATA, Verdict.UNCONFIRMED)
+    if left <= {*doubts}:
         return next((verdict for verdict in doubts if verdict in left), Verdict.BETTER)
     return Verdict.NO_CLEAR_CHANGE
 

@@ -1,13 +1,77 @@
-"""What a person says of training metrics: which way some get better, and the quality a run is to reach."""
+"""Training metrics as a comparison takes them: their curves, and what a person says of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from gpureport import columns
+from gpureport.columns import FloatArray, IntArray
 from gpureport.errors import SettingsError
-from gpureport.settings import Section, Settings
+from gpureport.redaction import HIDDEN
 from gpureport.training_names import QUALITY_ROLES, recognise_metric
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from gpureport.settings import Settings
+
+_DIRECTIONS = {"higher": True, "lower": False}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingCurve:
+    """One training metric of a run: its values in the order of time, NaN and infinities as they were logged.
+
+    `times` are in microseconds since 1970, empty where one value has none; `steps` are as the step column counts them,
+    NaN where it says nothing.
+    """
+
+    name: str
+    times: IntArray
+    values: FloatArray
+    steps: FloatArray
+
+    @cached_property
+    def known(self) -> FloatArray:
+        """The values that are numbers."""
+        return self.values[np.isfinite(self.values)]
+
+    @property
+    def has_diverged(self) -> bool:
+        """Whether its last value is not a number, as a loss that overflowed."""
+        return len(self.values) > 0 and not bool(np.isfinite(self.values[-1]))
+
+
+def build_training_curves(training: "pa.Table") -> tuple[TrainingCurve, ...]:
+    """Return the curve of every training metric, by name; a value that is missing was logged as no number.
+
+    A metric with a secret in its name has none: names that differ look alike without it, so that a curve of one run
+    could be taken for another one of the next.
+
+    Args:
+        training: in `series_table.TRAINING_SCHEMA`.
+    """
+    column: Any = training.column("name").unify_dictionaries()
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    if not chunks:
+        return ()
+    codes = np.concatenate([columns.integers(chunk.indices, null=-1) for chunk in chunks])
+    values, steps = columns.floats(training.column("value")), columns.floats(training.column("step"))
+    times, timed = columns.integers(training.column("timestamp")), columns.valid(training.column("timestamp"))
+    order = np.lexsort((times, codes))
+    curves = []
+    for code in columns.present(codes):
+        first, stop = np.searchsorted(codes[order], [code, code + 1])
+        rows = order[first:stop]
+        stamps = times[rows] if timed[rows].all() else np.zeros(0, dtype=np.int64)
+        name = chunks[0].dictionary[code].as_py()
+        if HIDDEN not in name:
+            curves.append(TrainingCurve(name=name, times=stamps, values=values[rows], steps=steps[rows]))
+    return tuple(sorted(curves, key=lambda curve: curve.name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +89,7 @@ class QualityTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingGoals:
-    """What a person says of training metrics.
-
-    Attributes:
-        better: metrics that were named, each with whether a higher value is the better one.
-        target: the value to reach; None where none was given.
-    """
+    """What a person says of training metrics: whether a higher value is the better one, and the value to reach."""
 
     better: tuple[tuple[str, bool], ...] = ()
     target: QualityTarget | None = None
@@ -65,8 +124,6 @@ class TrainingGoals:
 NO_GOALS = TrainingGoals()
 """What is known of training metrics by their names alone."""
 
-_DIRECTIONS = {"higher": True, "lower": False}
-
 
 def parse_direction(text: str) -> tuple[str, bool] | None:
     """Return the metric and whether a higher value is better of `NAME=higher` or `NAME=lower`; None of other texts."""
@@ -86,7 +143,7 @@ def parse_target(text: str) -> QualityTarget | None:
 
 
 def make_goals(better: Mapping[str, str], target: str | None) -> TrainingGoals:
-    """Return goals from plain values: a direction a metric, and the target as `NAME=VALUE`.
+    """Return goals from plain values: a direction per metric, and the target as `NAME=VALUE`.
 
     Raises:
         ValueError: when one of them says nothing.
@@ -100,7 +157,7 @@ def make_goals(better: Mapping[str, str], target: str | None) -> TrainingGoals:
     return NO_GOALS.with_overrides(tuple((name, _DIRECTIONS[way]) for name, way in better.items()), wanted)
 
 
-def read_goals(settings: Settings) -> TrainingGoals:
+def read_goals(settings: "Settings") -> TrainingGoals:
     """Return what `[training]` of the settings says.
 
     Raises:
@@ -114,16 +171,8 @@ def read_goals(settings: Settings) -> TrainingGoals:
         raise section.wrong(
             "target", f"{written!r} is no target", 'write target = "val_accuracy=0.78"', code="not_a_target"
         )
-    return TrainingGoals(better=_read_directions(section), target=target)
-
-
-def _read_directions(section: Section) -> tuple[tuple[str, bool], ...]:
     given: Any = section.values.get("better", {})
-    if not isinstance(given, dict) or not all(_is_direction(each) for each in given.values()):
+    if not isinstance(given, dict) or not all(isinstance(way, str) and way in _DIRECTIONS for way in given.values()):
         hint = 'write better = { my_metric = "higher", other = "lower" }'
         raise section.wrong("better", "better must say higher or lower of each metric", hint, code="wrong_value")
-    return tuple((str(name), _DIRECTIONS[direction]) for name, direction in given.items())
-
-
-def _is_direction(value: object) -> bool:
-    return isinstance(value, str) and value in _DIRECTIONS
+    return TrainingGoals(better=tuple((str(name), _DIRECTIONS[way]) for name, way in given.items()), target=target)

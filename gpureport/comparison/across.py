@@ -1,0 +1,361 @@
+"""What several steps together say: how work scales with GPUs, what batch fits, and which kinds of GPU would do."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from math import isfinite
+
+from gpureport import gpus
+from gpureport.analysis import phrases
+from gpureport.analysis.job import params
+from gpureport.comparison.estimate import LEVEL
+from gpureport.comparison.evidence import gather_evidence
+from gpureport.comparison.figures import BY_METRIC, SHORTEST_SECONDS, TRAINING_RATE, recorded_seconds
+from gpureport.comparison.steps import Step
+from gpureport.comparison.work import batch_size
+from gpureport.findings import Confidence, Evidence, Finding, Provenance, Severity, Threshold
+
+SCALING, BATCH_SIZE, GPU_KINDS = "scaling", "batch_size", "gpu_kinds"
+"""Kinds of findings over several runs."""
+
+HEADROOM = Threshold(
+    value=0.05,
+    unit="1",
+    provenance=Provenance.PRAGMATIC,
+    source="what stays free at the peak: a workspace, a longer sequence or a fragmented allocation takes as much",
+)
+"""Share of the memory a job can get that must stay free."""
+
+
+class BatchDoubt(StrEnum):
+    """Why peak memory does not show what a batch takes."""
+
+    PREALLOCATED = "preallocated"
+    PRECISION_DIFFERS = "precision_differs"
+    NO_GROWTH = "no_growth"
+
+
+class PeakDoubt(StrEnum):
+    """Why a peak says nothing about what a job needs, or may say too much."""
+
+    NOT_RECORDED = "not_recorded"
+    UNUSED = "unused"
+    PREALLOCATED = "preallocated"
+    PERHAPS_PREALLOCATED = "perhaps_preallocated"
+
+
+BATCH_DOUBTS = {
+    BatchDoubt.PREALLOCATED: "Memory was taken in advance, so its peak says nothing about the batch.",
+    BatchDoubt.PRECISION_DIFFERS: "The runs differ in precision, and so in what a sample takes of memory.",
+    BatchDoubt.NO_GROWTH: "Peak memory did not grow with the batch.",
+}
+"""Why peak memory does not show the largest batch."""
+_NAMED = 3
+"""Kinds of GPU that are named, the smallest of those which would do."""
+_MEMORY = "gpu_memory_used_bytes"
+_SCALE = (
+    "Compare the cost per unit of work: fewer GPUs may be cheaper and hardly slower. Where more are needed, look at "
+    "what GPUs wait for: communication, a batch too small for each, input that does not keep up."
+)
+_BATCH = (
+    "Raise the batch in steps towards it, scale the learning rate, and watch loss and work per GPU-hour; memory need "
+    "not go on growing evenly."
+)
+_KINDS = "Compare the cost per unit of work on one of them before moving: memory says nothing about how fast it is."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaling:
+    """Work per GPU-second of training alone, against that of the step with the fewest GPUs.
+
+    An efficiency of 1 is as much more work as GPUs; its interval is at a level of 0.95, None where nothing shows its
+    scatter.
+    """
+
+    base: str
+    step: str
+    gpus: tuple[int, int]
+    efficiency: float
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSize:
+    """The largest batch that leaves HEADROOM, by peak memory of any GPU at several batch sizes, in bytes.
+
+    `fixed_bytes` is what a batch of none would take, `bytes_each` what one more in the batch takes, `total_bytes` what
+    a job can get. `max_batch` is None where that cannot be told, for the `reason`.
+    """
+
+    sizes: tuple[float, ...]
+    peaks: tuple[int, ...]
+    fixed_bytes: float
+    bytes_each: float
+    total_bytes: int
+    max_batch: int | None
+    reason: BatchDoubt | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindFit:
+    """One kind of the GPU table against a peak.
+
+    `memory_bytes` is what a job can get of it, installed less reserved where the table says that. `fits` is None where
+    the peak does not leave HEADROOM and the job may need less than its peak.
+    """
+
+    model: str
+    memory_bytes: int
+    source: str
+    fits: bool | None
+    free_ratio: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryFit:
+    """Which kinds of GPU would hold the peak of a step: of its run and device with the highest one.
+
+    `kinds` are those whose memory the table knows, the smallest first, and `unknown` the others; none of either where
+    the peak says nothing, for the `reason`.
+    """
+
+    step: str
+    run: str | None
+    device: str | None
+    peak_bytes: int | None
+    headroom: float
+    headroom_source: str
+    kinds: tuple[KindFit, ...]
+    unknown: tuple[str, ...]
+    reason: PeakDoubt | None
+
+    @property
+    def smallest(self) -> KindFit | None:
+        """The kind with the least memory that holds the peak."""
+        return next((kind for kind in self.kinds if kind.fits), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcrossFinding:
+    """A finding over several runs in the form of one of a single run, the steps it rests on, and its figures."""
+
+    finding: Finding
+    steps: tuple[str, ...]
+    content: Scaling | BatchSize | MemoryFit
+
+
+def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
+    """Return how work per GPU-second of training holds up with more GPUs.
+
+    By the whole job a short trial run would seem to scale badly, since start-up is as long with more GPUs. Steps of
+    which less than a minute was recorded, or whose work or number of GPUs is not known, are left out.
+    """
+    long_enough = [step for step in steps if recorded_seconds(step.analyses) >= SHORTEST_SECONDS]
+    counted = [(count, step) for step in long_enough if (count := step.gpu_count) and step.work_unit]
+    if not counted:
+        return ()
+    fewest, base = min(counted, key=lambda each: each[0])
+    found = []
+    for count, step in counted:
+        rates = None if count == fewest else gather_evidence(base, step, BY_METRIC[TRAINING_RATE])
+        if rates is None or not rates.before or not rates.after:
+            continue
+        share, interval = fewest / count, None
+        if rates.contrast is not None:
+            low, high = (share * (1 + end / rates.before) for end in rates.contrast.interval(LEVEL))
+            interval = (low, high) if isfinite(high) else None
+        efficiency = share * rates.after / rates.before
+        found.append(
+            Scaling(base=base.label, step=step.label, gpus=(fewest, count), efficiency=efficiency, interval=interval)
+        )
+    return tuple(found)
+
+
+def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
+    """Return the largest batch that fits; None unless params name two batch sizes on as many GPUs of one memory."""
+    peaks: dict[float, int] = {}
+    totals: set[int | None] = set()
+    for analysis in (analysis for step in steps for analysis in step.analyses):
+        size = batch_size(analysis.run)
+        held = [device.memory_peak_bytes for device in analysis.statistics if device.memory_peak_bytes]
+        if size is not None and isfinite(size) and held:
+            peaks[size] = max(*held, peaks.get(size, 0))
+            totals |= {
+                None if gpu.memory_total_bytes is None else gpu.memory_total_bytes - (gpu.memory_reserved_bytes or 0)
+                for gpu in analysis.run.gpus
+            }
+    (total,) = totals if len(totals) == 1 else (None,)
+    # a batch is one of all GPUs together: more of them take less of it each
+    if len(peaks) < 2 or total is None or len({step.gpu_count for step in steps}) > 1:  # noqa: PLR2004 - a line takes two points
+        return None
+    each, fixed = _fit_line(peaks)
+    reason = _doubt_batch(steps, float(each))
+    free = total * (1 - Fraction(str(HEADROOM.value)))
+    return BatchSize(
+        sizes=tuple(sorted(peaks)),
+        peaks=tuple(peaks[size] for size in sorted(peaks)),
+        fixed_bytes=float(fixed),
+        bytes_each=float(each),
+        total_bytes=total,
+        max_batch=None if reason else int((free - fixed) // each),
+        reason=reason,
+    )
+
+
+def _fit_line(points: Mapping[float, int]) -> tuple[Fraction, Fraction]:
+    """Return slope and intercept of the line of least squares.
+
+    Exact: whether one more fits must not hang on the last digit of a float, which differs between processors.
+    """
+    places = {Fraction(place): value for place, value in points.items()}
+    middle, mean = Fraction(sum(places)) / len(places), Fraction(sum(places.values()), len(places))
+    rise = sum(((place - middle) * value for place, value in places.items()), Fraction())
+    slope = rise / sum(((place - middle) * (place - middle) for place in places), Fraction())
+    return slope, mean - slope * middle
+
+
+def _doubt_batch(steps: Sequence[Step], bytes_each: float) -> BatchDoubt | None:
+    if any(run.preallocated for step in steps for run in step.runs):
+        return BatchDoubt.PREALLOCATED
+    found = [params.find_precision_param(each.run.params_and_tags) for step in steps for each in step.analyses]
+    if len({precision and precision[1] for precision in found}) > 1:
+        return BatchDoubt.PRECISION_DIFFERS
+    return BatchDoubt.NO_GROWTH if bytes_each <= 0 else None
+
+
+def memory_fits(steps: Sequence[Step]) -> tuple[MemoryFit, ...]:
+    """Return for every step the kinds of GPU that would hold its peak, by the GPU that took most."""
+    return tuple(map(_fit_memory, steps))
+
+
+def _fit_memory(step: Step) -> MemoryFit:
+    peaks = [
+        (-one.memory_peak_bytes, analysis.run.name, one.device)
+        for analysis in step.analyses
+        for one in analysis.statistics
+        if one.memory_peak_bytes is not None and one.device in {gpu.id for gpu in analysis.run.gpus}
+    ]
+    # of equal peaks the name decides, so that the order of runs changes nothing
+    highest, run, device = min(peaks, default=(None, None, None))
+    peak = None if highest is None else -highest
+    taken = {one.preallocated for one in step.runs}
+    reason = None
+    if peak == 0:
+        reason = PeakDoubt.UNUSED
+    elif True in taken:
+        reason = PeakDoubt.PREALLOCATED
+    elif peak is None or len(peaks) < sum(len(analysis.run.gpus) for analysis in step.analyses):
+        reason = PeakDoubt.NOT_RECORDED
+    elif None in taken:
+        reason = PeakDoubt.PERHAPS_PREALLOCATED
+    usable = reason in {None, PeakDoubt.PERHAPS_PREALLOCATED}
+    return MemoryFit(
+        step=step.label,
+        run=run,
+        device=device,
+        peak_bytes=peak,
+        headroom=HEADROOM.value,
+        headroom_source=HEADROOM.source,
+        kinds=_fit_kinds(peak, sure=reason is None) if usable and peak is not None else (),
+        unknown=tuple(gpu.model for gpu in gpus.load_gpus() if gpu.memory_total_bytes is None) if usable else (),
+        reason=reason,
+    )
+
+
+def _fit_kinds(peak: int, *, sure: bool) -> tuple[KindFit, ...]:
+    found = []
+    for gpu in gpus.load_gpus():
+        if gpu.memory_total_bytes is not None:
+            reserved = gpu.memory_reserved_bytes.value if gpu.memory_reserved_bytes else 0.0
+            memory = round(gpu.memory_total_bytes.value - reserved)
+            free = 1 - peak / memory
+            fits = True if free >= HEADROOM.value else False if sure else None
+            source = gpu.memory_total_bytes.source
+            found.append(KindFit(model=gpu.model, memory_bytes=memory, source=source, fits=fits, free_ratio=free))
+    return tuple(sorted(found, key=lambda kind: (kind.memory_bytes, kind.model)))
+
+
+def across_findings(steps: Sequence[Step]) -> tuple[AcrossFinding, ...]:
+    """Return everything that several runs, or the memory of a step, say together; as information, never as a fault."""
+    found = [
+        AcrossFinding(finding=_word_scaling(each), steps=(each.base, each.step), content=each)
+        for each in scaling(steps)
+    ]
+    batch = largest_batch(steps)
+    if batch is not None:
+        labels = tuple(step.label for step in steps)
+        found.append(AcrossFinding(finding=_word_batch(batch), steps=labels, content=batch))
+    fits = [fit for fit in memory_fits(steps) if fit.kinds and not fit.reason]
+    found += [AcrossFinding(finding=_word_kinds(fit), steps=(fit.step,), content=fit) for fit in fits]
+    return tuple(found)
+
+
+def _finding(kind: str, sure: Confidence, evidence: Sequence[Evidence], summary: str, advice: str) -> Finding:
+    return Finding(
+        kind=kind,
+        severity=Severity.INFO,
+        confidence=sure,
+        devices=(),
+        intervals=(),
+        evidence=tuple(evidence),
+        lost_gpu_seconds=None,
+        summary=summary,
+        recommendation=advice,
+    )
+
+
+def _word_scaling(found: Scaling) -> Finding:
+    few, many = found.gpus
+    observed = [(f"of {many} GPUs, of that of {few}", found.efficiency)]
+    if found.interval is not None:
+        ends = zip(("lower", "upper"), found.interval, strict=True)
+        observed += [(f"{name} end of the 95% interval", end) for name, end in ends]
+    return _finding(
+        SCALING,
+        Confidence.MEDIUM if found.interval else Confidence.LOW,
+        [Evidence(metric="work_per_gpu_second", statistic=name, observed=seen, unit="1") for name, seen in observed],
+        f"In training, {many} GPUs instead of {few} do {phrases.percent(found.efficiency)} of the work per GPU-second.",
+        _SCALE,
+    )
+
+
+def _word_batch(found: BatchSize) -> Finding:
+    sizes = {
+        "peak that one more in the batch adds": found.bytes_each,
+        "peak of a batch of none": found.fixed_bytes,
+    }
+    evidence = [Evidence(metric=_MEMORY, statistic=name, observed=seen, unit="By") for name, seen in sizes.items()]
+    if found.reason is not None:
+        return _finding(BATCH_SIZE, Confidence.LOW, evidence, BATCH_DOUBTS[found.reason], "")
+    largest = Evidence(
+        metric="max_batch",
+        statistic=f"largest that leaves {phrases.percent(HEADROOM.value)} of the memory free",
+        observed=float(found.max_batch or 0),
+        unit="1",
+        threshold=HEADROOM,
+        relation=">=",
+    )
+    text = f"A batch of up to {found.max_batch} would fit; one more in it takes {phrases.size(found.bytes_each)}."
+    return _finding(BATCH_SIZE, Confidence.MEDIUM, [largest, *evidence], text, _BATCH)
+
+
+def _word_kinds(found: MemoryFit) -> Finding:
+    peak = found.peak_bytes or 0
+    evidence = [Evidence(metric=_MEMORY, statistic="max, worst GPU", observed=float(peak), unit="By")]
+    evidence += [
+        Evidence(
+            metric=_MEMORY,
+            statistic=f"free on {kind.model}",
+            observed=kind.free_ratio,
+            unit="1",
+            threshold=HEADROOM,
+            relation=">=" if kind.fits else "<",
+        )
+        for kind in found.kinds
+    ]
+    fitting = [kind.model for kind in found.kinds if kind.fits]
+    more = f" and {len(fitting) - _NAMED} kinds with more" if len(fitting) > _NAMED else ""
+    said = f"would fit {', '.join(fitting[:_NAMED])}{more}" if fitting else "would fit no kind whose memory is known"
+    text = f"The peak of {phrases.size(peak)} {said}, with {phrases.percent(HEADROOM.value)} left free."
+    return _finding(GPU_KINDS, Confidence.MEDIUM, evidence, text, _KINDS if fitting else "")

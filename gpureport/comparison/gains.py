@@ -1,0 +1,404 @@
+"""What each step was worth, whether a finding had advised its change, and what the last step still loses."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import fsum, isfinite
+
+from gpureport.analysis.advice.choose import STEPS, SettingChange
+from gpureport.analysis.advice.facts import read_setup
+from gpureport.analysis.results import LOST_CLASSES, Analysis, sum_seconds_by_class
+from gpureport.analysis.rules import RULES
+from gpureport.analysis.rules.low_use import BELOW
+from gpureport.analysis.signals.load import measure_pauses_ratio
+from gpureport.comparison.chain import Comparison, StepPair, pair_steps
+from gpureport.comparison.changes import FindingChange, RemainingLoss
+from gpureport.comparison.evidence import Reason
+from gpureport.comparison.figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
+from gpureport.comparison.quality import QualityChange
+from gpureport.comparison.setup import SetupChange, has_params, list_distinct_changes
+from gpureport.comparison.steps import Step
+from gpureport.comparison.verdict import Delta, Verdict
+from gpureport.findings import Finding
+from gpureport.recording import Run
+
+# --- what a run loses, and whether that is known
+
+SHORTEST_SECONDS, FEWEST_SAMPLES = 10.0, 5
+"""Seconds and samples of a GPU below which no share of its time means anything (pragmatic)."""
+
+NOTABLE_RATIO = 0.005
+"""Share of the GPU time from which a loss is worth naming (pragmatic)."""
+
+NEGLIGIBLE_RATIO = 0.0005
+"""Share of the GPU time below which a part would print as less than 0.1%."""
+
+UNSEEN_RATIO = 0.05
+"""Share of the GPU time without utilisation from which a report says so (pragmatic)."""
+
+MOST_UNSEEN_RATIO = 0.5
+"""Share of the GPU time without utilisation above which a loss is known of the observed time alone (pragmatic)."""
+
+_UTILISATION = "gpu_utilization_ratio"
+ALWAYS_LOSING_KINDS = frozenset(kind.name for rule in RULES for kind in rule.descriptions if kind.always_loses_time)
+"""Kinds that always lose GPU time: where no amount is given it is unknown, rather than none."""
+
+
+def is_too_short(seconds: float, samples: int) -> bool:
+    """Return whether a recording is too short for a share of it to mean anything."""
+    return seconds < SHORTEST_SECONDS or samples < FEWEST_SAMPLES
+
+
+def loses_unknown_time(findings: Iterable[Finding]) -> bool:
+    """Return whether findings that lost GPU time do not say how much."""
+    return bool(list_unmeasured_kinds(findings))
+
+
+def list_unmeasured_kinds(findings: Iterable[Finding]) -> frozenset[str]:
+    """Return the kinds of findings that lost GPU time and do not say how much; a root counts what follows from it."""
+    return ALWAYS_LOSING_KINDS & {one.kind for one in findings if one.lost_gpu_seconds is None and one.root is None}
+
+
+def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None:
+    """Return which share of the observed time of jobs short pauses took; None where it is no more than usual.
+
+    A pause counts as work, since a check that would call it lost found nothing or could not assess it. Where pauses
+    take more time than calls for no change, all of them may have been lost, so that "hardly any" cannot be said.
+
+    Args:
+        seconds: GPU-seconds of each class.
+    """
+    ratio = measure_pauses_ratio(seconds)
+    return ratio if ratio > 1 - BELOW.value else None
+
+
+def list_possible_waits(analysis: Analysis) -> dict[str, float]:
+    """Return the GPU-seconds that may be waits for input though nothing shows it, by what they are.
+
+    They are low use of unknown cause, and short pauses that take more than 30% of the time.
+    """
+    unexplained = [each.devices for each in analysis.findings if each.kind == "low_util_cause_unknown"]
+    low_use = fsum(
+        dict(gpu.seconds).get("low_use", 0.0)
+        for gpu in analysis.gpu_time
+        if any(not devices or gpu.device in devices for devices in unexplained)
+    )
+    seconds = sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time)
+    pauses = 0.0 if measure_excessive_short_pauses(seconds) is None else seconds["short_pauses"]
+    return {"low use of unknown cause": low_use, "short pauses": pauses}
+
+
+def measure_lost_ratio(analysis: Analysis) -> float | None:
+    """Return which share of the GPU time of jobs was lost.
+
+    Returns:
+        None where the recording is too short, most of the time holds no utilisation, or a further amount was lost, or
+        may have been, that is not known: a report then says "at least", which a bare number cannot.
+    """
+    held = analysis.job_gpu_seconds
+    seconds = sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time)
+    if not held or is_recording_too_short(analysis) or seconds.get("no_samples", 0.0) > MOST_UNSEEN_RATIO * held:
+        return None
+    is_unknown = loses_unknown_time(analysis.findings) or measure_excessive_short_pauses(seconds) is not None
+    lost = fsum(seconds.get(name, 0.0) for name in LOST_CLASSES)
+    return None if is_unknown else lost / held
+
+
+def is_recording_too_short(analysis: Analysis) -> bool:
+    """Return whether a run is too short, or has too few samples with a utilisation, for a share of its GPU time."""
+    return is_too_short((analysis.run.ended - analysis.run.started) / 1e6, count_samples(analysis))
+
+
+def count_samples(analysis: Analysis) -> int:
+    """Return how many samples of a run hold a utilisation, of the GPU that has most of them."""
+    summaries = [each.metric(_UTILISATION) for each in (analysis.whole_statistics or analysis.statistics)]
+    return max((summary.samples for summary in summaries if summary is not None), default=0)
+
+
+# --- what the last step could gain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PotentialLoss:
+    """A class of GPU time lost: its share of the whole job, and how many times as fast that is at most without it."""
+
+    name: str
+    lost_ratio: float
+    at_most: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Potential:
+    """What a step could gain from what it loses: an upper bound over the whole job, and no promise.
+
+    Attributes:
+        step: its label.
+        lost_ratio: share of the GPU time of the whole job that is lost; None where most of it was not observed.
+        at_most: how many times as fast the job is at most if all of that went; None where that has no bound.
+        losses: the classes lost, the largest first. They share no time, so that their shares add up.
+        unseen_ratio: share of the GPU time without utilisation. The bound counts it as lost.
+        pauses_ratio: share of it in short pauses, which count as work. The bound counts them as lost.
+        unmeasured: kinds of findings that lost an amount that is not known, so that there is no bound.
+    """
+
+    step: str
+    lost_ratio: float | None
+    at_most: float | None
+    losses: tuple[PotentialLoss, ...]
+    unseen_ratio: float
+    pauses_ratio: float
+    unmeasured: tuple[str, ...]
+
+
+def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis] = ()) -> Potential:
+    """Return what a step could gain at most: 1 / (1 - share that is or may be lost), over the whole job.
+
+    Args:
+        left: what it loses.
+        analyses: of its runs, whose findings say where an amount is not known.
+    """
+    unmeasured = list_unmeasured_kinds(finding for analysis in analyses for finding in analysis.findings)
+    held = left.held_gpu_seconds
+    unseen = left.unseen_gpu_seconds / held if held else 1.0
+    known = unseen <= MOST_UNSEEN_RATIO
+    pauses = left.pause_gpu_seconds / held if held else 0.0
+    lost = left.lost / held if known else None
+    return Potential(
+        step=left.step,
+        lost_ratio=lost,
+        at_most=None if lost is None or unmeasured else _bound_speedup(lost + unseen + pauses),
+        losses=tuple(
+            PotentialLoss(name=name, lost_ratio=amount / held, at_most=_bound_speedup(amount / held))
+            for name, amount in (left.lost_gpu_seconds if known else ())
+        ),
+        unseen_ratio=unseen,
+        pauses_ratio=pauses,
+        unmeasured=tuple(sorted(unmeasured)),
+    )
+
+
+def _bound_speedup(share: float) -> float | None:
+    return 1 / (1 - share) if share < 1 else None
+
+
+# --- changes that a finding had advised
+
+_OF_THE_RECORDING = ("gpu_count", "gpu_memory", "power_limit")
+"""Settings that a log states of itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdvisedChange:
+    """A step of the catalogue that was taken after a finding had advised it.
+
+    `setting` is named as in `JobParams` or in the recording, `advised_in` is the latest earlier step with such a
+    finding, of this `kind` and `cause`.
+    """
+
+    name: str
+    setting: str
+    advised_in: str
+    kind: str
+    cause: str | None
+
+
+def find_advised_changes(earlier: Sequence[Step], step: Step) -> tuple[AdvisedChange, ...]:
+    """Return the changes since the step before that findings had advised, in the order of the catalogue.
+
+    Args:
+        earlier: the steps before, in order, at least one.
+        step: the step that was changed.
+    """
+    return tuple(_list_advised(earlier, step, SettingChange.is_made))
+
+
+def find_possibly_advised_changes(earlier: Sequence[Step], step: Step) -> tuple[AdvisedChange, ...]:
+    """Return the changes that findings may have advised: of settings that not every run of the two steps names.
+
+    A loader that gets workers on its command line had as many as its program gives it before. The rest as
+    `find_advised_changes`.
+    """
+    named = _list_advised(earlier, step, SettingChange.may_be_made)
+    return tuple(change for change in named if change.setting not in _OF_THE_RECORDING)
+
+
+def _list_advised(
+    earlier: Sequence[Step], step: Step, shows: Callable[[SettingChange, float | None, float | None], bool]
+) -> Iterator[AdvisedChange]:
+    """Yield each step of the catalogue that a change of a setting shows as taken, where a finding had advised it."""
+    for name, advised in STEPS.items():
+        for change in advised.changes:
+            before, after = (_read_setting(each, change.setting) for each in (earlier[-1], step))
+            if before is not None and after is not None and shows(change, before[0], after[0]):
+                if found := _find_advice(earlier, name):
+                    label, finding = found
+                    yield AdvisedChange(
+                        name=name, setting=change.setting, advised_in=label, kind=finding.kind, cause=finding.cause
+                    )
+                break
+
+
+def _read_setting(step: Step, setting: str) -> tuple[float | None] | None:
+    """Return the value of a setting in a step; None where its runs differ or say nothing of any setting.
+
+    One that some runs do not name is not known of the step, as is one that none names.
+    """
+    values = {_read_run_setting(analysis.run, setting) for analysis in step.analyses}
+    unnamed: tuple[float | None] = (None,)
+    if unnamed in values and None not in values:
+        return unnamed
+    return values.pop() if len(values) == 1 else None
+
+
+def _read_run_setting(run: Run, setting: str) -> tuple[float | None] | None:
+    if setting == "gpu_count":
+        return (float(len(run.gpus)),)
+    if setting in _OF_THE_RECORDING:
+        sizes = {gpu.memory_total_bytes if setting == "gpu_memory" else gpu.power_limit_watts for gpu in run.gpus}
+        return (sizes.pop(),) if len(sizes) == 1 else None
+    if not run.states_setup:
+        return None
+    found = getattr(read_setup(run.params_and_tags), setting)
+    return (None if found is None else found.value,)
+
+
+def _find_advice(earlier: Sequence[Step], name: str) -> tuple[str, Finding] | None:
+    """Return the latest step before with a finding that advises a step, and of such findings the one that lost most."""
+    for step in reversed(earlier):
+        findings = (finding for analysis in step.analyses for finding in analysis.findings)
+        advising = [finding for finding in findings if name in {advised.name for advised in finding.steps}]
+        if advising:
+            return step.label, max(advising, key=lambda finding: (finding.lost_gpu_seconds or 0.0, finding.kind))
+    return None
+
+
+# --- the table of gains
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelativeChange:
+    """A figure of a step as a multiple of that of an earlier step, with the ends of the ratio at a level of 0.95.
+
+    The interval is None where none can be told; the reason says why no more than the verdict may be said.
+    """
+
+    metric: str
+    ratio: float
+    interval: tuple[float, float] | None
+    verdict: Verdict
+    reason: Reason | None
+
+    def inverted(self, metric: str) -> "RelativeChange":
+        """Return the same change as that of the reciprocal figure: of work per time instead of time per work."""
+        ends = self.interval and (1 / self.interval[1], 1 / self.interval[0] if self.interval[0] > 0 else float("inf"))
+        return RelativeChange(
+            metric=metric,
+            ratio=1 / self.ratio,
+            interval=ends if ends and isfinite(ends[1]) else None,
+            verdict=self.verdict,
+            reason=self.reason,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GainSince:
+    """What a step was worth against the earlier step `base`; None where a figure is not known of both.
+
+    `whole_job` is work per time, start-up and end included, `training` the same without them; the rest is GPU time,
+    money and energy per unit of work.
+    """
+
+    base: str
+    whole_job: RelativeChange | None
+    training: RelativeChange | None
+    gpu_time: RelativeChange | None
+    cost: RelativeChange | None
+    energy: RelativeChange | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepGain:
+    """A row of the table of gains: a step against the one before and the first; of the first step without either.
+
+    Attributes:
+        step: the step.
+        since_before: what it was worth against the step before.
+        since_first: the same against the first step.
+        params_recorded: whether params or tags of both runs are known, so that a change shows.
+        changes: what was changed since the step before, without what describes single runs.
+        advised: those of the changes that a finding of an earlier step had advised.
+        possibly_advised: those that one may have advised, since one of the two steps does not name the setting.
+        findings: what became of findings since the step before.
+        quality: the training metrics that count, against the step before.
+        quality_since_first: the same against the first step; of the second step those against the step before.
+    """
+
+    step: Step
+    params_recorded: bool
+    since_before: GainSince | None = None
+    since_first: GainSince | None = None
+    changes: tuple[SetupChange, ...] = ()
+    advised: tuple[AdvisedChange, ...] = ()
+    possibly_advised: tuple[AdvisedChange, ...] = ()
+    findings: tuple[FindingChange, ...] = ()
+    quality: tuple[QualityChange, ...] = ()
+    quality_since_first: tuple[QualityChange, ...] = ()
+
+
+def build_gains(comparison: Comparison, pairs: Sequence[StepPair] | None = None) -> tuple[StepGain, ...]:
+    """Return one row per step.
+
+    Args:
+        comparison: the steps.
+        pairs: each of them against the one before, where that is known already.
+    """
+    steps = comparison.steps
+    pairs = pair_steps(comparison) if pairs is None else pairs
+    rows = [StepGain(step=steps[0], params_recorded=has_params(steps[0], steps[0]))]
+    for place, ((base, step), pair) in enumerate(zip(pairwise(steps), pairs, strict=True), start=1):
+        rows.append(
+            StepGain(
+                step=step,
+                since_before=_measure_gain(comparison, base, step),
+                since_first=_measure_gain(comparison, steps[0], step),
+                params_recorded=has_params(base, step),
+                changes=list_distinct_changes(pair.changes),
+                advised=find_advised_changes(steps[:place], step),
+                possibly_advised=find_possibly_advised_changes(steps[:place], step),
+                findings=pair.finding_changes,
+                quality=tuple(change for change in pair.quality if change.leading),
+                quality_since_first=tuple(each for each in pair.quality_since_first or pair.quality if each.leading),
+            )
+        )
+    return tuple(rows)
+
+
+def _measure_gain(comparison: Comparison, base: Step, step: Step) -> GainSince:
+    deltas = comparison.between(base.label, step.label)
+    changes = {delta.metric: found for delta in deltas if (found := _express_as_ratio(delta)) is not None}
+    gpu_time = changes.get(PER_WORK)
+    # with as many GPUs the GPU time of a unit of work is its time, and its verdict allows for the other steps
+    same_count = base.gpu_count is not None and base.gpu_count == step.gpu_count
+    return GainSince(
+        base=base.label,
+        whole_job=gpu_time.inverted(WORK_RATE) if gpu_time and same_count else changes.get(WORK_RATE),
+        training=changes.get(TRAINING_RATE),
+        gpu_time=gpu_time,
+        cost=changes.get(COST_PER_WORK),
+        energy=changes.get(ENERGY_PER_WORK),
+    )
+
+
+def _express_as_ratio(delta: Delta) -> RelativeChange | None:
+    """Return a difference as a ratio; None where one of the two is not known, or not above zero."""
+    if not delta.before or delta.difference is None or delta.before + delta.difference <= 0 or delta.before < 0:
+        return None
+    before = delta.before
+    ends = delta.interval and tuple(1 + end / before for end in delta.interval)
+    return RelativeChange(
+        metric=delta.metric,
+        ratio=1 + delta.difference / before,
+        interval=(ends[0], ends[1]) if ends and all(map(isfinite, ends)) else None,
+        verdict=delta.verdict,
+        reason=delta.reason,
+    )

@@ -1,0 +1,359 @@
+"""How well two steps trained, metric by metric and at equal work, and what may be said of the difference."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from math import fsum, hypot, sqrt
+
+import numpy as np
+
+from gpureport.columns import FloatArray
+from gpureport.comparison.estimate import LEVEL, estimate_between_runs
+from gpureport.comparison.quality_at_work import (
+    EqualWork,
+    NoWork,
+    count_last,
+    measure_spread,
+    read_at_equal_work,
+)
+from gpureport.comparison.run import SampledRun
+from gpureport.comparison.steps import Step
+from gpureport.comparison.training import TrainingCurve, TrainingGoals
+from gpureport.comparison.verdict import Verdict
+from gpureport.training_names import QUALITY_ROLES, Role, is_batch_metric, recognise_metric
+
+_LEVEL = 0.99
+"""Level at which quality changed. It is stricter than for speed: several metrics are tried, and a warning is loud."""
+
+_SHARE_NOISE = 0.04
+"""What repeating a run plausibly changes a share by at 50% (pragmatic); less towards 0 and 1, as its deviation is."""
+
+_RELATIVE_NOISE = 0.1
+"""What repeating a run plausibly changes any other metric by, as a part of it (pragmatic)."""
+
+_ERRORS = 2.5
+"""Standard errors of final values that a difference of single runs must exceed as well (pragmatic)."""
+
+_PERCENT = 100.0
+"""The whole in per cent."""
+
+
+class MetricRank(IntEnum):
+    """How much a metric counts: those that a person named first, then validation, training, and single batches."""
+
+    NAMED = 0
+    VALIDATION = 1
+    TRAINING = 2
+    BATCH = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunQuality:
+    """One training metric of one run.
+
+    Attributes:
+        final: mean of its last values; None where it ended in a value that is not a number.
+        best: its best value; None where it is not known which way it gets better, or no value is a number.
+        best_seconds: when it was reached, from the start of the job; None where values have no times.
+        spread: standard deviation of its last values about their trend; None of fewer than three values.
+        diverged: whether it ended in a value that is not a number.
+    """
+
+    final: float | None
+    best: float | None
+    best_seconds: float | None
+    spread: float | None
+    diverged: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityFigure:
+    """One training metric of a step.
+
+    Attributes:
+        final: value at the end, a mean over its runs; None where no run recorded it, or none ended in a number.
+        at_work: value at the work common to both steps, which is what is compared; None where that is not judged.
+        best: best value, a mean over its runs; None where it is not known which way it gets better.
+        best_seconds: when it was reached, from the start of the job, a mean over the runs; None without times.
+        spread: standard deviation between runs; of one run that of its last values. None where neither is known.
+        runs: how many runs recorded it.
+        diverged: how many of them ended in a value that is not a number.
+    """
+
+    final: float | None
+    at_work: float | None = None
+    best: float | None
+    best_seconds: float | None
+    spread: float | None
+    runs: int
+    diverged: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityChange:
+    """One training metric of two steps at equal work.
+
+    Attributes:
+        base: label of the earlier step.
+        step: label of the later step.
+        name: of the metric.
+        higher_is_better: whether a higher value is the better one; None where not known.
+        before: in the earlier step.
+        after: in the later step.
+        work: the last work common to all runs, in `work_unit`, at which they are compared; None where there is none.
+        at_end: whether all runs ended there, so that their final values are compared.
+        reason: why the metric is not judged; None where it is, and where either step has no value.
+        difference: after - before, at equal work, else of final values; None when either is missing.
+        interval: lower and upper end of the difference at 95%; None with one run on either side.
+        verdict: what may be said of it, at 99%.
+        margin: what single runs plausibly differ by; 0 where either is missing, or it is not judged.
+        failed: values of runs of the later step that are worse than each earlier run by more than the margin, where it
+            has several runs: a mean with a wide interval can hide one that went wrong.
+        full_scale: 1 of a share, 100 of one in per cent; None of other metrics.
+        leading: whether it counts: a person named it, or none beside it says more, as validation does than training.
+    """
+
+    base: str
+    step: str
+    name: str
+    higher_is_better: bool | None
+    before: QualityFigure
+    after: QualityFigure
+    work: float | None = None
+    work_unit: str = ""
+    at_end: bool = True
+    reason: NoWork | None = None
+    difference: float | None = None
+    interval: tuple[float, float] | None = None
+    verdict: Verdict = Verdict.NOT_ENOUGH_DATA
+    margin: float = 0.0
+    failed: tuple[float, ...] = ()
+    full_scale: float | None
+    leading: bool
+
+    @property
+    def values(self) -> tuple[float | None, float | None]:
+        """Both values that are compared: at equal work, else at the end."""
+        sides = self.before, self.after
+        before, after = (side.final if side.at_work is None else side.at_work for side in sides)
+        return before, after
+
+    @property
+    def fell(self) -> bool:
+        """Whether quality fell, by repetitions or further than a single run plausibly differs from another."""
+        if self.after.diverged > self.before.diverged or self.failed:
+            return True
+        if self.verdict is Verdict.UNCONFIRMED and self.difference is not None and self.higher_is_better is not None:
+            return (self.difference < 0) == self.higher_is_better
+        return self.verdict is Verdict.WORSE
+
+
+def measure_run_quality(run: SampledRun, curve: TrainingCurve, *, higher_is_better: bool | None) -> RunQuality:
+    """Return how well a run trained by one of its metrics."""
+    best_row = _find_best_row(curve.values, higher_is_better=higher_is_better)
+    known = curve.known
+    timed = best_row is not None and len(curve.times) > 0
+    ended = len(known) and not curve.has_diverged
+    return RunQuality(
+        final=float(known[-count_last(len(known)) :].mean()) if ended else None,
+        best=None if best_row is None else float(curve.values[best_row]),
+        best_seconds=seconds_since_job_start(run, curve, int(curve.times[best_row])) if timed else None,
+        spread=measure_spread(known),
+        diverged=curve.has_diverged,
+    )
+
+
+def _find_best_row(values: FloatArray, *, higher_is_better: bool | None) -> int | None:
+    """Return the row of the best value, the first of equal ones; None without any, or without a direction."""
+    if higher_is_better is None or not np.isfinite(values).any():
+        return None
+    ranked = np.where(np.isfinite(values), values if higher_is_better else -values, -np.inf)
+    return int(ranked.argmax())
+
+
+def seconds_since_job_start(run: SampledRun, curve: TrainingCurve, moment: int) -> float:
+    """Return the time from the start of the job that a metric was logged in to a moment, in seconds."""
+    return (moment - find_job_start(run, curve)) / 1e6
+
+
+def find_job_start(run: SampledRun, curve: TrainingCurve) -> int:
+    """Return the start of the job in which the first value of a metric was logged, in microseconds.
+
+    Where no job is known it is the start of the recording.
+    """
+    first = int(curve.times[0])
+    begun = [job.interval.start for job in run.analysis.jobs if job.interval.start <= first]
+    return max(begun, default=run.analysis.run.started)
+
+
+def compare_quality(base: Step, step: Step, goals: TrainingGoals) -> tuple[QualityChange, ...]:
+    """Return how well two steps trained, by every metric that says so; those that count most first.
+
+    Figures of single batches are left out where anything else was recorded.
+    """
+    sides = [{curve.name for run in side.runs for curve in run.training} for side in (base, step)]
+    ranks = {name: rank for name in set().union(*sides) if (rank := _rank(name, goals)) is not None}
+    if not ranks:
+        return ()
+    others = {name: rank for name, rank in ranks.items() if rank is not MetricRank.NAMED}
+    first = min([others[name] for name in others if name in sides[0] & sides[1]] or others.values(), default=None)
+    shown = sorted(
+        (name for name, rank in ranks.items() if rank is not MetricRank.BATCH or len(set(ranks.values())) == 1),
+        key=lambda name: (ranks[name], _role_order(name), name),
+    )
+    return tuple(
+        _compare_metric(base, step, name, goals, leading=ranks[name] in {MetricRank.NAMED, first}) for name in shown
+    )
+
+
+def _rank(name: str, goals: TrainingGoals) -> MetricRank | None:
+    """Return how much a metric counts; None where it says nothing of quality."""
+    if goals.is_named(name):
+        return MetricRank.NAMED
+    metric = recognise_metric(name)
+    if metric is None or metric.role not in QUALITY_ROLES:
+        return None
+    if is_batch_metric(name):
+        return MetricRank.BATCH
+    return MetricRank.VALIDATION if metric.validation else MetricRank.TRAINING
+
+
+def _role_order(name: str) -> int:
+    """Return the place of a metric by its role: accuracies say more than errors, and errors more than losses."""
+    metric = recognise_metric(name)
+    return (Role.ACCURACY, Role.ERROR, Role.LOSS).index(metric.role) if metric and metric.role in QUALITY_ROLES else 0
+
+
+def _compare_metric(base: Step, step: Step, name: str, goals: TrainingGoals, *, leading: bool) -> QualityChange:
+    higher = goals.is_higher_better(name)
+    pairs = [
+        [(run, curve) for run in side.runs for curve in run.training if curve.name == name] for side in (base, step)
+    ]
+    before, after = (measure_step_quality(side, name, goals) for side in (base, step))
+    ended = [[(run, curve) for run, curve in side if len(curve.known) and not curve.has_diverged] for side in pairs]
+    finals = [float(curve.known[-count_last(len(curve.known)) :].mean()) for side in ended for _, curve in side]
+    found = QualityChange(
+        base=base.label,
+        step=step.label,
+        name=name,
+        higher_is_better=higher,
+        before=before,
+        after=after,
+        difference=None if before.final is None or after.final is None else after.final - before.final,
+        full_scale=find_full_scale(finals, higher_is_better=higher),
+        leading=leading,
+    )
+    if all(ended):
+        found = _judge(found, read_at_equal_work([pair for side in ended for pair in side]), len(ended[0]))
+    if before.diverged == after.diverged or not before.runs or not after.runs:
+        return found
+    sure = Verdict.WORSE if after.diverged > before.diverged else Verdict.BETTER
+    return replace(found, verdict=Verdict.UNCONFIRMED if min(before.runs, after.runs) == 1 else sure, reason=None)
+
+
+def measure_step_quality(step: Step, name: str, goals: TrainingGoals) -> QualityFigure:
+    """Return one training metric of a step."""
+    higher = goals.is_higher_better(name)
+    curves = [(run, curve) for run in step.runs for curve in run.training if curve.name == name]
+    runs = [measure_run_quality(run, curve, higher_is_better=higher) for run, curve in curves]
+    finals, bests, seconds, spreads = (
+        [value for run in runs if (value := getattr(run, field)) is not None]
+        for field in ("final", "best", "best_seconds", "spread")
+    )
+    spread = max(spreads, default=None)
+    if len(finals) > 1:
+        spread = sqrt(fsum((value - _mean(finals)) ** 2 for value in finals) / (len(finals) - 1))
+    return QualityFigure(
+        final=_mean(finals) if finals else None,
+        best=_mean(bests) if bests else None,
+        best_seconds=_mean(seconds) if seconds else None,
+        spread=spread,
+        runs=len(runs),
+        diverged=sum(run.diverged for run in runs),
+    )
+
+
+def _judge(change: QualityChange, found: EqualWork | NoWork, count: int) -> QualityChange:
+    """Return a change with its verdict: by repetitions, else by what repeating a run plausibly changes.
+
+    Args:
+        change: with the final values of both steps.
+        found: the values at equal work, or why there are none.
+        count: how many of them are of the earlier step.
+    """
+    if isinstance(found, NoWork):
+        return replace(change, reason=found)
+    sides = found.readings[:count], found.readings[count:]
+    before, after = ([reading.value for reading in side] for side in sides)
+    errors = [max(reading.error for reading in side) for side in sides]
+    # a bend of the curve puts all that is interpolated off to the same side, however well repetitions agree
+    bias = max(reading.bias for reading in found.readings)
+    noise = _plausible_noise(_mean(before), _mean(after), full_scale=change.full_scale)
+    margin = hypot(noise, _ERRORS * hypot(*errors)) + bias
+    difference = _mean(after) - _mean(before)
+    # nor are values before the end surer than their own scatter
+    finest = 0.0 if found.at_end else sqrt(12) * max(errors)
+    contrast = estimate_between_runs(before, after, finest) if min(len(before), len(after)) > 1 else None
+    sure, shown = (
+        (0.0, 0.0) if contrast is None else _widen(contrast.interval(level), bias) for level in (_LEVEL, LEVEL)
+    )
+    separate = max(before) < min(after) or max(after) < min(before)
+    if contrast is None:
+        verdict = Verdict.UNCONFIRMED if abs(difference) > margin else Verdict.NO_CLEAR_CHANGE
+    elif sure[0] <= 0 <= sure[1] and not (abs(difference) > noise + bias and separate):
+        verdict = Verdict.NO_CLEAR_CHANGE
+    elif change.higher_is_better is None:
+        verdict = Verdict.DIFFERS
+    else:
+        verdict = Verdict.BETTER if (difference > 0) == change.higher_is_better else Verdict.WORSE
+    return replace(
+        change,
+        before=replace(change.before, at_work=_mean(before)),
+        after=replace(change.after, at_work=_mean(after)),
+        work=found.work,
+        work_unit=found.unit,
+        at_end=found.at_end,
+        difference=difference,
+        interval=None if contrast is None else shown,
+        verdict=verdict,
+        margin=margin,
+        failed=_find_failed_runs(before, after, margin, higher_is_better=change.higher_is_better),
+    )
+
+
+def _widen(ends: tuple[float, float], by: float) -> tuple[float, float]:
+    return ends[0] - by, ends[1] + by
+
+
+def _find_failed_runs(
+    before: Sequence[float], after: Sequence[float], margin: float, *, higher_is_better: bool | None
+) -> tuple[float, ...]:
+    """Return the values of runs that are worse than each run before by more than a margin, the worst first.
+
+    A step of one run has none: its verdict says it.
+    """
+    if len(after) < 2 or higher_is_better is None:  # noqa: PLR2004 - a single run is no exception
+        return ()
+    if higher_is_better:
+        return tuple(sorted(value for value in after if value < min(before) - margin))
+    return tuple(sorted((value for value in after if value > max(before) + margin), reverse=True))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return fsum(values) / len(values)
+
+
+def find_full_scale(values: Iterable[float], *, higher_is_better: bool | None) -> float | None:
+    """Return 1 of a metric such as an accuracy that is recorded as a share, 100 of one in per cent, None of others."""
+    known = list(values)
+    if higher_is_better is not True or not known or min(known) < 0 or max(known) > _PERCENT:
+        return None
+    return 1.0 if max(known) <= 1 else _PERCENT
+
+
+def _plausible_noise(before: float, after: float, *, full_scale: float | None) -> float:
+    """Return what repeating a run plausibly changes a metric by, whatever changed between two steps besides."""
+    if full_scale is not None:
+        mean = (before + after) / 2 / full_scale
+        return full_scale * 2 * _SHARE_NOISE * sqrt(max(mean * (1 - mean), 0.0))
+    return _RELATIVE_NOISE * max(abs(before), abs(after))

@@ -1,0 +1,258 @@
+"""Training metrics after as much work: runs that were stopped after the same time differ at their ends by their speed.
+
+Work is what the step column counts: steps of one size, samples where sizes differ and are known, or epochs. At the last
+work common to all runs the value is the mean of the values just before it, as it is at the end of a run. Between values
+that lie far apart it is interpolated, and no surer than that is.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import sqrt
+
+import numpy as np
+
+from gpureport.columns import FloatArray, IntArray
+from gpureport.comparison.run import SampledRun
+from gpureport.comparison.training import TrainingCurve
+from gpureport.comparison.work import batch_size
+
+_STEPS, _SAMPLES, _EPOCHS = "steps", "samples", "epochs"
+
+_ALIKE = 1.02
+"""Ratio of works up to which they count as equal, so that the ends of runs are compared (pragmatic)."""
+
+_NEAR = 0.85
+"""Share of the common work in whose rest the last values lie, where they are read together (pragmatic)."""
+
+_EPOCH_RATIO = 5.0
+"""Times as far as a metric's own counter another one of its run counts, from which it is one of epochs (pragmatic)."""
+
+_SAME_SIZE = 1.1
+"""Ratio of measured sizes of steps up to which they count as equal (pragmatic)."""
+
+_LAST = 0.1
+"""Share of the values, from the end, that the final value is the mean of (pragmatic)."""
+
+_FEWEST = 3
+"""Values that the final value is the mean of where there are twice as many: one alone scatters."""
+
+_SPREAD_SHARE, _SPREAD_VALUES = 0.2, 5
+"""Share of the values, from the end, whose scatter about a line is the spread, and how many at least (pragmatic)."""
+
+_INDEPENDENT = 4
+"""Last values that count as independent at most (pragmatic): neighbours are alike where a metric is smoothed."""
+
+_JOB_EPOCHS = re.compile(r"(?:^|[^a-z])(?:(?:max|num|n|total|train|training|num_train)_)?epochs$")
+_COUNTERS = {_SAMPLES: {"consumed samples"}, _EPOCHS: {"epoch", "epochs"}}
+"""Metrics that count work, by the last part of their names."""
+
+
+class NoWork(StrEnum):
+    """Why a metric is not judged at equal work."""
+
+    NOT_LOGGED = "work_not_logged"
+    OTHER_UNIT = "other_work_unit"
+    NO_OVERLAP = "no_common_work"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A metric of a run at some work: its value, standard error, and by how much interpolating may have missed it."""
+
+    value: float
+    error: float
+    bias: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EqualWork:
+    """The last work common to all runs, and a metric of each of them there; `at_end` is whether all ended there."""
+
+    work: float
+    unit: str
+    at_end: bool
+    readings: tuple[Reading, ...]
+
+
+Runs = Sequence[tuple[SampledRun, TrainingCurve]]
+"""Runs of both steps, each with its curve of one metric, which ends in a number."""
+
+
+def read_at_equal_work(runs: Runs) -> EqualWork | NoWork:
+    """Return a metric of runs at the last work common to all, or why there is none."""
+    axis = _find_axis(runs)
+    if isinstance(axis, NoWork):
+        return _compare_whole_runs(runs) or axis
+    unit, works = axis
+    points = [_order_by_work(curve, work) for (_, curve), work in zip(runs, works, strict=True)]
+    if not all(len(work) for work, _ in points):
+        return _compare_whole_runs(runs) or NoWork.NOT_LOGGED
+    common, most = (choose(float(work[-1]) for work, _ in points) for choose in (min, max))
+    if most <= _ALIKE * common:
+        return EqualWork(work=common, unit=unit, at_end=True, readings=_read_ends(runs))
+    if common <= 0 or max(float(work[0]) for work, _ in points) > common:
+        return NoWork.NO_OVERLAP
+    counts = [int(np.searchsorted(work, common, side="right")) for work, _ in points]
+    dense = all(
+        count >= _SPREAD_VALUES and work[count - count_last(count)] >= _NEAR * common
+        for (work, _), count in zip(points, counts, strict=True)
+    )
+    readings = (
+        _read_end(values[:count]) if dense else _interpolate(work, values, common)
+        for (work, values), count in zip(points, counts, strict=True)
+    )
+    return EqualWork(work=common, unit=unit, at_end=False, readings=tuple(readings))
+
+
+def _compare_whole_runs(runs: Runs) -> EqualWork | None:
+    """Return the ends of runs that did as much work in all, where none is logged with a metric; None elsewhere."""
+    works = [run.analysis.run.work for run, _ in runs]
+    amounts = [work.amount for work in works if work is not None and work.amount > 0]
+    units = {work.unit for work in works if work is not None}
+    if len(amounts) < len(works) or len(units) > 1 or max(amounts) > _ALIKE * min(amounts):
+        return None
+    return EqualWork(work=min(amounts), unit=units.pop(), at_end=True, readings=_read_ends(runs))
+
+
+def _find_axis(runs: Runs) -> tuple[str, list[FloatArray]] | NoWork:
+    """Return in which unit work is counted alike in all runs, and how much was done at each value of their curves."""
+    steps = [_find_steps(run, curve) for run, curve in runs]
+    ends = [float(np.nanmax(each, initial=0)) for each in steps]
+    counted = min(ends) > 0
+    kinds = {_name_counter(run, end) for (run, _), end in zip(runs, ends, strict=True)} if counted else set()
+    sizes = [batch_size(run.analysis.run) for run, _ in runs]
+    known = [size for size in sizes if size is not None]
+    if kinds == {_EPOCHS}:
+        return _EPOCHS, steps
+    if kinds == {_STEPS} and len(known) == len(sizes):
+        if len(set(known)) > 1:
+            return _SAMPLES, [each * size for each, size in zip(steps, known, strict=True)]
+        return _STEPS, steps
+    # without a size in any run: as many steps are the work that a person asked for
+    if kinds == {_STEPS} and not known and (_are_steps_alike(runs) or max(ends) <= _ALIKE * min(ends)):
+        return _STEPS, steps
+    for unit, names in _COUNTERS.items():
+        joined = [_join_counter(run, curve, names) for run, curve in runs]
+        if all(each is not None for each in joined):
+            return unit, [each for each in joined if each is not None]
+    return NoWork.OTHER_UNIT if counted else NoWork.NOT_LOGGED
+
+
+def _are_steps_alike(runs: Runs) -> bool:
+    """Return whether steps are of one size that no run states: by what was logged per second, else by as many GPUs."""
+    measured = [_measure_step(run) for run, _ in runs]
+    sizes = [found[1] for found in measured if found is not None]
+    if len(sizes) == len(measured):
+        return len({found[0] for found in measured if found}) == 1 and max(sizes) <= _SAME_SIZE * min(sizes)
+    return len({len(run.analysis.run.gpus) for run, _ in runs}) == 1
+
+
+def _measure_step(run: SampledRun) -> tuple[str, float] | None:
+    """Return the unit and the amount of work in a step by what was logged per second; None without such a metric."""
+    speed = run.throughput
+    curve = next((each for each in run.training if speed is not None and each.name == speed.name), None)
+    if speed is None or curve is None or speed.unit not in {_SAMPLES, "tokens"}:
+        return None
+    steps, done = curve.steps[np.isfinite(curve.steps)], float(speed.work.amounts[1:].sum())
+    passed = float(np.ptp(steps)) if len(steps) else 0.0
+    return (speed.unit, done / passed) if passed > 0 and done > 0 else None
+
+
+def _find_steps(run: SampledRun, curve: TrainingCurve) -> FloatArray:
+    """Return the step of each value; of a metric that is logged without, the steps of others at these times."""
+    if np.nanmax(curve.steps, initial=0) > 0:
+        return curve.steps
+    others = [each for each in run.training if len(each.times) and np.nanmax(each.steps, initial=0) > 0]
+    if not others or not len(curve.times):
+        return np.full(len(curve.values), np.nan)
+    longest = max(others, key=lambda each: float(np.nanmax(each.steps)))
+    return _join(curve.times, longest.times, longest.steps)
+
+
+def _join(places: FloatArray | IntArray, known: FloatArray | IntArray, counts: FloatArray) -> FloatArray:
+    """Return counts at some times, or steps, by those that are known of others."""
+    rows = np.isfinite(counts) & np.isfinite(known)
+    return np.interp(places, known[rows], counts[rows]) if rows.any() else np.full(len(places), np.nan)
+
+
+def _join_counter(run: SampledRun, curve: TrainingCurve, names: set[str]) -> FloatArray | None:
+    """Return the work at each value by the metric of a run that counts it; None without such a metric."""
+    for each in run.training:
+        if each.name.lower().rpartition("/")[2] in names:
+            timed = len(each.times) and len(curve.times)
+            places, known = (curve.times, each.times) if timed else (curve.steps, each.steps)
+            work = _join(places, known, each.values)
+            return work if np.isfinite(work).any() else None
+    return None
+
+
+def _name_counter(run: SampledRun, last: float) -> str:
+    """Return whether steps up to the last are epochs: as many as the job has, or few beside those of other metrics."""
+    info = run.analysis.run
+    lengths = {value for key, value in info.params if _JOB_EPOCHS.search(key.lower())}
+    if info.work is not None and info.work.unit == _EPOCHS:
+        lengths.add(f"{info.work.amount:g}")
+    others = max(float(np.nanmax(each.steps, initial=0)) for each in run.training)
+    is_epochs = others > _EPOCH_RATIO * (last + 1) or not lengths.isdisjoint({f"{last:g}", f"{last + 1:g}"})
+    return _EPOCHS if is_epochs else _STEPS
+
+
+def _order_by_work(curve: TrainingCurve, work: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return work and value of each value that is a number; of several at the same work the last one logged."""
+    rows = np.flatnonzero(np.isfinite(work) & np.isfinite(curve.values))[::-1]
+    amounts, last = np.unique(work[rows], return_index=True)
+    return amounts, curve.values[rows[last]]
+
+
+def _read_ends(runs: Runs) -> tuple[Reading, ...]:
+    return tuple(_read_end(curve.known) for _, curve in runs)
+
+
+def _read_end(values: FloatArray) -> Reading:
+    """Return the mean of the last values, with the standard error that their spread gives it."""
+    count, spread = count_last(len(values)), measure_spread(values)
+    error = 0.0 if spread is None else spread / sqrt(min(count, _INDEPENDENT))
+    return Reading(value=float(values[-count:].mean()), error=error)
+
+
+def _interpolate(work: FloatArray, values: FloatArray, common: float) -> Reading:
+    """Return the value between two that lie far apart, as sure as their neighbours are told by the next ones.
+
+    A value lies off the line between its neighbours by its scatter and by the bend of the curve, which is four times
+    that of the line between the value and one of them.
+    """
+    after = int(np.searchsorted(work, common))
+    value = float(np.interp(common, work, values))
+    if len(values) < _FEWEST:
+        return Reading(value=value, error=0.0, bias=float(np.ptp(values)) / 2)
+    share = (work[1:-1] - work[:-2]) / (work[2:] - work[:-2])
+    off = np.abs(values[1:-1] - values[:-2] - share * (values[2:] - values[:-2]))
+    near = off[max(after - 3, 0) : after + 1]
+    near = near if len(near) else off[-1:]
+    bend = float(near.max())
+    if after == 1:
+        # before the second value the curve bends most, and nothing shows by how much
+        bend = max(bend, abs(float(values[1] - values[0])))
+    bias = 0.0 if work[after] == common else bend / 4
+    return Reading(value=value, error=sqrt(float((near**2).mean()) / 1.5), bias=bias)
+
+
+def count_last(count: int) -> int:
+    """Return how many of the last values count as the end: a tenth, and three or half where that is fewer."""
+    return max(round(count * _LAST), min(_FEWEST, (count + 1) // 2), min(2, count))
+
+
+def measure_spread(values: FloatArray) -> float | None:
+    """Return the standard deviation of the last values about the line through them; None of fewer than three values.
+
+    The line takes out what the run still learned at its end.
+    """
+    if len(values) < _FEWEST:
+        return None
+    last = values[-max(round(len(values) * _SPREAD_SHARE), _SPREAD_VALUES) :]
+    place = np.arange(len(last)) - (len(last) - 1) / 2
+    slope = float(place @ last) / float(place @ place)
+    residuals = last - last.mean() - slope * place
+    return sqrt(float(residuals @ residuals) / (len(last) - 2))
