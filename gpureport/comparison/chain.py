@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import exp, isfinite, log, log1p, sqrt
+from statistics import mean
 from typing import NamedTuple
 
 from gpureport.comparison import figures
@@ -15,10 +16,17 @@ from gpureport.comparison.changes import (
 )
 from gpureport.comparison.comparable import Comparability, check_comparability, is_same_recording
 from gpureport.comparison.estimate import LEVEL, Basis, Ends, estimate_mean_of_runs, find_holm_levels
-from gpureport.comparison.evidence import Evidence, gather_evidence
+from gpureport.comparison.evidence import Evidence, Reason, ReasonKind, gather_evidence
 from gpureport.comparison.folders import share_a_clock
 from gpureport.comparison.quality import QualityChange, compare_quality
-from gpureport.comparison.run import UTILISATION, SampledRun, find_coarsest_interval, unify_work
+from gpureport.comparison.run import (
+    GRAPHICS_CLOCK,
+    SM_CLOCK,
+    UTILISATION,
+    SampledRun,
+    find_coarsest_interval,
+    unify_work,
+)
 from gpureport.comparison.setup import SetupChange, compare_setups
 from gpureport.comparison.steps import Step, TrainingBasis, build_steps, find_resolution
 from gpureport.comparison.time_to_target import (
@@ -95,6 +103,8 @@ def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comp
     deltas = []
     for entry in entries:
         judgement = entry.obstacle or judge(entry.evidence, *levels.get(id(entry), (LEVEL, 1)))
+        if judgement.verdict.is_established and (drift := find_drift(entry.base, entry.step, entry.evidence)):
+            judgement = Judgement(Verdict.UNCONFIRMED, drift.reason)
         deltas.append(build_delta(entry.base, entry.step, entry.evidence, judgement, primary=primary))
     return Comparison(
         steps=steps,
@@ -248,10 +258,10 @@ def average(step: Step, metric: str) -> Mean | None:
     if len(values) > 1:
         if not is_work:
             return replace(mean_over_runs(values), settled=True)
-        mean, ends = estimate_mean_of_runs([log(value) for value in values], *find_resolution(step, step, metric))
+        middle, ends = estimate_mean_of_runs([log(value) for value in values], *find_resolution(step, step, metric))
         # ends that nothing bounds stay within what a float holds
         low, high = (exp(min(max(end, -300.0), 300.0)) for end in ends)
-        return Mean(value=exp(mean), interval=(low, high), basis=Basis.REPLICATES)
+        return Mean(value=exp(middle), interval=(low, high), basis=Basis.REPLICATES)
     plain = Mean(value=own.before, settled=own.steady)
     if own.contrast is None or own.reason is not None:
         # what it allows for slow changes is of a difference, not of one run
@@ -269,8 +279,8 @@ def average(step: Step, metric: str) -> Mean | None:
 
 def mean_over_runs(values: Sequence[float], least: float = 0.0) -> Mean:
     """Return the mean of a figure of two or more runs, its interval no narrower than `least` to either side."""
-    mean, ends = estimate_mean_of_runs(values, least=least)
-    return Mean(value=mean, interval=ends, basis=Basis.REPLICATES)
+    value, ends = estimate_mean_of_runs(values, least=least)
+    return Mean(value=value, interval=ends, basis=Basis.REPLICATES)
 
 
 def read_run_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
@@ -305,15 +315,61 @@ def find_steps_not_in_turn(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]
     Single runs have no turns to take, and where times do not compare nothing is known.
     """
     for pair in pairwise(steps):
-        is_repeated = min(len(step.runs) for step in pair) > 1
-        if is_repeated and share_a_clock([run.info for step in pair for run in step.runs]):
-            earlier, later = sorted(pair, key=_find_start)
-            if max(run.info.ended for run in earlier.runs) <= _find_start(later):
-                yield earlier, later
+        earlier, later = sorted(pair, key=_find_start)
+        if min(len(step.runs) for step in pair) > 1 and _are_apart(earlier, later):
+            yield earlier, later
 
 
 def _find_start(step: Step) -> int:
     return min(run.info.started for run in step.runs)
+
+
+def _are_apart(base: Step, step: Step) -> bool:
+    """Return whether all runs of a step were over before the first of another one began."""
+    earlier, later = sorted((base, step), key=_find_start)
+    is_known = share_a_clock([run.info for run in (*base.runs, *step.runs)])
+    return is_known and max(run.info.ended for run in earlier.runs) <= _find_start(later)
+
+
+_DEGREES, _PART = 5.0, 0.5
+"""Degrees by which a machine must start warmer, and part of a change that its clock must explain (pragmatic)."""
+
+
+class Drift(NamedTuple):
+    """A machine that was not in the same state in two steps: Celsius at their first samples, and clocks in hertz."""
+
+    celsius: tuple[float, float]
+    hertz: tuple[float, float]
+
+    @property
+    def reason(self) -> Reason:
+        """The same as what keeps a difference from a surer verdict."""
+        warmer, ratio = self.celsius[1] - self.celsius[0], self.hertz[1] / self.hertz[0]
+        return Reason(kind=ReasonKind.DRIFT, amount=warmer, least=ratio)
+
+
+def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
+    """Return how the machine drifted where that can make the change of a figure per unit of work by itself.
+
+    The later runs started warmer and ran at a lower clock, or the reverse, by as much as half of the change, and the
+    two steps were not recorded in turn. A clock that was locked, or a power limit, comes without the temperature.
+    """
+    metric = found.figure.metric if isinstance(found, Evidence) else found.metric
+    figure, runs = figures.BY_METRIC[metric], (*base.runs, *step.runs)
+    celsius = [run.start_celsius for run in runs if run.start_celsius is not None]
+    if figure.role is not figures.FigureRole.WORK or not found.before or not found.after or len(celsius) < len(runs):
+        return None
+    interval = find_coarsest_interval(runs)
+    clocks = [run.steady_mean(clock, interval) for clock in (SM_CLOCK, GRAPHICS_CLOCK) for run in runs]
+    hertz = next((each for each in (clocks[: len(runs)], clocks[len(runs) :]) if min(each) > 0), None)
+    if hertz is None or not _are_apart(base, step):
+        return None
+    split = len(base.runs)
+    drift = Drift(*((mean(each[:split]), mean(each[split:])) for each in (celsius, hertz)))
+    faster, clock = figure.better * log(found.after / found.before), log(drift.hertz[1] / drift.hertz[0])
+    is_alike = faster * clock > 0 and abs(clock) >= _PART * abs(faster)
+    warmer = drift.celsius[1] - drift.celsius[0]
+    return drift if is_alike and abs(warmer) >= _DEGREES and warmer * clock < 0 else None
 
 
 _MOST = 2.0

@@ -59,6 +59,7 @@ class ReasonKind(StrEnum):
     MANY_COMPARISONS = "many_comparisons"
     WITHIN_USUAL_NOISE = "within_usual_noise"
     NOT_REPEATED = "not_repeated"
+    DRIFT = "drift"
     TARGET_NOT_REACHED = "target_not_reached"
 
 
@@ -79,8 +80,8 @@ class Reason:
         kind: what the reason is.
         run: name of the run that is too short or unfinished; empty where the reason is about no single run.
         amount: what that run holds, in seconds or samples; of many comparisons how many there are; of unequal work by
-            what share the most work exceeds the least.
-        least: what a run must hold, in the same unit; of batches how many.
+            what share the most work exceeds the least; of drift how many degrees the later step started warmer.
+        least: what a run must hold, in the same unit; of batches how many; of drift the ratio of clocks.
         check: of what is not comparable, the check that failed.
     """
 

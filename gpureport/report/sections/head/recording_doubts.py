@@ -1,19 +1,21 @@
 """What runs were recorded or stated with that leaves a comparison in doubt, each in one line."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from gpureport.analysis import phrases
 from gpureport.analysis.job.events import DATA, MUCH, WAITING
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.chain import Comparison, find_steps_not_in_turn, find_work_contradiction
+from gpureport.comparison.chain import Comparison, find_drift, find_steps_not_in_turn, find_work_contradiction
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.data_quality import CLOCK_SET_BACK
 from gpureport.recording import Run
 from gpureport.report.sections.head.excluded_data import describe_unfinished_recordings
 from gpureport.report.wording import display
+from gpureport.report.wording.differences.comparison_reasons import describe_state
 from gpureport.report.wording.numbered_labels import clean_name
 from gpureport.report.wording.work_scale import name_work
 
@@ -38,6 +40,7 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
         filter(
             None,
             (
+                describe_drift(comparison),
                 describe_unfinished_recordings(recorded),
                 describe_work_contradictions(runs),
                 describe_moved_clocks(recorded),
@@ -46,6 +49,21 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
             ),
         )
     )
+
+
+def describe_drift(comparison: Comparison) -> str:
+    """Return how the machine drifted by as much as the change that is judged; empty where it did not."""
+    steps = comparison.steps
+    for base, step in [(steps[0], steps[-1]), *pairwise(steps)]:
+        delta = comparison.judged(base.label, step.label)
+        if delta is not None and (drift := find_drift(base, step, delta)):
+            celsius, megahertz = drift.celsius, [f"{hertz / 1e6:,.0f}" for hertz in drift.hertz]
+            return (
+                f"Not recorded in turn: {display.clean(step.label)} {describe_state(drift.reason)} "
+                f"({celsius[0]:.0f} → {celsius[1]:.0f} °C, {megahertz[0]} → {megahertz[1]} MHz), which can make this "
+                "change by itself."
+            )
+    return ""
 
 
 def describe_moved_clocks(runs: Sequence[Run]) -> str:

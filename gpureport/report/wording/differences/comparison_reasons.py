@@ -33,6 +33,7 @@ _REASONS = {
     ),
     ReasonKind.WITHIN_USUAL_NOISE: "It is no larger than what repeating a run commonly changes.",
     ReasonKind.TARGET_NOT_REACHED: "Not every run reached the target.",
+    ReasonKind.DRIFT: "The later runs {state}, which can make this change by itself: record in turn, A B A B.",
     ReasonKind.NOT_REPEATED: "A step of one run has no repetition that confirms it.",
 }
 _UNKNOWN = {
@@ -121,6 +122,10 @@ def describe_reason(reason: Reason | None) -> str:
         return ""
     if reason.kind is ReasonKind.NOT_COMPARABLE:
         return _CONSEQUENCES[reason.check]
+    if reason.kind is ReasonKind.DRIFT:
+        return (
+            f"The later runs {describe_state(reason)}, which can make this change by itself: record in turn, A B A B."
+        )
     if reason.kind is ReasonKind.SHORT_STEADY_STATE:
         return _short_steady_state(reason)
     if reason.kind is ReasonKind.SHORT_RUN:
@@ -129,8 +134,19 @@ def describe_reason(reason: Reason | None) -> str:
         least = f"{reason.least:.0f} {_COUNTED[reason.kind]}"
         return _short_run(reason, least, f"holds {reason.amount:.0f} {_COUNTED[reason.kind]}")
     return _REASONS[reason.kind].format(
-        amount=reason.amount, least=reason.least, share=display.percent(reason.amount), run=reason.run or "A run"
+        amount=reason.amount,
+        least=reason.least,
+        share=display.percent(reason.amount),
+        run=reason.run or "A run",
+        state=describe_state(reason),
     )
+
+
+def describe_state(drift: Reason) -> str:
+    """Return how a machine had changed: `started 12 °C warmer and ran at a 6% lower clock`."""
+    warmer, lower = "warmer" if drift.amount > 0 else "cooler", "lower" if drift.least < 1 else "higher"
+    size = display.percent(abs(drift.least - 1))
+    return f"started {abs(drift.amount):.0f} °C {warmer} and ran at a {size} {lower} clock"
 
 
 def count_family(reason: Reason | None) -> int | None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import isfinite
 
+from gpureport.comparison.evidence import ReasonKind
 from gpureport.comparison.verdict import Delta, Needed, Verdict
 from gpureport.report.wording import display
 from gpureport.report.wording.scales import NUMBERS, Scale
@@ -97,6 +98,8 @@ def _describe_missing_runs(delta: Delta) -> str:
     """Return where a repetition is missing; empty where a change is not unconfirmed."""
     if delta.verdict is not Verdict.UNCONFIRMED:
         return ""
+    if delta.reason and delta.reason.kind is ReasonKind.DRIFT:
+        return "the machine drifted"
     return "one run on one side" if max(delta.runs) > 1 else "one run each"
 
 

@@ -4,6 +4,7 @@ import re
 from itertools import pairwise
 
 from gpureport.comparison.chain import Comparison
+from gpureport.comparison.evidence import ReasonKind
 from gpureport.comparison.figures import PER_WORK
 from gpureport.comparison.steps import Step
 from gpureport.comparison.verdict import Delta, Verdict
@@ -42,8 +43,10 @@ def describe_steps(comparison: Comparison) -> str:
     if fall:
         return choose_headline((f"{change}, but {fall}.", f"{change}, but quality fell."))
     if delta.verdict is Verdict.UNCONFIRMED:
-        one_sided = max(delta.runs) > 1
-        return choose_headline((f"{change}; {'unconfirmed, too few runs' if one_sided else _UNSURE}.", f"{change}."))
+        unsure = "unconfirmed, too few runs" if max(delta.runs) > 1 else _UNSURE
+        if delta.reason and delta.reason.kind is ReasonKind.DRIFT:
+            unsure = "unconfirmed, the machine drifted"
+        return choose_headline((f"{change}; {unsure}.", f"{change}."))
     if delta.verdict.is_established and is_work:
         return choose_headline([f"{change}{cause}." for cause in _list_causes(comparison, delta)])
     return choose_headline((f"{change}.",))
