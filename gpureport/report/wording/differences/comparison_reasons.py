@@ -122,10 +122,6 @@ def describe_reason(reason: Reason | None) -> str:
         return ""
     if reason.kind is ReasonKind.NOT_COMPARABLE:
         return _CONSEQUENCES[reason.check]
-    if reason.kind is ReasonKind.DRIFT:
-        return (
-            f"The later runs {describe_state(reason)}, which can make this change by itself: record in turn, A B A B."
-        )
     if reason.kind is ReasonKind.SHORT_STEADY_STATE:
         return _short_steady_state(reason)
     if reason.kind is ReasonKind.SHORT_RUN:
