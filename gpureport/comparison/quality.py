@@ -243,7 +243,9 @@ def _compare_metric(base: Step, step: Step, name: str, goals: TrainingGoals, *, 
         leading=leading,
     )
     if all(ended):
-        found = _judge(found, read_at_equal_work([pair for side in ended for pair in side]), len(ended[0]))
+        work = read_at_equal_work([pair for side in ended for pair in side])
+        several = [] if isinstance(work, NoWork) else [_judge(found, each, len(ended[0])) for each in work]
+        found = replace(found, reason=work) if isinstance(work, NoWork) else _agree(several)
     if before.diverged == after.diverged or not before.runs or not after.runs:
         return found
     sure = Verdict.WORSE if after.diverged > before.diverged else Verdict.BETTER
@@ -272,16 +274,22 @@ def measure_step_quality(step: Step, name: str, goals: TrainingGoals) -> Quality
     )
 
 
-def _judge(change: QualityChange, found: EqualWork | NoWork, count: int) -> QualityChange:
+def _agree(changes: Sequence[QualityChange]) -> QualityChange:
+    """Return what a metric did by every count of work: where they do not agree, nothing is claimed."""
+    calm = [each for each in changes if each.verdict is Verdict.NO_CLEAR_CHANGE and not each.failed]
+    if calm or len({(each.difference or 0.0) > 0 for each in changes}) == 1:
+        return (calm or changes)[0]
+    return replace(changes[0], verdict=Verdict.NO_CLEAR_CHANGE, failed=())
+
+
+def _judge(change: QualityChange, found: EqualWork, count: int) -> QualityChange:
     """Return a change with its verdict: by repetitions, else by what repeating a run plausibly changes.
 
     Args:
         change: with the final values of both steps.
-        found: the values at equal work, or why there are none.
+        found: the values at equal work.
         count: how many of them are of the earlier step.
     """
-    if isinstance(found, NoWork):
-        return replace(change, reason=found)
     sides = found.readings[:count], found.readings[count:]
     before, after = ([reading.value for reading in side] for side in sides)
     errors = [max(reading.error for reading in side) for side in sides]
