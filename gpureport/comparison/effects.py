@@ -141,13 +141,9 @@ def adjust_by_holm(probabilities: Sequence[float]) -> list[float]:
 class LevelEffect:
     """One value of a setting against its first, and how many runs have it; None is the absence of the setting.
 
-    Attributes:
-        change: relative change of the figure (0.24 is 24% more), of a share the difference; None where the design
-            does not tell it.
-        interval: ends of its 95% interval; None where no run is left to show the scatter.
-        verdict: allows for the number of effects of the figure; without an interval `unconfirmed (one run each)` at
-            most, and `not enough data` where slow changes of a load explain such an effect in recordings this short;
-            None of the first value, and where nothing is told.
+    `change` is relative (0.24 is 24% more), of a share the difference; None where the design does not tell it. The
+    verdict allows for the number of effects of the figure. Without an interval it is `unconfirmed` at most, and `not
+    enough data` where slow changes of a load explain such an effect in recordings this short.
     """
 
     value: str | None
@@ -173,17 +169,8 @@ class SettingEffect:
 class FigureEffects:
     """What every setting did to one figure, by a linear model of its logarithm, of a share of itself.
 
-    Attributes:
-        metric: the figure.
-        unit: its base unit.
-        better: 1 where more is better, -1 where less is.
-        relative: whether changes are shares of the figure at the first value.
-        runs: how many have the figure.
-        missing_runs: how many do not, and are left out.
-        degrees: runs beyond those that the effects use up; 0 leaves no interval.
-        additive: whether the settings work independently of each other, as far as repetitions show; None where they
-            do not.
-        settings: the effect of each, those that make the groups first.
+    `degrees` are runs beyond those that the effects use up; 0 leaves no interval. `additive` is whether the
+    settings work independently of each other, as far as repetitions show; None where they do not.
     """
 
     metric: str

@@ -131,14 +131,8 @@ class PotentialLoss:
 class Potential:
     """What a step could gain from what it loses: an upper bound over the whole job, and no promise.
 
-    Attributes:
-        step: its label.
-        lost_ratio: share of the GPU time of the whole job that is lost; None where most of it was not observed.
-        at_most: how many times as fast the job is at most if all of that went; None where that has no bound.
-        losses: the classes lost, the largest first. They share no time, so that their shares add up.
-        unseen_ratio: share of the GPU time without utilisation. The bound counts it as lost.
-        pauses_ratio: share of it in short pauses, which count as work. The bound counts them as lost.
-        unmeasured: kinds of findings that lost an amount that is not known, so that there is no bound.
+    Ratios are shares of the GPU time of the job. The bound counts time without utilisation and short pauses as
+    lost. It is None where it has no end, or where `unmeasured` kinds of findings lost an amount that is not known.
     """
 
     step: str
@@ -320,17 +314,8 @@ class GainSince:
 class StepGain:
     """A row of the table of gains: a step against the one before and the first; of the first step without either.
 
-    Attributes:
-        step: the step.
-        since_before: what it was worth against the step before.
-        since_first: the same against the first step.
-        params_recorded: whether params or tags of both runs are known, so that a change shows.
-        changes: what was changed since the step before, without what describes single runs.
-        advised: those of the changes that a finding of an earlier step had advised.
-        possibly_advised: those that one may have advised, since one of the two steps does not name the setting.
-        findings: what became of findings since the step before.
-        quality: the training metrics that count, against the step before.
-        quality_since_first: the same against the first step; of the second step those against the step before.
+    `changes` are without what describes single runs. `quality_since_first` is of the second step that since the one
+    before.
     """
 
     step: Step

@@ -49,14 +49,10 @@ class MetricRank(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunQuality:
-    """One training metric of one run.
+    """One training metric of one run: the mean of its last values, its best value, and when that was.
 
-    Attributes:
-        final: mean of its last values; None where it ended in a value that is not a number.
-        best: its best value; None where it is not known which way it gets better, or no value is a number.
-        best_seconds: when it was reached, from the start of the job; None where values have no times.
-        spread: standard deviation of its last values about their trend; None of fewer than three values.
-        diverged: whether it ended in a value that is not a number.
+    `final` is None where it `diverged`: ended in a value that is not a number; `best` without a direction. `spread`
+    is the standard deviation of the last values about their trend; None of fewer than three.
     """
 
     final: float | None
@@ -68,16 +64,10 @@ class RunQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityFigure:
-    """One training metric of a step.
+    """One training metric of a step, means over its runs; None of what is not known.
 
-    Attributes:
-        final: value at the end, a mean over its runs; None where no run recorded it, or none ended in a number.
-        at_work: value at the work common to both steps, which is what is compared; None where that is not judged.
-        best: best value, a mean over its runs; None where it is not known which way it gets better.
-        best_seconds: when it was reached, from the start of the job, a mean over the runs; None without times.
-        spread: standard deviation between runs; of one run that of its last values. None where neither is known.
-        runs: how many runs recorded it.
-        diverged: how many of them ended in a value that is not a number.
+    `at_work` is what is compared: the value at the work common to both steps. `spread` is the standard deviation
+    between runs, of one run that of its last values.
     """
 
     final: float | None
@@ -91,26 +81,12 @@ class QualityFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityChange:
-    """One training metric of two steps at equal work.
+    """One training metric of two steps; its fields are those of `quality` in docs/reference/comparison-json.md.
 
-    Attributes:
-        base: label of the earlier step.
-        step: label of the later step.
-        name: of the metric.
-        higher_is_better: whether a higher value is the better one; None where not known.
-        before: in the earlier step.
-        after: in the later step.
-        work: the last work common to all runs, in `work_unit`, at which they are compared; None where there is none.
-        at_end: whether all runs ended there, so that their final values are compared.
-        reason: why the metric is not judged; None where it is, and where either step has no value.
-        difference: after - before, at equal work, else of final values; None when either is missing.
-        interval: lower and upper end of the difference at 95%; None with one run on either side.
-        verdict: what may be said of it, at 99%.
-        margin: what single runs plausibly differ by; 0 where either is missing, or it is not judged.
-        failed: values of runs of the later step that are worse than each earlier run by more than the margin, where it
-            has several runs: a mean with a wide interval can hide one that went wrong.
-        full_scale: 1 of a share, 100 of one in per cent; None of other metrics.
-        leading: whether it counts: a person named it, or none beside it says more, as validation does than training.
+    The verdict is at 99%, the interval at 95%. `margin` is what single runs plausibly differ by. `failed` are
+    values of later runs, where they are several, that are worse than each earlier one by more than that: a mean
+    with a wide interval can hide one that went wrong. `leading` is whether a person named it, or none beside it
+    says more.
     """
 
     base: str
@@ -244,7 +220,9 @@ def _compare_metric(base: Step, step: Step, name: str, goals: TrainingGoals, *, 
         leading=leading,
     )
     if all(ended):
-        found = _judge(found, read_at_equal_work([pair for side in ended for pair in side]), len(ended[0]))
+        work = read_at_equal_work([pair for side in ended for pair in side])
+        several = [] if isinstance(work, NoWork) else [_judge(found, each, len(ended[0])) for each in work]
+        found = replace(found, reason=work) if isinstance(work, NoWork) else _agree(several)
     if before.diverged == after.diverged or not before.runs or not after.runs:
         return found
     sure = Verdict.WORSE if after.diverged > before.diverged else Verdict.BETTER
@@ -273,16 +251,22 @@ def measure_step_quality(step: Step, name: str, goals: TrainingGoals) -> Quality
     )
 
 
-def _judge(change: QualityChange, found: EqualWork | NoWork, count: int) -> QualityChange:
+def _agree(changes: Sequence[QualityChange]) -> QualityChange:
+    """Return what a metric did by every count of work: where they do not agree, nothing is claimed."""
+    calm = [each for each in changes if each.verdict is Verdict.NO_CLEAR_CHANGE and not each.failed]
+    if calm or len({(each.difference or 0.0) > 0 for each in changes}) == 1:
+        return (calm or changes)[0]
+    return replace(changes[0], verdict=Verdict.NO_CLEAR_CHANGE, failed=())
+
+
+def _judge(change: QualityChange, found: EqualWork, count: int) -> QualityChange:
     """Return a change with its verdict: by repetitions, else by what repeating a run plausibly changes.
 
     Args:
         change: with the final values of both steps.
-        found: the values at equal work, or why there are none.
+        found: the values at equal work.
         count: how many of them are of the earlier step.
     """
-    if isinstance(found, NoWork):
-        return replace(change, reason=found)
     sides = found.readings[:count], found.readings[count:]
     before, after = ([reading.value for reading in side] for side in sides)
     errors = [max(reading.error for reading in side) for side in sides]

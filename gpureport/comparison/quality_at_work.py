@@ -80,15 +80,24 @@ Runs = Sequence[tuple[SampledRun, TrainingCurve]]
 """Runs of both steps, each with its curve of one metric, which ends in a number."""
 
 
-def read_at_equal_work(runs: Runs) -> EqualWork | NoWork:
-    """Return a metric of runs at the last work common to all, or why there is none."""
-    axis = _find_axis(runs)
-    if isinstance(axis, NoWork):
-        return _compare_whole_runs(runs) or axis
-    unit, works = axis
+def read_at_equal_work(runs: Runs) -> list[EqualWork] | NoWork:
+    """Return a metric of runs at the last work common to all, or why there is none.
+
+    Where steps are of several sizes that all runs state, after as many samples and after as many steps: a larger batch
+    learns more in a step and less from a sample, so that either alone speaks against one of the two.
+    """
+    axes = _find_axes(runs)
+    found = axes if isinstance(axes, NoWork) else [_read(runs, unit, works) for unit, works in axes]
+    if not isinstance(found, NoWork) and NoWork.NO_OVERLAP not in found:
+        return [each for each in found if isinstance(each, EqualWork)]
+    return _compare_whole_runs(runs) or (found if isinstance(found, NoWork) else NoWork.NO_OVERLAP)
+
+
+def _read(runs: Runs, unit: str, works: Sequence[FloatArray]) -> EqualWork | NoWork:
+    """Return a metric at the last work common to all runs, where `works` is what was done at each of its values."""
     points = [_order_by_work(curve, work) for (_, curve), work in zip(runs, works, strict=True)]
     if not all(len(work) for work, _ in points):
-        return _compare_whole_runs(runs) or NoWork.NOT_LOGGED
+        return NoWork.NO_OVERLAP
     common, most = (choose(float(work[-1]) for work, _ in points) for choose in (min, max))
     if most <= _ALIKE * common:
         return EqualWork(work=common, unit=unit, at_end=True, readings=_read_ends(runs))
@@ -106,18 +115,18 @@ def read_at_equal_work(runs: Runs) -> EqualWork | NoWork:
     return EqualWork(work=common, unit=unit, at_end=False, readings=tuple(readings))
 
 
-def _compare_whole_runs(runs: Runs) -> EqualWork | None:
+def _compare_whole_runs(runs: Runs) -> list[EqualWork] | None:
     """Return the ends of runs that did as much work in all, where none is logged with a metric; None elsewhere."""
     works = [run.analysis.run.work for run, _ in runs]
     amounts = [work.amount for work in works if work is not None and work.amount > 0]
     units = {work.unit for work in works if work is not None}
     if len(amounts) < len(works) or len(units) > 1 or max(amounts) > _ALIKE * min(amounts):
         return None
-    return EqualWork(work=min(amounts), unit=units.pop(), at_end=True, readings=_read_ends(runs))
+    return [EqualWork(work=min(amounts), unit=units.pop(), at_end=True, readings=_read_ends(runs))]
 
 
-def _find_axis(runs: Runs) -> tuple[str, list[FloatArray]] | NoWork:
-    """Return in which unit work is counted alike in all runs, and how much was done at each value of their curves."""
+def _find_axes(runs: Runs) -> list[tuple[str, list[FloatArray]]] | NoWork:
+    """Return in which units work is counted alike in all runs, and how much was done at each value of their curves."""
     steps = [_find_steps(run, curve) for run, curve in runs]
     ends = [float(np.nanmax(each, initial=0)) for each in steps]
     counted = min(ends) > 0
@@ -125,18 +134,17 @@ def _find_axis(runs: Runs) -> tuple[str, list[FloatArray]] | NoWork:
     sizes = [batch_size(run.analysis.run) for run, _ in runs]
     known = [size for size in sizes if size is not None]
     if kinds == {_EPOCHS}:
-        return _EPOCHS, steps
+        return [(_EPOCHS, steps)]
     if kinds == {_STEPS} and len(known) == len(sizes):
-        if len(set(known)) > 1:
-            return _SAMPLES, [each * size for each, size in zip(steps, known, strict=True)]
-        return _STEPS, steps
+        samples = [each * size for each, size in zip(steps, known, strict=True)]
+        return [(_SAMPLES, samples), (_STEPS, steps)] if len(set(known)) > 1 else [(_STEPS, steps)]
     # without a size in any run: as many steps are the work that a person asked for
     if kinds == {_STEPS} and not known and (_are_steps_alike(runs) or max(ends) <= _ALIKE * min(ends)):
-        return _STEPS, steps
+        return [(_STEPS, steps)]
     for unit, names in _COUNTERS.items():
-        joined = [_join_counter(run, curve, names) for run, curve in runs]
-        if all(each is not None for each in joined):
-            return unit, [each for each in joined if each is not None]
+        joined = [each for run, curve in runs if (each := _join_counter(run, curve, names)) is not None]
+        if len(joined) == len(runs):
+            return [(unit, joined)]
     return NoWork.OTHER_UNIT if counted else NoWork.NOT_LOGGED
 
 

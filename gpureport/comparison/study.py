@@ -28,26 +28,10 @@ from gpureport.comparison.verdict import Judgement, Verdict, find_obstacle, judg
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestGroup:
-    """The group with the best figure, set against the next best and against all others.
+    """The group with the best figure; its fields are those of `study.best` in docs/reference/comparison-json.md.
 
-    Attributes:
-        metric: the figure.
-        unit: its base unit.
-        label: of the group.
-        value: its figure.
-        next: label of the next best group.
-        next_value: its figure.
-        change: of the best against the next, a share of the next: -0.12 is 12% less.
-        interval: ends of its 95% interval; None where nothing shows its scatter.
-        verdict: `better` where all others are shown to be worse, tested together; `no clear change` where one is
-            not; `unconfirmed (one run each)` where repetitions are missing; `not enough data` where a group cannot
-            be set against it.
-        rivals: labels of the groups that are not shown to be worse.
-        unconfirmed: those of them that are worse by more than repeating a run commonly changes, without repetitions
-            that show it.
-        unknown: labels of groups without the figure, or too short for it.
-        tested: how many comparisons the verdict allows for.
-        lower_quality: training metrics in which another group did better, each against the best of those.
+    `change` is of the best against the next, a share of the next. The verdict is that of the group it stands least
+    clear of, all tested together; `rivals` are those not shown to be worse.
     """
 
     metric: str
@@ -76,17 +60,10 @@ class StudyGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """What is said of all groups together.
+    """What is said of all groups that the settings `by` make; see `study` in docs/reference/comparison-json.md.
 
-    Attributes:
-        by: the settings that make the groups.
-        values: of each of these settings, in order.
-        groups: every group with its values.
-        varied: all settings that differ between runs.
-        best_by_cost: the cheapest group for its work, in money where all prices are known, else in GPU time; None
-            where the work is not known.
-        best_by_speed: the group that trains fastest; None where no training rate is known.
-        effects: what each setting did to each figure.
+    The best by cost is in money where all prices are known, else in GPU time. Either best is None where its figure is
+    known of fewer than two groups.
     """
 
     by: tuple[Factor, ...]

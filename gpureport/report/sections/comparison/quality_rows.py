@@ -118,7 +118,7 @@ def _find_change(comparison: Comparison, number: int, name: str) -> QualityChang
 def _describe_change(change: QualityChange | None) -> str:
     if change is None or change.verdict is Verdict.NOT_ENOUGH_DATA:
         return ""
-    difference = f"{format_difference(change)}{_name_work(change)}"
+    difference = f"{format_difference(change)}{name_work(change)}"
     return ", ".join(filter(None, (difference, change.verdict.value)))
 
 
@@ -156,10 +156,10 @@ def _verdict_cells(change: QualityChange | None) -> tuple[Cell, Cell]:
 
 
 def _head(change: QualityChange) -> str:
-    return f"{shown_name(change.name)}{_name_work(change) or ' at the end'}"
+    return f"{shown_name(change.name)}{name_work(change) or ' at the end'}"
 
 
-def _name_work(change: QualityChange) -> str:
+def name_work(change: QualityChange) -> str:
     """Return at which work both steps are compared, such as ` at 1,341 steps`; empty where that is their end."""
     if change.at_end or change.work is None:
         return ""
@@ -187,7 +187,7 @@ def build_quality_facts(link: StepPair) -> Iterator[Fact]:
     for change in link.quality:
         before, after = format_pair(change)
         parts = [
-            f"{before}, then {after}{_name_work(change)}",
+            f"{before}, then {after}{name_work(change)}",
             _describe_best(change),
             _describe_failed(change),
             *_describe_diverged(change),
@@ -295,4 +295,4 @@ def _describe_fall(change: QualityChange) -> str:
     if change.failed and change.verdict not in {Verdict.WORSE, Verdict.UNCONFIRMED}:
         return f"{name} to {format_values([change.failed[0]])[0]} in {len(change.failed)} of {change.after.runs} runs"
     before, after = format_pair(change)
-    return f"{name} from {before} to {after}{_name_work(change)}"
+    return f"{name} from {before} to {after}{name_work(change)}"

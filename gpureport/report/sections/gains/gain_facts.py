@@ -70,7 +70,7 @@ def _describe_quality(changes: Sequence[QualityChange]) -> str:
 
 def _describe_metric(change: QualityChange) -> str:
     before, after = quality_rows.format_pair(change)
-    values = f"{quality_rows.shown_name(change.name)} {before} → {after}"
+    values = f"{quality_rows.shown_name(change.name)} {before} → {after}{quality_rows.name_work(change)}"
     known = change.before.runs and change.after.runs
     return f"{values}, {change.verdict.short}" if known else values
 

@@ -10,7 +10,7 @@ from gpureport.comparison.study import BestGroup, Study
 from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.model.shapes import Fact
-from gpureport.report.sections.comparison.quality_rows import format_pair, shown_name
+from gpureport.report.sections.comparison.quality_rows import format_pair, name_work, shown_name
 from gpureport.report.wording import display
 from gpureport.report.wording.headlines import choose_headline
 from gpureport.report.wording.ranges import drop_equal_ends
@@ -145,7 +145,8 @@ def _describe_quality(change: QualityChange) -> str:
     """Return a metric of the best group against the group that trained better."""
     other, own = format_pair(change)
     unsure = " (unconfirmed: one run each)" if change.verdict is Verdict.UNCONFIRMED else ""
-    return f"{shown_name(change.name)} {own} against {other} in {display.clean(change.base)}{unsure}"
+    where = f"{name_work(change)} in {display.clean(change.base)}"
+    return f"{shown_name(change.name)} {own} against {other}{where}{unsure}"
 
 
 def _format_margin(best: BestGroup) -> str:
