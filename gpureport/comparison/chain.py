@@ -74,8 +74,6 @@ class Comparison:
 
 
 class _Entry(NamedTuple):
-    """The evidence on one figure of two steps, and the verdict where it must not be compared."""
-
     base: Step
     step: Step
     evidence: Evidence
@@ -325,7 +323,6 @@ def _find_start(step: Step) -> int:
 
 
 def _are_apart(base: Step, step: Step) -> bool:
-    """Return whether all runs of a step were over before the first of another one began."""
     earlier, later = sorted((base, step), key=_find_start)
     is_known = share_a_clock([run.info for run in (*base.runs, *step.runs)])
     return is_known and max(run.info.ended for run in earlier.runs) <= _find_start(later)

@@ -225,7 +225,6 @@ def measure_remaining_loss(label: str, analyses: Sequence[Analysis]) -> Remainin
 
 
 def _find_largest(analyses: Sequence[Analysis]) -> LargestFinding | None:
-    """Return the kind and cause that lost most; what follows from another finding is counted there."""
     groups: defaultdict[tuple[str, str], _Group] = defaultdict(list)
     for place, analysis in enumerate(analyses):
         followed = {name for finding in analysis.findings for name in finding.consequences}

@@ -102,6 +102,10 @@ def _name_powers(step: Step) -> Value:
     return _join(map(name, step.analyses))
 
 
+def _duration(step: Step) -> Value:
+    return mean(run.lasted for run in step.runs)
+
+
 def _start_celsius(step: Step) -> Value:
     known = [run.start_celsius for run in step.runs if run.start_celsius is not None]
     return mean(sorted(known)) if len(known) == len(step.runs) else None
@@ -134,19 +138,18 @@ def _same_unit(_base: Step, _step: Step, before: Value, after: Value) -> bool | 
     return None if before is None and after is None else before == after
 
 
-def _within(ratio: float) -> Agree:
+def _of_numbers(holds: Callable[[float, float], bool]) -> Agree:
     def agree(_base: Step, _step: Step, before: Value, after: Value) -> bool | None:
-        if not isinstance(before, float) or not isinstance(after, float):
-            return None
-        return max(before, after) <= ratio * min(before, after)
+        return holds(before, after) if isinstance(before, float) and isinstance(after, float) else None
 
     return agree
 
 
-def _starts_alike(_base: Step, _step: Step, before: Value, after: Value) -> bool | None:
-    if not isinstance(before, float) or not isinstance(after, float):
-        return None
-    return abs(before - after) <= _WARMER
+def _within(ratio: float) -> Agree:
+    return _of_numbers(lambda before, after: max(before, after) <= ratio * min(before, after))
+
+
+_starts_alike = _of_numbers(lambda before, after: abs(before - after) <= _WARMER)
 
 
 def _long_enough(_base: Step, _step: Step, *values: Value) -> bool:
@@ -183,8 +186,6 @@ def _no_run_in_both(base: Step, step: Step, _before: Value, _after: Value) -> bo
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """How one check reads a step, its unit, when two steps agree, and which figures it bars when they do not."""
-
     name: str
     read: Callable[[Step], Value]
     unit: str = ""
@@ -209,15 +210,15 @@ _CHECKS = (
     _Check("power_reading", _name_powers, agree=_same_power, touches=_POWERS),
     _Check("power_limit", _of_gpus(_format_limit), touches=(*_POWERS, *_CLOCKS)),
     _Check("driver", _of_gpus(lambda gpu: gpu.driver), touches=(*_CLOCKS, figures.MEMORY)),
-    _Check(
-        _DURATION,
-        lambda step: mean(run.lasted for run in step.runs),
-        "s",
-        _within(_LENGTH),
-        (figures.GPU_SECONDS, figures.ENERGY),
-    ),
+    _Check(_DURATION, _duration, "s", _within(_LENGTH), _TOTALS),
     _Check("coverage", _coverage, "1", _covered, (figures.ENERGY,)),
-    _Check(_START, _start_celsius, "Cel", _starts_alike, (POWER, *_CLOCKS)),
+    _Check(
+        _START,
+        _start_celsius,
+        "Cel",
+        _of_numbers(lambda before, after: abs(before - after) <= _WARMER),
+        (POWER, *_CLOCKS),
+    ),
     _Check("work_unit", lambda step: step.work_unit, agree=_same_unit, touches=_WORKS),
     _Check("different_runs", _of_runs(lambda run: run.id), agree=_no_run_in_both),
     _Check("timezone", _of_runs(lambda run: run.timezone), agree=_both_known),

@@ -115,13 +115,9 @@ class WholeRecordingFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One figure of two steps.
+    """One figure of two steps, a mean over the runs of each.
 
     Attributes:
-        figure: the figure.
-        before: value in the earlier step, a mean over its runs; None when not recorded.
-        after: value in the later step.
-        whole: the figure over whole recordings.
         steady: whether the values are of what had settled, not of whole recordings.
         contrast: the difference and how sure it is; None where that cannot be told.
         reason: why it cannot, or why nothing but a large difference shows.
@@ -180,7 +176,6 @@ def gather_evidence(base: Step, step: Step, figure: Figure) -> Evidence:
 
 
 def _gather_means(base: Step, step: Step, figure: Figure) -> Evidence:
-    """Return a mean over time: within runs where each side is one, else over runs."""
     metric, runs = figure.metric, (*base.runs, *step.runs)
     interval = find_coarsest_interval(runs)
     if any(run.recorded_seconds(metric, interval) <= 0 for run in runs):
@@ -209,7 +204,6 @@ def _gather_means(base: Step, step: Step, figure: Figure) -> Evidence:
 
 
 def _compare_pair(found: Evidence, pair: tuple[SampledRun, SampledRun], interval: float) -> Evidence:
-    """Return means of one run on each side with the interval that the scatter within them gives."""
     figure = found.figure
     held = [run.steady_seconds(figure.metric, interval) for run in pair]
     found = replace(found, seconds=min(held))
@@ -245,7 +239,6 @@ def _measure_length(
 
 
 def _gather_figures(base: Step, step: Step, figure: Figure) -> Evidence:
-    """Return a figure that every run has one of: a peak, a total, or what a unit of work took."""
     is_work, runs = figure.role is FigureRole.WORK, (*base.runs, *step.runs)
     if obstacle := _find_obstacle(base, step, figure):
         return compare_whole_recordings(base, step, figure, obstacle)
@@ -305,7 +298,6 @@ def _compare_figures(
     sides: Sequence[Sequence[float]],
     contrast: DifferenceEstimate | None,
 ) -> Evidence:
-    """Return evidence of one figure per run, with no interval where each side is one run."""
     before, after = map(tuple, sides)
     seconds, name = min((observed_seconds([run.analysis]), run.info.name) for run in (*base.runs, *step.runs))
     brief = Reason(kind=ReasonKind.SHORT_RUN, run=name, amount=seconds, least=SHORTEST_SECONDS)
@@ -354,7 +346,6 @@ def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
 
 
 def _estimate_log_rate(run: SampledRun) -> MeanEstimate:
-    """Return the logarithm of the training rate; its error is that of the rates once the run had settled."""
     # a slow beginning is part of the rate but no scatter, and utilisation need not show it
     speed, value = (
         batch_means(run.rates[count_unsettled(run.rates) :]),

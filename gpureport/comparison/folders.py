@@ -20,12 +20,7 @@ class FolderOrder(StrEnum):
 
 
 def order_folders(runs: "Sequence[Run]", folders: Sequence[str]) -> tuple[list[str], FolderOrder]:
-    """Return different folders in the order of the steps, and what that order rests on.
-
-    Args:
-        runs: the runs.
-        folders: the folder of each.
-    """
+    """Return different folders of runs, given one each, in the order of the steps, and what that order rests on."""
     different = list(dict.fromkeys(folders))
     numbers = {folder: int(found[0]) for folder in different if (found := re.match(r"\d+", folder))}
     if len(set(numbers.values())) == len(different):

@@ -126,7 +126,6 @@ def _mean_over_gpus(series: Sequence[FloatArray]) -> FloatArray:
 
 
 def _find_job_bins(analysis: Analysis, grid: Grid, cells: Sequence[DeviceSeries]) -> tuple[int, int]:
-    """Return the bins from the first work to the last, or to the job's end where that is near; all without work."""
     window = next((phase.interval for phase in analysis.phases if phase.kind == "steady"), None)
     if window is None:
         return 0, grid.count
@@ -146,16 +145,13 @@ def _find_job_bins(analysis: Analysis, grid: Grid, cells: Sequence[DeviceSeries]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SampledRun:
-    """A run of a step.
+    """A run of a step; what is not known of it is None.
 
     Attributes:
-        analysis: what was found out about it, with the work it counts.
         make_series: returns its series on bins, made once, when a comparison first asks.
-        throughput: how fast it worked; None where its training metrics do not tell.
-        training: every value of its training metrics.
-        start_celsius: temperature at the first samples, a mean over its GPUs; None when not recorded.
-        preallocated: whether a framework took memory of a GPU in advance; None where that cannot be told.
-        gpu_hour_price: what an hour of one of its GPUs costs, in the currency of all runs; None where not known.
+        start_celsius: temperature at the first samples, a mean over its GPUs.
+        preallocated: whether a framework took memory of a GPU in advance.
+        gpu_hour_price: what an hour of one of its GPUs costs, in the currency of all runs.
     """
 
     analysis: Analysis
@@ -322,7 +318,6 @@ def unify_work(runs: Sequence[SampledRun]) -> list[SampledRun]:
 
 
 def _count_in(run: SampledRun, unit: str, size: float | None = None) -> SampledRun:
-    """Return a run with its work in another unit: `size` of it per step, or another name for the same."""
     work, speed = run.info.work, run.throughput
     if speed is not None and speed.unit == STEPS and size is not None:
         done = replace(speed.work, amounts=speed.work.amounts * size)

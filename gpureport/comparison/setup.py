@@ -144,7 +144,6 @@ def _compare_labels(base: Step, step: Step, kind: str) -> Iterator[SetupChange]:
 
 
 def _count_values(values: Iterable[str | None]) -> tuple[SettingValue, ...]:
-    """Return different values, the most common first, those of as many runs by their text."""
     order = sorted(Counter(values).items(), key=lambda each: (-each[1], each[0] or ""))
     return tuple(SettingValue(text=text, runs=runs) for text, runs in order)
 
@@ -171,7 +170,6 @@ def _describes_one_run(key: str) -> bool:
 
 
 def _differs_in_every_run(before: Sequence[SettingValue], after: Sequence[SettingValue]) -> bool:
-    """Return whether no two runs share a value where a step was repeated, as with seeds and ids."""
     is_repeated = max(len(before), len(after)) > 1
     texts = [value.text for value in (*before, *after)]
     return is_repeated and None not in texts and len(set(texts)) == sum(value.runs for value in (*before, *after))
@@ -196,14 +194,12 @@ def _compare_gpus(base: Step, step: Step) -> Iterator[SetupChange]:
 
 
 def _repeats_params(change: SetupChange, names: Collection[str]) -> bool:
-    """Return whether a change is of a command line that differs in the values of params alone."""
     if (change.kind, change.key) != ("tag", _COMMAND) or None in change.texts:
         return False
     return len({tuple(_drop_options(_split(text or ""), names)) for text in change.texts}) == 1
 
 
 def _normalize(name: str) -> str:
-    """Return the name of a param as that of an option is written here: `batch_size`."""
     return name.lstrip("-").replace("-", "_").lower()
 
 

@@ -52,11 +52,8 @@ def mean_training_rate(runs: Sequence[SampledRun], source: TrainingSource | None
 class Step:
     """Runs that share a step label; more than one are replicates of it.
 
-    Attributes:
-        label: the label.
-        runs: its runs.
-        values: each figure over whole recordings, those per unit of work of runs that count as whole jobs.
-        training_source: what its training rate rests on; None where nothing tells that of all its runs.
+    The values are of whole recordings, those per unit of work of runs that count as whole jobs. The training source is
+    None where nothing tells the training rate of all its runs.
     """
 
     label: str

@@ -154,7 +154,6 @@ def _judge_single_runs(found: Evidence) -> Judgement:
 
 
 def _is_within_usual_noise(found: Evidence) -> bool:
-    """Return whether a difference is no larger than what repeating a run commonly changes."""
     before, after = found.before or 0.0, found.after or 0.0
     return abs(after - before) <= found.figure.margin(before)
 
@@ -227,7 +226,6 @@ def estimate_runs_needed(before: Sequence[float], after: Sequence[float], half_w
 
 
 def _width(first: int, other: int) -> float:
-    """Return half the width of an interval between so many runs, in standard deviations of a run."""
     return two_sided(LEVEL, first + other - 2) * sqrt(1 / first + 1 / other)
 
 

@@ -132,7 +132,6 @@ def _rank(name: str) -> tuple[int, bool, str]:
 
 
 def _by_counter(name: str, unit: str, times: IntArray, counts: FloatArray, began: int | None) -> Throughput | None:
-    """Return how fast a counter went up, as far as it did: one of steps starts anew when a run is resumed."""
     points = select_step_points(times, counts)
     if points is None:
         return None

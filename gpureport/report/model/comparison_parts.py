@@ -8,14 +8,7 @@ from gpureport.report.model.shapes import EMPTY, HEADING, Fact, ReportSection, T
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDot:
-    """One figure of a run.
-
-    Attributes:
-        run: name of the run.
-        value: in the unit shown.
-        counted: whether the mean of its step counts it; a run that is too short may be left out.
-        text: value in words, and of a run that is left out its name and why.
-    """
+    """One figure of a run, in the unit shown; the text says of a run that the mean does not count its name and why."""
 
     run: str
     value: float
@@ -25,15 +18,9 @@ class RunDot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalRow:
-    """One figure of a step.
+    """One figure of a step, a mean over its runs in the unit shown; None when not recorded.
 
-    Attributes:
-        label: the step.
-        value: a mean over its runs in the unit shown; None when not recorded.
-        interval: ends of its 95% interval, cut where the figure cannot be; None where none can be told.
-        text: value and interval in words.
-        runs: the figure of each run that has one.
-        each_run: all of them in words; empty where `text` says the same of a single run.
+    The interval is cut where the figure cannot be; `each_run` is empty where `text` says the same of a single run.
     """
 
     label: str
@@ -51,14 +38,9 @@ class IntervalRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalChart:
-    """One figure of every step.
+    """One figure of every step, as `dots`, or as `bars` from zero.
 
-    Attributes:
-        title: the figure.
-        form: `dots`, or `bars` from zero.
-        share: whether it is a share, shown in per cent.
-        rows: one a step.
-        end: largest value of the axis, shared by panels beside each other; None where the rows set it.
+    The largest value of the axis is shared by panels beside each other; None where the rows set it.
     """
 
     title: str
@@ -72,18 +54,7 @@ class IntervalChart:
 class StepPairView:
     """One step against the step before it. Text formats show every field with a heading.
 
-    Attributes:
-        label: both labels.
-        changes: what was recorded not to be the same, beside what makes the comparison doubtful.
-        figures: before, after, difference and interval of every figure.
-        effects: the same with verdicts, and since the first step where that is another one.
-        whole: the same over whole recordings; None where the figures are of those.
-        verdicts: what may be said of each figure.
-        training: loss and accuracy at the end of both.
-        findings: what became of findings, named by what became of each.
-        checks: both values of everything that must agree.
-        doubts: what makes the comparison doubtful.
-        unknown: what may make it so, but was not recorded; empty when nothing.
+    The effects are the figures with verdicts, and since the first step where that is another one.
     """
 
     label: str
@@ -132,13 +103,7 @@ class ComparisonPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierComparison:
-    """Runs against earlier ones: a baseline, or a night of last week.
-
-    Attributes:
-        title: what the earlier runs are.
-        table: the change of every figure; None where nothing is compared.
-        notes: why not, or what may be doubted.
-    """
+    """Runs against earlier ones: a baseline, or a night of last week; without a table the notes say why."""
 
     title: str
     table: Table | None = None
