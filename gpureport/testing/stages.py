@@ -12,8 +12,8 @@ from gpureport.analysis import RULES
 from gpureport.api import Analysis, Comparison, analyze
 from gpureport.api.results import build_content
 from gpureport.checks.baseline_changes import compare_with_baseline
+from gpureport.checks.policy import read_policy
 from gpureport.checks.policy_evaluation import CheckInput, evaluate_policy, step_name
-from gpureport.checks.policy_settings import read_policy
 from gpureport.checks.training_figures import TrainedRun
 from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
 from gpureport.comparison.training.training_goals import parse_target, read_goals
