@@ -4,11 +4,9 @@ Imports every room but the command line.
 A new function: a module here, its name below and in `gpureport/__init__.py`.
 """
 
-from gpureport.api.analyzing import analyze
-from gpureport.api.comparing import compare
-from gpureport.api.notebook_results import Analysis, Comparison
+from gpureport.api.functions import analyze, compare, report
 from gpureport.api.reading import read
-from gpureport.api.reporting import report
+from gpureport.api.results import Analysis, Comparison
 from gpureport.recording import Recording
 
 __all__ = ["Analysis", "Comparison", "Recording", "analyze", "compare", "read", "report"]

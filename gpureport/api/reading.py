@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields as list_fields
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +68,13 @@ def read(  # noqa: PLR0913 - each option is given by name
     """
     source, hosts, trained = _fetch(source), list(map(_fetch, _paths(host))), list(map(_fetch, _paths(training)))
     if tracker:
-        _check_keys("tracker", tracker, {field.name for field in fields(Selection)} - {"map"})
+        _check_keys("tracker", tracker, {field.name for field in list_fields(Selection)} - {"map"})
     mapping = read_column_map(Path(column_map)) if column_map else None
+    fields = columns.split(",") if isinstance(columns, str) else columns
     options = ReadOptions(
         tz=tz or (mapping.zone if mapping else None),
         gpus=tuple(sorted({gpus} if isinstance(gpus, int) else set(gpus))) if gpus is not None else None,
-        columns=tuple(_fields(columns)) if columns is not None else None,
+        columns=None if fields is None else tuple(field.strip() for field in fields),
         interval=interval,
         gpus_per_tick=gpus_per_tick,
         map=mapping,
@@ -121,7 +122,7 @@ def _tracked_runs(
 
 def _labels(labels: Mapping[str, Any]) -> Labels:
     """Return labels given as a mapping."""
-    _check_keys("labels", labels, {field.name for field in fields(Labels)})
+    _check_keys("labels", labels, {field.name for field in list_fields(Labels)})
     pairs = {key: tuple((str(k), str(v)) for k, v in labels.get(key, {}).items()) for key in ("params", "tags")}
     work = labels.get("work")
     if work is not None:
@@ -151,8 +152,3 @@ def _fetch(path: str | Path) -> str | Path:
 
 def _paths(paths: Paths) -> list[str | Path]:
     return [paths] if isinstance(paths, str | Path) else list(paths)
-
-
-def _fields(columns: str | Sequence[str]) -> Iterator[str]:
-    """Yield query fields given as a list, or as text with commas."""
-    yield from (field.strip() for field in columns.split(",")) if isinstance(columns, str) else columns

@@ -1,5 +1,5 @@
 """Limits that a person set, and whether runs keep them; used by `check`, `report` and `nightly`.
 
 Imports the comparison and what is below it.
-A new thing that may be limited is a line in `limit_targets.py`. How results are shown belongs to formats and commands.
+A new thing that may be limited is a line in `limit.py`. How results are shown belongs to formats and commands.
 """

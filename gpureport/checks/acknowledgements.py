@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from gpureport.analysis.results import Analysis
-from gpureport.checks.limit_targets import TargetKind
+from gpureport.checks.limit import TargetKind
 from gpureport.checks.observed_value import Why
 from gpureport.checks.policy import Acknowledgement, Policy, PolicyEntry
 from gpureport.findings import Finding

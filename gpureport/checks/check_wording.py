@@ -6,8 +6,7 @@ from dataclasses import replace
 from math import isfinite
 
 from gpureport.checks import limit_units
-from gpureport.checks.limit import Limit, LimitError, parse_limit
-from gpureport.checks.limit_targets import TargetKind
+from gpureport.checks.limit import Limit, LimitError, TargetKind, parse_limit
 from gpureport.checks.limit_units import FINDINGS, SHARE
 from gpureport.findings import Check, CheckOutcome
 from gpureport.number_format import MINUS

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from math import fsum
 
 from gpureport.analysis.results import Analysis
-from gpureport.checks import limit_targets, limit_units
-from gpureport.checks.limit import Limit
+from gpureport.checks import limit_units
+from gpureport.checks.limit import Limit, finding_kinds, finding_severities
 from gpureport.checks.limit_units import FINDINGS, MONEY, SHARE
 from gpureport.checks.observed_value import NO_REASON, ObservedValue, Why, join_reasons, not_observed
 from gpureport.comparison.figures import SHORTEST_SECONDS, observed_seconds
@@ -36,7 +36,7 @@ class FindingFilter:
 
 def select_findings(limit: Limit, analysis: Analysis, sought: FindingFilter) -> tuple[Finding, ...]:
     """Return the findings that count against a limit."""
-    kinds, severities = limit_targets.finding_kinds(limit.name), limit_targets.finding_severities(limit.name)
+    kinds, severities = finding_kinds(limit.name), finding_severities(limit.name)
     return tuple(
         finding
         for finding in analysis.findings
@@ -50,7 +50,7 @@ def select_findings(limit: Limit, analysis: Analysis, sought: FindingFilter) -> 
 
 def observe_findings(limit: Limit, analysis: Analysis, sought: FindingFilter) -> ObservedValue:
     """Return the findings in the unit of the limit: their number, GPU time, its share, or money."""
-    kinds = limit_targets.finding_kinds(limit.name)
+    kinds = finding_kinds(limit.name)
     asked = kinds & set(sought.selected_kinds)
     if not asked:
         return not_observed("not_looked_for", f"{limit.name} was not looked for (--select, --ignore)")

@@ -11,8 +11,7 @@ from gpureport.analysis.results import Analysis
 from gpureport.checks import acknowledgements, baseline_changes, finding_counts, run_figures, training_figures
 from gpureport.checks.baseline_changes import BaselineComparison
 from gpureport.checks.finding_counts import FindingFilter
-from gpureport.checks.limit import Limit
-from gpureport.checks.limit_targets import TargetKind
+from gpureport.checks.limit import Limit, TargetKind
 from gpureport.checks.observed_value import NO_REASON, ObservedValue, Why, join_reasons, not_observed
 from gpureport.checks.policy import Exemption, LimitScope, Policy, PolicyEntry
 from gpureport.checks.training_figures import TrainedRun

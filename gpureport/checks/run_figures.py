@@ -5,8 +5,7 @@ from math import fsum
 
 from gpureport.analysis.results import LOST_CLASSES, Analysis, DeviceStatistics
 from gpureport.checks import limit_units
-from gpureport.checks.limit import Limit
-from gpureport.checks.limit_targets import BELOW, LOST
+from gpureport.checks.limit import BELOW, LOST, Limit
 from gpureport.checks.limit_units import COUNT, MONEY, SHARE, TIME
 from gpureport.checks.observed_value import NO_REASON, ObservedValue, Why, not_observed, select_worst_device
 from gpureport.comparison.comparable import COVERAGE

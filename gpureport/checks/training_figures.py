@@ -5,8 +5,7 @@ from math import inf
 
 from gpureport.analysis.results import Analysis
 from gpureport.checks import check_wording, limit_units
-from gpureport.checks.limit import Limit
-from gpureport.checks.limit_targets import BEST
+from gpureport.checks.limit import BEST, Limit
 from gpureport.checks.limit_units import MONEY, NUMBER, POINTS, SHARE
 from gpureport.checks.observed_value import NO_REASON, ObservedValue, Why, not_observed
 from gpureport.checks.run_figures import explain_currency

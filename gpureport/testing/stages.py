@@ -10,10 +10,10 @@ from unittest.mock import patch
 
 from gpureport.analysis import RULES
 from gpureport.api import Analysis, Comparison, analyze
-from gpureport.api.notebook_results import comparison_content, report_content
+from gpureport.api.results import build_content
 from gpureport.checks.baseline_changes import compare_with_baseline
+from gpureport.checks.policy import read_policy
 from gpureport.checks.policy_evaluation import CheckInput, evaluate_policy, step_name
-from gpureport.checks.policy_settings import read_policy
 from gpureport.checks.training_figures import TrainedRun
 from gpureport.comparison.run import SampledRun, build_sampled_run
 from gpureport.comparison.training import parse_target, read_goals
@@ -93,10 +93,10 @@ def build_page(results: Results, form: str = "txt", title: str = "", *, full: bo
 def build_file(results: Results, form: str, title: str = "", *, full: bool = False) -> bytes:
     """Return the page as the file that a report writes: `txt` is a terminal, which shows everything if `full`."""
     if isinstance(results, Comparison):
-        content = comparison_content(results, title or None)
+        content = build_content(results, title or None)
     else:
         several = results if isinstance(results, Sequence) else (results,)
-        content = report_content([run if isinstance(run, Analysis) else analyze(run) for run in several], title or None)
+        content = build_content([run if isinstance(run, Analysis) else analyze(run) for run in several], title or None)
     return render(content, f".{form}", detail=0 if full else None)
 
 

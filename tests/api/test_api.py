@@ -2,11 +2,16 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
+import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.text import Text
 
 import gpureport
 from gpureport.errors import RenderError, SettingsError, SourceError
@@ -199,6 +204,36 @@ def test_a_comparison_has_frames(chain: gpureport.Comparison) -> None:
     assert set(chain.findings_frame()["run"]) == {each.run.name for each in chain.analyses}
     waiting = chain.gpu_time_frame()["waiting_for_input"].to_dict()
     assert waiting["1-baseline", "1-baseline", "gpu:0"] > 300
+
+
+def test_signals_are_drawn_with_the_findings_of_their_gpus(hot: gpureport.Analysis) -> None:
+    panels = hot.plot(["gpu_power_watts", "gpu_sm_clock_hertz"], devices=["gpu:1", "gpu:2"])
+    assert [len(panel.lines) for panel in panels] == [2, 2]
+    assert panels[1].dataLim.ymax == pytest.approx(1710)
+    shaded = {str(patch.get_label()) for patch in panels[0].patches}
+    assert {"thermal_throttle", "slow_gpu"} <= shaded
+    plt.close("all")
+
+
+def test_a_comparison_is_drawn(chain: gpureport.Comparison) -> None:
+    changes = {text.get_text(): line for text, line in _rows(chain.plot())}
+    drawn = changes["GPU utilisation: unconfirmed (one run each)"]
+    rows = chain.to_pandas().query("base == '1-baseline' and step == '3-mixed-precision'").set_index("metric")
+    row = rows.loc["gpu_utilization_ratio"]
+    assert drawn == pytest.approx(100 * row["difference"] / row["before"])
+    assert chain.plot("gpu_time").dataLim.bounds[::2] == pytest.approx((0, 100))
+    overlay = chain.plot("overlay", metric="gpu_power_watts")
+    assert [line.get_label() for line in overlay.lines] == [step.label for step in chain.steps]
+    with pytest.raises(ValueError, match="no figure 'pie'"):
+        chain.plot("pie")  # type: ignore[arg-type]  # it is the point
+    plt.close("all")
+
+
+def _rows(axes: Axes) -> Iterator[tuple[Text, float]]:
+    """Yield the label of each row and where its dot is."""
+    dots = [line for line in axes.lines if line.get_marker() in {"o", "|"}]
+    for label, dot in zip(axes.get_yticklabels(), dots, strict=True):
+        yield label, float(np.asarray(dot.get_xdata())[0])
 
 
 def test_reports_are_written_by_suffix(hot: gpureport.Analysis, chain: gpureport.Comparison, tmp_path: Path) -> None:

@@ -78,6 +78,11 @@ def test_words_can_be_written_again(text: str, words: str | None, metric: str) -
     [
         ("idle_ratoi <= 5%", "unknown_limit_name"),
         ("idle_ratio", "no_amount"),
+        ("idle_ratio <= 100%", "cannot_fail"),
+        ("gpu_power_watts >= -20 W", "cannot_fail"),
+        ("gpu_utilization_ratio >= 0%", "cannot_fail"),
+        ("training samples_per_second >= -5%", "cannot_fail"),
+        ("training samples_per_second >= 95%", "cannot_fail"),
         ("idle_ratio <= 5", "wrong_unit"),
         ("idle_ratio <= 10 min", "wrong_unit"),
         ("gpu_memory_used_bytes <= 80 GBit", "not_an_amount"),

@@ -247,6 +247,7 @@ print(comparison.deltas_frame()[["metric", "before", "after", "verdict"]])
 print(comparison.gains_frame()[["step", "figure", "ratio", "verdict"]])
 print(gpureport.report(comparison, format="md"))
 gpureport.report(comparison, "steps.html")
+comparison.plot("gpu_time").figure.savefig("steps.png")
 ```
 
 Every sample is a row of `Recording.to_pandas()`; the same without pandas is `recording.series`, an Arrow table:
@@ -282,7 +283,11 @@ def python_page() -> str:
         parts += [f"## {kind.__name__}\n", f"{first}\n"]
         texts = _attributes(kind)
         parts.append(table(("attribute", "meaning"), [(f"`{name}`", texts[name]) for name in names]))
-        methods = [(name, getattr(kind, name)) for name in vars(kind) if name == "to_pandas" or name.endswith("_frame")]
+        methods = [
+            (name, getattr(kind, name))
+            for name in vars(kind)
+            if name in {"plot", "to_pandas"} or name.endswith("_frame")
+        ]
         parts.append(table(("method", "returns"), [(f"`{name}()`", _sentence(method)) for name, method in methods]))
     return "\n".join(parts)
 

@@ -80,7 +80,7 @@ def read_rules(options: GateOptions, config: Path | None) -> GateRules:
         SettingsError: with the line of the first mistake.
     """
     from gpureport.checks import check_wording  # noqa: PLC0415 - loads numpy
-    from gpureport.checks.policy_settings import read_baseline_name  # noqa: PLC0415 - as above
+    from gpureport.checks.policy import read_baseline_name  # noqa: PLC0415 - as above
     from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 
     stated = options.policy or config

@@ -27,7 +27,7 @@ def read_policy(config: Path | None, limits: tuple[str, ...]) -> "Policy":
     Raises:
         SettingsError: with the line of the first mistake.
     """
-    from gpureport.checks.policy_settings import read_policy  # noqa: PLC0415 - loads numpy
+    from gpureport.checks.policy import read_policy  # noqa: PLC0415 - loads numpy
     from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 
     return read_policy(read_settings(config)).with_limits(limits)

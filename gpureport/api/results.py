@@ -1,0 +1,277 @@
+"""What `analyze` and `compare` return: results with frames, figures, a short repr, and a view for notebooks."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Literal
+
+from gpureport import __version__
+from gpureport.analysis.results import GPU_TIME_CLASSES, MetricSummary
+from gpureport.analysis.results import Analysis as AnalysisResult
+from gpureport.analysis.rulebook import Rule
+from gpureport.api import plots
+from gpureport.comparison.chain import Comparison as ComparisonResult
+from gpureport.comparison.chain import pair_steps
+from gpureport.comparison.factors import Factor
+from gpureport.comparison.gains import build_gains
+from gpureport.findings import Severity
+from gpureport.recording import Recording
+from gpureport.report import build
+from gpureport.report.charts.palette import CLASSES, OTHER_CLASS, SEVERITY
+from gpureport.report.runs import gpu_time
+from gpureport.report.wording import display
+from gpureport.report.wording.differences.comparison_reasons import describe_no_work, describe_reason
+from gpureport.series_table import local_times
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from gpureport.report.model.report_content import Report
+
+_SPAN = ("start", "end", "lost_gpu_seconds", "cause")
+_FINDING = ("kind", "severity", "confidence", "devices", *_SPAN, "summary", "recommendation", "fingerprint")
+_ENDS = ("interval_low", "interval_high")
+_CHANGE = ("before", "after", "difference", *_ENDS)
+_DELTA = ("base", "step", "metric", "unit", *_CHANGE, "level", "basis", "verdict", "reason", "family")
+_GAIN = ("base", "step", "figure", "ratio", *_ENDS, "verdict", "reason")
+_GAINS = ("whole_job", "training", "gpu_time", "cost", "energy")
+_QUALITY = ("base", "step", "metric", "higher_is_better", "work", "work_unit", *_CHANGE, "verdict", "reason")
+_STATISTICS = ("device", *(field.name for field in fields(MetricSummary) if field.name != "below"))
+_SHOWN = 8
+"""Findings that a notebook shows; the rest are counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Analysis(AnalysisResult):
+    """All that was found out about one run, with the run itself.
+
+    A notebook shows its headline, where the GPU time went, and its findings.
+
+    Attributes:
+        recording: the run and its series.
+        rules: the rules it was judged by.
+        kinds: the kinds of findings that were looked for.
+    """
+
+    recording: Recording = field(compare=False)
+    rules: tuple[Rule, ...] = field(compare=False)
+    kinds: frozenset[str]
+
+    def findings_frame(self) -> "pd.DataFrame":
+        """Return one row a finding, the gravest first; `start` and `end` are empty where the whole run is meant."""
+        rows = []
+        for finding in self.findings:
+            first, last = (finding.intervals[0], finding.intervals[-1]) if finding.intervals else (None, None)
+            rows.append(_read_fields(finding, _FINDING, start=first and first.start, end=last and last.end))
+        frame = _make_frame(rows, _FINDING)
+        for name in ("start", "end"):
+            frame[name] = local_times(frame[name], self.run.timezone)
+        return frame
+
+    def statistics_frame(self) -> "pd.DataFrame":
+        """Return one row for each device and metric, in base units: ratios from 0 to 1, bytes, watts, hertz.
+
+        `below_0.25` is the share of the time below 0.25.
+        """
+        rows = [
+            _read_fields(metric, _STATISTICS, device=each.device)
+            | {f"below_{limit:g}": part for limit, part in metric.below}
+            for each in self.statistics
+            for metric in each.metrics
+        ]
+        return _make_frame(rows, _STATISTICS)
+
+    def gpu_time_frame(self) -> "pd.DataFrame":
+        """Return the seconds of each GPU (rows, indexed by device) in each class of GPU time (columns)."""
+        rows = [{"device": each.device, **dict(each.seconds)} for each in self.gpu_time]
+        frame = _make_frame(rows, ["device"]).set_index("device").fillna(0.0)
+        return frame[_order_classes(map(str, frame.columns[frame.any()]))]
+
+    def plot(self, metrics: Sequence[str] = (), devices: Sequence[str] = ()) -> "Sequence[Axes]":
+        """Draw signals with matplotlib, a panel each, in which the time of findings is shaded.
+
+        Args:
+            metrics: columns of the series; utilisation, power, clock and temperature when empty.
+            devices: ids of the GPUs to draw, such as `"gpu:0"`; all when empty.
+
+        Returns:
+            The axes of the panels, from top to bottom.
+        """
+        return plots.draw_signals(self, metrics, devices)
+
+    def __repr__(self) -> str:
+        problems = sum(finding.severity is Severity.PROBLEM for finding in self.findings)
+        count = f"{len(self.findings)} finding{'' if len(self.findings) == 1 else 's'}, {problems} of them problems"
+        return f"<Analysis {self.run.name!r}: {count}>"
+
+    def _repr_html_(self) -> str:
+        return _show(build_content([self]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Comparison(ComparisonResult):
+    """Steps in order and the differences between them, with the analyses they rest on.
+
+    A notebook shows its headline, where the GPU time of each step went, and the findings.
+
+    Attributes:
+        analyses: the analysis of every run, in the order of the steps.
+        throughput: training metric that counted the work, where one was named.
+        by: settings whose values make the groups; none where the steps are a chain.
+    """
+
+    analyses: tuple[Analysis, ...] = field(compare=False)
+    throughput: str | None = None
+    by: tuple[Factor, ...] = ()
+
+    def deltas_frame(self) -> "pd.DataFrame":
+        """Return one row for each figure of two steps: before, after, the interval of the difference, the verdict.
+
+        With a target, the time to it is one of the figures.
+        """
+        return _make_frame([_read_fields(each, _DELTA) for each in self.deltas], _DELTA)
+
+    to_pandas = deltas_frame
+
+    def gains_frame(self) -> "pd.DataFrame":
+        """Return one row for each figure of the table of gains: the later step as a multiple of the earlier one."""
+        return _make_frame(_read_gains(self), _GAIN)
+
+    def quality_frame(self) -> "pd.DataFrame":
+        """Return one row for each training metric of a step and the one before: final values and the verdict."""
+        changes = [change for pair in pair_steps(self) for change in pair.quality]
+        rows = []
+        for change in changes:
+            before, after = change.values
+            known = {"metric": change.name, "before": before, "after": after, "reason": describe_no_work(change.reason)}
+            rows.append(_read_fields(change, _QUALITY, **known))
+        return _make_frame(rows, _QUALITY)
+
+    def findings_frame(self) -> "pd.DataFrame":
+        """Return one row a finding of any run, with its step and run."""
+        joined = _join_runs(self.analyses, Analysis.findings_frame)
+        return joined.reset_index(["step", "run"]).reset_index(drop=True)
+
+    def gpu_time_frame(self) -> "pd.DataFrame":
+        """Return the seconds of each GPU in each class of GPU time, indexed by step, run and device."""
+        frame = _join_runs(self.analyses, Analysis.gpu_time_frame).fillna(0.0)
+        return frame[_order_classes(frame.columns)]
+
+    def plot(
+        self,
+        figure: Literal["changes", "gpu_time", "overlay"] = "changes",
+        *,
+        metric: str = "gpu_utilization_ratio",
+        axes: "Axes | None" = None,
+    ) -> "Axes":
+        """Draw one figure with matplotlib.
+
+        Args:
+            figure: `changes` of the last step against the first in per cent, with intervals; `gpu_time` of each step by
+                class; `overlay` of a signal of the first run of each step.
+            metric: the column of the series that `overlay` draws.
+            axes: axes to draw into; those of a new figure when None.
+
+        Raises:
+            ValueError: when there is no such figure.
+        """
+        draw = {"changes": plots.draw_changes, "gpu_time": plots.draw_gpu_time, "overlay": plots.draw_overlay}.get(
+            figure
+        )
+        if draw is None:
+            msg = f"no figure {figure!r}; there are changes, gpu_time and overlay"
+            raise ValueError(msg)
+        return draw(self, metric, axes)
+
+    def __repr__(self) -> str:
+        first, last = self.steps[0].label, self.steps[-1].label
+        judged = self.judged(first, last)
+        verdict = f", {judged.metric} {judged.verdict}" if judged else ""
+        return f"<Comparison {first!r} to {last!r}: {len(self.steps)} steps, {len(self.analyses)} runs{verdict}>"
+
+    def _repr_html_(self) -> str:
+        return _show(build_content(self))
+
+
+def build_content(results: Sequence[Analysis] | Comparison, title: str | None = None) -> "Report":
+    """Return the content of the report of some runs, or of a comparison."""
+    stated: dict[str, Any] = {}
+    if isinstance(results, Comparison):
+        stated = {"throughput": results.throughput, "by": results.by, "goals": results.goals}
+        results = results.analyses
+    return build(
+        [(each.recording, each) for each in results],
+        title=title,
+        command="gpureport.report",
+        gpu_hour_price=None,
+        version=__version__,
+        rules=results[0].rules,
+        kinds=results[0].kinds,
+        **stated,
+    )
+
+
+def _show(report: "Report") -> str:
+    """Return a report's headline, bars and findings as an HTML fragment without script or style sheet.
+
+    Text takes the colour of the page around it, light or dark.
+    """
+    from gpureport.report.formats.html import template_environment  # noqa: PLC0415 - loads jinja2
+
+    bars = [bar for bar in report.gpu_time if bar.whole]
+    cards = [card for card in report.findings if not card.repeats]
+    classes = gpu_time.class_labels(bars)
+    view = template_environment().get_template("notebook.html")
+    return view.render(
+        report=report,
+        headline=display.headline(report.verdict.sentence)[0],
+        bars=bars,
+        legend=classes,
+        fills={key: CLASSES.get(key, OTHER_CLASS) for key in classes},
+        cards=cards[:_SHOWN],
+        more=len(cards) - len(cards[:_SHOWN]),
+        severities=SEVERITY,
+    )
+
+
+def _join_runs(analyses: Sequence[Analysis], make: "Callable[[Analysis], pd.DataFrame]") -> "pd.DataFrame":
+    """Return the frames of several runs as one, indexed by step and run, too."""
+    import pandas as pd  # noqa: PLC0415 - where a frame is made
+
+    keys = [(each.run.step or each.run.name, each.run.name) for each in analyses]
+    return pd.concat([make(each) for each in analyses], keys=keys, names=["step", "run"])
+
+
+def _read_gains(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    """Yield what each step was worth against the step before and the first one."""
+    for row in build_gains(comparison):
+        since = {gain.base: gain for gain in (row.since_before, row.since_first) if gain is not None}
+        for gain in since.values():
+            for figure in _GAINS:
+                change = getattr(gain, figure)
+                if change is not None:
+                    yield _read_fields(change, _GAIN, base=gain.base, step=row.step.label, figure=figure)
+
+
+def _read_fields(item: object, names: Iterable[str], **known: object) -> dict[str, Any]:
+    """Return the named fields of a result, codes as text; `known` are those that it has elsewhere."""
+    known |= zip(("interval_low", "interval_high"), getattr(item, "interval", None) or (None, None), strict=True)
+    row: dict[str, Any] = {name: known[name] if name in known else getattr(item, name, None) for name in names}
+    if "reason" in row and "reason" not in known:
+        row["reason"] = describe_reason(row["reason"])
+    return {name: value.value if isinstance(value, Enum) else value for name, value in row.items()}
+
+
+def _make_frame(rows: Iterable[dict[str, Any]], names: Iterable[str]) -> "pd.DataFrame":
+    """Return rows as a frame, which has the columns named without rows, too."""
+    import pandas as pd  # noqa: PLC0415 - as above
+
+    rows = list(rows)
+    return pd.DataFrame(rows, columns=list(dict.fromkeys([*names, *(name for row in rows for name in row)])))
+
+
+def _order_classes(classes: Iterable[str]) -> list[str]:
+    """Return classes of GPU time in the order in which every report shows them."""
+    present = set(classes)
+    return [name for name in GPU_TIME_CLASSES if name in present] + sorted(present - set(GPU_TIME_CLASSES))
