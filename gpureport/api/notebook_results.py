@@ -25,12 +25,8 @@ if TYPE_CHECKING:
 class Analysis(AnalysisResult):
     """All that was found out about one run, with the run itself.
 
-    A notebook shows its headline, where the GPU time went, and its findings.
-
-    Attributes:
-        recording: the run and its series.
-        rules: the rules it was judged by.
-        kinds: the kinds of findings that were looked for.
+    A notebook shows its headline, where the GPU time went, and its findings. The kinds are those of findings that were
+    looked for.
     """
 
     recording: Recording = field(compare=False)
