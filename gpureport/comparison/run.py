@@ -34,6 +34,9 @@ _TAIL_SECONDS = 60.0
 _THINNED = 1.25
 """Ratio of two sampling intervals from which the finer run is thinned to the coarser."""
 
+_WARM_UP, _WARM_UP_SHARE = 600.0, 0.1
+"""Seconds, or share of the job, that warming up takes at most; a slow beginning that lasts longer is a part of the run."""
+
 _CELSIUS, _FIRST_ROWS = "gpu_temperature_celsius", 30
 
 
@@ -65,8 +68,9 @@ class RunSeries:
         if busy is None:
             return slice(first, stop)
         rows = first + np.flatnonzero(~np.isnan(busy[first:stop]) & ~self.gap[first:stop])
-        cut = count_unsettled(busy[rows])
-        return slice(int(rows[cut]) if cut else first, stop)
+        settles = int(rows[cut]) if (cut := count_unsettled(busy[rows])) else first
+        longest = max(_WARM_UP, _WARM_UP_SHARE * (stop - first) * self.width)
+        return slice(settles if (settles - first) * self.width <= longest else first, stop)
 
     @property
     def settled(self) -> Interval:

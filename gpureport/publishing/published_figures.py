@@ -28,14 +28,7 @@ TAG_NAMES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFigures:
-    """What is published of one run.
-
-    Attributes:
-        name: what a person calls it.
-        locators: kind and locator of each of its sources.
-        metrics: its figures, by their names in the JSON.
-        tags: its step and how that compares with the one before, by name.
-    """
+    """What is published of one run."""
 
     name: str
     locators: tuple[tuple[str, str], ...]

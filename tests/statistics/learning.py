@@ -38,15 +38,12 @@ class LearningCurve:
 
     @property
     def is_loss(self) -> bool:
-        """Whether it falls: its values scatter, and its level varies, in proportion to them."""
         return self.start > self.end
 
     def seconds(self) -> Floats:
-        """Return when it is logged."""
         return np.asarray((np.arange(self.points) + 1) * (SECONDS / self.points), dtype=np.float64)
 
     def values(self, rng: np.random.Generator) -> Floats:
-        """Return one run of it."""
         end = self.end + rng.normal(0, self.between) * (self.end if self.is_loss else 1)
         trend = end + (self.start - end) * np.exp(-self.seconds() / self.constant)
         noise = rng.normal(0, self.scatter, self.points)
@@ -60,7 +57,6 @@ def learning(
     step: str | None = None,
     is_priced: bool = False,
 ) -> Analysis:
-    """Return a run of ten minutes with training metrics, each as seconds and values."""
     points = [
         (float(second), place, metric, float(value))
         for metric, (seconds, values) in curves.items()
@@ -72,7 +68,6 @@ def learning(
 
 
 def learning_step(label: str, *runs: Mapping[str, npt.ArrayLike]) -> list[Analysis]:
-    """Return runs of a step that logged some values, one a minute."""
     return [
         learning(
             f"{label}-{place}",

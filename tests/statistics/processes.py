@@ -25,7 +25,6 @@ class Process:
 
 
 def autoregressive(count: int, phi: float, deviation: float, rng: np.random.Generator) -> Floats:
-    """Return a stationary AR(1) of mean 0."""
     noise = rng.standard_normal(count) * deviation * np.sqrt(1 - phi**2)
     noise[0] = rng.standard_normal() * deviation
     return np.asarray(lfilter([1.0], [1.0, -phi], noise), dtype=np.float64)
@@ -37,7 +36,6 @@ def _lengths(count: int, mean: float, shape: float, rng: np.random.Generator) ->
 
 
 def alternating(count: int, states: States, rng: np.random.Generator) -> Floats:
-    """Return a series that goes from state to state, long after it began."""
     rounds = int((count + _WARM) / sum(seconds for _, seconds, _ in states)) * 2 + 10
     lengths = np.stack([_lengths(rounds, seconds, shape, rng) for _, seconds, shape in states], axis=1).ravel()
     values = np.repeat(np.tile([value for value, _, _ in states], rounds), lengths)
@@ -46,7 +44,6 @@ def alternating(count: int, states: States, rng: np.random.Generator) -> Floats:
 
 
 def alternating_mean(states: States) -> float:
-    """Return the mean of such a series."""
     rng = np.random.default_rng(99)
     seconds = [float(_lengths(1_000_000, mean, shape, rng).mean()) for _, mean, shape in states]
     return float(np.dot(seconds, [value for value, _, _ in states]) / sum(seconds))
@@ -70,7 +67,6 @@ def _states(name: str, states: States) -> Process:
 
 
 def processes() -> tuple[Process, ...]:
-    """Return the processes intervals are tried on."""
     gaps = (GAP_EVERY * BUSY + GAP_SECONDS) / (GAP_EVERY + GAP_SECONDS)
     return (
         _ar(0.5),

@@ -32,21 +32,6 @@ def made(  # noqa: PLR0913 - each argument is something a test varies
     info: Mapping[str, Any] | None = None,
     **series: npt.ArrayLike,
 ) -> Analysis:
-    """Return an analysed run.
-
-    Args:
-        name: its name and id.
-        step: label of its step.
-        work: what it did in all.
-        params: what it was configured with.
-        device: what its GPUs are like, where that matters.
-        training: its training metrics.
-        price: of a GPU-hour.
-        interval: seconds between samples as the log states them, where they are not `every`.
-        every: seconds between samples.
-        info: other fields of the run.
-        series: as in `testing.recording`.
-    """
     bare = testing.recording(every=every, **series)  # type: ignore[arg-type]  # series are arrays
     run = replace(
         bare.run, id=name, name=name, step=step, work=work, params=tuple((params or {}).items()), **(info or {})
@@ -61,7 +46,6 @@ def made(  # noqa: PLR0913 - each argument is something a test varies
 
 
 def trained(recording: testing.Recording, points: Points) -> testing.Recording:
-    """Return a recording with training metrics."""
     return testing.with_training(
         recording, [(seconds, name, value) for seconds, _, name, value in points], [each[1] for each in points]
     )
@@ -70,37 +54,30 @@ def trained(recording: testing.Recording, points: Points) -> testing.Recording:
 def judged(
     run: Analysis, *findings: Finding, not_judged: Sequence[NotJudged] = (), info: Mapping[str, Any] | None = None
 ) -> Analysis:
-    """Return an analysis with these findings and no other."""
     return replace(run, run=replace(run.run, **(info or {})), findings=findings, not_judged=tuple(not_judged))
 
 
 def compared(*runs: Analysis, **options: Any) -> Comparison:
-    """Return the comparison of runs in their order."""
     return gpureport.compare(runs, **options)
 
 
 def document(*runs: Analysis, **options: Any) -> dict[str, Any]:
-    """Return the same as JSON."""
     return testing.comparison_document(compared(*runs, **options))
 
 
 def delta(comparison: Comparison, metric: str = UTILISATION, between: tuple[int, int] = (0, 1)) -> Delta:
-    """Return one figure of two steps, by their places in the chain."""
     base, step = (comparison.steps[place].label for place in between)
     return next(each for each in comparison.between(base, step) if each.metric == metric)
 
 
 def reason(found: Delta) -> str:
-    """Return the code of what holds a verdict back; of what is not comparable the check that fails."""
     return "" if found.reason is None else found.reason.check or found.reason.kind.value
 
 
 def level(mean: float, count: int = 1200, seed: int = 0, scatter: float = 2.0) -> npt.NDArray[np.float64]:
-    """Return a utilisation that scatters around a level."""
     return np.clip(np.round(mean + np.random.default_rng(seed).normal(0, scatter, count)), 0, 100)
 
 
 def rates(rate: float, seconds: int = 1200, seed: int = 0, name: str = "train/samples_per_second") -> Points:
-    """Return a throughput that scatters by two per cent, logged every five seconds."""
     scatter = np.random.default_rng(seed).normal(1, 0.02, seconds // 5)
     return [(k * 5 + 1.0, k * 10, name, rate * float(by)) for k, by in enumerate(scatter)]

@@ -20,13 +20,11 @@ H100 = Device(
 
 
 def run(name: str, device: Device = H100, *, seconds: int = 600, gpus: int = 1, **more: Any) -> Analysis:
-    """Return a run of GPUs with the properties of a device."""
     given = {"util": [[90.0] * (seconds + 1)] * gpus} | more
     return made(name, device=device, **given)
 
 
 def checks(before: Analysis, after: Analysis) -> dict[str, dict[str, Any]]:
-    """Return the checks of two runs by name."""
     return {check["check"]: check for check in document(before, after)["comparability"]}
 
 
@@ -124,13 +122,11 @@ BASE = run("base", gpus=2)
 def having(
     name: str, *findings: Finding, step: str | None = None, seconds: int = 600, missing: Sequence[NotJudged] = ()
 ) -> Analysis:
-    """Return a run with some findings."""
     one = BASE if seconds == 600 else run("short", gpus=2, seconds=seconds)
     return judged(one, *findings, not_judged=missing, info={"id": name, "name": name, "step": step})
 
 
 def became(*runs: Analysis) -> dict[str, list[dict[str, Any]]]:
-    """Return what became of findings, by change, without changes that none has."""
     return {change: found for change, found in document(*runs)["findings"].items() if found}
 
 
@@ -184,7 +180,6 @@ def test_what_moved_to_other_devices_is_still_there() -> None:
 
 @pytest.fixture(scope="module")
 def mlflow() -> list[Analysis]:
-    """Return three genuine runs of twenty seconds, two GPUs of 80 GiB."""
     store = TRACKERS / "mlflow" / "sqlite" / "mlflow.db"
     found = {each.run.name: each for each in gpureport.read(f"mlflow:{store}")}
     return [gpureport.analyze(found[name]) for name in ("baseline", "amp", "resumed")]
@@ -192,7 +187,6 @@ def mlflow() -> list[Analysis]:
 
 @pytest.fixture(scope="module")
 def neptune() -> list[Analysis]:
-    """Return a genuine run and the one after its pipeline was changed: three minutes, two GPUs of 24 GiB."""
     found = {each.run.name: each for each in gpureport.read(f"neptune:{TRACKERS / 'neptune' / 'offline-clean'}")}
     return [gpureport.analyze(found[name]) for name in ("baseline", "dali")]
 

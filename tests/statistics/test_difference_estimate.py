@@ -14,7 +14,6 @@ FIGURES = st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6)
 
 
 def between(before: list[float], after: list[float], finest: float = 0.0) -> DifferenceEstimate:
-    """Return a difference that can be told."""
     found = estimate_between_runs(before, after, finest)
     assert found is not None
     return found

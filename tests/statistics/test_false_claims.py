@@ -15,17 +15,14 @@ SEED = 20_261_121
 
 
 def share(values: Floats) -> Floats:
-    """Return a series as a log holds a utilisation."""
     return np.asarray(np.round(np.clip(values, 0, 100)), dtype=np.float64)
 
 
 def pairs(make: Callable[[np.random.Generator], Floats], count: int, rng: np.random.Generator) -> list[Delta]:
-    """Return how the utilisation of two runs of one process differs, of so many pairs."""
     return [delta(compared(*(made(name, util=share(make(rng))) for name in "ab"))) for _ in range(count)]
 
 
 def is_claimed(found: Delta) -> bool:
-    """Return whether a pair is called different, by its verdict or by more than two points with zero outside."""
     if found.verdict not in {Verdict.NO_CLEAR_CHANGE, Verdict.NOT_ENOUGH_DATA}:
         return True
     if found.interval is None or found.difference is None:
@@ -91,7 +88,6 @@ def test_intervals_of_a_pair_hold_the_ratio_of_training_rates(phi: float) -> Non
 
 
 def scattered(name: str, rate: float, phi: float, rng: np.random.Generator) -> Analysis:
-    """Return a run whose rate scatters by 5% and depends on itself, after a slow beginning."""
     rates = rate * (1 + autoregressive(SECONDS, phi, 0.05, rng))
     rates[:30] /= 4
     points: Points = [(second + 1.0, second, "samples_per_second", float(each)) for second, each in enumerate(rates)]

@@ -9,7 +9,6 @@ BALANCED = ((0, 0, 0, 0, 1, 1, 1, 1), (0, 0, 1, 1, 0, 0, 1, 1))
 
 
 def model(levels: tuple[tuple[int, ...], ...], values: list[float]) -> LinearModel:
-    """Return a model of some observations."""
     return LinearModel(levels=levels, values=np.array(values))
 
 

@@ -14,7 +14,6 @@ from gpureport.comparison.verdict import (
 
 
 def interval(half_width: float, least: float = 0.0) -> RunInterval:
-    """Return the interval of three runs against one."""
     return RunInterval(counts=(3, 1), half_width=half_width, least=least)
 
 

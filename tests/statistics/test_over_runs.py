@@ -22,13 +22,11 @@ OTHER = made("other", step="other", util=level(90, 300))
 
 
 def fit(*runs: Analysis) -> dict[str, Any]:
-    """Return what would hold the first step."""
     found: dict[str, Any] = document(*runs, OTHER)["memory_fits"][0]
     return found
 
 
 def over(kind: str, *runs: Analysis) -> list[dict[str, Any]]:
-    """Return the findings of a kind over several runs."""
     return [each for each in document(*runs)["across_runs"] if each["kind"] == kind]
 
 
@@ -77,7 +75,6 @@ def test_the_finding_over_runs_has_every_kind_as_evidence() -> None:
 
 
 def scaled(gpus: int, amount: float, k: int, seconds: int = 300) -> Analysis:
-    """Return a run on some GPUs that did some work."""
     series = np.stack([level(90, seconds, seed) for seed in range(gpus)])
     return made(f"{gpus}-{k}", step=f"{gpus} GPUs", util=series, work=Work(amount=amount + k, unit="steps"))
 
@@ -114,7 +111,6 @@ RISING = np.linspace(0.5, 1.0, 120)
 
 
 def batches(*sizes: tuple[str, float], gpus: int = 1, params: dict[str, str] | None = None) -> list[Analysis]:
-    """Return a run of each batch size with its peak in GiB."""
     return [
         made(
             f"{size} {params} {gpus}",

@@ -20,13 +20,11 @@ GOAL = "val_accuracy=0.7"
 
 
 def changes(base: list[Analysis], step: list[Analysis], **options: Any) -> list[dict[str, Any]]:
-    """Return how the training metrics of two steps changed."""
     found: list[dict[str, Any]] = document(*base, *step, **options)["quality"]
     return found
 
 
 def over_seeds(runs: int, after: float, seeds: int, before: float = 0.79) -> list[dict[str, Any]]:
-    """Return the change of an accuracy, or of a loss that begins at 2.3, of pairs with all sorts of curves."""
     found = []
     is_loss = before < 0.7
     for seed in range(seeds):
@@ -52,7 +50,6 @@ def over_seeds(runs: int, after: float, seeds: int, before: float = 0.79) -> lis
 
 
 def fallen(found: list[dict[str, Any]]) -> int:
-    """Return how many changes are warned of."""
     return sum(bool(each["fell"]) for each in found)
 
 
@@ -79,7 +76,6 @@ def test_a_loss_that_rises_by_half_is_warned_of(runs: int) -> None:
 
 
 def of_equal_time(seed: int, runs: int, points: int, worse: float = 0.0, sides: int = 1) -> dict[str, Any]:
-    """Return the change of a loss by its step, of runs of ten minutes that log `points` values and half as many."""
     rng = np.random.default_rng(seed)
     found = []
     for label, count, end in (("base", points, 0.5), ("step", points // 2, 0.5 * (1 + worse)))[::sides]:
@@ -140,7 +136,6 @@ def test_a_loss_that_rises_is_worse() -> None:
 
 
 def leading(base: list[Analysis], step: list[Analysis], **options: Any) -> list[tuple[str, bool]]:
-    """Return the metrics that are compared and whether each counts, those that count most first."""
     return list(dict.fromkeys((each["name"], each["leading"]) for each in changes(base, step, **options)))
 
 
@@ -185,7 +180,6 @@ def test_a_metric_of_any_name_is_compared_where_a_person_names_it() -> None:
 
 
 def accuracies(label: str, *ends: float) -> list[Analysis]:
-    """Return runs of a step whose accuracy ends there."""
     return learning_step(label, *({"val_acc": [end] * 5} for end in ends))
 
 
@@ -213,7 +207,6 @@ def test_repetitions_far_apart_and_separate_are_worse_though_few() -> None:
 
 
 def figure(values: list[float], name: str = "val_accuracy", every: float = 5.0) -> dict[str, Any]:
-    """Return the figures of a training metric of one run."""
     curve = {name: (np.arange(len(values)) * every + every, values)}
     before: dict[str, Any] = document(learning("a", curve), learning("b", curve))["quality"][0]["before"]
     return before
@@ -256,14 +249,12 @@ def test_a_missing_value_was_logged_as_no_number() -> None:
 
 
 def sooner(name: str, step: str, constant: float, end: float = 0.8, *, is_priced: bool = False) -> Analysis:
-    """Return a run whose accuracy approaches a level, logged every two seconds."""
     curve = LearningCurve(end=end, constant=constant, points=300, scatter=0, between=0)
     points = {"val_accuracy": (curve.seconds(), curve.values(np.random.default_rng(0)))}
     return learning(name, points, step=step, is_priced=is_priced)
 
 
 def targets(*runs: Analysis, target: str = GOAL) -> list[dict[str, Any]]:
-    """Return when each step reached the target."""
     found: list[dict[str, Any]] = document(*runs, target=target)["time_to_target"]["steps"]
     return found
 

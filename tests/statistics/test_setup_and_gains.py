@@ -25,14 +25,12 @@ def configured(  # noqa: PLR0913 - each argument is something a test varies
     name: str = "1",
     device: Device = GPU,
 ) -> Analysis:
-    """Return a run of ten minutes of a step, with findings set by hand."""
     told = {"step": step, "id": f"{step} {name}", "name": f"{step} {name}", "devices": (device,)}
     said = {"params": tuple((params or {}).items()), "tags": tuple((tags or {}).items())}
     return judged(PLAIN, *findings, info=told | said)
 
 
 def advising(*names: str, kind: str = "low_util_cause_unknown", lost: float | None = 10.0) -> Finding:
-    """Return a finding that advises some steps of the catalogue."""
     return replace(finding(kind, (100, 120), lost=lost), steps=tuple(AdvisedStep(name=name) for name in names))
 
 
@@ -40,7 +38,6 @@ WORKERS = advising("loader_workers", "prefetch")
 
 
 def changes(*runs: Analysis) -> dict[str, dict[str, Any]]:
-    """Return what changed between the first two steps, by key."""
     return {change["key"]: change for change in document(*runs)["changes"]}
 
 
@@ -173,7 +170,6 @@ def test_a_setting_that_one_step_names_may_have_been_advised() -> None:
 def runs_of(
     step: str, seconds: int, *, gpus: int = 1, power: float = 200.0, price: float | None = None
 ) -> list[Analysis]:
-    """Return three repetitions that do the same work in about so many seconds."""
     return [
         made(
             f"{step} {at}",
@@ -228,7 +224,6 @@ def test_changes_advice_and_findings_stand_in_one_row() -> None:
 
 
 def spent(run: Analysis, seconds: float = 1000.0, **classes: float) -> Analysis:
-    """Return a run whose only GPU spent its time so; the rest computed."""
     parts = {"computing": seconds - sum(classes.values())} | classes
     (gpu,) = run.gpu_time
     return replace(run, gpu_time=(replace(gpu, seconds=tuple(parts.items())),))
@@ -262,12 +257,10 @@ def test_a_loss_that_is_not_known_leaves_no_bound() -> None:
 
 
 def remaining(*runs: Analysis) -> Any:
-    """Return what the last step still loses."""
     return document(configured("first"), *runs)["remaining"]
 
 
 def lost(kind: str, seconds: float | None, cause: str | None = None, gpu: int = 0) -> Finding:
-    """Return a finding that lost so many GPU-seconds."""
     return finding(kind, (0, 30), lost=seconds, cause=cause, devices=(f"gpu:{gpu}",))
 
 

@@ -25,16 +25,6 @@ _PLAIN = made("plain", util=level(80, MINUTE), power=200.0)
 def run(
     rate: float | None, seed: int, accuracy: float = 0.0, unit: str = "samples", seconds: int = SECONDS, **params: str
 ) -> Analysis:
-    """Return a run of eleven minutes that logs how fast it works, with 1% between its points.
-
-    Args:
-        rate: samples a second; None for a run that logs nothing.
-        seed: of its scatter.
-        accuracy: that it validates at, in the end as before; 0 for none.
-        unit: of its work.
-        seconds: that it lasts, where that is no eleven minutes.
-        params: what it was configured with.
-    """
     scatter = np.random.default_rng(seed).normal(0, 0.01, SECONDS)
     stamps = range(5, seconds, 5)
     training = [(float(at), at, f"{unit}_per_second", rate * (1 + scatter[at])) for at in stamps] if rate else []
@@ -44,13 +34,11 @@ def run(
 
 
 def study(runs: Sequence[Analysis], by: str = BATCH) -> dict[str, Any]:
-    """Return the study of runs."""
     found: dict[str, Any] = document(*runs, by=by)["study"]
     return found
 
 
 def repeated(*rates: tuple[str, float], between: float = 0.01) -> list[Analysis]:
-    """Return three runs of each batch, with some scatter between them."""
     return [
         run(rate * (1 + shift), 10 * at + place, batch=batch)
         for at, (batch, rate) in enumerate(rates)
@@ -59,7 +47,6 @@ def repeated(*rates: tuple[str, float], between: float = 0.01) -> list[Analysis]
 
 
 def designed(rates: dict[tuple[str, str], float], **more: Any) -> list[Analysis]:
-    """Return three runs of each batch and number of workers."""
     return [
         run(rate * (1 + 0.01 * place), 100 * at + place, batch=batch, workers=workers, **more)
         for at, ((batch, workers), rate) in enumerate(rates.items())
@@ -246,7 +233,6 @@ def test_many_settings_that_changed_together_are_told_apart_in_time() -> None:
 
 
 def logging(name: str, batch: int, rate: float, rng: np.random.Generator) -> Analysis:
-    """Return a run of a minute that logs its rate with 1% between its points: quick to make and to compare."""
     run = replace(_PLAIN.run, id=name, name=name, params=(("batch", str(batch)),))
     points = [
         (float(at), at, "samples_per_second", rate * (1 + float(rng.normal(0, 0.01)))) for at in range(5, MINUTE, 5)
@@ -255,7 +241,6 @@ def logging(name: str, batch: int, rate: float, rng: np.random.Generator) -> Ana
 
 
 def claim_rate(levels: Sequence[float]) -> float:
-    """Return how often the fastest of groups at some levels of the logarithm is called so; runs lie 3% apart."""
     rng = np.random.default_rng(len(levels))
     claims = 0
     for _ in range(STUDIES):
@@ -290,7 +275,6 @@ def test_a_best_that_is_far_ahead_is_found(count: int) -> None:
 
 
 def of(name: str, **params: str) -> Analysis:
-    """Return a short run with params."""
     return made(name, util=level(90, 60, 1), params=params)
 
 
@@ -347,14 +331,12 @@ def test_groups_stand_by_the_size_of_their_values() -> None:
 
 
 def stored(locator: str, start: int = 0, kind: str = "nvidia_smi", **info: Any) -> Analysis:
-    """Return a run that was read from there."""
     one = of(locator)
     source = Source(kind=kind, locator=locator, sha256="")
     return replace(one, run=replace(one.run, sources=(source,), started=start, **info))
 
 
 def folders(*runs: Analysis) -> list[tuple[str, int]]:
-    """Return the folders that are steps, with the number of their runs."""
     return [(step.label, len(step.runs)) for step in compared(*runs, by="folder").steps]
 
 

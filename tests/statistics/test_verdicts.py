@@ -16,7 +16,6 @@ A100 = Device(id="gpu:0", index=0, model="NVIDIA A100-SXM4-80GB", driver="550.54
 
 
 def three(step: str, mean: float, seconds: int = 120, seed: int = 0) -> list[Analysis]:
-    """Return three runs of a step whose means lie a point apart."""
     return [
         made(f"{step}{k}", step=step, util=level(mean + k, seconds, seed + k), power=300.0 + mean + k) for k in range(3)
     ]
@@ -320,3 +319,26 @@ def test_what_one_side_did_not_record_has_no_difference() -> None:
     found = delta(compared(made("a", util=level(60), power=300.0), made("b", util=level(60))), POWER)
     assert (found.after, found.difference, found.verdict) == (None, None, Verdict.NOT_ENOUGH_DATA)
     assert reason(found) == "not_recorded"
+
+
+@pytest.mark.parametrize(
+    ("celsius", "megahertz", "verdict", "why"),
+    [
+        pytest.param(69, 1410, Verdict.UNCONFIRMED, "drift", id="warmer and slower"),
+        pytest.param(57, 1410, Verdict.WORSE, "", id="as warm, as with a locked clock"),
+        pytest.param(69, 1500, Verdict.WORSE, "", id="warmer, but as fast"),
+    ],
+)
+def test_a_machine_that_drifted_confirms_no_change(
+    celsius: float, megahertz: float, verdict: Verdict, why: str
+) -> None:
+    runs = []
+    for place in range(6):
+        step, rate = ("b", 940.0) if place > 2 else ("a", 1000.0)
+        state = (celsius, megahertz) if place > 2 else (57, 1500)
+        work = Work(amount=300 * rate * (1 + place % 3 / 1000), unit="samples")
+        run = made(f"{place}", step=step, work=work, util=np.full(300, 95.0), temperature=state[0], clock=state[1])
+        start, end = (moment + place * 3_600_000_000 for moment in (run.run.started, run.run.ended))
+        runs.append(replace(run, run=replace(run.run, started=start, ended=end)))
+    found = delta(compared(*runs), PER_WORK)
+    assert (found.verdict, reason(found)) == (verdict, why)

@@ -30,18 +30,15 @@ PHASE = {"basis": "steady_phase", "names": []}
 
 
 def run(name: str, training: Points, **more: object) -> Analysis:
-    """Return a run of twenty minutes with training metrics."""
     given = {"util": level(90, 1200, len(name)), "power": 300.0} | more
     return made(name, training=training, **given)  # type: ignore[arg-type]  # keywords of several types
 
 
 def counted(each_second: float, seconds: int = 1200, every: int = 5) -> Points:
-    """Return points of a loss, logged every so many seconds, whose steps count the work."""
     return [(float(t), round(each_second * t), "loss", 2.0 - t / seconds) for t in range(1, seconds, every)]
 
 
 def units(*runs: Analysis) -> list[str | None]:
-    """Return what the work of each step is counted in."""
     return [step["work_unit"] for step in document(*runs)["steps"]]
 
 
@@ -202,7 +199,6 @@ def test_an_interval_is_no_finer_than_the_samples_it_rests_on() -> None:
 
 
 def slow_start(name: str, rate: float, *, logged: bool = True, **more: object) -> Analysis:
-    """Return a run that starts up for a minute and trains for four, and may log a slow first ten batches of 64."""
     first = 640 / (rate / 4)
     times = [START_UP + first + place * 640 / rate for place in range(int((TRAINED - first) * rate / 640))]
     points = [(t, 10 * (k + 1), "images_per_second", rate if k else rate / 4) for k, t in enumerate(times)]
@@ -211,7 +207,6 @@ def slow_start(name: str, rate: float, *, logged: bool = True, **more: object) -
 
 
 def sources(*runs: Analysis) -> list[object]:
-    """Return what the training rate of each step rests on."""
     return [step["training_source"] for step in document(*runs)["steps"]]
 
 

@@ -74,20 +74,9 @@ class StepPairView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonPart:
-    """What a report on several steps says beside their table.
+    """What a report on several steps says beside their table. Text formats show every field with a heading.
 
-    Text formats show every field with a heading.
-
-    Attributes:
-        grouped: names of the settings whose values make the groups; empty where the steps are a chain.
-        charts: figures of every step with their intervals.
-        legend: what the marks of the charts stand for; empty without charts.
-        study: the best group and what each setting did; nothing where the steps are a chain.
-        estimates: the same in figures.
-        links: every step against the one before.
-        remaining: what the last step still loses, of groups the best one, and the largest finding left.
-        across: what all steps together say.
-        gains: the table of gains; None of groups, which are no chain.
+    Of groups, which are no chain, it names the settings that make them, holds the study, and has no table of gains.
     """
 
     grouped: str

@@ -3,6 +3,7 @@
 import re
 from itertools import pairwise
 
+from gpureport.comparison.across import scaling
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.evidence import ReasonKind
 from gpureport.comparison.figures import PER_WORK
@@ -36,6 +37,7 @@ def describe_steps(comparison: Comparison) -> str:
     fall = quality_rows.describe_quality_fall(comparison)
     is_work = delta.metric == PER_WORK
     change = _describe_work_change(delta, last.work_unit) if is_work else _describe_use_change(delta)
+    change = _describe_scaling(comparison) or change
     if delta.verdict in {Verdict.NO_CLEAR_CHANGE, Verdict.NOT_ENOUGH_DATA}:
         noun = _name_figure(delta, last.work_unit)
         clear = delta.verdict is Verdict.NO_CLEAR_CHANGE
@@ -85,6 +87,15 @@ def _describe_work_change(delta: Delta, unit: str | None) -> str:
         return f"{relative_changes.format_times(ratio)} the {noun}"
     size = relative_changes.format_percent_change(ratio).lstrip(f"{MINUS}+")
     return f"{size} {'less' if ratio < 1 else 'more'} {noun}"
+
+
+def _describe_scaling(comparison: Comparison) -> str:
+    """Return what each GPU does when there are more: `8 GPUs do 43% of the work per GPU that 1 did`; empty otherwise."""
+    ends = comparison.steps[0].label, comparison.steps[-1].label
+    found = next((each for each in scaling(comparison.steps) if (each.base, each.step) == ends), None)
+    if found is None:
+        return ""
+    return f"{found.gpus[1]} GPUs do {display.percent(found.efficiency)} of the work per GPU that {found.gpus[0]} did"
 
 
 def _describe_use_change(delta: Delta) -> str:
