@@ -35,7 +35,7 @@ _THINNED = 1.25
 """Ratio of two sampling intervals from which the finer run is thinned to the coarser."""
 
 _WARM_UP, _WARM_UP_SHARE = 600.0, 0.1
-"""Seconds, or share of the job, that warming up takes at most; a slow beginning that lasts longer is a part of the run."""
+"""Seconds, or share of the job, that warming up takes at most; a longer slow beginning is a part of the run."""
 
 _CELSIUS, _FIRST_ROWS = "gpu_temperature_celsius", 30
 

@@ -90,7 +90,7 @@ def _describe_work_change(delta: Delta, unit: str | None) -> str:
 
 
 def _describe_scaling(comparison: Comparison) -> str:
-    """Return what each GPU does when there are more: `8 GPUs do 43% of the work per GPU that 1 did`; empty otherwise."""
+    """Return what each of more GPUs does: `8 GPUs do 43% of the work per GPU that 1 did`; empty for as many GPUs."""
     ends = comparison.steps[0].label, comparison.steps[-1].label
     found = next((each for each in scaling(comparison.steps) if (each.base, each.step) == ends), None)
     if found is None:
