@@ -166,13 +166,9 @@ def _order_rules(rules: Sequence[Rule]) -> Iterator[Rule]:
 
 def _add_advice(finding: Finding, known: RunFacts) -> Finding:
     """Return a finding with its advice; a value on the wrong side of its limit is context, no evidence."""
-    steps = choose.choose_steps(finding, known)
-    return replace(
-        finding,
-        evidence=tuple(one if one.meets_limit else one.as_context() for one in finding.evidence),
-        steps=steps,
-        recommendation=choose.write_recommendation(finding, known, steps),
-    )
+    evidence = tuple(one if one.meets_limit else one.as_context() for one in finding.evidence)
+    advised = replace(finding, evidence=evidence, steps=choose.choose_steps(finding, known))
+    return replace(advised, recommendation=choose.write_recommendation(advised, known))
 
 
 def _sort_key(finding: Finding) -> tuple[int, float, int, str, tuple[str, ...]]:

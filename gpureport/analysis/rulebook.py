@@ -57,8 +57,7 @@ class Context:
     @property
     def work(self) -> Spans:
         """From the first to the last sustained activity of any GPU in each job."""
-        windows = [job.window for job in self.jobs] or ([self.window] if self.window else [])
-        return intervals.to_spans(windows)
+        return intervals.to_spans([job.window for job in self.jobs] or filter(None, [self.window]))
 
     @property
     def whole_log(self) -> "Context":
@@ -119,11 +118,8 @@ Judge = Callable[[Context, Limits], Iterable[Finding | NotJudged]]
 class Rule:
     """One way to lose GPU time, or a family of ways that share a computation, as `rules.toml` declares it.
 
-    `--select` and `[rules.NAME]` of the settings call it by its name. The condition is in paragraphs and list items,
-    the first in short. `settings` names the limits that a person can set. Of each group of metrics that it requires
-    one must be recorded; `wants` are further ones that some answers or their certainty rest on, and `recording` is
-    what to record besides metrics, in words. It needs the findings of the kinds in `after`. With `whole_log` it looks
-    at samples outside jobs as well.
+    The condition is in paragraphs and list items, the first in short. `recording` is what to record besides metrics, in
+    words. With `whole_log` it looks at samples outside jobs as well.
     """
 
     judge: Judge

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from gpureport.analysis.kinds import KINDS, RootCause, TimeRelation
+from gpureport.analysis.kinds import KINDS, RootCause
 from gpureport.analysis.series import intervals
 from gpureport.findings import Finding, Interval, Severity
 
@@ -69,10 +69,10 @@ def _find_root(
 
 def _fits(root: RootCause, found: Finding, roots: Iterable[Finding], whole: Interval) -> bool:
     """Return whether the time of a finding lies to that of its roots as it must."""
-    if root.when is TimeRelation.EVER:
+    if root.when == "ever":
         return True
     parts = [part for one in roots for part in one.intervals or (whole,)]
-    if root.when is TimeRelation.SINCE:
+    if root.when == "since":
         parts = [Interval(min(part.start for part in parts), whole.end)]
     own = intervals.to_spans(found.intervals or (whole,))
     inside = intervals.total_seconds(intervals.intersection(own, intervals.to_spans(parts)))
