@@ -114,10 +114,7 @@ def trace_gpu_time(
     rules: Sequence[Rule] = RULES,
     devices: Collection[str] | None = None,
 ) -> dict[str, dict[str, FloatArray]]:
-    """Return the seconds of each class of GPU time over the run, by the same accounting as its sums.
-
-    They are of each GPU, or of those asked for, in equal parts of the time from first to last sample.
-    """
+    """Return the seconds of each class of GPU time in equal parts of the run: of each GPU, or of those asked for."""
     if not analysis.gpu_time:
         return {}
     context = replace(build_context(recording), earlier_findings=analysis.findings)
