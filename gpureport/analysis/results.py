@@ -226,17 +226,22 @@ class Pauses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """All that was found out about one run; what is not recorded is None, here and in its parts.
+    """All that was found out about one run.
+
+    `limits` is what this sampling cannot show, in sentences with their `limit_codes`; `answers` has every kind once for
+    each group of devices. `coverage_ratio` is the share of the run's time, over all GPUs, that samples own. `in_turn`
+    says that several GPUs were recorded one after another, never two at a time.
 
     Attributes:
+        run: the run.
         findings: by severity, then lost time, then start.
-        statistics: of each device, of GPUs over the time of jobs; `whole_statistics` over all of it where that differs.
-        gpu_time: of each GPU.
-        limits: what this sampling cannot show, in sentences, with their `limit_codes`.
-        answers: every kind once for each group of devices.
-        coverage_ratio: share of the run's time, over all GPUs, that samples own.
-        no_job: when no job held a GPU, by device id.
-        in_turn: whether several GPUs were recorded one after another.
+        not_judged: kinds that could not be judged, and why.
+        statistics: one entry for each device, of GPUs over the time of the jobs.
+        gpu_time: one entry for each GPU.
+        cost: what the run cost; None where nothing is known of prices or carbon.
+        jobs: the jobs of the log, in the order of time; empty where no GPU worked.
+        phases: start-up, steady and tail, in order.
+        stages: one entry for each stage, in the order they began; empty where a run has none.
     """
 
     run: Run

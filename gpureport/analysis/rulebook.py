@@ -39,6 +39,12 @@ class Context:
     time_without_job: Mapping[str, Spans] = field(default_factory=dict)
     earlier_findings: tuple[Finding, ...] = ()
     _made: list[tuple[object, Any]] = field(default_factory=list, repr=False, compare=False)
+    _by_scope: dict[Scope, dict[str, DeviceSeries]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name, one in self.series.items():
+            if len(one):
+                self._by_scope.setdefault(one.device.scope, {})[name] = one
 
     def cached(self, key: object, make: Callable[[], T]) -> T:
         """Return what was made for an equal key before, by whichever rule; what it depends on belongs into the key."""
@@ -70,11 +76,11 @@ class Context:
 
     def gpus(self) -> dict[str, DeviceSeries]:
         """Return the series of each GPU that has samples, keyed by device id."""
-        return {name: one for name, one in self.series.items() if one.device.scope is Scope.GPU and len(one)}
+        return self._by_scope.get(Scope.GPU, {})
 
     def hosts(self) -> dict[str, DeviceSeries]:
         """Return the series of each host that has samples, keyed by device id."""
-        return {name: one for name, one in self.series.items() if one.device.scope is Scope.HOST and len(one)}
+        return self._by_scope.get(Scope.HOST, {})
 
     def recorded(self, metric: str) -> bool:
         """Whether any device recorded a value of the metric."""
