@@ -130,7 +130,7 @@ class Finding:
     evidence: tuple[Evidence, ...]
     lost_gpu_seconds: float | None
     summary: str
-    recommendation: str
+    recommendation: str = ""
     cause: str | None = None
     consequences: tuple[str, ...] = ()
     root: str | None = None

@@ -114,10 +114,7 @@ def trace_gpu_time(
     rules: Sequence[Rule] = RULES,
     devices: Collection[str] | None = None,
 ) -> dict[str, dict[str, FloatArray]]:
-    """Return the seconds of each class of GPU time over the run, by the same accounting as its sums.
-
-    They are of each GPU, or of those asked for, in equal parts of the time from first to last sample.
-    """
+    """Return the seconds of each class of GPU time in equal parts of the run: of each GPU, or of those asked for."""
     if not analysis.gpu_time:
         return {}
     context = replace(build_context(recording), earlier_findings=analysis.findings)
@@ -166,13 +163,9 @@ def _order_rules(rules: Sequence[Rule]) -> Iterator[Rule]:
 
 def _add_advice(finding: Finding, known: RunFacts) -> Finding:
     """Return a finding with its advice; a value on the wrong side of its limit is context, no evidence."""
-    steps = choose.choose_steps(finding, known)
-    return replace(
-        finding,
-        evidence=tuple(one if one.meets_limit else one.as_context() for one in finding.evidence),
-        steps=steps,
-        recommendation=choose.write_recommendation(finding, known, steps),
-    )
+    evidence = tuple(one if one.meets_limit else one.as_context() for one in finding.evidence)
+    advised = replace(finding, evidence=evidence, steps=choose.choose_steps(finding, known))
+    return replace(advised, recommendation=choose.write_recommendation(advised, known))
 
 
 def _sort_key(finding: Finding) -> tuple[int, float, int, str, tuple[str, ...]]:

@@ -22,10 +22,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One job of a log, from 1 on: GPUs held without a break, and sustained work on some of them.
-
-    `window` is from the first to the last sustained activity of any GPU, `active` that of each, by device id.
-    """
+    """GPUs held without a break, and sustained work on some of them: of any in `window`, of each in `active`."""
 
     number: int
     interval: Interval
@@ -35,11 +32,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSummary:
-    """One metric of one device over the whole recording.
+    """One metric of one device: mean and quantiles by the time of each sample (`seconds` in all), log gaps excluded.
 
-    Mean and quantiles are weighted by the time of each sample, log gaps excluded; `sample_mean` is that of the rows.
-    `seconds` is the time they rest on, and `below` has pairs of a limit and the share of time below it, of utilisation
-    alone. `effective_samples` is `samples`; `changes`, `repeated_ratio` and `refresh_seconds` are always None.
+    `below` has pairs of a limit and the share of time below it, of utilisation alone. `changes`, `repeated_ratio` and
+    `refresh_seconds` are always None.
     """
 
     metric: str
@@ -61,10 +57,7 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterReading:
-    """What a counter of the driver rose by from its first reading to its last, in its own unit.
-
-    `in_gaps` is the part across log gaps; `restarts` are loads of the driver, `impossible` rises that no GPU can show.
-    """
+    """What a counter of the driver rose by, and over log gaps; loads of the driver, and rises that no GPU can show."""
 
     total: float
     in_gaps: float
@@ -75,13 +68,10 @@ class CounterReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceStatistics:
-    """What one device did, without the time in which no job held it; None is not recorded.
+    """What one device did while jobs held it.
 
-    `idle_seconds` is time with utilisation <= 5%, start-up and tail included, log gaps excluded; `observed_seconds`
-    what samples own, half an interval at both ends included. `energy_joules` is the integral of power over
-    `energy_seconds`, of which no sample owns `energy_bridged_seconds`; `energy_counter` what the driver's counter rose
-    by over the log. `power_doubt` says why recorded power cannot be right, so that no energy is stated; it is empty
-    otherwise.
+    `idle_seconds` is time at 5% and less, `observed_seconds` what samples own. `energy_joules` is the integral of power
+    over `energy_seconds`, of which no sample owns `energy_bridged_seconds`; with a `power_doubt` none is stated.
     """
 
     device: str
@@ -109,36 +99,14 @@ class StageStatistics:
     statistics: tuple[DeviceStatistics, ...]
 
 
-GPU_TIME_CLASSES = (
-    "computing",
-    "short_pauses",
-    "hollow",
-    "low_use",
-    "throttled",
-    "waiting_for_input",
-    "idle",
-    "unused",
-    "startup",
-    "tail",
-    "gpu_lost",
-    "no_samples",
-    "no_job",
-)
-"""Classes a GPU-second falls into, the one shown first first.
-
-Throttled is what lowered clocks cost: of a second of work at 80% of the reference clock, a fifth; 0 where no clock
-tells.
-"""
-
-LOST_CLASSES = tuple(
-    name for name in GPU_TIME_CLASSES if name not in {"computing", "short_pauses", "no_samples", "no_job"}
-)
-"""Classes of GPU time that are lost: neither used, nor unknown, nor outside any job."""
+LOST_CLASSES = ("hollow", "low_use", "throttled", "waiting_for_input", "idle", "unused", "startup", "tail", "gpu_lost")
+GPU_TIME_CLASSES = ("computing", "short_pauses", *LOST_CLASSES, "no_samples", "no_job")
+"""Classes of GPU time. Throttled is what lowered clocks cost: of a second at 80% of the reference clock, a fifth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimePart:
-    """A part of a class of GPU time: the class, what lies behind the time in a word, and the seconds."""
+    """A part of the class of GPU time `name`, by cause."""
 
     name: str
     cause: str
@@ -147,11 +115,7 @@ class TimePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTime:
-    """Where the time of one GPU went, to the microsecond: from first to last sample of the run.
-
-    `parts` are the same time by cause, of the classes that have causes: idle by the cause of the gap, waiting for input
-    by the kind that was found, throttled by what lowered the clock.
-    """
+    """Where the time of one GPU went from the first to the last sample, by class; `parts` by cause where known."""
 
     device: str
     seconds: tuple[tuple[str, float], ...]
@@ -192,11 +156,9 @@ class GpuPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a run cost by stated prices, in money and in carbon; None is not known, empty not stated.
+    """What a run cost by stated prices, in money and in carbon; `idle` is the part of idle and unused time.
 
-    `total` is the cost from first to last sample, `idle` the part of idle gaps and samples. Energy is that of all GPUs,
-    by the driver's counter where it is read, otherwise by the integral of power; `counted` says that each has the
-    counter. The carbon intensity is in grams of CO2 equivalent per kWh.
+    Energy is that of all GPUs, and `counted` where the driver counted all of it; carbon is in grams of CO2 equivalent.
     """
 
     currency: str
@@ -229,11 +191,9 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockEventTotal:
-    """What one clock event reason did to one GPU, as far as it was recorded; None is not known.
+    """What one clock event reason, by NVML's name or its bit, did to one GPU while busy.
 
-    The reason is NVML's name, or the bit in hex where it has none here. Time and median clock are those of the busy
-    samples that show it; the reference is the clock of other busy samples, or the highest. `lost_ratio` is the share of
-    the busy time that the lower clock cost, by estimate; reasons that lower no clock of work have none.
+    The reference is the clock of other busy samples, or the highest; `lost_ratio` an estimate of what it cost.
     """
 
     device: str
@@ -249,7 +209,7 @@ class ClockEventTotal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedJob:
-    """When the processes of a job were first and last seen, in microseconds; None where the log does not show it."""
+    """When the processes of a job were first and last seen, in microseconds."""
 
     started: int | None = None
     ended: int | None = None
@@ -268,11 +228,9 @@ class Pauses:
 class Analysis:
     """All that was found out about one run.
 
-    `whole_statistics` are over the whole recording, of the GPUs that no job held for some time (`no_job`, by device
-    id). `limits` is what this sampling cannot show, one sentence each with its code in `limit_codes`. `throttle_ledger`
-    has an entry for each GPU and clock event reason that was recorded, `answers` every kind once for each group of
-    devices. `coverage_ratio` is the share of the run's time, over all GPUs, that samples own. `in_turn` says that
-    several GPUs were recorded one after another, never two at a time.
+    `limits` is what this sampling cannot show, in sentences with their `limit_codes`; `answers` has every kind once for
+    each group of devices. `coverage_ratio` is the share of the run's time, over all GPUs, that samples own. `in_turn`
+    says that several GPUs were recorded one after another, never two at a time.
 
     Attributes:
         run: the run.

@@ -39,6 +39,12 @@ class Context:
     time_without_job: Mapping[str, Spans] = field(default_factory=dict)
     earlier_findings: tuple[Finding, ...] = ()
     _made: list[tuple[object, Any]] = field(default_factory=list, repr=False, compare=False)
+    _by_scope: dict[Scope, dict[str, DeviceSeries]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name, one in self.series.items():
+            if len(one):
+                self._by_scope.setdefault(one.device.scope, {})[name] = one
 
     def cached(self, key: object, make: Callable[[], T]) -> T:
         """Return what was made for an equal key before, by whichever rule; what it depends on belongs into the key."""
@@ -57,8 +63,7 @@ class Context:
     @property
     def work(self) -> Spans:
         """From the first to the last sustained activity of any GPU in each job."""
-        windows = [job.window for job in self.jobs] or ([self.window] if self.window else [])
-        return intervals.to_spans(windows)
+        return intervals.to_spans([job.window for job in self.jobs] or filter(None, [self.window]))
 
     @property
     def whole_log(self) -> "Context":
@@ -71,11 +76,11 @@ class Context:
 
     def gpus(self) -> dict[str, DeviceSeries]:
         """Return the series of each GPU that has samples, keyed by device id."""
-        return {name: one for name, one in self.series.items() if one.device.scope is Scope.GPU and len(one)}
+        return self._by_scope.get(Scope.GPU, {})
 
     def hosts(self) -> dict[str, DeviceSeries]:
         """Return the series of each host that has samples, keyed by device id."""
-        return {name: one for name, one in self.series.items() if one.device.scope is Scope.HOST and len(one)}
+        return self._by_scope.get(Scope.HOST, {})
 
     def recorded(self, metric: str) -> bool:
         """Whether any device recorded a value of the metric."""
@@ -119,11 +124,8 @@ Judge = Callable[[Context, Limits], Iterable[Finding | NotJudged]]
 class Rule:
     """One way to lose GPU time, or a family of ways that share a computation, as `rules.toml` declares it.
 
-    `--select` and `[rules.NAME]` of the settings call it by its name. The condition is in paragraphs and list items,
-    the first in short. `settings` names the limits that a person can set. Of each group of metrics that it requires
-    one must be recorded; `wants` are further ones that some answers or their certainty rest on, and `recording` is
-    what to record besides metrics, in words. It needs the findings of the kinds in `after`. With `whole_log` it looks
-    at samples outside jobs as well.
+    The condition is in paragraphs and list items, the first in short. `recording` is what to record besides metrics, in
+    words. With `whole_log` it looks at samples outside jobs as well.
     """
 
     judge: Judge

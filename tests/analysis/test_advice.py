@@ -156,14 +156,14 @@ def test_spellings_of_params() -> None:
         "cfg.loader.numWorkers=4 --workers=4.0"
     }
     for name in said["num_workers=16"].split():
-        assert suggested("underutilised", **pairs(f"{name} cpu_count=64"))[:2] == [12, 4], name
+        assert suggested("underutilised", **pairs(f"{name} cpu_count=64"))[:2] == [8, 4], name
     unsaid = (
         "val.num_workers=4;eval_dataloader/num_workers=4;scaling_config/num_workers=4;num_workers=many;"
         "num_workers=-3;workers_per_node=4;train.num_workers=4 num_workers=8"
     )
     for text in unsaid.split(";"):
         assert suggested("underutilised", **pairs(f"{text} cpu_count=64"))[:1] == [64], text
-    assert suggested("underutilised", **pairs("num_workers=4 args.num_workers=4 cpu_count=64"))[:2] == [12, 4]
+    assert suggested("underutilised", **pairs("num_workers=4 args.num_workers=4 cpu_count=64"))[:2] == [8, 4]
     taken = {
         "dataloader_pin_memory=True": ("transfer_bound", "pinned_memory"),
         "pin=True": ("transfer_bound", "pinned_memory"),
@@ -221,11 +221,9 @@ def test_a_larger_batch_needs_memory_that_is_free_for_sure() -> None:
 
 def test_only_a_link_below_its_best_is_reseated() -> None:
     table: dict[str, tuple[dict[str, Any], str | None]] = {
-        "4.0 x16 of an A100": ({}, None),
-        "4.0 x16 of an unknown GPU": ({"model": "a GPU nobody knows"}, None),
-        "3.0 x16 of an A100": ({"link_generation": 3}, "asked"),
+        "x16 of a highest that was not logged": ({}, "asked"),
         "x8 of x16": ({"link_width": 8, "link_width_max": 16}, "known"),
-        "x8 of x8": ({"link_width": 8, "link_width_max": 8}, None),
+        "x8 of x8": ({"link_width": 8, "link_width_max": 8, "link_generation_max": 4}, None),
     }
     for name, (link, expected) in table.items():
         run = job(phase(97, 30, 97), received=phase(2, 26, 2), **(COPIES | link))
@@ -311,33 +309,30 @@ def low(level: float, gpus: int = 1, job_cores: float | None = None) -> Recordin
 
 
 def test_how_many_loader_workers_are_suggested() -> None:
-    """Workers, cores and the use of the GPU give a number; without them it is twice as many, no more than cores."""
+    """Twice as many, no more than cores; two where the main process loads."""
     table = {
-        "num_workers=2 cpu_count=16": [5, 2, 47, 2.1],
-        "num_workers=4 cpu_count=8": [8, 4, 47, 2.1],
-        "num_workers=0 cpu_count=16": [2, 0, 47, 2.1],
+        "num_workers=2 cpu_count=16": [4, 2, 16, 16, 1],
+        "num_workers=5 cpu_count=8": [8, 5, 8, 8, 1],
+        "num_workers=0 cpu_count=16": [2, 0, 16, 16, 1],
         "num_workers=2": [4, 2],
-        "num_workers=14": [28, 14],
         "num_workers=0": [2, 0],
         "cpu_count=16": [16, 16, 1],
         "cpus_per_task=6": [6, 6],
         "lr=1": [],
-        "num_workers=21 cpu_count=64": [45, 21, 47, 2.1],
     }
     run = low(47.0)
     assert {text: suggested("underutilised", run, **pairs(text)) for text in table} == table
-    shared = {(2, "cpu_count=16"): [8, 16, 2], (4, "num_workers=2 cpu_count=16"): [4, 2, 47, 2.1]}
+    shared = {(2, "cpu_count=16"): [8, 16, 2], (4, "num_workers=2 cpu_count=16"): [4, 2, 4, 16, 4]}
     assert {key: suggested("underutilised", low(47.0, key[0]), **pairs(key[1])) for key in shared} == shared
     for gpus, workers in ((4, 4), (4, 8), (3, 5), (1, 16)):
         got = names("underutilised", low(47.0, gpus), num_workers=str(workers), cpu_count="16")
         assert "loader_workers" not in got, (gpus, workers)
-    assert suggested("io_bound", num_workers="2", cpu_count="16")[:3] == [7, 2, 31]
 
 
 def test_workers_that_hardly_use_the_cpu_may_be_more_than_its_cores() -> None:
     """They wait for storage or a network; a job that waits for the CPU itself gets no more."""
     idle = low(47.0, job_cores=0.01)
-    table = {"num_workers=1 cpu_count=2": [3, 1], "num_workers=16 cpu_count=16": [35, 16], "num_workers=2": [4, 2]}
+    table = {"num_workers=1 cpu_count=2": [2, 1], "num_workers=16 cpu_count=16": [32, 16], "num_workers=2": [4, 2]}
     assert {text: suggested("underutilised", idle, **pairs(text))[:2] for text in table} == table
     assert suggested("underutilised", idle, cpu_count="16") == []
     assert "loader_workers" not in names("cpu_bound", num_workers="2", cpu_count="2")

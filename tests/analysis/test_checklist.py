@@ -111,10 +111,6 @@ def test_the_cpu_beside_the_gpu_and_the_input_pipeline() -> None:
             "a brief CPU log": (rec(util=BUSY, cpu=steps((20, 60))), {"cpu_beside_gpu": (CANNOT, "covers_too_little")}),
             "a wait": (starved, {"input_pipeline": (TRY, "waits_found")}),
             "not assessed": (rec(temperature=CALM), {"input_pipeline": (CANNOT, "waits_not_assessed")}),
-            "other programs, pauses": (
-                filled(PAUSED, 0.01),
-                {"input_pipeline": (CANNOT, "short_pauses"), "cpu_cores": (CANNOT, "beside_other_programs")},
-            ),
             "pauses": (
                 filled(PAUSED, 15.0),
                 {"input_pipeline": (CANNOT, "short_pauses"), "cpu_cores": (CANNOT, "short_pauses")},

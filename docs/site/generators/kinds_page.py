@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from generators.kind_signs import SIGNS
 from generators.pages import MADE, table
 from gpureport.analysis import RULES
+from gpureport.analysis.advice.choose import STEPS
 from gpureport.analysis.kinds import KindDescription
 from gpureport.analysis.rulebook import Rule
 from gpureport.testing import Threshold
@@ -42,7 +43,9 @@ def _describe_kind(kind: KindDescription) -> Iterator[str]:
         yield f"**In nvidia-smi.** {SIGNS[kind.name].text}\n"
     sample = f"[the sample](../../sample_logs/{kind.name}/README.md)"
     yield "**What to do.**\n"
-    yield "\n".join(f"- {text}" for text in kind.advice.values()) + "\n"
+    for cause, steps in kind.steps.items():
+        yield f"- {f'{cause}: ' if cause else ''}{'; '.join(STEPS[name].title for name in steps) or 'nothing'}"
+    yield ""
     yield f"See also {sample}, and [all steps](../explanation/advice.md#which-steps-for-which-kind) for this kind.\n"
 
 

@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
 from itertools import groupby
 from typing import Any
 
@@ -11,7 +12,7 @@ import click
 import gpureport as api
 from generators.limit_rows import LIMITS
 from gpureport.analysis.advice.checklist import ITEMS
-from gpureport.analysis.advice.choose import STEPS, USUAL_CHECK, USUAL_RISK, Step
+from gpureport.analysis.advice.choose import STEPS, Step
 from gpureport.analysis.kinds import KINDS
 from gpureport.cli.main import gpureport
 from gpureport.importers import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
@@ -114,11 +115,9 @@ cores, pinned memory, persistent workers, prefetching, compilation, batch, preci
 out, one that was not comes first, and the advice begins with what they say. Without a tracker, give them:
 `gpureport analyze gpu.csv --param num_workers=2 --param cpu_count=16`.
 
-With more loader workers stands how many to try: twice as many, at most one a core for each process. Where workers,
-cores and the use of the GPU are known, it is the number at which a loader whose speed grows with its workers would keep
-the GPU busy: 2 workers that keep it busy for 47% of the time make 5. Where the host log shows that the job itself kept
-less than half a core busy, cores are no limit: workers that wait for storage or the network do not compete for them.
-PyTorch warns of more workers than cores all the same. No gain is promised: the GPU may wait for other things.
+With more loader workers stands how many to try: twice as many, at most one a core for each process. Where the host log
+shows that the job itself kept less than half a core busy, cores are no limit: workers that wait for storage or the
+network do not compete for them. No gain is promised: the GPU may wait for other things.
 
 Where they name the framework (`torch_version`, `framework=jax` ...), a step that is for another one is left out, and of
 the input pipelines only that of the framework is given.
@@ -139,11 +138,11 @@ rests on and what to record.
 def _step_section(step: Step, kinds: Sequence[str]) -> Iterator[str]:
     yield f"### {step.title}\n"
     yield f"{step.do}\n"
-    needs = "; ".join(words for words, _ in step.needs)
+    needs, usual = "; ".join(step.needs), {each.name: each.default for each in fields(Step)}
     framework = name_frameworks(step) if step.frameworks else ""
     said = [("When", step.when), ("Needs", needs), ("Framework", framework)]
-    said += [("Risk", "" if step.risk == USUAL_RISK else step.risk), ("Source", step.source)]
-    said += [("Check", "" if step.check == USUAL_CHECK else step.check)]
+    own = {name: getattr(step, name) for name in ("risk", "source", "check")}
+    said += [(name.capitalize(), text) for name, text in own.items() if text != usual[name]]
     said.append(("For", ", ".join(f"[{kind}](../reference/kinds.md#{kind})" for kind in kinds)))
     yield "\n".join(f"- {name}: {text}" for name, text in said if text) + "\n"
 
@@ -151,16 +150,16 @@ def _step_section(step: Step, kinds: Sequence[str]) -> Iterator[str]:
 def advice_page() -> str:
     """Return docs/explanation/advice.md."""
     rows = [
-        (f"`{kind}`", ", ".join(path.causes), "; ".join(STEPS[name].title for name in path.steps))
+        (f"`{kind}`", cause, "; ".join(STEPS[name].title for name in steps))
         for kind, described in KINDS.items()
-        for path in described.paths
+        for cause, steps in described.steps.items()
     ]
     parts = [_ADVICE, "## Which steps for which kind\n", table(("kind", "cause", "steps, in order"), rows), _CHECKLIST]
     parts.append("\n".join(f"- {title}" for title in ITEMS.values()) + "\n")
     for chapter, steps in groupby(STEPS.values(), key=lambda step: step.chapter):
         parts.append(f"## {chapter}\n")
         for step in steps:
-            kinds = [name for name, kind in KINDS.items() if any(step.name in path.steps for path in kind.paths)]
+            kinds = [name for name, kind in KINDS.items() if any(step.name in each for each in kind.steps.values())]
             parts += _step_section(step, kinds)
     return "\n".join(parts).rstrip("\n") + "\n"
 

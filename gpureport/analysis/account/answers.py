@@ -63,10 +63,8 @@ def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[No
     Nobody is told to record again what the log holds a column of, and no value.
     """
     if context.recording.run.is_mean:
-        kinds = dict.fromkeys(entry.kind for entry in entries)
-        return tuple(
-            NotJudged(kind=kind, device=None, reason=_MEAN, recording="", code="single_mean") for kind in kinds
-        )
+        mean = NotJudged(kind="", device=None, reason=_MEAN, recording="", code="single_mean")
+        return tuple(replace(mean, kind=kind) for kind in dict.fromkeys(entry.kind for entry in entries))
     columns = set(context.recording.rows.schema.names)
     known = [_drop_useless_recording(entry, context, columns) for entry in entries]
     devices: dict[NotJudged, set[str | None]] = {}
@@ -81,8 +79,7 @@ def _drop_useless_recording(entry: NotJudged, context: Context, columns: set[str
     lacking = [name for name in entry.metrics if not context.recorded(name)]
     if not lacking or not columns.issuperset(lacking):
         return entry
-    were = "was" if len(lacking) == 1 else "were"
-    reason = f"{' and '.join(lacking)} {were} logged, but without a value: this machine does not report it"
+    reason = f"{' and '.join(lacking)} logged without a value: this machine does not report it"
     return NotJudged(kind=entry.kind, device=entry.device, reason=reason, recording="", code="logged_without_values")
 
 

@@ -14,23 +14,22 @@ from gpureport.findings import Finding, Interval
 _POWER = "gpu_power_watts"
 _RESOLVED = 1.8
 """Intervals between samples that a period spans where rows repeat readings: twice, with room for jitter."""
-_SHORT_ENERGY_SECONDS = 60.0
-"""Recorded time below which an energy compares with no other: sensors that see a quarter of the time need many of their
-windows to be right in the mean (arXiv 2312.02741); the minute itself is chosen, not measured."""
-_PART_TIME = {(8, 0), (9, 0)}
-"""Compute capability of GPUs whose power sensor sees part of the time: GA100 and GH100."""
-_AVERAGING = (8, 0)
-"""Compute capability from which on power is an average (NVML)."""
+_PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
+"""Compute capability of GPUs whose power sensor sees part of the time, and from which on power is an average (NVML)."""
 
 
 def list_caveats(context: Context, findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
     """Return what this recording cannot show: of each the code and the sentence."""
     known = [series for series in context.gpus().values() if series.observed_seconds > 0]
-    return (
-        *_describe_sampling(known),
-        *_describe_power(known, gaps=any(context.full_series(series.device.id).gaps for series in known)),
-        *_describe_missing_clocks(context, findings),
-    )
+    has_gaps = any(context.full_series(series.device.id).gaps for series in known)
+    slowed = (one for one in findings if one.kind in {"thermal_throttle", "hw_throttle"})
+    unknown = {device for found in slowed if found.lost_gpu_seconds is None for device in found.devices}
+    caveats = [*_describe_sampling(known), *_describe_power(known, has_gaps=has_gaps)]
+    if unknown:
+        clocked = all(any(context.series[device].is_recorded(name) for name in CLOCKS) for device in unknown)
+        why = "the recording holds no clock to compare with" if clocked else "no clock was recorded"
+        caveats.append(("unknown_throttling_loss", f"Time lost to throttling is not known: {why}."))
+    return tuple(caveats)
 
 
 def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str]]:
@@ -47,19 +46,14 @@ def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str
             yield "point_samples", f"With {apart}, each utilisation value is a sample of at most 1 s: {many}."
     for series in [series for series in known if series.sampling_rate.denser is not None][:1]:
         usual, denser = phrases.duration(series.interval), phrases.duration(series.sampling_rate.denser or 0.0)
-        most = f"Most samples are {usual} apart, some only {denser}. The denser part is analysed as if it were sampled"
-        yield "denser_part", f"{most} every {usual}, so shorter events there are not reported."
+        yield "denser_part", f"Some samples are {denser} apart, most {usual}: shorter events are not reported there."
     sparse = [series for series in known if series.sampling_rate.slow]
     if sparse:
-        lengths = sorted({each.interval for series in sparse for each in series.sampling_rate.slow})
         slow = [intervals.to_spans(Interval(one.start, one.end) for one in each.sampling_rate.slow) for each in sparse]
-        some, apart = (
-            phrases.duration(max(map(intervals.total_seconds, slow))),
-            " or ".join(map(phrases.duration, lengths)),
-        )
-        usual = f"For {some} samples are {apart} apart instead of {phrases.duration(sparse[0].interval)}: each stands"
-        rest = "for the time to its neighbours there, and idle gaps are looked for in the rest alone"
-        yield "sparser_part", f"{usual} {rest}."
+        length = phrases.duration(max(map(intervals.total_seconds, slow)))
+        lengths = sorted({each.interval for series in sparse for each in series.sampling_rate.slow})
+        apart = f"{' or '.join(map(phrases.duration, lengths))} apart instead of {phrases.duration(sparse[0].interval)}"
+        yield "sparser_part", f"For {length} samples are {apart}: idle gaps are looked for in the rest alone."
     repeated = [each for each in used if each.resolution(UTILISATION) > _RESOLVED * each.interval]
     if repeated:
         period = phrases.duration(max(series.resolution(UTILISATION) for series in repeated))
@@ -67,53 +61,32 @@ def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str
         yield "slow_refresh", f"{often}: rows in between repeat it, and nothing shorter can be seen."
 
 
-def _describe_power(known: Sequence[DeviceSeries], *, gaps: bool) -> Iterator[tuple[str, str]]:
+def _describe_power(known: Sequence[DeviceSeries], *, has_gaps: bool) -> Iterator[tuple[str, str]]:
     """Say which power cannot be right, and how good the energy is that the rest adds up to."""
     doubts = {series.device.id: series.explain_implausibility(_POWER) for series in known}
     for doubt in dict.fromkeys(filter(None, doubts.values())):
         whose = phrases.gpu_names([device for device, said in doubts.items() if said == doubt], tuple(doubts))
-        left_out = "that cannot be right, so energy and all else that rests on power is left out"
-        yield "implausible_power", f"The power of {whose} {doubt}: {left_out}."
+        yield "implausible_power", f"The power of {whose} {doubt}: it cannot be right, so it is left out."
     metered = [series for series in known if series.is_recorded(_POWER)]
     if not metered:
         return
     yield "energy_by_samples", "Energy is the integral of sampled power, good to several per cent at best."
-    if min(series.observed_seconds for series in known) < _SHORT_ENERGY_SECONDS:
-        short = "A recording of less than a minute gives an energy to compare only together with repetitions"
-        yield "energy_of_short_run", f"{short} that make up the minute."
     for text in dict.fromkeys(_describe_power_sensor(series.device.model) for series in metered):
         if text:
             yield "power_sensor", text
-    if gaps:
+    if has_gaps:
         counted = any(series.is_recorded("gpu_energy_joules_total") for series in metered)
         more = ", and the driver's counter does not" if counted else ""
         yield "energy_without_gaps", f"The integral of power leaves out the time of log gaps{more}."
-    if any(len(series.pause_rows) for series in metered):
-        bridged = "The integral of power bridges pauses between samples that are too short for a log gap."
-        yield "energy_over_pauses", bridged
 
 
 def _describe_power_sensor(model: str | None) -> str:
     """Return what the power sensor of a model is known to miss; empty where nothing is known."""
     known = gpus.find_gpu(model)
-    capability = known.compute_capability if known else None
-    if known is None or capability is None or (capability >= _AVERAGING and capability not in _PART_TIME):
+    if known is None or known.compute_capability is None:
         return ""
-    if capability in _PART_TIME:
-        return (
-            f"The power sensor of the {known.model} sees a quarter of the runtime: what the GPU draws in the other "
-            "three is not in its energy (measured on A100 and H100, arXiv 2312.02741)."
-        )
-    return (
-        f"A power reading of the {known.model}, as of every GPU before Ampere, is that of a moment: what is drawn "
-        "between samples is not in its energy."
-    )
-
-
-def _describe_missing_clocks(context: Context, findings: Sequence[Finding]) -> Iterator[tuple[str, str]]:
-    slowed = (one for one in findings if one.kind in {"thermal_throttle", "hw_throttle"})
-    unknown = {device for found in slowed if found.lost_gpu_seconds is None for device in found.devices}
-    if unknown:
-        clocked = all(any(context.series[device].is_recorded(name) for name in CLOCKS) for device in unknown)
-        why = "the recording holds no clock to compare with" if clocked else "no clock was recorded"
-        yield "unknown_throttling_loss", f"Time lost to throttling is not known: {why}."
+    if known.compute_capability in _PART_TIME:
+        return f"The power sensor of the {known.model} sees a quarter of the time, as measured (arXiv 2312.02741)."
+    if known.compute_capability < _AVERAGING:
+        return f"A power reading of the {known.model} is that of a moment: what it draws between samples is not seen."
+    return ""

@@ -4,13 +4,13 @@ Money, energy prices and carbon live here and nowhere else.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 
 from gpureport.analysis.results import Analysis, Cost, CounterReading, GpuPrice
 from gpureport.errors import SettingsError
-from gpureport.recording import Device, Run
+from gpureport.recording import Device
 from gpureport.redaction import redact_text
 from gpureport.settings import Section, Settings
 
@@ -18,40 +18,27 @@ OPTION, CARBON_OPTION = "--gpu-hour-price", "--carbon-intensity"
 _HOUR, _KWH = 3600, 3.6e6
 _MOST_OF_IT = 0.95
 """Share of the run a counter must have been read over to stand for its energy."""
-_SWITCH = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
+_SPELLINGS = {"1": "true", "yes": "true", "on": "true", "0": "false", "no": "false", "off": "false"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """The price of a GPU-hour and where it is stated; a condition that is not None must fit.
-
-    The conditions are words of the name of the GPU, and the labels `provider`, `instance` and `spot` of the run.
-    """
+    """The price of a GPU-hour, where it is stated, and what it holds for: words of the GPU's name, labels of a run."""
 
     amount: float
     source: str
-    model: str | None = None
-    provider: str | None = None
-    instance: str | None = None
-    spot: bool | None = None
+    model: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def fits(self, device: Device, labels: Mapping[str, str]) -> bool:
         """Return whether the price holds for a GPU of a run with these labels."""
-        provider, instance, spot = (
-            labels.get(each, "").strip().casefold() for each in ("provider", "instance", "spot")
-        )
-        return (
-            (self.provider is None or provider == self.provider.casefold())
-            and (self.instance is None or instance == self.instance.casefold())
-            and (self.spot is None or _SWITCH.get(spot) is self.spot)
-            and _split_words(self.model) <= _split_words(device.model)
-        )
+        has_labels = all(_fold(labels.get(name, "")) == wanted for name, wanted in self.labels.items())
+        return has_labels and _split_words(self.model) <= _split_words(device.model)
 
     @property
     def rank(self) -> tuple[int, int]:
         """How closely it says what it holds for: conditions, then words of the model."""
-        given = (self.model, self.provider, self.instance, self.spot)
-        return sum(condition is not None for condition in given), len(_split_words(self.model))
+        return len(self.labels) + bool(self.model), len(_split_words(self.model))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,13 +51,8 @@ class Prices:
     carbon_intensity: float | None = None
     carbon_source: str = ""
 
-    def price_gpus(self, run: Run) -> tuple[GpuPrice, ...]:
-        """Return the price of each GPU of a run: that which says most closely what it holds for, else the first."""
-        labels = dict(run.params) | dict(run.tags)
-        return tuple(self.price_gpu(device, labels) for device in run.gpus)
-
     def price_gpu(self, device: Device, labels: Mapping[str, str]) -> GpuPrice:
-        """Return the price of a GPU in a run with these labels, without an amount where none fits."""
+        """Return the price that says most closely what it holds for, else the first; without an amount if none fits."""
         best = max((rate for rate in self.rates if rate.fits(device, labels)), key=lambda rate: rate.rank, default=None)
         return GpuPrice(device=device.id, amount=best.amount if best else None, source=best.source if best else "")
 
@@ -111,14 +93,14 @@ def read_prices(settings: Settings) -> Prices:
 
 
 def _read_rate(section: Section) -> Rate:
-    names = ("model", "provider", "instance")
-    section.only({"gpu_hour", "spot", *names})
-    amount = section.amount("gpu_hour")
+    section.only({"gpu_hour", "model", "provider", "instance", "spot"})
+    amount, spot = section.amount("gpu_hour"), section.switch("spot")
     if amount is None:
         first, how = next(iter(section.values), "gpu_hour"), "write the price of a GPU-hour as gpu_hour"
         raise section.wrong(first, "a rate without gpu_hour", how, code="incomplete_price")
-    texts = {name: section.text(name) or None for name in names}
-    return Rate(amount=amount, source=section.at("gpu_hour"), spot=section.switch("spot"), **texts)
+    said = {name: text for name in ("provider", "instance") if (text := _fold(section.text(name)))}
+    said |= {} if spot is None else {"spot": str(spot).lower()}
+    return Rate(amount=amount, source=section.at("gpu_hour"), model=section.text("model"), labels=said)
 
 
 def _read_date(section: Section) -> str:
@@ -130,6 +112,11 @@ def _read_date(section: Section) -> str:
         raise section.wrong("date", what, "write it as 2026-03-14", code="not_a_date") from error
 
 
+def _fold(label: str) -> str:
+    folded = label.strip().casefold()
+    return _SPELLINGS.get(folded, folded)
+
+
 def _split_words(name: str | None) -> frozenset[str]:
     return frozenset(re.findall(r"[a-z0-9]+", (name or "").lower()))
 
@@ -138,16 +125,20 @@ def calculate_cost(analysis: Analysis, prices: Prices) -> Cost | None:
     """Return what the run of an analysis cost, None where neither a price nor a carbon intensity is stated."""
     if not prices.rates and prices.carbon_intensity is None:
         return None
-    gpus = prices.price_gpus(analysis.run)
+    labels = dict(analysis.run.params) | dict(analysis.run.tags)
+    gpus = tuple(prices.price_gpu(device, labels) for device in analysis.run.gpus)
     joules, counted = _sum_energy(analysis)
     priced, intensity = bool(prices.rates), prices.carbon_intensity
     known = {each.device for each in analysis.statistics if each.idle_seconds is not None}
+    times = analysis.gpu_time if analysis.job_gpu_seconds > 0 else ()
+    seconds = {each.device: dict(each.seconds) for each in times}
+    wasted = {device: each.get("idle", 0.0) + each.get("unused", 0.0) for device, each in seconds.items()}
     return Cost(
         currency=prices.currency if priced else "",
         date=prices.date if priced else "",
         gpus=gpus if priced else (),
-        total=_sum_prices(analysis, gpus, idle=False),
-        idle=_sum_prices(analysis, gpus, idle=True) if known >= {gpu.id for gpu in analysis.run.gpus} else None,
+        total=_sum_prices(gpus, {each.device: each.job_seconds for each in times}),
+        idle=_sum_prices(gpus, wasted) if known >= {gpu.id for gpu in analysis.run.gpus} else None,
         carbon_intensity=intensity,
         carbon_source=prices.carbon_source,
         energy_joules=joules,
@@ -156,30 +147,25 @@ def calculate_cost(analysis: Analysis, prices: Prices) -> Cost | None:
     )
 
 
-def _sum_prices(analysis: Analysis, gpus: tuple[GpuPrice, ...], *, idle: bool) -> float | None:
-    """Return the price of the time of jobs, or of idle and unused time; None where a GPU has no price, or no time."""
+def _sum_prices(gpus: Sequence[GpuPrice], seconds: Mapping[str, float]) -> float | None:
+    """Return the price of some time of each GPU; None where one has no price, or there is no time of jobs."""
     amounts = {gpu.device: gpu.amount for gpu in gpus}
-    prices = [amounts.get(time.device) for time in analysis.gpu_time]
-    known = [amount for amount in prices if amount is not None]
-    if len(known) < len(prices) or analysis.job_gpu_seconds <= 0:
-        return None
-    seconds = (dict(time.seconds) for time in analysis.gpu_time)
-    wasted = (each.get("idle", 0.0) + each.get("unused", 0.0) for each in seconds)
-    counted = wasted if idle else (time.job_seconds for time in analysis.gpu_time)
-    return sum(amount * length / _HOUR for amount, length in zip(known, counted, strict=True))
+    priced = [(amounts.get(device), length) for device, length in seconds.items()]
+    known = [amount * length / _HOUR for amount, length in priced if amount is not None]
+    return sum(known) if len(known) == len(priced) > 0 else None
 
 
 def _sum_energy(analysis: Analysis) -> tuple[float | None, bool]:
     """Return the energy of all GPUs in joules, and whether the driver counted all of it."""
     figures = {each.device: each for each in analysis.statistics}
-    gpus = [figures.get(gpu.id) for gpu in analysis.run.gpus]
+    gpus = [figures[gpu.id] for gpu in analysis.run.gpus if gpu.id in figures]
     whole = (analysis.run.ended - analysis.run.started) / 1e6
     # the driver counts on where no job holds a GPU
-    counted = [None if one is None or analysis.no_job else _read_counter(one.energy_counter, whole) for one in gpus]
-    integrals = [None if one is None else one.energy_joules for one in gpus]
-    joules = [one if one is not None else other for one, other in zip(counted, integrals, strict=True)]
+    counted = [None if analysis.no_job else _read_counter(one.energy_counter, whole) for one in gpus]
+    joules = [one.energy_joules if own is None else own for one, own in zip(gpus, counted, strict=True)]
     known = [each for each in joules if each is not None]
-    return (sum(known), None not in counted) if gpus and len(known) == len(gpus) else (None, False)
+    is_whole = bool(known) and len(known) == len(analysis.run.gpus)
+    return (sum(known), None not in counted) if is_whole else (None, False)
 
 
 def _read_counter(counter: CounterReading | None, whole: float) -> float | None:

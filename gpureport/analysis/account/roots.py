@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from gpureport.analysis.kinds import KINDS, RootCause, TimeRelation
+from gpureport.analysis.kinds import KINDS, RootCause
 from gpureport.analysis.series import intervals
 from gpureport.findings import Finding, Interval, Severity
 
@@ -16,9 +16,8 @@ def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection
     """Return the findings, roots with their consequences and consequences with their root, the preferred one.
 
     Findings of one kind and cause are one root together, each for its own devices. A root that itself follows from
-    another passes its consequences on to that one. A root is as severe as what it led to: the roots alone
-    show the worst of everything. The findings are in the order in which roots are preferred; one without intervals
-    stands for the whole run, one without devices for all GPUs.
+    another passes its consequences on, and is as severe as what it led to. The findings are in the order in which roots
+    are preferred; one without intervals stands for the whole run, one without devices for all GPUs.
     """
     above: dict[int, int] = {}
     for place, found in enumerate(findings):
@@ -48,31 +47,26 @@ def _find_root(
     """Return the first of the findings of one cause that together explain a finding on all of its devices."""
     if root.explains and findings[place].cause not in root.explains:
         return None
-    leading = [
-        other
-        for other, found in enumerate(findings)
-        if other != place
-        and found.kind == root.kind
-        and (not root.causes or found.cause in root.causes)
-        and not (root.needs_place and not (found.devices and found.intervals))
-    ]
-    wanted = set(findings[place].devices or gpus)
-    for cause in dict.fromkeys(findings[other].cause for other in leading):
-        family = {other: set(findings[other].devices or gpus) for other in leading if findings[other].cause == cause}
-        if not root.on_any_device:
-            family = {other: devices for other, devices in family.items() if devices & wanted}
+    wanted, families = set(findings[place].devices or gpus), dict[str | None, dict[int, set[str]]]()
+    for other, found in enumerate(findings):
+        devices = set(found.devices or gpus)
+        is_named = found.kind == root.kind and (not root.causes or found.cause in root.causes)
+        is_placed = bool(found.devices and found.intervals) or not root.needs_place
+        if other != place and is_named and is_placed and (root.on_any_device or devices & wanted):
+            families.setdefault(found.cause, {})[other] = devices
+    for family in families.values():
         is_covered = root.on_any_device or set().union(*family.values()) >= wanted
-        if family and is_covered and _fits(root, findings[place], [findings[other] for other in family], whole):
+        if is_covered and _fits(root, findings[place], [findings[other] for other in family], whole):
             return min(family)
     return None
 
 
 def _fits(root: RootCause, found: Finding, roots: Iterable[Finding], whole: Interval) -> bool:
     """Return whether the time of a finding lies to that of its roots as it must."""
-    if root.when is TimeRelation.EVER:
+    if root.when == "ever":
         return True
     parts = [part for one in roots for part in one.intervals or (whole,)]
-    if root.when is TimeRelation.SINCE:
+    if root.when == "since":
         parts = [Interval(min(part.start for part in parts), whole.end)]
     own = intervals.to_spans(found.intervals or (whole,))
     inside = intervals.total_seconds(intervals.intersection(own, intervals.to_spans(parts)))

@@ -52,11 +52,7 @@ def list_settings(rule: Rule) -> dict[str, Threshold]:
 
 
 def select_kinds(rules: Sequence[Rule], select: Sequence[str], ignore: Sequence[str]) -> set[str]:
-    """Return the kinds wanted: those selected, all when none is, less those ignored.
-
-    Raises:
-        SettingsError: when a name is neither a kind nor a family.
-    """
+    """Return the kinds wanted: those selected, all when none is, less those ignored; a family stands for its kinds."""
     known = kinds_by_name(rules)
     return _look_up_kinds(select or known, known, "--select") - _look_up_kinds(ignore, known, "--ignore")
 
@@ -72,11 +68,7 @@ def keep_kinds(analysis: Analysis, kinds: set[str]) -> Analysis:
 
 
 def apply_settings(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...]:
-    """Return the rules with the thresholds that `[rules.NAME]` of the settings gives, fixed ones left as they are.
-
-    Raises:
-        SettingsError: when a rule or threshold is unknown, or a value is no number.
-    """
+    """Return the rules with the thresholds that `[rules.NAME]` of the settings gives, fixed ones left as they are."""
     settings.section("rules").only({rule.name for rule in rules})
     return tuple(_apply_section(rule, settings.section(f"rules.{rule.name}")) for rule in rules)
 

@@ -32,7 +32,7 @@ _UNCLEAR = ("low_util_cause_unknown", load.BESIDE_OTHERS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    """What the questions are answered from."""
+    """What the questions are answered from; `causes` are kinds and causes of what was found."""
 
     recording: Recording
     facts: RunFacts
@@ -64,14 +64,14 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
         judged=frozenset(kinds) - {entry.kind for entry in not_judged},
         pauses=load.measure_pauses_ratio(sum_seconds_by_class(gpu.seconds for gpu in gpu_time)),
     )
-    together, doubt = _read_together(run), _doubt_memory(run)
+    together = _read_together(run)
     return (
-        doubt or _judge_memory(run, "memory"),
+        _judge_memory(run, "memory"),
         _judge_precision(run),
         together,
         _judge_input(run),
         replace(together, item="cpu_cores") if together.state is Practice.CANNOT_JUDGE else _judge_cores(run),
-        replace(doubt, item="batch") if doubt else _judge_memory(run, "batch"),
+        _judge_memory(run, "batch"),
         _judge_framework(run),
         _judge_throughput(run),
     )
@@ -92,49 +92,45 @@ def _say(item: str, code: str, metrics: Sequence[str] = (), **words: str) -> Che
     )
 
 
-def _doubt_memory(run: _Run) -> ChecklistEntry | None:
-    """Return why memory says nothing; None where it does."""
-    if run.facts.gpu_memory is None:
-        return _say("memory", "not_recorded", ("gpu_memory_used_bytes", "gpu_memory_total_bytes"))
-    if run.facts.preallocated is False:
-        return None
-    is_short = (run.recording.run.ended - run.recording.run.started) / 1e6 < _SHORTEST
-    doubt = "too_short" if is_short else "memory_perhaps_reserved"
-    return _say("memory", "memory_reserved_at_once" if run.facts.preallocated else doubt)
-
-
 def _judge_memory(run: _Run, item: str) -> ChecklistEntry:
-    """Judge by the memory that is left whether to use more of it, or to raise the batch size."""
-    used = run.facts.gpu_memory or 0.0
+    """Judge by the memory that is left whether to use more of it, or to raise the batch size; if it says anything."""
+    used, preallocated = run.facts.gpu_memory, run.facts.preallocated
+    if used is None:
+        doubt = _say("memory", "not_recorded", ("gpu_memory_used_bytes", "gpu_memory_total_bytes"))
+        return replace(doubt, item=item)
+    if preallocated is not False:
+        is_short = (run.recording.run.ended - run.recording.run.started) / 1e6 < _SHORTEST
+        unsure = "too_short" if is_short else "memory_perhaps_reserved"
+        return replace(_say("memory", "memory_reserved_at_once" if preallocated else unsure), item=item)
     low = ", ".join(sorted(run.found & {"hollow_util", "underutilised", "low_util_cause_unknown"}))
-    low = f", and GPUs did little of what they could ({low})" if low else ""
     # the rule on memory says nothing of GPUs that hold next to none
-    limit = _BARE if "mem_headroom" in run.judged else _ROOMY
-    has_room = "mem_headroom" in run.found or used < limit
-    growing = "memory_keeps_growing" if "mem_leak" in run.found else ""
-    code = growing or ("memory_left" if has_room else "memory_filled")
+    has_room = "mem_headroom" in run.found or used < (_BARE if "mem_headroom" in run.judged else _ROOMY)
+    code = "memory_keeps_growing" if "mem_leak" in run.found else "memory_left" if has_room else "memory_filled"
+    low = f", and GPUs did little of what they could ({low})" if low else ""
     return _say(item, code, used=phrases.percent(used), free=phrases.percent(1 - used), low=low)
 
 
 def _judge_precision(run: _Run) -> ChecklistEntry:
     stated, capability = run.facts.reduced_precision, run.facts.compute_capability
     if stated:
-        return _say("precision", "reduced_precision")
-    if capability and capability < (7, 0):
-        return _say("precision", "no_tensor_cores", capability=".".join(map(str, capability)))
-    if "full_precision" in run.found:
-        return _say("precision", "full_precision")
-    if capability is None:
-        return _say("precision", "unknown_gpu_model")
-    unknown = "unknown_precision" if "full_precision" in run.judged else "precision_not_recorded"
-    return _say("precision", "full_precision_stated" if stated is False else unknown)
+        code = "reduced_precision"
+    elif capability and capability < (7, 0):
+        code = "no_tensor_cores"
+    elif "full_precision" in run.found:
+        code = "full_precision"
+    elif capability is None:
+        code = "unknown_gpu_model"
+    elif stated is False:
+        code = "full_precision_stated"
+    else:
+        code = "unknown_precision" if "full_precision" in run.judged else "precision_not_recorded"
+    return _say("precision", code, capability=".".join(map(str, capability or ())))
 
 
 def _read_together(run: _Run) -> ChecklistEntry:
-    absent = [name for name in (UTILISATION, CPU) if name not in run.metrics]
+    absent = {name: what for name, what in ((UTILISATION, "GPU"), (CPU, "CPU")) if name not in run.metrics}
     if absent:
-        unknown = " and ".join("CPU" if name == CPU else "GPU" for name in absent)
-        return _say("cpu_beside_gpu", "not_recorded", absent, unknown=unknown)
+        return _say("cpu_beside_gpu", "not_recorded", tuple(absent), unknown=" and ".join(absent.values()))
     for thin in run.unjudged:
         if thin.kind == "cpu_bound":
             words = {"own_code": thin.code, "reason": thin.reason, "recording": "" if thin.metrics else thin.recording}
@@ -166,23 +162,24 @@ def _judge_cores(run: _Run) -> ChecklistEntry:
     if count is None:
         waits = "the CPU was busy while GPUs waited (cpu_bound); " if waited else ""
         return _say("cpu_cores", "cores_not_recorded", waits=waits)
-    cores = count.words
-    if workers is not None and isfinite(workers.value):
-        cores = f"{cores} and {phrases.count_of(round(workers.value), 'loader worker')} a process"
+    has_workers = workers is not None and isfinite(workers.value)
+    own = f" and {phrases.count_of(round(workers.value), 'loader worker')} a process" if workers and has_workers else ""
+    has_pauses, left = run.pauses >= load.NOTABLE, "too few for what the loader does"
+    if ("cpu_bound", "other programs") in run.causes:
+        left = "other programs held most of them"
+    elif "workers_headroom" in run.found:
+        left = "some are left for more loader workers"
     if waited:
-        has_left = "workers_headroom" in run.found
-        left = "some are left for more loader workers" if has_left else "too few for what the loader does"
-        is_others = ("cpu_bound", "other programs") in run.causes
-        left = "other programs held most of them" if is_others else left
-        return _say("cpu_cores", "cpu_busy_while_waiting", cores=cores, left=left)
-    if "cpu_bound_single" in run.found:
-        return _say("cpu_cores", "one_core_busy_while_waiting", cores=cores)
-    has_pauses = run.pauses >= load.NOTABLE
-    if _UNCLEAR in run.causes or (has_pauses and run.facts.others_fill_cpu):
-        return _say("cpu_cores", "beside_other_programs", cores=cores)
+        code = "cpu_busy_while_waiting"
+    elif "cpu_bound_single" in run.found:
+        code = "one_core_busy_while_waiting"
+    elif _UNCLEAR in run.causes:
+        code = "beside_other_programs"
+    else:
+        code = "short_pauses" if has_pauses else "no_waits"
     other = ": GPUs worked little for another reason (underutilised)" if "underutilised" in run.found else ""
     words = {"used": phrases.percent(run.facts.cpu_used or 0.0), "pauses": phrases.percent(run.pauses)}
-    return _say("cpu_cores", "short_pauses" if has_pauses else "no_waits", cores=cores, other=other, **words)
+    return _say("cpu_cores", code, cores=f"{count.words}{own}", left=left, other=other, **words)
 
 
 def _judge_framework(run: _Run) -> ChecklistEntry:

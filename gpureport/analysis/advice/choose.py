@@ -5,25 +5,19 @@ the recording does not tell, and its limits are a matter of judgement.
 """
 
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import ceil, isfinite
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from gpureport.analysis import phrases
-from gpureport.analysis.advice.facts import UTILISATION, RunFacts, adapt_facts
+from gpureport.analysis.advice.facts import RunFacts, adapt_facts
 from gpureport.analysis.job.params import Framework, JobParams
 from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.signals.load import LOW_USE_KINDS, WAIT_KINDS
 from gpureport.findings import AdvisedStep, Finding
 
-WORKERS = "loader_workers"
-"""The step that adds loader workers."""
-DOUBLE = "Double their number, to at most one a core."
-"""What to try where nothing is known of workers and cores."""
-ONE_MORE = "Add one at a time."
-"""What to try where no number is suggested."""
+_WORKERS = "loader_workers"
 _MOST_NAMED = 3
 """Steps that a recommendation names; the others stand below the finding."""
 _FULL_CPU, _BUSY_CPU, _IDLE_CPU, _PEGGED_CORE, _FULL_HOST = 0.90, 0.75, 0.50, 0.90, 0.90
@@ -36,9 +30,7 @@ _DERIVED = 1.05
 """Ratio up to which totals and limits differ that trackers leave to be derived from an amount and its share."""
 _UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
 """What settings are where no param names them: None where that is not known, off for any other."""
-_MOST_TIMES, _FEWEST = 4, 2
-"""Times as many workers as before that are suggested at most where cores are no limit, and the fewest (pragmatic)."""
-_LEAST_GAIN = 1.05  # less prints as 1.0 times as much data
+_FEWEST = 2  # workers that are suggested where the main process loads
 
 _Told = Callable[[RunFacts], bool | None]
 
@@ -65,16 +57,12 @@ class SettingChange:
         return _UNSET.get(self.setting, 0.0) if value is None and is_param else value
 
 
-USUAL_RISK = "Low."
-USUAL_CHECK = "The next report lacks the finding, and the work done per GPU-hour does not fall."
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One thing to do about lost GPU time, in the words of `steps.toml`.
 
-    Its conditions are in words, with how a run tells. None among its frameworks is a run that names none; without any
-    it is for all. `taken` names what tells that it was taken; each of its changes between two runs shows it, too.
+    `needs` has its conditions by their words. None among its frameworks is a run that names none; without any it is for
+    all. `taken` names what tells that it was taken; each of its changes between two runs shows it, too.
     """
 
     name: str
@@ -82,10 +70,10 @@ class Step:
     title: str
     do: str
     when: str
-    risk: str
-    check: str
+    risk: str = "Low."
+    check: str = "The next report lacks the finding, and the work done per GPU-hour does not fall."
     source: str
-    needs: tuple[tuple[str, _Told], ...]
+    needs: dict[str, _Told]
     frameworks: tuple[Framework | None, ...]
     taken: str
     changes: tuple[SettingChange, ...]
@@ -111,17 +99,16 @@ def _below(value: float | None, limit: float) -> bool | None:
 
 def _is_memory_free(facts: RunFacts) -> bool | None:
     """Whether a job needs less than most of the memory: what nobody is known to have reserved counts as needed."""
-    used = facts.gpu_memory
-    if used is None or used < _ROOMY_GPU:
-        return None if used is None else True
-    return False if facts.preallocated is False or (facts.preallocated is None and used >= _FULL_GPU) else None
+    if facts.gpu_memory is None or facts.gpu_memory < _ROOMY_GPU:
+        return facts.gpu_memory is not None or None
+    is_needed = facts.preallocated is False or (facts.preallocated is None and facts.gpu_memory >= _FULL_GPU)
+    return False if is_needed else None
 
 
 def _is_one_core(facts: RunFacts) -> bool | None:
-    others_free = _below(facts.cpu_used, _BUSY_CPU)
-    if facts.busiest_core is None:
-        return None if others_free is not False else False
-    return facts.busiest_core >= _PEGGED_CORE and others_free is not False
+    if _below(facts.cpu_used, _BUSY_CPU) is False:
+        return False
+    return _not(_below(facts.busiest_core, _PEGGED_CORE))
 
 
 CONDITIONS: dict[str, _Told] = {
@@ -191,23 +178,21 @@ def _read_steps(content: dict[str, Any]) -> Iterator[Step]:
     for chapter, steps in content["steps"].items():
         for name, said in steps.items():
             fits = said.pop("fits", {})
-            raises, lowers = fits.get("raises", []), fits.get("lowers", [])
-            needs = [words[each] for each in fits.get("needs", ())]
-            usual = {
-                "title": phrases.capitalize(name.replace("_", " ")),
-                "when": f"{phrases.capitalize(phrases.join_words(needs))}.",
-                "risk": USUAL_RISK,
-                "check": USUAL_CHECK,
-            }
+            raises, needs = fits.get("raises", []), {words[each]: CONDITIONS[each] for each in fits.get("needs", ())}
+            own = (kind.meaning for kind in KINDS.values() if any(name in each for each in kind.steps.values()))
+            when = f"{phrases.capitalize(phrases.join_words(list(needs)))}." if needs else next(own, "")
+            usual = {"title": phrases.capitalize(name.replace("_", " ")), "when": when}
             yield Step(
                 **usual | said,
                 name=name,
                 chapter=chapter,
                 source="; ".join(source for source, on in sources.items() if name in on),
-                needs=tuple((words[each], CONDITIONS[each]) for each in fits.get("needs", ())),
+                needs=needs,
                 frameworks=tuple(Framework(each) if each else None for each in fits.get("frameworks", ())),
                 taken=fits.get("taken", raises[0] if len(raises) == 1 and hasattr(JobParams, raises[0]) else ""),
-                changes=tuple(SettingChange(setting=each, rises=each in raises) for each in [*raises, *lowers]),
+                changes=tuple(
+                    SettingChange(setting=each, rises=each in raises) for each in [*raises, *fits.get("lowers", ())]
+                ),
             )
 
 
@@ -218,10 +203,10 @@ STEPS = {
 """Every step by name, in the order of the page on advice."""
 
 
-def find_steps(kind: str, cause: str | None = None) -> tuple[str, ...]:
-    """Return the names of the steps for a finding, the most promising first; none for a kind without any."""
-    fitting = (path for path in KINDS[kind].paths if not path.causes or cause in path.causes)
-    return next((path.steps for path in fitting), ())
+def list_steps(finding: Finding) -> tuple[str, ...]:
+    """Return the names of the steps of the kind and cause of a finding, the most promising first."""
+    steps = KINDS[finding.kind].steps
+    return steps.get(finding.cause or "", steps.get("", ()))
 
 
 def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
@@ -232,85 +217,51 @@ def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
     last.
     """
     facts = adapt_facts(known, finding)
-    fitting = (_fit_step(name, facts, finding) for name in find_steps(finding.kind, finding.cause))
-    chosen = [step for step in fitting if step is not None]
+    chosen = [step for name in list_steps(finding) if (step := _fit_step(name, facts)) is not None]
     untaken = {step.name for step in chosen if STEPS[step.name].is_taken(facts) is False}
     return tuple(sorted(chosen, key=lambda step: 0 if step.name in untaken else 1 + bool(step.unknown)))
 
 
 def choose_workers_trial(known: RunFacts) -> AdvisedStep | None:
     """Return more loader workers as a trial for a run that is little used for no known reason; None where ruled out."""
-    return _fit_step(WORKERS, known)
+    return _fit_step(_WORKERS, known)
 
 
-def _fit_step(name: str, facts: RunFacts, finding: Finding | None = None) -> AdvisedStep | None:
+def _fit_step(name: str, facts: RunFacts) -> AdvisedStep | None:
     step = STEPS[name]
-    held = {words: holds(facts) for words, holds in step.needs}
+    held = {words: holds(facts) for words, holds in step.needs.items()}
     if (step.frameworks and facts.framework not in step.frameworks) or False in held.values() or step.is_taken(facts):
         return None
     unknown = tuple(words for words, holds in held.items() if holds is None)
-    return AdvisedStep(
-        name=name, unknown=unknown, suggestion=suggest_workers(facts, finding) if name == WORKERS else ""
-    )
+    return AdvisedStep(name=name, unknown=unknown, suggestion=_suggest_workers(facts) if name == _WORKERS else "")
 
 
-def write_recommendation(finding: Finding, known: RunFacts, chosen: Sequence[AdvisedStep]) -> str:
-    """Return what to do in short: in the words of the kind, unless facts say more or speak against it.
-
-    Where params tell of steps on the way, it says what they say and which steps are next. Where the step that the words
-    name first is ruled out, it lists the steps that are left.
-    """
-    facts, names = adapt_facts(known, finding), find_steps(finding.kind, finding.cause)
-    told = [_tell_taken(STEPS[name].taken) for name in names if STEPS[name].taken]
-    settings = [getattr(facts.setup, param) for holds, params in told if holds(facts) is not None for param in params]
+def write_recommendation(finding: Finding, known: RunFacts) -> str:
+    """Return the first steps of a finding by their titles, and the params that say which were taken."""
+    if not finding.steps:
+        return "Nothing to do, by what the log shows."
+    facts, taken = adapt_facts(known, finding), [STEPS[name].taken for name in list_steps(finding)]
+    told = [params for holds, params in map(_tell_taken, filter(None, taken)) if holds(facts) is not None]
+    settings = [getattr(facts.setup, param) for params in told for param in params]
     said = list(dict.fromkeys(setting.text for setting in settings if setting is not None))
-    places = {name: finding.recommendation.lower().find(STEPS[name].title.lower()) for name in names}
-    first = min((name for name in names if places[name] >= 0), key=places.__getitem__, default=None)
-    is_contradicted = first is not None and all(step.name != first for step in chosen)
-    if not chosen or not (said or is_contradicted):
-        return finding.recommendation
-    titles = [STEPS[step.name].title for step in chosen[:_MOST_NAMED]]
-    order = "; ".join(f"{place}. {title}" for place, title in enumerate(titles, 1)) if len(titles) > 1 else titles[0]
-    tried = f"try {'in this order: ' if len(titles) > 1 else ''}{order}."
-    return f"With {phrases.join_words(said)}, {tried}" if said else phrases.capitalize(tried)
+    titles = "; ".join(STEPS[step.name].title for step in finding.steps[:_MOST_NAMED])
+    return f"With {phrases.join_words(said)}: {titles}." if said else f"{titles}."
 
 
-def suggest_workers(facts: RunFacts, finding: Finding | None = None) -> str:
-    """Return how many workers to try in each process, and why, in a sentence; empty where the GPU takes no more data.
+def _suggest_workers(facts: RunFacts) -> str:
+    """Return how many workers to try in each process: twice as many, a step whose effect shows in one run.
 
-    Doubling is a step whose effect shows in one run (pragmatic). Where workers, cores and the use u of the GPU are
-    known, w workers become w / u, as the speed of a loader grows with them; loading in the main process takes turns
-    with the GPU, so (1 - u) / u are as fast. A worker a core is the most, unless they wait for storage or a network.
+    A worker a core is the most, unless they wait for storage or a network.
     """
-    cores, setting, is_waiting = facts.cores, facts.setup.workers, facts.job_hardly_uses_cpu
-    if setting is None or not isfinite(setting.value):
-        if is_waiting:
-            return "Double their number: the job hardly uses the CPU, so they can outnumber its cores."
+    cores, setting = facts.cores, facts.setup.workers
+    if facts.job_hardly_uses_cpu:
+        most = "even more than cores, which the job hardly uses"
+    else:
         each = "" if cores is None or cores.gpus == 1 else " for each GPU"
-        return f"Double their number, to at most {cores.most_workers}{each}: {cores.words}." if cores else DOUBLE
-    now, beyond = round(setting.value), ", and workers that hardly use the CPU can outnumber its cores"
-    wanted, why = 2 * now or _FEWEST, ""
-    if cores is None:
-        return f"Try {wanted} instead of {now}{beyond if is_waiting else ', but no more than one a core'}."
-    used = _find_use(facts, finding)
-    if used is not None:
-        if 1 / used < _LEAST_GAIN:
-            return ""
-        # 21 / 0.7 is a little over 30 in floating point
-        wanted = ceil(round(now / used if now else (1 - used) / used, 6))
-        times = f"{1 / used:.1f}" if used > 0.1 else f"{1 / used:.0f}"  # noqa: PLR2004 - three figures are too many
-        why = f": at {phrases.percent(used)} busy, the GPU can take {times} times as much data at most"
-    most = max(cores.most_workers, _MOST_TIMES * max(now, 1) if is_waiting else 0)
-    tried = min(wanted, most)
-    outnumbers = tried > cores.most_workers
-    limit = ", one a core" if why and tried < wanted and not outnumbers else ""
-    return f"Try {tried} instead of {now}{limit}{why}{beyond if outnumbers else ''}."
-
-
-def _find_use(facts: RunFacts, finding: Finding | None) -> float | None:
-    """Return how busy the GPUs were where a loader may have held them back; None where that is not known."""
-    if finding and finding.kind not in {*WAIT_KINDS, *LOW_USE_KINDS, "workers_headroom"}:
-        return None
-    evidence = finding.evidence if finding else ()
-    measured = (one.observed for one in evidence if (one.metric, one.statistic) == (UTILISATION, "mean"))
-    return next(measured, facts.gpu_used) or None
+        most = f"at most {cores.most_workers}{each}: {cores.words}" if cores else "at most one a core"
+    if setting is None or not isfinite(setting.value):
+        return f"Double their number, to {most}."
+    now = round(setting.value)
+    wanted = max(2 * now, _FEWEST)
+    tried = min(wanted, cores.most_workers) if cores and not facts.job_hardly_uses_cpu else wanted
+    return f"Try {tried} instead of {now}, {most}."

@@ -15,26 +15,20 @@ from gpureport.analysis.signals import load
 from gpureport.analysis.signals.load import CPU, CoreCount
 from gpureport.findings import Finding
 from gpureport.metrics import Scope
-from gpureport.recording import TRACKER_KINDS, Device, Run
+from gpureport.recording import TRACKER_KINDS, Run
 
 UTILISATION = "gpu_utilization_ratio"
 _IOWAIT = "cpu_iowait_ratio"
-_LANES, _COMMON_GENERATION, _HALF = 16.0, 4.0, 0.5
-"""Lanes of a full link, the generation assumed for an unknown model, and half of what a link carries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
     """Facts that the conditions of advice are checked against; of the run, or as one finding measured them.
 
-    Use is a share: of GPUs the mean, of the CPU and its busiest core the median, of the host's memory what it stays
-    below 95% of the time; `gpu_memory` is of the fullest GPU, of what a job can get where a finding says it, else of
-    the memory installed, and says nothing where a framework took it at once (`preallocated`). `compute_capability` is
-    the lowest, where the model of each GPU is known. `job_hardly_uses_cpu` is less than half a core, as recorded or as
-    a finding says; `trains` is False where GPUs may wait for requests; `host_cleared` says that neither CPU nor storage
-    is the bottleneck, `whole_gpus` that no GPU is split into instances, `whole_host` that a tracker logged every GPU of
-    a host, whoever uses them. Of GPUs in neither of `reduced_links` and `full_links` it is not known how their PCIe
-    link runs under load.
+    Use is a share: of GPUs the mean, of the CPU and its busiest core the median, of host memory the p95; `gpu_memory`
+    is that of the fullest GPU. `compute_capability` is the lowest. `job_hardly_uses_cpu` is less than half a core;
+    `host_cleared` says that neither CPU nor storage is the bottleneck, `whole_host` that a tracker logged every GPU of
+    a host, whoever uses them.
     """
 
     gpus: int
@@ -60,11 +54,6 @@ class RunFacts:
     full_links: frozenset[str] = frozenset()
 
     @property
-    def others_fill_cpu(self) -> bool:
-        """Whether the CPU is as full as one that GPUs wait for, and the job hardly uses it."""
-        return self.job_hardly_uses_cpu and self.cpu_used is not None and self.cpu_used >= waits.FULL.value
-
-    @property
     def cores(self) -> CoreCount | None:
         """The cores beside the GPUs of a machine, or of a process."""
         return load.count_cores(self.setup, self.gpus_a_machine)
@@ -87,7 +76,7 @@ def gather_facts(
     known_gpus = [gpus.find_gpu(gpu.model) for gpu in run.gpus]
     capabilities = [each.compute_capability for each in known_gpus if each and each.compute_capability]
     reduced = frozenset(name for found in findings if found.kind == "pcie_degraded" for name in found.devices)
-    full = {one.device for one in gpus_of if _has_full_link(devices[one.device], one, findings)}
+    full = {one.device for one in gpus_of if _has_full_link(one)}
     counted = min((one.max for one in _list_summaries(hosts, load.CORES)), default=None)
     return RunFacts(
         gpus=len(run.gpus),
@@ -145,21 +134,11 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
     )
 
 
-def _has_full_link(device: Device, gpu: DeviceStatistics, findings: Sequence[Finding]) -> bool:
-    """Whether a PCIe link ran at its best: at the highest logged, else with 16 lanes of the model's generation.
-
-    Where only the highest was logged, copies that fill more than half of it show this: no lesser link carries them.
-    """
+def _has_full_link(gpu: DeviceStatistics) -> bool:
+    """Whether a PCIe link ran at the highest generation and width that the log states."""
     names = ("pcie_link_generation", "pcie_link_width")
-    seen, possible = ([gpu.metric(f"{name}{end}") for name in names] for end in ("", "_max"))
-    if seen == [None, None] and None not in possible:
-        carried = (one for found in findings if gpu.device in found.devices for one in found.evidence)
-        return any(one.metric == "PCIe traffic" and one.observed > _HALF for one in carried)
-    known = gpus.find_gpu(device.model)
-    generation = known.pcie_generation.value if known and known.pcie_generation else _COMMON_GENERATION
-    usual = zip(possible, (generation, _LANES), strict=True)
-    limits = [most.max if most and most.max else limit for most, limit in usual]
-    return all(found is not None and found.max >= limit for found, limit in zip(seen, limits, strict=True))
+    pairs = [(gpu.metric(name), gpu.metric(f"{name}_max")) for name in names]
+    return all(seen is not None and most is not None and seen.max >= most.max for seen, most in pairs)
 
 
 def _list_summaries(statistics: Iterable[DeviceStatistics], metric: str) -> list[MetricSummary]:

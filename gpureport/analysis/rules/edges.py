@@ -178,7 +178,7 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
     trained = events.count_steps(context.recording, whole)
     bursts, cpu = [] if trained else _measure_bursts(context), _measure_cpu(context, limits, whole)
     cause = LITTLE_WORK if is_used or trained or bursts else NO_WORK
-    found = KINDS[_START].finding(
+    yield KINDS[_START].finding(
         Severity.WARNING,
         certainty.confidence_by_readings(readings, context.recording.run.interval or 0.0),
         (),
@@ -203,8 +203,6 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
         cpu=phrases.percent(cpu[0].observed) if cpu else "",
         whose=phrases.gpu_names(tuple(gpus), tuple(gpus)),
     )
-    advice = STEPS if trained else NO_WORK if share >= limits.unused and not bursts else LITTLE_WORK
-    yield replace(found, recommendation=KINDS[_START].advise(advice))
 
 
 def _measure_bursts(context: Context) -> list[Evidence]:

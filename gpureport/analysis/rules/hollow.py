@@ -1,7 +1,6 @@
 """GPUs that report to be busy and hardly do anything: they hang, wait for copies, or run kernels too small for them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -238,7 +237,7 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
         rate=f"{signs[RECEIVED] / 1e9:.0f}",
         full=phrases.percent(signs["full"]),
     )
-    found = kind.finding(
+    return kind.finding(
         Severity.PROBLEM if is_grave else Severity.WARNING,
         confidence,
         devices,
@@ -255,7 +254,6 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
         length=phrases.duration(seconds),
         why=why,
     )
-    return replace(found, recommendation=kind.advise(cause))
 
 
 def _list_evidence(one: _Episode, used: float, seconds: float, limits: Limits) -> Iterator[Evidence]:

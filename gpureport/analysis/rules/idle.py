@@ -215,7 +215,7 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
             ruled_out.append(f"chance: {what}")
         if len(context.gpus()) > 1:
             ruled_out.append("start-up and tail of the job, which are counted over all GPUs")
-        made = KINDS[_GAP].finding(
+        yield KINDS[_GAP].finding(
             severity,
             confidence,
             [series.device.id],
@@ -230,7 +230,6 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
             length=phrases.duration(sum(gap.interval.seconds for gap in own)),
             count=str(len(own)),
         )
-        yield replace(made, recommendation=KINDS[_GAP].advise(cause))
 
 
 def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:

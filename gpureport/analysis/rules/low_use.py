@@ -21,7 +21,6 @@ from gpureport.analysis.signals.load import CORE, CPU, IOWAIT, JOB, ROWS, Findin
 from gpureport.analysis.signals.power_of_limit import POWER, draws_working_power
 from gpureport.columns import FloatArray
 from gpureport.findings import Amount, Confidence, Evidence, Finding, Interval, NotJudged, Severity
-from gpureport.recording_advice import RECORD
 
 _FEWEST = 10  # samples of a short job; with fewer not even the error of their mean is known
 _WATCHED = 0.5  # share of the time with low use; with less of it the CPU was not watched
@@ -125,21 +124,18 @@ def underutilised(context: Context, limits: Limits) -> Iterator[Finding | NotJud
     # for a shorter time, one full core is no finding, and so not ruled out either
     shortest = waits.find_shortest(context, waits.cpu_bound_single.limits)
     brief = {CORE} if low.is_short_job and max(map(intervals.total_seconds, spans.values())) < shortest else set()
-    absent = [what for name, what in _OPEN.items() if name not in levels]
     unknown = [what for name, what in _OPEN.items() if name not in levels or name in brief]
     counts = (load.find_core_count(context, host) for host in hosts)
     cores = next((count for count in counts if count is not None), None)
     parts = _list_parts(low, limits, _find_requests(context, spans), Confidence.LOW if unknown else Confidence.MEDIUM)
     shown = [Evidence(metric=name, statistic="mean", observed=level, unit="1") for name, level in levels.items()]
     watched = [f"waiting for {what}" for what in _OPEN.values() if what not in unknown]
-    advice = [f"To learn whether {' or '.join(absent)} was at its limit: {RECORD}."] if absent else []
     parts = replace(
         parts,
         shown=[*parts.shown, *shown, *([cores.evidence] if cores else [])],
         ruled_out=[*parts.ruled_out, "waiting for the CPU as a whole", *watched],
         words={"cores": load.say_cores(cores)},
         case=" or ".join(unknown),
-        advice=[*advice, *(["To tell more, record a minute or more of the job."] if brief else [])],
     )
     yield load.build_finding(context, limits, "underutilised", spans, parts)
 

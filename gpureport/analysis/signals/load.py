@@ -79,7 +79,6 @@ class FindingParts:
     most: Confidence = Confidence.HIGH
     problem: float = np.inf
     shortest: str = "shortest"
-    advice: Sequence[str] = ()
 
 
 def build_finding(
@@ -100,7 +99,7 @@ def build_finding(
     least = parts.problem * (context.window or context.whole).seconds * len(series)
     sure = certainty.confidence_by_readings(samples // len(series), max(one.interval for one in series))
     use = f"{phrases.gpu_names(tuple(spans), tuple(context.gpus()))} averaged {phrases.percent(mean)} utilisation"
-    found = KINDS[kind].finding(
+    return KINDS[kind].finding(
         Severity.PROBLEM if lost >= least else Severity.WARNING,
         certainty.lowest_confidence(parts.most, sure),
         spans,
@@ -119,7 +118,6 @@ def build_finding(
         use=f"{use} over {phrases.duration(seconds)}",
         **parts.words,
     )
-    return replace(found, recommendation=" ".join([KINDS[kind].advise(parts.cause), *parts.advice]))
 
 
 def is_surely_below(samples: FloatArray, limit: float) -> bool:

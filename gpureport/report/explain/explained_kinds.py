@@ -30,7 +30,6 @@ def explain_kinds(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
         ),
         *_limits(rule),
         Section(title="Needs", facts=tuple(_needs(rule))),
-        Section(title="Do", facts=tuple(_advice(kinds, rule))),
         *step_guide.build_guide_sections(kinds),
     )
     return Explanation(title=f"{name}: {titles}", sections=sections)
@@ -60,11 +59,9 @@ def explain_kinds_briefly(name: str, kinds: Sequence[str], rule: Rule) -> Explan
 
 def _rest(name: str, kinds: Sequence[str], rule: Rule, steps: int) -> str:
     """Return what the first page leaves out, and how to read it."""
-    texts = sum(len(kind.advice) for kind in rule.descriptions if kind.name in kinds)
     parts = [
         "the condition in full",
         display.plural(len(rule.limits), "limit"),
-        "advice by cause" if texts > 1 else "advice",
         f"what {'each step' if steps > 1 else 'the step'} needs and risks",
     ]
     return f"gpureport explain {name} --detail full: {display.join_words(parts)}."
@@ -120,11 +117,3 @@ def _needs(rule: Rule) -> Iterator[Fact]:
         yield Fact(name="Required", text="nothing but time stamps")
     if not rule.recording and all(is_recorded(BY_NAME[name]) for name in needed):
         yield Fact(name="Recorded by", text="gpureport record")
-
-
-def _advice(kinds: Sequence[str], rule: Rule) -> Iterator[Fact]:
-    several = len(kinds) > 1
-    for kind in rule.descriptions:
-        if kind.name in kinds:
-            name = kind.name if several else ""
-            yield from (Fact(name=name, text=display.clean_sentence(text)) for text in kind.advice.values())

@@ -3,24 +3,26 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.advice.choose import STEPS, Step
-from gpureport.analysis.kinds import KINDS, AdvicePath
+from gpureport.analysis.kinds import KINDS
 from gpureport.report.model.shapes import Fact, Section
 from gpureport.report.wording import display
 
 
 def build_guide_sections(kinds: Sequence[str]) -> Iterator[Section]:
     """Yield which steps some kinds have, in order and by cause where that decides, then each step once."""
-    chosen = [(kind, path) for kind in kinds for path in KINDS[kind].paths]
-    several = len(kinds) > 1
+    chosen = [(kind, cause, steps) for kind in kinds for cause, steps in KINDS[kind].steps.items() if steps]
     yield Section(
         title="Steps, the most promising first",
         paragraphs=("A step is left out of a report where the recording rules out what it needs.",),
         facts=tuple(
-            Fact(name=_when(kind, path, several=several), text=number_steps([STEPS[name].title for name in path.steps]))
-            for kind, path in chosen
+            Fact(
+                name=_when(kind, cause, several=len(kinds) > 1),
+                text=number_steps([STEPS[name].title for name in steps]),
+            )
+            for kind, cause, steps in chosen
         ),
     )
-    for name in dict.fromkeys(name for _, path in chosen for name in path.steps):
+    for name in dict.fromkeys(name for *_, steps in chosen for name in steps):
         yield Section(title=STEPS[name].title, facts=tuple(build_step_facts(STEPS[name])))
 
 
@@ -29,7 +31,7 @@ def build_step_facts(step: Step) -> Iterator[Fact]:
     yield Fact(name="Do", text=step.do)
     yield Fact(name="When", text=step.when)
     if step.needs:
-        yield Fact(name="Only if", text=display.join_words([words for words, _ in step.needs]))
+        yield Fact(name="Only if", text=display.join_words(list(step.needs)))
     if step.frameworks:
         yield Fact(name="For", text=name_frameworks(step))
     yield Fact(name="Risk", text=step.risk)
@@ -47,15 +49,13 @@ def name_frameworks(step: Step) -> str:
 
 def guide_titles(kinds: Sequence[str]) -> list[str]:
     """Return what the steps of some kinds are called, each once, in the order in which causes give them."""
-    chosen = (name for kind in kinds for path in KINDS[kind].paths for name in path.steps)
+    chosen = (name for kind in kinds for steps in KINDS[kind].steps.values() for name in steps)
     return [STEPS[name].title for name in dict.fromkeys(chosen)]
 
 
-def _when(kind: str, path: AdvicePath, *, several: bool) -> str:
-    cause = (
-        f"cause {' or '.join(path.causes)}" if path.causes else "any other cause" if len(KINDS[kind].paths) > 1 else ""
-    )
-    return ", ".join(filter(None, [kind if several else "", cause]))
+def _when(kind: str, cause: str, *, several: bool) -> str:
+    where = f"cause {cause}" if cause else "any other cause" if len(KINDS[kind].steps) > 1 else ""
+    return ", ".join(filter(None, [kind if several else "", where]))
 
 
 def number_steps(titles: Sequence[str]) -> str:

@@ -4,13 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
 from math import fsum
-from statistics import fmean
 
-from gpureport import columns
 from gpureport.analysis.advice.choose import choose_workers_trial
 from gpureport.analysis.advice.facts import gather_facts
 from gpureport.analysis.job.events import REQUESTS
-from gpureport.analysis.job.jobs import EMPTY_MEMORY
 from gpureport.analysis.kinds import ACTIONS, KINDS
 from gpureport.analysis.signals.load import NOTABLE
 from gpureport.comparison.chain import Comparison
@@ -35,15 +32,12 @@ from gpureport.report.sections.findings.words import (
 from gpureport.report.sections.head import low_use_sentences
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.grouping import group_holders
-from gpureport.report.wording.ranges import format_range
 
 _MOST = 3
 _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5
 """Shares of the GPU time from which a saving is worth naming, and waiting decides what is worth a change."""
 _SHORT_START, _SHORT_RUN = 600.0, 300.0
 """Seconds of a run below which a long start-up tells of its length, and longer runs tell more than further ones."""
-_EMPTY = 0.25
-"""Share of the start-up from which empty memory is worth naming."""
 _MANY_CHECKS = 5
 """Checks that a log is too short for, from which a longer one is asked for."""
 _COARSE = 0.05
@@ -60,7 +54,7 @@ _EXPLAINED = {"waiting_for_input", "low_use", "hollow"}
 _UNEXPLAINED = {"idle_gap", "periodic_stall", "low_util_cause_unknown"}
 _OTHER_USE = "other use"
 """The cause of a change that is to be seen to before low use: another program used the GPU meanwhile."""
-_MEMORY, _CPU = "gpu_memory_used_bytes", "cpu_utilization_ratio"
+_CPU = "cpu_utilization_ratio"
 
 
 def build_actions(
@@ -116,15 +110,13 @@ def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[
     is_single = len(found.findings) == 1 and not found.several
     own = terms.humanize(display.clean_sentence(found.finding.summary)) if is_single else tell_finding(found)
     summary = own or row.summary
-    why = _describe_empty_startup(found.runs.values()) if found.key == ("startup_idle", None) else ""
     certainty = f"Confidence {row.confidence}{f': in {row.runs}' if row.marks else ''}."
     gain = advice.gain or (_describe_saving(found, saving) if saving >= _NOTABLE_SAVING else UNKNOWN_GAIN)
     # where the gain is not known, what was lost decides: the headline tells of the largest loss
     score = (saving or found.share) * _WEIGHTS[found.confidence]
     if kind in _UNEXPLAINED and any((each.finding.cause or "").startswith(_OTHER_USE) for each in every):
         score = -1.0
-    text = f"{why or summary} {advice.how}"
-    action = replace(_ask(advice.title, gain, text, certainty, advice.command), finding=row.id)
+    action = replace(_ask(advice.title, gain, f"{summary} {advice.how}", certainty, advice.command), finding=row.id)
     yield (severity, -score), action
     drawn = [each.observed for each in found.list_evidence("gpu_power_watts", "mean while slowed")]
     if kind == "thermal_throttle" and drawn:
@@ -167,29 +159,6 @@ def _describe_saving(found: Found, share: float) -> str:
     of = "a run" if found.several else gpu_time.name_whole(runs) if found.has_one_gpu else "the GPU time"
     is_short = found.finding.kind == "startup_idle" and max(run.seconds for run in runs) < _SHORT_START
     return f"Saves up to {display.percent(share)} of {'a run this short' if is_short else of}"
-
-
-def _describe_empty_startup(runs: Iterable[ReportRun]) -> str:
-    """Return for how much of the start-up GPU memory was empty, a mean over runs; empty where that is little."""
-    measured = [each for run in runs for each in _measure_empty_startup(run)]
-    empty, length = (fmean(each) for each in zip(*measured, strict=True)) if measured else (0.0, 0.0)
-    if not length or empty / length < _EMPTY:
-        return ""
-    lengths = format_range((round(empty), round(length)), display.duration).replace(" to ", " of ")
-    return f"For {lengths} GPU memory was still empty: the job was importing and setting up, or had not begun."
-
-
-def _measure_empty_startup(run: ReportRun) -> Iterator[tuple[float, float]]:
-    """Yield the seconds of the start-up in which the memory of every GPU was empty, and its length."""
-    phase = next((phase for phase in run.analysis.phases if phase.kind == "startup"), None)
-    rows = run.recording.rows
-    if phase is None or run.run.interval is None or _MEMORY not in rows.schema.names or not run.run.gpus:
-        return
-    length = first = phase.interval.seconds
-    for own in (rows.rows_of(gpu.id) for gpu in run.run.gpus):
-        used = columns.integers(own.column("timestamp"))[columns.floats(own.column(_MEMORY)) > EMPTY_MEMORY]
-        first = min(first, (float(used[0]) - phase.interval.start) / 1e6 if len(used) else length)
-    yield max(first, 0.0), length
 
 
 def _try_workers(runs: Sequence[ReportRun], every: Sequence[Found]) -> Iterator[Action]:

@@ -1,7 +1,7 @@
 """Findings told as one: those of one kind and cause in one run with one root, and all of a kind and cause."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import fsum
 from typing import NamedTuple
@@ -29,30 +29,44 @@ class Part(NamedTuple):
     root: Key | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Found:
-    """Findings of one kind and cause; `several` says whether the report holds several runs.
+    """Findings of one kind and cause, the one that lost most among them; `several` says whether runs stand beside it.
 
-    What is said of a run is said of the one that lost most.
+    What is said of a run is said of the one that lost most. `roots` has None where findings stand for themselves;
+    `lost_by_run` are GPU-seconds by the position of a run, without runs whose loss is not known.
     """
 
     parts: tuple[Part, ...]
     several: bool = False
+    findings: tuple[Finding, ...] = field(init=False)
+    finding: Finding = field(init=False)
+    key: Key = field(init=False)
+    severity: Severity = field(init=False)
+    confidence: Confidence = field(init=False)
+    runs: dict[int, ReportRun] = field(init=False)
+    roots: set[Key | None] = field(init=False)
+    devices: list[str] = field(init=False)
+    fingerprints: tuple[str, ...] = field(init=False)
+    intervals: tuple[Interval, ...] = field(init=False)
+    lost_by_run: dict[int, float] = field(init=False)
+    lost: float | None = field(init=False)
+    has_one_gpu: bool = field(init=False)
 
-    @cached_property
-    def findings(self) -> tuple[Finding, ...]:
-        """The findings."""
-        return tuple(part.finding for part in self.parts)
-
-    @cached_property
-    def finding(self) -> Finding:
-        """The finding that lost most."""
-        return max(self.findings, key=lambda each: (each.lost_gpu_seconds or 0.0, SEVERITIES.index(each.severity)))
-
-    @property
-    def key(self) -> Key:
-        """Kind and cause."""
-        return self.finding.kind, self.finding.cause
+    def __post_init__(self) -> None:
+        own = self.findings = tuple(part.finding for part in self.parts)
+        self.finding = max(own, key=lambda each: (each.lost_gpu_seconds or 0.0, SEVERITIES.index(each.severity)))
+        self.key = self.finding.kind, self.finding.cause
+        self.severity = max((each.severity for each in own), key=SEVERITIES.index)
+        self.confidence = max((each.confidence for each in own), key=CONFIDENCES.index)
+        self.runs = {part.position: part.run for part in self.parts}
+        self.roots = {part.root for part in self.parts}
+        self.devices = list(dict.fromkeys(device for each in own for device in each.devices))
+        self.fingerprints = tuple(dict.fromkeys(each.fingerprint for each in own))
+        self.intervals = tuple(span for each in own for span in each.intervals)
+        self.lost_by_run = _add_up((part.position, part.finding.lost_gpu_seconds) for part in self.parts)
+        self.lost = max(self.lost_by_run.values(), default=None)
+        self.has_one_gpu = all(len(run.run.gpus) == 1 for run in self.runs.values())
 
     @property
     def title(self) -> str:
@@ -63,26 +77,6 @@ class Found:
     def cause(self) -> str:
         """The cause in words; empty where none is named."""
         return display.shorten(display.clean(self.finding.cause or "").replace("_", " "), 80)
-
-    @property
-    def severity(self) -> Severity:
-        """The highest severity."""
-        return max((each.severity for each in self.findings), key=SEVERITIES.index)
-
-    @property
-    def confidence(self) -> Confidence:
-        """The lowest confidence."""
-        return max((each.confidence for each in self.findings), key=CONFIDENCES.index)
-
-    @cached_property
-    def runs(self) -> dict[int, ReportRun]:
-        """The runs that have it, by their position."""
-        return {part.position: part.run for part in self.parts}
-
-    @cached_property
-    def roots(self) -> set[Key | None]:
-        """What its findings follow from; None where they stand for themselves."""
-        return {part.root for part in self.parts}
 
     @cached_property
     def groups(self) -> tuple["Found", ...]:
@@ -106,16 +100,6 @@ class Found:
         return self.worst.parts[0].position
 
     @cached_property
-    def lost_by_run(self) -> dict[int, float]:
-        """GPU-seconds that each run lost, as far as known; without runs whose loss is not known."""
-        return _add_up((part.position, part.finding.lost_gpu_seconds) for part in self.parts)
-
-    @property
-    def lost(self) -> float | None:
-        """GPU-seconds that the run lost that lost most; None where not known of any."""
-        return max(self.lost_by_run.values(), default=None)
-
-    @cached_property
     def shares(self) -> list[float]:
         """Share of the GPU time of each run that was lost, of what was observed where that is less than half."""
         held = {place: _measure_held(self.runs[place]) for place in self.lost_by_run}
@@ -133,21 +117,6 @@ class Found:
         return _add_up((part.position, cost.cost_of(part.finding)) for part, cost in priced)
 
     @cached_property
-    def devices(self) -> list[str]:
-        """Devices concerned, each once."""
-        return list(dict.fromkeys(device for each in self.findings for device in each.devices))
-
-    @cached_property
-    def fingerprints(self) -> tuple[str, ...]:
-        """Fingerprints of the findings, each once."""
-        return tuple(dict.fromkeys(each.fingerprint for each in self.findings))
-
-    @cached_property
-    def intervals(self) -> tuple[Interval, ...]:
-        """When each of its findings was."""
-        return tuple(span for each in self.findings for span in each.intervals)
-
-    @cached_property
     def spans(self) -> Spans:
         """When it lasted in the run while jobs held GPUs, stretches that GPUs share once."""
         return to_spans(span for each in self.worst.findings for span in self.run.held_stretches(each))
@@ -156,11 +125,6 @@ class Found:
     def seconds(self) -> float:
         """How long it lasted in the run."""
         return total_seconds(self.spans)
-
-    @property
-    def has_one_gpu(self) -> bool:
-        """Whether each of its runs has one GPU."""
-        return all(len(run.run.gpus) == 1 for run in self.runs.values())
 
     @property
     def is_plural(self) -> bool:
