@@ -36,6 +36,7 @@ RESTART_SECONDS = 1800.0  # s; a scheduler or a person brings a failed job back 
 _FREE_AT_END = 10.0  # s; an evaluation in a process of its own begins sooner
 _DISPLAY_MEMORY = 2.0**26  # By; what windows of a display come and go with
 _BASE_SHARE = 1 / 3  # of the memory at work; a job that loads its weights before its first work holds more
+_WINDOWS = 2.0  # times what a display held before, that it may hold later
 _BASE_DRIFT = 0.2  # of what a display held before; a process that stays holds more beside it
 _WORK_WITH_MEMORY = 0.9  # share of the busy samples with memory in use: utilisation lags, the last one can be empty
 _DISPLAY_POWER = 0.4  # of the span from the floor to the power of work; drawing windows takes less
@@ -218,7 +219,8 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
         parts = (held[: edges[0]], held[edges[1] :])
         drawn = [float(np.nanmedian(part)) for part in parts if not np.isnan(part).all()]
         base = (1 + _BASE_DRIFT) * max(drawn, default=np.inf)
-        if base <= _BASE_SHARE * at_work:
+        # windows are opened in the job, too, but what doubles is a process that stays
+        if base <= _BASE_SHARE * at_work and max(drawn) <= _WINDOWS * min(drawn):
             return max(least, base)
     before, after = (np.sort(part[~np.isnan(part)])[:_FEWEST] for part in (held[: edges[0]], held[edges[1] :]))
     if not len(before) or len(after) < _FEWEST:

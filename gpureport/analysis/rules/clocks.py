@@ -22,7 +22,8 @@ from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudge
 BRAKE, CAP, HEAT, SLOWDOWN = signals.BRAKE, signals.CAP, signals.HEAT, signals.SLOWDOWN
 CLOCK, CLOCK_MAX, LIMIT, POWER = signals.CLOCKS[0], "gpu_sm_clock_max_hertz", signals.LIMIT, signals.POWER
 UNEXPLAINED = "hardware slowdown, reason not recorded"  # only the bit that covers heat, power brake and others
-BELOW = "capped below its limit"  # by a cap that is not the limit in force
+_REACH = "p95 while busy, of the limit"
+_BY_ANOTHER_CAP = "capped below its limit"
 _NO_CAP = ("the power cap: power was below its limit", "idle clocks: the GPU was busy")
 _RULED_OUT = {
     "direct": ("the power cap and locked clocks, which are reported separately",),
@@ -296,7 +297,7 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Iter
             (series.device.id,),
             _known(
                 limits.compare(LIMIT, f"median, of the {usual} ({source})", limit / default, "<", "lowered"),
-                limits.compare(POWER, "p95 while busy, of the limit", reach, "<" if case else ">=", "reached"),
+                limits.compare(POWER, _REACH, reach, "<" if case else ">=", "reached"),
                 _clock_at_limit(s, s.busy & lowered & (s.power >= limits.reached * s.power_limit), limits),
                 limits.compare("duration", "total", length, ">=", "shortest"),
             ),
@@ -311,6 +312,11 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Iter
     elif np.isnan(s.power_limit).all() or usual == "highest":
         reason, metrics = "the power limit or its default is not known", (LIMIT, signals.DEFAULT_LIMIT)
         yield missing_metrics.unjudged("power_limited", series.device.id, reason, metrics, code="unknown_power_limit")
+
+
+def is_hardly_reached(found: Finding) -> bool:
+    """Return whether a finding says of a power limit that power hardly comes near it: it slows nothing."""
+    return any(each.statistic == _REACH and each.relation == "<" for each in found.evidence)
 
 
 def _name_watts(series: DeviceSeries, limit: float, default: float) -> dict[str, Any]:
@@ -364,7 +370,7 @@ def _judge_cap(
                 of_busy,
             ),
             spans=intervals.to_intervals(spans),
-            cause=BELOW,
+            cause=_BY_ANOTHER_CAP,
             samples=samples,
             **_name_watts(series, level, limit),
         )
@@ -440,7 +446,8 @@ def _stands_still(series: DeviceSeries, s: ClockSignals, ratio: float, limits: L
     """Whether the clock of busy samples stands still below the highest, and neither power nor heat sets it."""
     if not ratio < limits.below:
         return False
-    rows = s.busy & ~np.isnan(s.clock) & ~find_event_rows(series, CAP, SLOWDOWN, BRAKE, *HEAT)
+    rows = s.busy & ~(series.values(signals.USE) < limits.busy) & ~np.isnan(s.clock)
+    rows &= ~find_event_rows(series, CAP, SLOWDOWN, BRAKE, *HEAT)
     if rows.sum() < max(limits.steady, limits.below * s.busy.sum()):
         return False
     low, high = np.quantile(s.clock[rows], [0.01, 0.99])

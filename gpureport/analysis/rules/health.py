@@ -26,6 +26,7 @@ from gpureport.recording_advice import RECORD
 LOST_CAUSES = ("lost", "no answer")  # of gpu_lost, that end what a GPU can do; an Xid need not
 _MEASURED = (UTILISATION, "gpu_temperature_celsius", "gpu_power_watts", "gpu_sm_clock_hertz")
 _MEMORY, _XID = "gpu_memory_used_bytes", "gpu_xid_code"
+_ERRORS = ("Unknown Error", "ERR!")  # in the place of a reading
 _FALLEN, _MILD = {None, 79}, {45, 63}
 """Xids of a GPU that is gone, None where no number is given; and those that only report a cleaned or remapped part."""
 _XID_MESSAGE = re.compile(r"\bXid\b(?: *\((?:PCI:)?[0-9A-Fa-f:.]+\))?[: ]+(\d{1,3})\b")
@@ -69,6 +70,30 @@ def find_gpu_lost(context: Context, limits: Limits) -> Iterator[Finding | NotJud
                 codes=phrases.join_words([str(code) for code in codes]),
                 gpu=phrases.gpu_name(device) if device else "a GPU",
             )
+    yield from () if found else _find_failing_sensors(context, limits)
+
+
+def _find_failing_sensors(context: Context, limits: Limits) -> Iterator[Finding]:
+    """Yield a finding for a column with errors in place of readings of GPUs that answer in others."""
+    for absent in context.recording.run.quality.absent_cells:
+        if absent.reason in _ERRORS and absent.cells >= limits.rows:
+            gpus = context.gpus()
+            failing = [name for name, one in gpus.items() if any(_is_interrupted(one, each) for each in _MEASURED)]
+            yield KINDS["gpu_lost"].finding(
+                Severity.WARNING,
+                Confidence.HIGH,
+                failing,
+                [limits.compare(f"cells of {absent.column} with errors", "count", float(absent.cells), ">=", "rows")],
+                cause="sensor",
+                samples=absent.cells,
+                gpu=phrases.gpu_names(failing, list(gpus)) if failing else "a GPU",
+                column=absent.column,
+                text=absent.reason,
+            )
+
+
+def _is_interrupted(series: DeviceSeries, metric: str) -> bool:
+    return metric in series.column_names and not series.is_complete(metric)
 
 
 def _list_losses(context: Context) -> Iterator[_Loss]:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.rules.clocks import is_hardly_reached
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
@@ -244,7 +245,7 @@ def _compare_heat(peers: Peers, names: Sequence[str]) -> tuple[float, float]:
 def _find_cause(context: Context, peers: Peers, device: str, limits: Limits) -> str:
     """Return why a GPU is slow, by what was found of it and not of most of its peers, or by its heat alone."""
     for kind, cause in (*_CAUSES.items(), ("clocks_locked", "locked")):
-        having = [name for name in peers.names if context.findings(kind, name)]
+        having = [name for name in peers.names if not all(map(is_hardly_reached, context.findings(kind, name)))]
         if device in having and 2 * len(having) <= len(peers.names):
             return cause
     warm, cool = _compare_heat(peers, [device])

@@ -12,6 +12,7 @@ from gpureport.analysis.job.events import WAITING, find_evaluations, split_words
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, rule
 from gpureport.analysis.rules import levels
+from gpureport.analysis.rules.clocks import is_hardly_reached
 from gpureport.analysis.rules.levels import CLOCK, POWER, TEMPERATURE, UTILISATION, Change, find_fall, show
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -295,6 +296,7 @@ def _is_explained(context: Context, device: str, change: Change) -> bool:
     """
     found = context.findings_on(device) if device else context.earlier_findings
     known = [one for one in found if KINDS[one.kind].gpu_time_class or one.kind in _STANDING]
+    known = [one for one in known if not is_hardly_reached(one)]
     known += [one for one in context.earlier_findings if one.kind in _SLOWING]
     whole = (context.whole,) if change.is_standing else ()
     spans = intervals.to_spans(part for one in known for part in one.intervals or whole)

@@ -152,6 +152,10 @@ def test_unexplained_change() -> None:
             evidence={"gpu_sm_clock_hertz": 1.1e9},
             severity="warning",
         ),
+        "under a limit that is hardly reached": want(
+            rec(util=97, clock=FELL, power=150, power_limit=steps((400, 900), (250, 900)), default_limit=400),
+            cause="change",
+        ),
         "a clock that rises": want(rec(util=97, clock=FELL[::-1]), cause="change"),
         "power": want(
             rec(util=97, power=noisy(steps((300, 900), (240, 900)), 0.05)), evidence={"gpu_power_watts": [300, 240]}

@@ -426,6 +426,7 @@ def test_locked_clocks() -> None:
             rec(util=util, clock=steps((2130, 20), (525, 200)), model=None, power=14), confidence="medium"
         ),
         "a clock of zeros": want(rec(util=util, clock=0, applications_clocks_setting=bits, model=None)),
+        "bursts at low use": rec(**slow | {"util": np.tile([35.0, 35, 0, 0], 55)}, clock=1005, power=100),
         "the highest": rec(**slow, clock=1410, power=200),
         "near the highest": rec(**slow, clock=1300, power=200),
         "at the power limit": rec(**slow, clock=1005, power=396),
