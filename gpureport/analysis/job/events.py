@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from gpureport import columns
 from gpureport.analysis.results import StageStatistics
@@ -67,20 +68,20 @@ class Evaluations:
         return int(np.diff(self.times).max(initial=0))
 
 
+def read_points(recording: Recording, name: str | None, column: str = "value") -> tuple[IntArray, FloatArray]:
+    """Return the times of a training metric in order, in microseconds, and what a column holds then; of any if None."""
+    named = columns.valid(recording.training.column("timestamp"))
+    if name is not None:
+        named &= np.asarray(pc.equal(recording.training.column("name"), name).fill_null(False))
+    times = columns.integers(recording.training.column("timestamp"))[named]
+    order = np.argsort(times, kind="stable")
+    return times[order], columns.floats(recording.training.column(column))[named][order]
+
+
 def _iterate_training(recording: Recording) -> Iterator[tuple[str, IntArray, FloatArray]]:
     """Yield the name of each training metric with the times, never decreasing, and the values of its points."""
-    column: Any = recording.training.column("name").unify_dictionaries()
-    chunks = [chunk for chunk in column.chunks if len(chunk)]
-    if not chunks:
-        return
-    codes = np.concatenate([columns.integers(chunk.indices, null=-1) for chunk in chunks])
-    timed = columns.valid(recording.training.column("timestamp"))
-    times = columns.integers(recording.training.column("timestamp"))
-    values = columns.floats(recording.training.column("value"))
-    for code, name in enumerate(chunks[0].dictionary.to_pylist()):
-        rows = np.flatnonzero((codes == code) & timed)
-        rows = rows[np.argsort(times[rows], kind="stable")]
-        yield name, times[rows], values[rows]
+    for name in recording.training.column("name").unique().to_pylist():
+        yield name, *read_points(recording, name)
 
 
 def find_evaluations(recording: Recording) -> Iterator[Evaluations]:
@@ -135,18 +136,16 @@ def is_training_name(name: str) -> bool:
 
 def data_wait_share(recording: Recording) -> float | None:
     """Return the share of an iteration in which a training loop says it waited for data; None where that is little."""
-    names: Any = recording.training.column("name")
-    values = columns.floats(recording.training.column("value"))
-    shares = values[np.array([name == WAITING for name in names.to_pylist()], dtype=np.bool_) & np.isfinite(values)]
-    share = float(np.median(shares)) if len(shares) else 0.0
+    named = pc.equal(recording.training.column("name"), WAITING)
+    values = columns.floats(recording.training.column("value").filter(named))
+    share = float(np.median(values[np.isfinite(values)])) if np.isfinite(values).any() else 0.0
     return share if share >= MUCH else None
 
 
 def find_steps(recording: Recording, within: Interval | None = None) -> tuple[IntArray, FloatArray] | None:
     """Return the moments and steps of the training metrics if they count the work, as comparisons take it."""
-    training = recording.training
-    times, steps = columns.integers(training.column("timestamp")), columns.floats(training.column("step"))
-    known = columns.valid(training.column("timestamp")) & columns.valid(training.column("step"))
+    times, steps = read_points(recording, None, "step")
+    known = ~np.isnan(steps)
     if within is not None:
         known &= (times >= within.start) & (times <= within.end)
     return select_step_points(times[known], steps[known])

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gpureport import columns
 from gpureport.analysis import missing_metrics, phrases
-from gpureport.analysis.job.events import WAITING, find_evaluations, split_words
+from gpureport.analysis.job.events import WAITING, find_evaluations, find_steps, read_points, split_words
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, rule
 from gpureport.analysis.rules import levels
@@ -23,7 +22,7 @@ from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
 from gpureport.recording import Recording
 from gpureport.training_names import Role, choose_throughput, recognise_metric
-from gpureport.work_counting import count_gains, select_step_points
+from gpureport.work_counting import count_gains
 
 _MEMORY, _STEP = "gpu_memory_used_bytes", "step"
 _SPACING = 10.0  # s between two points of a step counter: a rate over less is mostly the rounding of both
@@ -47,19 +46,6 @@ _STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
 """Kinds that explain a change though they claim no GPU time."""
 
 
-def read_points(recording: Recording, name: str) -> tuple[IntArray, FloatArray]:
-    """Return the times of a training metric in order, in microseconds, and its finite values; of any for `step`."""
-    training, named = recording.training, columns.valid(recording.training.column("timestamp"))
-    values = columns.floats(training.column(_STEP if name == _STEP else "value"))
-    if name != _STEP:
-        texts: Any = training.column("name")
-        named &= np.array([one == name for one in texts.to_pylist()], dtype=np.bool_)
-    rows = np.flatnonzero(named & np.isfinite(values))
-    times = columns.integers(training.column("timestamp"))[rows]
-    order = np.argsort(times, kind="stable")
-    return times[order], values[rows][order]
-
-
 def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None:
     """Return how fast a training log says that the job works: metric, unit, times and values; None where it does not.
 
@@ -71,17 +57,18 @@ def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None
 def _derive_rate(recording: Recording) -> tuple[str, str, IntArray, FloatArray] | None:
     every: Any = recording.training.column("name").unique().to_pylist()
     names = [name for name in every if not split_words(name) & _CHECKING]
-    known = {name: metric for name in names if (metric := recognise_metric(name))}
-    rated = choose_throughput(names, None) or next((one for one in known.values() if one.role is Role.THROUGHPUT), None)
-    timed = next((one for one in known.values() if one.role is Role.STEP_TIME), None)
+    known = [metric for name in names if (metric := recognise_metric(name))]
+    rated = choose_throughput(names, None) or next((one for one in known if one.role is Role.THROUGHPUT), None)
+    timed = next((one for one in known if one.role is Role.STEP_TIME), None)
     for metric in filter(None, (rated, timed)):
         times, values = read_points(recording, metric.name)
-        times, values = times[values > 0], values[values > 0]
+        is_rate = (values > 0) & np.isfinite(values)
+        times, values = times[is_rate], values[is_rate]
         if len(times) > 1:
-            if metric.role is Role.STEP_TIME:
+            if metric is timed:
                 return metric.name, "steps/s", times, 1 / (metric.seconds * values)
             return metric.name, f"{metric.unit or 'units'}/s", times, values
-    points = select_step_points(*read_points(recording, _STEP))
+    points = find_steps(recording)
     if points is None:
         return None
     last = np.append(np.diff(points[0] // round(_SPACING * 1e6)) > 0, True)
@@ -157,7 +144,10 @@ def _compare(context: Context, device: str, metric: str, change: Change) -> tupl
         both = [context.series[device].find_values(metric, spans) for spans in (change.usual_spans, change.spans)]
     else:
         times, values = read_points(context.recording, metric)
-        both = [values[intervals.contains(spans, times)] for spans in (change.usual_spans, change.spans)]
+        inside = [
+            intervals.contains(spans, times) & np.isfinite(values) for spans in (change.usual_spans, change.spans)
+        ]
+        both = [values[rows] for rows in inside]
     before, then = (float(one.mean()) if len(one) else np.nan for one in both)
     return max(before, 1e-9), then
 

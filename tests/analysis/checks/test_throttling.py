@@ -170,8 +170,8 @@ def test_hardware_lowers_the_clock() -> None:
         ),
         "at rest": artefact(2, 210),
         "at full clock": artefact(98, 1300),
-        "no clock": (rec(**BUSY, clock=np.nan, **bits), "clock_not_recorded", "gpu_sm_clock_hertz"),
-        "no highest clock": (rec(**BUSY, clock=700.0, **bits), "clock_not_recorded", "gpu_sm_clock_max_hertz"),
+        "no clock": (rec(**BUSY, clock=np.nan, **bits), "signals_not_recorded", "gpu_sm_clock_hertz"),
+        "no highest clock": (rec(**BUSY, clock=700.0, **bits), "signals_not_recorded", "gpu_sm_clock_max_hertz"),
         "no clocks": (rec(**BUSY, temperature=84), "signals_not_recorded"),
     }
     check("hw_throttle", table)
