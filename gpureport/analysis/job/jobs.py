@@ -10,7 +10,7 @@ import numpy as np
 from gpureport.analysis.job import phases
 from gpureport.analysis.job.phases import ACTIVE, SHORTEST_GAP, UTILISATION
 from gpureport.analysis.results import Job
-from gpureport.analysis.series import intervals, rest_to_work_power
+from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries, remove_stretches, series_by_device
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
@@ -183,7 +183,7 @@ def _find_empty_rows(series: DeviceSeries) -> BoolArray:
     held, known = series.values(metric), series.known_rows(metric)
     in_use = held > (_find_base_memory(series, held) if metric == _MEMORY else 0.0)
     busy = known & (used > ACTIVE.value)
-    working = rest_to_work_power.estimate_working_watts(power, in_use & busy)
+    working = phases.estimate_working_watts(power, in_use & busy)
     if np.isfinite(working) and (rise := working - float(np.nanmin(power))) >= _LEAST_RISE:
         windows = power < working - (1 - _DISPLAY_POWER) * rise
     elif np.isfinite(working):

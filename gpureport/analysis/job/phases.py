@@ -7,9 +7,8 @@ import numpy as np
 
 from gpureport.analysis.results import ObservedJob, Pauses, Phase
 from gpureport.analysis.rulebook import Context
-from gpureport.analysis.series import rest_to_work_power
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.columns import BoolArray, IntArray
+from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval, Provenance, Threshold
 from gpureport.metrics import Scope
 from gpureport.recording import Run
@@ -32,6 +31,9 @@ WITHOUT_LASTING_WORK = frozenset({NO_WORK, LITTLE_WORK})
 
 _SUSTAINED = 3.0  # s; an autotuning kernel before the first step is shorter
 _SHARE = 0.6  # of that time active: lets a stalling input pipeline count as work
+_LEAST_SPAN = 1.0  # W; less between rest and work is the noise of the sensor
+_FULL_POWER = 0.9  # quantile at work; single peaks are not full work
+_AT_WORK = 0.5  # utilisation; a kernel runs most of the time, so that power is that of work
 _COARSE_SHARE = 0.5  # where samples are too far apart for kernels to fool them
 _PART_ROWS = 1_000
 _FEW_BURSTS = 3  # active samples before sustained activity; fewer are autotuning
@@ -69,8 +71,8 @@ def _find_activity(series: DeviceSeries, within: Interval | None) -> Interval | 
     active, share = used > ACTIVE.value, _SHARE
     if series.interval > POINT_SAMPLE_SECONDS:
         # a low sample at the power of work was taken in a short pause
-        power = rest_to_work_power.scale_power(used, series.values("gpu_power_watts"))
-        active, share = active | (power > rest_to_work_power.WORKING_LEVEL), _COARSE_SHARE
+        power = series.values("gpu_power_watts")
+        active, share = active | (power > estimate_working_watts(power, used > _AT_WORK)), _COARSE_SHARE
     active = active[rows]
     reach = round(max(_SUSTAINED, 3 * series.interval) * 1e6 * 1.05)
     begun = _find_sustained(times, active, reach, share)
@@ -87,6 +89,18 @@ def _find_activity(series: DeviceSeries, within: Interval | None) -> Interval | 
     start = (series.start if used[begin] > ACTIVE.value else series.times)[begin]
     stop = (series.end if used[end] > ACTIVE.value else series.times)[end]
     return Interval(int(start) - series.shift, max(int(stop) - series.shift, int(times[0]) + 1))
+
+
+def estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
+    """Return the watts above which a GPU works: half-way from the lowest to what nine of ten at work stay below.
+
+    It is infinite where power at work is not known. Readings of a moment fall into pauses as well.
+    """
+    known = watts[work & ~np.isnan(watts)]
+    if not len(known):
+        return float("inf")
+    floor = float(np.nanmin(watts))
+    return floor + max(float(np.quantile(known, _FULL_POWER)) - floor, _LEAST_SPAN) / 2
 
 
 def _find_sustained(times: IntArray, active: BoolArray, reach: int, share: float) -> int | None:
