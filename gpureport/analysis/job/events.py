@@ -3,10 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpureport import columns
@@ -163,15 +161,12 @@ def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
     A row belongs to the stage that recorded it. If a stage resumed, the time in between does not count. What is
     implausible in the whole run is so in its stages.
     """
-    if not recording.run.stages or "stage" not in recording.rows.schema.names:
+    if "stage" not in recording.rows.schema.names:
         return
-    chunks: list[Any] = recording.series.column("stage").unify_dictionaries().chunks
-    names = chunks[0].dictionary.to_pylist() if chunks else []
-    parts = [columns.integers(chunk.indices, null=-1) for chunk in chunks]
-    codes, whole = np.concatenate([np.zeros(0, dtype=np.int64), *parts]), series_by_device(recording)
+    whole = series_by_device(recording)
     for name in dict.fromkeys(stage.name for stage in recording.run.stages):
-        rows = np.flatnonzero(codes == (names.index(name) if name in names else -2))
-        own = series_by_device(recording.with_series(recording.series.take(columns.to_arrow(rows, pa.int64()))))
+        rows = pc.equal(recording.series.column("stage"), name)
+        own = series_by_device(recording.with_series(recording.series.filter(rows)))
         for device, one in own.items():
             for metric in implausible_power.POWER_METRICS:
                 doubt = whole[device].explain_implausibility(metric)

@@ -1,7 +1,6 @@
 """Whether a job goes on as it began: a logged rate that falls, and levels that change with nothing to explain it."""
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -155,7 +154,6 @@ def _compare(context: Context, device: str, metric: str, change: Change) -> tupl
 @rule("unexplained_change")
 def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield what changes level, or stays apart from equal GPUs, for no known reason: one finding a signal."""
-    found: dict[tuple[str, str, str], dict[str, Change]] = {}
     coarsest = max((series.interval for series in context.gpus().values()), default=0.0)
     needed = max(2 * limits.shortest, 4 * limits.readings * coarsest)
     if context.whole.seconds < needed:
@@ -164,32 +162,16 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
     for device, series in context.gpus().items():
         if not (series.is_recorded(POWER) or any(map(series.is_recorded, CLOCKS))):
             yield missing_metrics.not_recorded("unexplained_change", device, CLOCK, POWER)
-        every = _list_changes(context, device, series, limits)
-        for case, metric, unit, change in islice(
-            (one for one in every if not _is_explained(context, device, one[-1])), 1
-        ):
-            found.setdefault((case, metric, unit), {})[device] = change
-    rate = _read_rate(context)
-    fall = find_fall(*rate[2:], limits, later=True) if rate and not found else None
-    if rate and fall and not _is_explained(context, "", fall):
-        found["change", rate[0], rate[1]] = {"": fall}
-    for peers in levels.compare_peers(context, limits):
-        for metric, unit, least in ((UTILISATION, "1", limits.uneven), (POWER, "W", limits.weaker)):
-            for device, change in levels.find_lower(peers, metric, least, limits).items():
-                if not _is_explained(context, device, change):
-                    found.setdefault(("uneven", metric, unit), {})[device] = change
-    others = {device: _find_other_use(series, limits) for device, series in context.whole_log.gpus().items()}
-    found["other use", UTILISATION, "1"] = {device: other for device, other in others.items() if other}
+    found: dict[tuple[str, str, str], dict[str, Change]] = {}
+    for case, metric, unit, device, change in _list_unexplained(context, limits):
+        found.setdefault((case, metric, unit), {})[device] = change
     for (case, metric, unit), changes in found.items():
-        if not changes:
-            continue
         change, devices = max(changes.values(), key=lambda one: one.fall), tuple(filter(None, changes))
         spans = intervals.union(np.concatenate([one.spans for one in changes.values()]))
         rises, seconds = change.spans[0, 0] < change.usual_spans[0, 0], intervals.total_seconds(spans)
         begins = int(change.usual_spans[0, 0] if rises else change.spans[0, 0])
         cool, warm = _compare(context, devices[0], TEMPERATURE, change) if devices else (0.0, 0.0)
         low, high = show(change.level, unit), show(change.usual, unit)
-        noun = {CLOCK: "clock", POWER: "power", UTILISATION: "utilisation"}.get(metric, "rate")
         yield KINDS["unexplained_change"].finding(
             Severity.WARNING,
             Confidence.MEDIUM,
@@ -202,7 +184,7 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
             spans=intervals.to_intervals(spans),
             cause=case,
             samples=sum(one.readings for one in changes.values()),
-            what="training rate" if noun == "rate" else noun,
+            what={CLOCK: "clock", POWER: "power", UTILISATION: "utilisation"}.get(metric, "training rate"),
             gpus=phrases.gpu_names(devices, list(context.gpus())) if devices else "",
             goes="rose" if rises else "fell",
             share=phrases.percent(change.usual / change.level - 1 if rises else change.fall),
@@ -214,6 +196,29 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
             use="at the same use" if devices else "",
             heat=f"{warm:.0f} °C" if warm - cool >= limits.hotter or case == "hot" else "",
         )
+
+
+def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, str, str, str, Change]]:
+    """Yield case, metric, unit, GPU and change of each signal; of one GPU the first, and of the job's rate alone."""
+    is_any = False
+    for device, series in context.gpus().items():
+        for case, metric, unit, change in _list_changes(context, device, series, limits):
+            if not _is_explained(context, device, change):
+                is_any = True
+                yield case, metric, unit, device, change
+                break
+    rate = _read_rate(context)
+    fall = find_fall(*rate[2:], limits, later=True) if rate and not is_any else None
+    if rate and fall and not _is_explained(context, "", fall):
+        yield "change", rate[0], rate[1], "", fall
+    for peers in levels.compare_peers(context, limits):
+        for metric, unit, least in ((UTILISATION, "1", limits.uneven), (POWER, "W", limits.weaker)):
+            for device, change in levels.find_lower(peers, metric, least, limits).items():
+                if not _is_explained(context, device, change):
+                    yield "uneven", metric, unit, device, change
+    for device, series in context.whole_log.gpus().items():
+        if other := _find_other_use(series, limits):
+            yield "other use", UTILISATION, "1", device, other
 
 
 def _list_changes(
@@ -244,8 +249,7 @@ def _list_changes(
             if min(before, then) >= limits.busy and abs(before - then) <= limits.alike and not is_phase:
                 is_spill = metric == POWER and _is_filled(context, device, change, limits)
                 yield "spill" if is_spill else "change", metric, unit, change
-    hot = _find_hot(series, limits)
-    if hot:
+    if hot := _find_hot(series, limits):
         yield "hot", CLOCK, "Hz", hot
 
 
