@@ -262,16 +262,13 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Iter
     s, (default, source), usual = gather_signals(series), signals.find_default_limit(series), "default"
     if np.isnan(default):
         default, source, usual = float(np.fmax.reduce(s.power_limit, initial=np.nan)), "as logged", "highest"
-    lowered = s.power_limit < limits.lowered * default
-    spans = NO_SPANS
+    lowered, spans = s.power_limit < limits.lowered * default, NO_SPANS
     if not (lowered | np.isnan(s.power_limit)).all():
         spans = _join(series, intervals.rows_to_spans(series.start, series.end, lowered), limits, context.whole)
         lowered &= intervals.contains(spans, series.times)
-    limit, samples = (
-        median(s.power_limit[lowered]),
-        series.count_readings(POWER, lowered if len(spans) else slice(None)),
-    )
     if lowered.any():
+        limit = median(s.power_limit[lowered])
+        samples = series.count_readings(POWER, lowered if len(spans) else slice(None))
         reach = signals.high_quantile(s.power, s.busy & lowered) / limit
         case = "unknown" if np.isnan(reach) else "" if reach >= limits.reached else "not reached"
         length = intervals.total_seconds(spans) if len(spans) else np.nan
@@ -388,14 +385,9 @@ def find_locked_clocks(context: Context, limits: Limits) -> Iterator[Finding | N
         if not signals.are_events_recorded(series, *signals.CHOSEN) and np.isnan(s.clock).all():
             yield missing_metrics.not_recorded("clocks_locked", device, f"clock_event_{signals.CHOSEN[0]}", CLOCK)
         elif s.busy.sum() < limits.fewest:
-            yield NotJudged(
-                kind="clocks_locked",
-                device=device,
-                template="{}; the clock of an idle GPU says nothing",
-                amounts=(missing_metrics.count_of(int(s.busy.sum()), "busy sample"),),
-                recording="a log of the job at work, with at least 5 samples",
-                code="too_few_busy_samples",
-            )
+            few, reason = missing_metrics.count_of(int(s.busy.sum()), "busy sample"), "only {} show the clock at work"
+            code = "too_few_busy_samples"
+            yield missing_metrics.unjudged("clocks_locked", device, reason, [signals.USE], few, code=code)
         else:
             chosen = find_event_rows(series, *signals.CHOSEN) & s.busy
             share = float(series.seconds[chosen].sum() / max(series.seconds[s.busy].sum(), 1e-9))

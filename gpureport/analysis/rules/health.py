@@ -225,6 +225,7 @@ def _find_rises(series: DeviceSeries, metric: str) -> tuple[Spans, float]:
     return np.column_stack([times[:-1], times[1:]])[steps > 0], float(steps[steps > 0].sum())
 
 
+_FEW_BUSY = "too_few_busy_samples"
 _LINK = {"pcie_link_generation": "gen {:.0f}", "pcie_link_width": "x{:.0f}"}
 
 
@@ -249,14 +250,8 @@ def find_slow_links(context: Context, limits: Limits) -> Iterator[Finding | NotJ
         )
         mild = ratio >= limits.common
         if samples < limits.fewest:
-            yield NotJudged(
-                kind="pcie_degraded",
-                device=device,
-                template="{} of the PCIe link while the GPU was busy; at rest the link slows down",
-                amounts=(missing_metrics.count_of(samples, "sample"),),
-                recording="a log of the job at work, with at least 5 samples",
-                code="too_few_busy_samples",
-            )
+            few, reason = missing_metrics.count_of(samples, "sample"), "{} of the PCIe link while the GPU was busy"
+            yield missing_metrics.unjudged("pcie_degraded", device, reason, [UTILISATION], few, code=_FEW_BUSY)
         elif ratio < 1:
             rate = limits.compare("data rate of the link", "of the highest", ratio, ">=" if mild else "<", "common")
             links = [(name, "max while busy", best[name]) for name in best]
