@@ -203,6 +203,10 @@ LIMITS: dict[str, tuple[str, Callable[[float], Recording]]] = {
     "gpu_lost.rows": ("2 4 5", lambda x: rec(util=steps((97, 100), (np.nan, round(x))), every=20)),
     "mem_leak.settled": ("39 23 0", lambda x: filling(steps((0, round(x)), (1, 100 - round(x))))),
     "mem_leak.quarter": ("20 60 0.8", lambda x: filling(steps((100, 80), (x, 20)))),
+    "mem_leak.released": (
+        "60 30 0.2",
+        lambda x: rec(util=np.full(900, 97.0), memory=np.r_[np.full(300, 40.0), 0.4 * x + np.linspace(0, 10, 600)]),
+    ),
     "mem_leak.growth": ("0.05 0.2 0.1", leaking),
     "mem_leak.soon": ("0.4 2.0 3600 warning", leaking),
     "monitoring_ended.early": ("50 90 120", lambda x: later(300, 300 + x)),
