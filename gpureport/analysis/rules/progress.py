@@ -224,20 +224,18 @@ def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, s
 def _list_changes(
     context: Context, device: str, series: DeviceSeries, limits: Limits
 ) -> Iterator[tuple[str, str, str, Change]]:
-    """Yield the signals of a GPU that stay at another level while it is as busy, until its memory is released.
+    """Yield the signals of a GPU that stay at another level in one job while it is as busy.
 
     What takes another power after a pause is another phase of the job.
     """
     signals = gather_signals(series)
-    work = intervals.to_spans(job.active[device] for job in context.jobs if device in job.active)
+    work = [job.active[device] for job in context.jobs if device in job.active]
     gaps = intervals.collect_finding_spans(context.findings_on(device), device, {"idle_gap"})
-    memory = [series.find_values(_MEMORY, gaps[row : row + 1]) for row in range(len(gaps))]
-    released = gaps[[len(one) > 0 and 2 * one.min() <= series.known_values(_MEMORY).max() for one in memory]]
     pauses = intervals.union(np.concatenate([gaps, intervals.to_spans(series.gaps)]))
     around = np.array([-limits.shortest, limits.shortest]) * 1e6
     both = ((CLOCK, "Hz", signals.clock, limits.fall), (POWER, "W", signals.power, limits.weaker))
     for metric, unit, values, least in both:
-        for window in intervals.to_intervals(intervals.difference(work, released)):
+        for window in work:
             inside = series.rows_between(window.start + series.shift, window.end + series.shift)
             rows = np.flatnonzero(signals.busy[inside] & (values[inside] > 0)) + inside.start
             change = find_fall(series.times[rows], values[rows], limits, least=least)
