@@ -64,8 +64,8 @@ def find_fall(
     """Return where values, all above 0, stay below the highest level that held; None where they do not.
 
     Both levels hold for a part of the time, and for as long as a level must. The middle halves of what was read lie
-    apart by `least`, and the levels differ by more than neighbouring blocks do: bursts, single moments, and phases
-    that come again and again are no level. With `later`, the usual level has to come first.
+    apart by `least`: bursts, single moments, and phases that come again and again are no level. With `later`, the usual
+    level has to come first.
     """
     least = limits.fall if least is None else least
     if len(values) < 4 * limits.readings:
@@ -96,9 +96,7 @@ def find_fall(
     blocks, top = np.arange(count + 1), float(usual[first[0]])
     is_low = np.searchsorted(first, blocks[:-1], "right") > np.searchsorted(stop, blocks[:-1], "right")
     is_usual = (middle >= (1 - least / 2) * top) & ~is_low & ((blocks[:-1] < first[0]) | (not later))
-    noise = limits.noise * float(np.median(np.abs(np.diff(middle))))
-    above = max(np.median(high[is_low]), np.median(middle[is_low]) + noise)
-    if not is_usual.any() or np.median(low[is_usual]) <= above:
+    if not is_usual.any() or np.median(low[is_usual]) <= np.median(high[is_low]):
         return None
     lowest = float(windows[np.append(is_low[: len(windows)] & is_low[held - 1 :], False)[: len(windows)]].min())
     edges = np.searchsorted(places, blocks)
