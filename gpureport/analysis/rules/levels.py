@@ -49,13 +49,13 @@ def show(value: float, unit: str) -> str:
     return f"{phrases.number(value)} {unit}".rstrip() if unit != "By/s" else f"{value / 1e6:.0f} MB/s"
 
 
-def block_quartiles(places: IntArray, values: FloatArray, count: int, fewest: float) -> npt.NDArray[np.float64]:
-    """Return the quartiles of the values in each block, NaN where it holds fewer; `places` never fall."""
+def _find_quartiles(places: IntArray, values: FloatArray, count: int) -> npt.NDArray[np.float64]:
+    """Return the quartiles of the values in each block, NaN where it holds none; `places` never fall."""
     edges = np.searchsorted(places, np.arange(count + 1))
     numbers = np.diff(edges)
     ordered = np.append(values[np.lexsort((values, places))], np.nan)
     ranks = edges[:-1] + (np.array([[0.25], [0.5], [0.75]]) * (numbers - 1).clip(0)).astype(np.int64)
-    return np.where(numbers >= fewest, ordered[ranks], np.nan)
+    return np.where(numbers > 0, ordered[ranks], np.nan)
 
 
 def find_fall(
@@ -81,15 +81,14 @@ def find_fall(
     if count < 2 * held:
         return None
     places = np.minimum((passed / passed[-1] * count).astype(np.int64), count - 1)
-    low, middle, high = block_quartiles(places, values, count, 1)
+    low, middle, high = _find_quartiles(places, values, count)
     if np.isnan(middle).any():
         return None
     windows = np.median(np.lib.stride_tricks.sliding_window_view(middle, held), axis=1)
     usual = np.full(count, windows.max())
     if later:
         usual = np.append(np.full(held, -np.inf), np.maximum.accumulate(windows)[: count - held])
-    away = middle <= (1 - least) * usual
-    first, stop = intervals.find_runs(away | (np.append(False, away[:-1]) & np.append(away[1:], False)))
+    first, stop = intervals.find_runs(middle <= (1 - least) * usual)
     first, stop = first[stop - first >= held], stop[stop - first >= held]
     if not 0 < len(first) < limits.recurs:
         return None
@@ -98,7 +97,7 @@ def find_fall(
     is_usual = (middle >= (1 - least / 2) * top) & ~is_low & ((blocks[:-1] < first[0]) | (not later))
     if not is_usual.any() or np.median(low[is_usual]) <= np.median(high[is_low]):
         return None
-    lowest = float(windows[np.append(is_low[: len(windows)] & is_low[held - 1 :], False)[: len(windows)]].min())
+    lowest = float(windows[is_low[: len(windows)] & is_low[held - 1 :]].min())
     edges = np.searchsorted(places, blocks)
     begins = times[edges[:-1]]
     ends = np.minimum(np.append(begins[1:], times[-1]), times[edges[1:] - 1] + round(_PAUSE * interval * 1e6))
