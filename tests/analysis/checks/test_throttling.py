@@ -79,6 +79,9 @@ def test_heat_lowers_the_clock() -> None:
             confidence="medium",
             ruled_out=2,
         ),
+        "without bits, 5 s apart": want(
+            rec(**BUSY, clock=dip(1200, 1400, 12), temperature=dip(85, 70, 12), every=5.0), spans=[(497.5, 557.5)]
+        ),
         "below the power limit on the mean": want(near_limit(386), spans=[(99.5, 199.5)], within=5),
         "the clock back for 5 s": want(back(5), length=125, within=8),
         "the clock back for 40 s": want(back(40), length=120, within=8),
