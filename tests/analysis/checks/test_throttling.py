@@ -62,7 +62,14 @@ def test_heat_lowers_the_clock() -> None:
     warming, late = steps((70, 60), (78, 40), (86, 60), (70, 140)), steps((70, 100), (78, 20), (86, 40), (70, 140))
     slots = [steps((70, 300)), steps((71, 300)), dip(86, 70)]
     table: Table = {
-        "a bit": want(bits, spans=[(99.5, 159.5)], confidence="high", cause="heat", lost=12),
+        "a bit": want(
+            bits,
+            spans=[(99.5, 159.5)],
+            confidence="high",
+            cause="heat",
+            lost=12,
+            summary="Heat slowed GPU 0 at 86 °C for 1 min; its clock fell 20%.",
+        ),
         "bits 8 s apart": want(rec(**BUSY, sw_thermal_slowdown=near), spans=[(99.5, 126.5)]),
         "bits 40 s apart, cooled": want(
             rec(**BUSY, sw_thermal_slowdown=far, temperature=np.where(far > 0, 86, 70)),
@@ -156,7 +163,12 @@ def test_hardware_lowers_the_clock() -> None:
             rec(power=dip(150, 300), power_limit=400, clock=dip(560, 1400), temperature=60),
             "signals_not_recorded",
         ),
-        "no thermal bits": want(rec(**BUSY, **low, temperature=60.0), **unknown),
+        "no thermal bits": want(
+            rec(**BUSY, **low, temperature=60.0),
+            **unknown,
+            summary="The hardware slowed GPU 0 for 1 min; its clock fell 50%; "
+            "whether from heat or a power brake is not known.",
+        ),
         "hot": want(rec(**BUSY, **low, temperature=84.0, sw_thermal_slowdown=OFF), **unknown),
         "cool": want(
             rec(**BUSY, **low, temperature=60.0, sw_thermal_slowdown=OFF), cause="hardware", confidence="high"
