@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpureport import columns
@@ -12,7 +14,7 @@ from gpureport.analysis.results import StageStatistics
 from gpureport.analysis.series import implausible_power
 from gpureport.analysis.series.device_series import series_by_device
 from gpureport.analysis.series.statistics import compute_statistics
-from gpureport.columns import FloatArray, IntArray
+from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 from gpureport.recording import Recording
 from gpureport.training_names import Role, TrainingName, recognise_evaluation, recognise_metric
@@ -66,11 +68,16 @@ class Evaluations:
         return int(np.diff(self.times).max(initial=0))
 
 
+def _find_text(column: "pa.ChunkedArray[Any]", text: str) -> BoolArray:
+    """Return where a column holds a text."""
+    return np.asarray(pc.equal(column, pa.scalar(text)).fill_null(False), dtype=np.bool_)
+
+
 def read_points(recording: Recording, name: str | None, column: str = "value") -> tuple[IntArray, FloatArray]:
     """Return the times of a training metric in order, in microseconds, and what a column holds then; of any if None."""
     named = columns.valid(recording.training.column("timestamp"))
     if name is not None:
-        named &= np.asarray(pc.equal(recording.training.column("name"), name).fill_null(False))
+        named &= _find_text(recording.training.column("name"), name)
     times = columns.integers(recording.training.column("timestamp"))[named]
     order = np.argsort(times, kind="stable")
     return times[order], columns.floats(recording.training.column(column))[named][order]
@@ -79,7 +86,7 @@ def read_points(recording: Recording, name: str | None, column: str = "value") -
 def _iterate_training(recording: Recording) -> Iterator[tuple[str, IntArray, FloatArray]]:
     """Yield the name of each training metric with the times, never decreasing, and the values of its points."""
     for name in recording.training.column("name").unique().to_pylist():
-        yield name, *read_points(recording, name)
+        yield str(name), *read_points(recording, str(name))
 
 
 def find_evaluations(recording: Recording) -> Iterator[Evaluations]:
@@ -134,8 +141,8 @@ def is_training_name(name: str) -> bool:
 
 def data_wait_share(recording: Recording) -> float | None:
     """Return the share of an iteration in which a training loop says it waited for data; None where that is little."""
-    named = pc.equal(recording.training.column("name"), WAITING)
-    values = columns.floats(recording.training.column("value").filter(named))
+    named = _find_text(recording.training.column("name"), WAITING)
+    values = columns.floats(recording.training.column("value"))[named]
     share = float(np.median(values[np.isfinite(values)])) if np.isfinite(values).any() else 0.0
     return share if share >= MUCH else None
 
@@ -165,8 +172,8 @@ def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
         return
     whole = series_by_device(recording)
     for name in dict.fromkeys(stage.name for stage in recording.run.stages):
-        rows = pc.equal(recording.series.column("stage"), name)
-        own = series_by_device(recording.with_series(recording.series.filter(rows)))
+        rows = np.flatnonzero(_find_text(recording.series.column("stage"), name))
+        own = series_by_device(recording.with_series(recording.series.take(rows)))
         for device, one in own.items():
             for metric in implausible_power.POWER_METRICS:
                 doubt = whole[device].explain_implausibility(metric)

@@ -202,7 +202,7 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
     cause = "heat" if is_heat else _name_cause(series, s, held, limits)
     hottest, source = float(np.fmax.reduce(s.temperature[rows], initial=np.nan)), s.temperature_limit_source
     limit = Threshold(value=s.temperature_limit, unit="Cel", provenance=Provenance.VENDOR, source=source)
-    watts = s.power[rows & ~np.isnan(s.power)] if is_heat else []
+    watts = s.power[rows & is_heat & ~np.isnan(s.power)]
     clock = limits.compare(CLOCK, f"mean, of {description}", ratio, "<", "clock_drop" if is_heat else "hw_drop")
     fall = phrases.percent(max(1 - ratio, 0))
     samples, whole = series.count_readings(signals.USE, rows), max((context.window or context.whole).seconds, 1e-6)
