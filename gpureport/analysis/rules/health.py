@@ -326,7 +326,7 @@ def find_log_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJud
 
 @rule("monitoring_ended")
 def find_early_ends(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield one finding for all GPUs whose samples end together before the rest, else one a GPU."""
+    """Yield one finding for all GPUs where the samples of all end before the rest, else one a GPU."""
     own = {name: series.times[find_answers(series)] for name, series in context.gpus().items()}
     own = {name: times for name, times in own.items() if len(times)}
     hosts = context.hosts().values()
@@ -350,9 +350,7 @@ def find_early_ends(context: Context, limits: Limits) -> Iterator[Finding | NotJ
         if not context.findings("gpu_lost", name) and (longest := next(longer, None)):
             later[name] = longest
     ends, everybody = {name: int(own[name][-1]) for name in later}, tuple(context.gpus())
-    spread = max(ends.values(), default=0) - min(ends.values(), default=0)
-    together = len(later) == len(own) and spread <= limits.early * 1e6
-    for devices in [tuple(later)] if together and later else [(name,) for name in later]:
+    for devices in [tuple(later)] if later and len(later) == len(own) else [(name,) for name in later]:
         other, times = later[devices[0]]
         missing = Interval(min(ends[name] for name in devices), int(times[-1]))
         share = missing.seconds / max((max(context.whole.end, missing.end) - context.whole.start) / 1e6, 1e-9)
