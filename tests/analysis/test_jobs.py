@@ -101,7 +101,8 @@ def test_a_display_is_no_job() -> None:
     drawn = rec(util=np.r_[np.full(200, 95.0), draws], memory=steps((10, 200), (0.3, 300)))
     kept = rec(util=steps((1, 60), (97, 300), (1, 300)), memory=steps((14, 60), (20, 300), (14, 300)))
     grown = rec(util=np.r_[np.full(200, 95.0), draws / 2], memory=steps((14, 200), (2, 300)))
-    for run, free in ((held, 1200), (drawn, 300), (grown, 300), (kept, None)):
+    beside = rec(util=np.r_[draws / 3, np.full(300, 97.0), draws / 3], memory=steps((0.8, 300), (12, 300), (3.5, 300)))
+    for run, free in ((held, 1200), (drawn, 300), (grown, 300), (kept, None), (beside, None)):
         assert seconds(analyze(run)).get("no_job") == (free and pytest.approx(free, rel=0.02))
         assert len(found(analyze(run), "tail_idle")) == (0 if free else 1)
     only = rec(util=np.r_[np.zeros(200), draws], memory=steps((0.4, 100), (0.2, 400)))

@@ -1,6 +1,7 @@
 """Each limit that can be set: just on one side of it, just on the other, and moved by a setting."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,22 @@ def later(recorded: int, seconds: float) -> Recording:
     return with_host(run, np.arange(seconds), cpu_utilization_ratio=0.2)
 
 
+def filling(growth: Floats) -> Recording:
+    """Return memory that grows to 30 GiB, with the growth of each of 100 parts of the job."""
+    memory = 10 + 20 * np.repeat(np.cumsum(growth), 6) / sum(growth)
+    return rec(util=np.full(600, 97.0), memory=memory)
+
+
+def paced(rates: Floats) -> Recording:
+    points = [(20 + 5.0 * place, "samples_per_second", float(rate)) for place, rate in enumerate(rates)]
+    return with_training(rec(util=np.full(5 * len(rates) + 20, 97.0)), points)
+
+
+def one_of_four(usual: float, odd: float, metric: str = "clock", seconds: float = 600) -> Recording:
+    levels = [np.full(round(seconds), level) for level in (usual, usual, odd, usual)]
+    return rec(**({"util": 97} | {metric: levels}))
+
+
 WAIT = part(95, 20)
 LIMITS: dict[str, tuple[str, Callable[[float], Recording]]] = {
     "idle_gap.idle": ("6 4 0.03", lambda x: rec(util=part(x, length=20))),
@@ -162,6 +179,7 @@ LIMITS: dict[str, tuple[str, Callable[[float], Recording]]] = {
     "low_util_cause_unknown.enter": ("68 58 0.4", lambda x: rec(util=part(x))),
     "low_util_cause_unknown.shortest": ("25 45 90", lambda x: rec(util=np.full(round(x), 30.0))),
     "memory.roomy mem_headroom": ("60 52 0.5", growing),
+    "memory.used mem_headroom": ("2 8 0.2", lambda x: rec(util=np.zeros(300), memory=x)),
     "memory.full mem_pressure": ("74 78 0.99", growing),
     "memory.step mem_prealloc": ("45 52 0.8", taken),
     "memory.shortest mem_prealloc": ("40 90 120", lambda x: taken(62, x)),
@@ -171,6 +189,10 @@ LIMITS: dict[str, tuple[str, Callable[[float], Recording]]] = {
             clock=1100, power=390, applications_clocks_setting=steps((0, 20), (1, round(x)), (0, 200 - round(x)))
         ),
     ),
+    "clocks_locked.fewest": (
+        "4 6 10",
+        lambda x: rec(util=steps((0, 100), (97, round(x))), clock=1100, clock_max=1410, applications_clocks_setting=1),
+    ),
     "clocks_locked.below": ("1300 1200 0.8", lambda x: board(clock=x, power=200)),
     "clocks_locked.highest": (
         "1395 1350 0.9",
@@ -179,10 +201,28 @@ LIMITS: dict[str, tuple[str, Callable[[float], Recording]]] = {
     "clocks_locked.power_free": ("370 340 0.8", lambda x: board(clock=1005, power=x)),
     "ecc_error.rise": ("0 2 5", lambda x: rec(util=np.full(100, 97.0), uncorrected=steps((0, 60), (x, 40)))),
     "gpu_lost.silent": ("20 40 60", lambda x: rec(util=steps((97, 100), (np.nan, round(x))))),
+    "gpu_lost.rows": ("2 4 5", lambda x: rec(util=steps((97, 100), (np.nan, round(x))), every=20)),
+    "mem_leak.settled": ("39 23 0", lambda x: filling(steps((0, round(x)), (1, 100 - round(x))))),
+    "mem_leak.quarter": ("20 60 0.8", lambda x: filling(steps((100, 80), (x, 20)))),
+    "mem_leak.released": (
+        "60 30 0.2",
+        lambda x: rec(util=np.full(900, 97.0), memory=np.r_[np.full(300, 40.0), 0.4 * x + np.linspace(0, 10, 600)]),
+    ),
     "mem_leak.growth": ("0.05 0.2 0.1", leaking),
     "mem_leak.soon": ("0.4 2.0 3600 warning", leaking),
     "monitoring_ended.early": ("50 90 120", lambda x: later(300, 300 + x)),
+    "monitoring_ended.steps": (
+        "200 400 20",
+        lambda x: with_host(
+            rec(util=np.full(100, 97.0), every=30), np.r_[0 : 3000 + x : 30], cpu_utilization_ratio=0.2
+        ),
+    ),
+    "monitoring_ended.shifted": (
+        "180 50 0.5",
+        lambda x: with_host(rec(util=np.full(300, 97.0)), x + np.arange(320), cpu_utilization_ratio=0.2),
+    ),
     "monitoring_ended.warning": ("100 300 0.15 info", lambda x: later(3000, 3000 + x)),
+    "pcie_degraded.common": ("8 4 0.2 info", lambda x: link(4, x)),
     "pcie_degraded.problem": ("1 0 0.1 warning", lambda x: link(*((4, 4) if x else (1, 16)))),
     "pcie_degraded.busy": ("15 30 0.5", lambda x: link(1, util=x)),
     "pcie_degraded.fewest": ("4 6 10", lambda x: link(1, util=steps((0, 120 - round(x)), (97, round(x))))),
@@ -210,11 +250,36 @@ LIMITS: dict[str, tuple[str, Callable[[float], Recording]]] = {
     "zombie_memory.load": ("40 20 0.2", lambda x: held(40, cpu=(60, x))),
     "zombie_memory.core": ("95 80 0.5", lambda x: held(40, cpu=(60, 5), core=(90, x))),
     "full_precision.active": ("2 0.5 0.001", lambda x: rec(util=np.full(300, 97.0), tensor_active=x)),
+    "full_precision.worked": ("5 20 0.5", lambda x: rec(util=np.full(300, 97.0), tensor_active=0.2, sm_active=x)),
+    "full_precision.capability": (
+        "6 8 9",
+        lambda x: rec(util=np.full(300, 97.0), tensor_active=0.2, model=f"NVIDIA {'A100' if x > 7 else 'P100'}"),
+    ),
     "full_precision.busy": ("20 60 100", lambda x: rec(util=np.full(round(x), 97.0), tensor_active=0.2)),
     "oversized_gpu.shortest": (
         "500 800 900",
         lambda x: rec(util=np.tile([25.0, 15.0], round(x / 2)), memory=np.linspace(1, 10, round(x))),
     ),
+    "oversized_gpu.roomy": (
+        "50 36 0.4",
+        lambda x: rec(util=np.tile([25.0, 15.0], 400), memory=np.r_[np.linspace(1, x, 100), np.full(700, x)]),
+    ),
+    "oversized_gpu.busy": (
+        "50 20 0.1",
+        lambda x: rec(util=np.tile([x + 5, x - 5], 400), memory=np.linspace(1, 10, 800)),
+    ),
+    "rate_falls.fall": ("10 20 0.3", lambda x: paced(steps((500, 100), (500 - 5 * x, 100)))),
+    "rate_falls.shortest": ("40 120 300", lambda x: paced(steps((500, 120), (300, round(x / 5))))),
+    "slow_gpu.slower": ("3 8 0.2", lambda x: one_of_four(1410, 1410 - 14.1 * x)),
+    "slow_gpu.weaker": ("10 20 0.4", lambda x: one_of_four(300, 300 - 3 * x, "power")),
+    "slow_gpu.shortest": ("100 200 300", lambda x: one_of_four(1410, 700, seconds=x)),
+    "unexplained_change.fall": ("5 15 0.3", lambda x: rec(util=97, clock=steps((1400, 400), (1400 - 14 * x, 400)))),
+    "unexplained_change.weaker": ("10 30 0.5", lambda x: rec(util=97, power=steps((300, 400), (300 - 3 * x, 400)))),
+    "unexplained_change.uneven": (
+        "10 30 0.5",
+        lambda x: rec(util=[np.full(900, 95 - x * odd) for odd in (0, 0, 1, 1, 0, 0)]),
+    ),
+    "unexplained_change.shortest": ("40 150 300", lambda x: rec(util=97, clock=steps((1400, 600), (1000, round(x))))),
     "oversized_gpu.fits": (
         "40 36 0.5",
         lambda x: rec(util=np.tile([25.0, 15.0], 400), memory=np.r_[np.linspace(1, x, 100), np.full(700, x)]),
@@ -247,3 +312,17 @@ def test_limits_hold_on_both_sides_and_where_they_are_moved() -> None:
         if got[0] != expected or got[1] in {expected, "0"} or by_setting != expected:
             wrong.append((label, *got, by_setting))
     assert not wrong, wrong
+
+
+UNMOVED = """\
+cpu_bound.leave cpu_bound_single.gpu cpu_bound_single.leave gpu_lost.said hollow_util.busy_share imbalance.agree
+imbalance.power_agree io_bound.gpu io_bound.leave low_util_cause_unknown.gpu low_util_cause_unknown.idle
+low_util_cause_unknown.leave startup_idle.light startup_idle.unused transfer_bound.gpu transfer_bound.leave
+underutilised.gpu underutilised.leave unused_gpu.context unused_gpu.empty"""
+"""Settings that no row moves yet."""
+
+
+def test_each_setting_has_a_row() -> None:
+    surface = (Path(__file__).parents[1] / "golden/surface.txt").read_text(encoding="utf-8").splitlines()
+    settings = {line.removeprefix("setting rules.") for line in surface if line.startswith("setting rules.")}
+    assert settings - {label.partition(" ")[0] for label in LIMITS} <= set(UNMOVED.split())

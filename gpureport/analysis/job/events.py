@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from gpureport import columns
 from gpureport.analysis.results import StageStatistics
 from gpureport.analysis.series import implausible_power
 from gpureport.analysis.series.device_series import series_by_device
 from gpureport.analysis.series.statistics import compute_statistics
-from gpureport.columns import FloatArray, IntArray
+from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 from gpureport.recording import Recording
 from gpureport.training_names import Role, TrainingName, recognise_evaluation, recognise_metric
@@ -67,20 +68,25 @@ class Evaluations:
         return int(np.diff(self.times).max(initial=0))
 
 
+def _find_text(column: "pa.ChunkedArray[Any]", text: str) -> BoolArray:
+    """Return where a column holds a text."""
+    return np.asarray(pc.equal(column, pa.scalar(text)).fill_null(False), dtype=np.bool_)
+
+
+def read_points(recording: Recording, name: str | None, column: str = "value") -> tuple[IntArray, FloatArray]:
+    """Return the times of a training metric in order, in microseconds, and what a column holds then; of any if None."""
+    named = columns.valid(recording.training.column("timestamp"))
+    if name is not None:
+        named &= _find_text(recording.training.column("name"), name)
+    times = columns.integers(recording.training.column("timestamp"))[named]
+    order = np.argsort(times, kind="stable")
+    return times[order], columns.floats(recording.training.column(column))[named][order]
+
+
 def _iterate_training(recording: Recording) -> Iterator[tuple[str, IntArray, FloatArray]]:
     """Yield the name of each training metric with the times, never decreasing, and the values of its points."""
-    column: Any = recording.training.column("name").unify_dictionaries()
-    chunks = [chunk for chunk in column.chunks if len(chunk)]
-    if not chunks:
-        return
-    codes = np.concatenate([columns.integers(chunk.indices, null=-1) for chunk in chunks])
-    timed = columns.valid(recording.training.column("timestamp"))
-    times = columns.integers(recording.training.column("timestamp"))
-    values = columns.floats(recording.training.column("value"))
-    for code, name in enumerate(chunks[0].dictionary.to_pylist()):
-        rows = np.flatnonzero((codes == code) & timed)
-        rows = rows[np.argsort(times[rows], kind="stable")]
-        yield name, times[rows], values[rows]
+    for name in recording.training.column("name").unique().to_pylist():
+        yield str(name), *read_points(recording, str(name))
 
 
 def find_evaluations(recording: Recording) -> Iterator[Evaluations]:
@@ -135,18 +141,16 @@ def is_training_name(name: str) -> bool:
 
 def data_wait_share(recording: Recording) -> float | None:
     """Return the share of an iteration in which a training loop says it waited for data; None where that is little."""
-    names: Any = recording.training.column("name")
-    values = columns.floats(recording.training.column("value"))
-    shares = values[np.array([name == WAITING for name in names.to_pylist()], dtype=np.bool_) & np.isfinite(values)]
-    share = float(np.median(shares)) if len(shares) else 0.0
+    named = _find_text(recording.training.column("name"), WAITING)
+    values = columns.floats(recording.training.column("value"))[named]
+    share = float(np.median(values[np.isfinite(values)])) if np.isfinite(values).any() else 0.0
     return share if share >= MUCH else None
 
 
 def find_steps(recording: Recording, within: Interval | None = None) -> tuple[IntArray, FloatArray] | None:
     """Return the moments and steps of the training metrics if they count the work, as comparisons take it."""
-    training = recording.training
-    times, steps = columns.integers(training.column("timestamp")), columns.floats(training.column("step"))
-    known = columns.valid(training.column("timestamp")) & columns.valid(training.column("step"))
+    times, steps = read_points(recording, None, "step")
+    known = ~np.isnan(steps)
     if within is not None:
         known &= (times >= within.start) & (times <= within.end)
     return select_step_points(times[known], steps[known])
@@ -164,15 +168,12 @@ def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
     A row belongs to the stage that recorded it. If a stage resumed, the time in between does not count. What is
     implausible in the whole run is so in its stages.
     """
-    if not recording.run.stages or "stage" not in recording.rows.schema.names:
+    if "stage" not in recording.rows.schema.names:
         return
-    chunks: list[Any] = recording.series.column("stage").unify_dictionaries().chunks
-    names = chunks[0].dictionary.to_pylist() if chunks else []
-    parts = [columns.integers(chunk.indices, null=-1) for chunk in chunks]
-    codes, whole = np.concatenate([np.zeros(0, dtype=np.int64), *parts]), series_by_device(recording)
+    whole = series_by_device(recording)
     for name in dict.fromkeys(stage.name for stage in recording.run.stages):
-        rows = np.flatnonzero(codes == (names.index(name) if name in names else -2))
-        own = series_by_device(recording.with_series(recording.series.take(columns.to_arrow(rows, pa.int64()))))
+        rows = np.flatnonzero(_find_text(recording.series.column("stage"), name))
+        own = series_by_device(recording.with_series(recording.series.take(rows)))
         for device, one in own.items():
             for metric in implausible_power.POWER_METRICS:
                 doubt = whole[device].explain_implausibility(metric)

@@ -10,7 +10,7 @@ import numpy as np
 from gpureport.analysis.job import phases
 from gpureport.analysis.job.phases import ACTIVE, SHORTEST_GAP, UTILISATION
 from gpureport.analysis.results import Job
-from gpureport.analysis.series import intervals, rest_to_work_power
+from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries, remove_stretches, series_by_device
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
@@ -110,15 +110,11 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
 
 def _is_host_at_work(series: Mapping[str, DeviceSeries], first_use: int) -> bool:
     """Return whether a host does at least half of its later work before GPUs are used, or processes of the job run."""
-    for host in (one for one in series.values() if one.device.scope is Scope.HOST):
-        before = host.times < first_use
-        used = host.values(_CPU)
-        known = [part[~np.isnan(part)] for part in (used[before], used[~before])]
-        if (host.known_rows(phases.JOB) & before).any():
-            return True
-        if all(map(len, known)) and known[0].mean() >= _HOST_AT_WORK * known[1].mean():
-            return True
-    return False
+    early, late = np.array([[0, first_use]]), np.array([[first_use, np.iinfo(np.int64).max // 2]])
+    hosts = [one for one in series.values() if one.device.scope is Scope.HOST]
+    loads = [(host.find_values(_CPU, early), host.find_values(_CPU, late)) for host in hosts]
+    is_busy = any(len(a) and len(b) and a.mean() >= _HOST_AT_WORK * b.mean() for a, b in loads)
+    return is_busy or any(len(host.find_values(phases.JOB, early)) for host in hosts)
 
 
 def _find_session_breaks(series: DeviceSeries) -> Spans:
@@ -187,7 +183,7 @@ def _find_empty_rows(series: DeviceSeries) -> BoolArray:
     held, known = series.values(metric), series.known_rows(metric)
     in_use = held > (_find_base_memory(series, held) if metric == _MEMORY else 0.0)
     busy = known & (used > ACTIVE.value)
-    working = rest_to_work_power.estimate_working_watts(power, in_use & busy)
+    working = phases.estimate_working_watts(power, in_use & busy)
     if np.isfinite(working) and (rise := working - float(np.nanmin(power))) >= _LEAST_RISE:
         windows = power < working - (1 - _DISPLAY_POWER) * rise
     elif np.isfinite(working):
@@ -211,21 +207,17 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
     if window is None:
         return least
     edges = np.searchsorted(series.times - series.shift, [window.start, window.end])
-    if np.isnan(held[slice(*edges)]).all():
+    before, work, after = (np.sort(part[~np.isnan(part)]) for part in np.split(held, edges))
+    later = series.values(UTILISATION)[edges[1] :]
+    is_drawn = bool(np.count_nonzero(later > 0) > _DRAWN * max(len(later), _FEWEST))
+    levels = [part[:_FEWEST][-1] for part in (before, after) if len(part)]
+    if not len(work) or not levels or not (is_drawn or (len(before) and len(after) >= _FEWEST)):
         return least
-    at_work, used = float(np.nanmedian(held[slice(*edges)])), series.values(UTILISATION)[edges[1] :]
-    if np.count_nonzero(used > 0) > _DRAWN * max(len(used), _FEWEST):
-        parts = (held[: edges[0]], held[edges[1] :])
-        drawn = [float(np.nanmedian(part)) for part in parts if not np.isnan(part).all()]
-        base = (1 + _BASE_DRIFT) * max(drawn, default=np.inf)
-        if base <= _BASE_SHARE * at_work:
-            return max(least, base)
-    before, after = (np.sort(part[~np.isnan(part)])[:_FEWEST] for part in (held[: edges[0]], held[edges[1] :]))
-    if not len(before) or len(after) < _FEWEST:
-        return least
-    base = max(before[-1], after[-1])
-    is_same = base - min(before[-1], after[-1]) <= max(_DISPLAY_MEMORY, _BASE_DRIFT * base)
-    return max(least, base + _DISPLAY_MEMORY) if is_same and base <= _BASE_SHARE * at_work else least
+    low, high = min(levels), max(levels)
+    # windows are opened beside the job, too, but what doubles is a process that stays
+    is_same = high - low <= max(_DISPLAY_MEMORY, low if is_drawn else _BASE_DRIFT * high)
+    base = (1 + _BASE_DRIFT) * high if is_drawn else high + _DISPLAY_MEMORY
+    return float(max(least, base)) if is_same and high <= _BASE_SHARE * np.median(work) else least
 
 
 def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int, whole: Interval) -> Spans:

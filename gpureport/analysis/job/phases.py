@@ -7,9 +7,8 @@ import numpy as np
 
 from gpureport.analysis.results import ObservedJob, Pauses, Phase
 from gpureport.analysis.rulebook import Context
-from gpureport.analysis.series import rest_to_work_power
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.columns import BoolArray, IntArray
+from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval, Provenance, Threshold
 from gpureport.metrics import Scope
 from gpureport.recording import Run
@@ -32,8 +31,10 @@ WITHOUT_LASTING_WORK = frozenset({NO_WORK, LITTLE_WORK})
 
 _SUSTAINED = 3.0  # s; an autotuning kernel before the first step is shorter
 _SHARE = 0.6  # of that time active: lets a stalling input pipeline count as work
+_LEAST_SPAN = 1.0  # W; less between rest and work is the noise of the sensor
+_FULL_POWER = 0.9  # quantile at work; single peaks are not full work
+_AT_WORK = 0.5  # utilisation; a kernel runs most of the time, so that power is that of work
 _COARSE_SHARE = 0.5  # where samples are too far apart for kernels to fool them
-_STRAY = 0.35  # a stray kernel of 0.17 s in a window of 0.5 s
 _PART_ROWS = 1_000
 _FEW_BURSTS = 3  # active samples before sustained activity; fewer are autotuning
 _LIGHT_USE, _PROCESS_MEMORY = 0.005, 2.0**29  # By; a driver or a display holds less; a process with a context more
@@ -67,11 +68,15 @@ def _find_activity(series: DeviceSeries, within: Interval | None) -> Interval | 
     if within is not None:
         rows = rows[(series.times[rows] >= within.start) & (series.times[rows] <= within.end)]
     used, times = series.values(UTILISATION), series.times[rows]
-    active, certain = (each[rows] for each in _classify_active(series))
-    share = _SHARE if series.interval <= POINT_SAMPLE_SECONDS else _COARSE_SHARE
+    active, share = used > ACTIVE.value, _SHARE
+    if series.interval > POINT_SAMPLE_SECONDS:
+        # a low sample at the power of work was taken in a short pause
+        power = series.values("gpu_power_watts")
+        active, share = active | (power > estimate_working_watts(power, used > _AT_WORK)), _COARSE_SHARE
+    active = active[rows]
     reach = round(max(_SUSTAINED, 3 * series.interval) * 1e6 * 1.05)
-    begun = _find_sustained(times, active, certain, reach, share)
-    ended = _find_sustained(-times[::-1], active[::-1], certain[::-1], reach, share)
+    begun = _find_sustained(times, active, reach, share)
+    ended = _find_sustained(-times[::-1], active[::-1], reach, share)
     if begun is None or ended is None:
         return None
     first, last = begun, len(times) - 1 - ended
@@ -86,33 +91,27 @@ def _find_activity(series: DeviceSeries, within: Interval | None) -> Interval | 
     return Interval(int(start) - series.shift, max(int(stop) - series.shift, int(times[0]) + 1))
 
 
-def _classify_active(series: DeviceSeries) -> tuple[BoolArray, BoolArray]:
-    """Return which samples of a GPU are active, and which of them for certain.
+def estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
+    """Return the watts above which a GPU works: half-way from the lowest to what nine of ten at work stay below.
 
-    Where samples are far apart, power decides too. A low sample at the power of work was taken in a short pause. One
-    or two samples a little above the limit at the power of rest may be stray kernels of an import.
+    It is infinite where power at work is not known. Readings of a moment fall into pauses as well.
     """
-    used = series.values(UTILISATION)
-    active = np.asarray(used > ACTIVE.value, dtype=np.bool_)
-    if series.interval <= POINT_SAMPLE_SECONDS:
-        return active, active
-    power = rest_to_work_power.scale_power(used, series.values("gpu_power_watts"))
-    alone = ~(np.append(False, active[:-1]) & np.append(active[1:], False))
-    stray = alone & (used < _STRAY) & (power <= rest_to_work_power.RESTING_LEVEL.value)
-    works = power > rest_to_work_power.WORKING_LEVEL
-    return active | works, (active & ~stray) | works
+    known = watts[work & ~np.isnan(watts)]
+    if not len(known):
+        return float("inf")
+    floor = float(np.nanmin(watts))
+    return floor + max(float(np.quantile(known, _FULL_POWER)) - floor, _LEAST_SPAN) / 2
 
 
-def _find_sustained(times: IntArray, active: BoolArray, is_certain: BoolArray, reach: int, share: float) -> int | None:
-    """Return the first active sample with enough active ones, one of them for certain, in the time `reach` after it."""
-    rows, certain = np.flatnonzero(active), np.flatnonzero(is_certain)
+def _find_sustained(times: IntArray, active: BoolArray, reach: int, share: float) -> int | None:
+    """Return the first active sample with enough active ones in the time `reach` after it."""
+    rows = np.flatnonzero(active)
     # most jobs show it in the first part, and a log may hold days
     for first in range(0, len(rows), _PART_ROWS):
         part = rows[first : first + _PART_ROWS]
         ahead = np.searchsorted(times, times[part] + reach, side="right")
         number = np.searchsorted(rows, ahead) - first - np.arange(len(part))
-        proven = np.searchsorted(certain, ahead) > np.searchsorted(certain, part)
-        sustained = part[proven & (number >= share * np.maximum(ahead - part, 2))]
+        sustained = part[number >= share * np.maximum(ahead - part, 2)]
         if len(sustained):
             return int(sustained[0])
     return None

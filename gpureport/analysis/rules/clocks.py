@@ -22,7 +22,8 @@ from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudge
 BRAKE, CAP, HEAT, SLOWDOWN = signals.BRAKE, signals.CAP, signals.HEAT, signals.SLOWDOWN
 CLOCK, CLOCK_MAX, LIMIT, POWER = signals.CLOCKS[0], "gpu_sm_clock_max_hertz", signals.LIMIT, signals.POWER
 UNEXPLAINED = "hardware slowdown, reason not recorded"  # only the bit that covers heat, power brake and others
-BELOW = "capped below its limit"  # by a cap that is not the limit in force
+_REACH = "p95 while busy, of the limit"
+_BY_ANOTHER_CAP = "capped below its limit"
 _NO_CAP = ("the power cap: power was below its limit", "idle clocks: the GPU was busy")
 _RULED_OUT = {
     "direct": ("the power cap and locked clocks, which are reported separately",),
@@ -30,7 +31,7 @@ _RULED_OUT = {
     "unknown power": _NO_CAP[1:],
     "hw_throttle": ("heat: the core was cool", *_NO_CAP),
 }
-Slowdowns = dict[str, tuple[HeldClock | NotJudged, Spans]]
+Slowdowns = dict[str, tuple[HeldClock | None, Spans]]
 
 
 def _known(*evidence: Evidence) -> list[Evidence]:
@@ -47,7 +48,7 @@ def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
             yield _measured(signals.counter_name(reason), "rise over the recording", counted, "s")
 
 
-def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | NotJudged:
+def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
     """Return when heat lowered the clock: by event bits and counters, else by clock, temperature and power.
 
     A power cap keeps power at its limit; heat lowers the clock further and leaves power unused. The load varies by more
@@ -64,8 +65,6 @@ def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClo
         (own, own, limits.fallen, limits.power_fallen),
     ):
         is_hot, is_cool = s.busy & (s.temperature >= hot), s.busy & (s.temperature < cool)
-        if not is_hot.any():
-            continue
         full, most = signals.high_quantile(s.clock, is_cool), sunk * signals.high_quantile(s.power, is_cool)
         if np.isnan(most):  # a load that draws more lowers the clock at once, heat only once the GPU is warm
             full = signals.high_quantile(s.clock, is_cool & (s.temperature >= hot - limits.hottest), 0.5)
@@ -80,8 +79,7 @@ def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClo
             ended = ~is_hot | (clock >= limits.clock_back * full)
             low = suspect & (clock < fallen * full) & is_free & (np.isnan(most) | (power < most))
             rows |= low | (_come_since(low, ended) & _come_since(low[::-1], ended[::-1])[::-1])
-    lacking = None if rows.any() else _name_missing("thermal_throttle", series, s)
-    return lacking or signals.hold_clock(rows, is_direct=False)
+    return signals.hold_clock(rows, is_direct=False) if rows.any() or _is_known(s) else None
 
 
 def _come_since(rows: BoolArray, ended: BoolArray) -> BoolArray:
@@ -89,58 +87,48 @@ def _come_since(rows: BoolArray, ended: BoolArray) -> BoolArray:
     return np.maximum.accumulate(np.where(rows, place, -1)) > np.maximum.accumulate(np.where(ended, place, -1))
 
 
-def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | NotJudged:
+def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
     """Return when hardware lowered the clock for another reason than heat; a GPU with pauses lowers it by itself."""
     if signals.are_events_recorded(series, BRAKE, SLOWDOWN):
         bare = find_event_rows(series, SLOWDOWN) & s.busy & ~find_event_rows(series, *HEAT)
-        is_clock_known = not (np.isnan(s.clock).all() or np.isnan(s.clock_max))
-        if bare.any() and not is_clock_known and not find_event_rows(series, BRAKE).any():
-            reason = "without clock and highest clock, a slowdown cannot be told from a change of performance state"
-            return _unjudged("hw_throttle", series, f"{reason}, which sets the same bit", "clock_not_recorded")
         brake = series.values(f"clock_event_{BRAKE}") > 0
+        # a change of performance state sets the same bit
+        is_unclear = bare.any() and (np.isnan(s.clock).all() or np.isnan(s.clock_max))
+        if is_unclear and not find_event_rows(series, BRAKE).any():
+            return None
         return signals.add_counters(series, brake | (bare & (s.clock < limits.hw_clock * s.clock_max)), BRAKE)
     use = series.values(signals.USE)
     sustained = rolling_mean(use, max(5, round(limits.settled / series.interval))) >= limits.at_work
     cool = sustained & (use >= limits.at_work) & (s.temperature < s.temperature_limit - limits.cool)
     is_cut = s.clock < limits.hw_drop * signals.high_quantile(s.clock, cool)
     rows = cool & is_cut & (s.power < limits.hw_power * s.power_limit)
-    return _name_missing("hw_throttle", series, s) or signals.hold_clock(rows, is_direct=False)
+    return signals.hold_clock(rows, is_direct=False) if _is_known(s) and series.is_recorded(signals.USE) else None
 
 
-def _name_missing(kind: str, series: DeviceSeries, s: ClockSignals) -> NotJudged | None:
-    """Return what is missing to tell a slowdown without event bits; None where nothing is."""
-    needed = {"clock": s.clock, "temperature": s.temperature, "power": s.power, "power limit": s.power_limit}
-    needed["temperature limit of this model"] = np.array([s.temperature_limit])
-    if kind == "hw_throttle":
-        needed["utilisation"] = series.values(signals.USE)
-    missing = next((name for name, values in needed.items() if np.isnan(values).all()), None)
-    reason = f"without clock event reasons it takes the {missing}"
-    return _unjudged(kind, series, reason, "signals_not_recorded") if missing else None
-
-
-def _unjudged(kind: str, series: DeviceSeries, reason: str, code: str) -> NotJudged:
-    metrics = [*(f"clock_event_{name}" for name in (*HEAT, SLOWDOWN, BRAKE)), CLOCK, CLOCK_MAX, LIMIT]
-    return missing_metrics.unjudged(kind, series.device.id, reason, metrics, code=code)
+def _is_known(s: ClockSignals) -> bool:
+    """Return whether a log has what shows a slowdown without event bits."""
+    needed = (s.clock, s.temperature, s.power, s.power_limit)
+    return not np.isnan(s.temperature_limit) and not any(np.isnan(values).all() for values in needed)
 
 
 _DETECTORS = {"thermal_throttle": _find_heat, "hw_throttle": _find_braking}
 
 
 def _find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tuple[Slowdowns, HeldClock]:
-    """Return what slowed a GPU by kind, with its episodes; and what did in all."""
+    """Return what slowed a GPU by kind, with its episodes, None where that cannot be known; and what did in all."""
 
     def find() -> tuple[Slowdowns, HeldClock]:
         found: Slowdowns = {}
         slowed = signals.hold_clock(np.zeros(len(series), dtype=np.bool_))
         for kind, detect in _DETECTORS.items():
             held, spans = detect(series, gather_signals(series), limits), NO_SPANS
-            if isinstance(held, HeldClock) and (held.rows.any() or held.counted):
+            if held and (held.rows.any() or held.counted):
                 spans = _find_episodes(series, held, limits, whole)
                 # a row at the end of one belongs to it, as the last sample of a log does
                 inside = intervals.contains(spans, series.times) | np.isin(series.times, spans[:, 1])
                 held = replace(held, share=held.share * inside, rows=held.rows & inside)
-                lowered, detected = slowed.lowered | held.lowered, slowed.detected | held.detected
-                slowed = replace(slowed, share=np.maximum(slowed.share, held.share), lowered=lowered, detected=detected)
+                share, lowered = np.maximum(slowed.share, held.share), slowed.lowered | held.lowered
+                slowed = replace(slowed, share=share, lowered=lowered)
             found[kind] = held, spans
         return found, slowed
 
@@ -178,18 +166,20 @@ def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole:
 def measure_throttled_loss(series: DeviceSeries, limits: Limits, whole: Interval) -> FloatArray | None:
     """Return the share of each row's time that heat and hardware cost a GPU; None where none is, or none is known."""
     _, slowed = _find_slowdowns(series, limits, whole)
-    return signals.compute_loss(series, slowed, slowed.detected) if slowed.share.any() else None
+    return signals.compute_loss(series, slowed, slowed.share) if slowed.share.any() else None
 
 
 @rule("throttling")
 def find_throttling(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield one finding for each GPU and kind with all its episodes."""
+    metrics = [*(f"clock_event_{name}" for name in (*HEAT, SLOWDOWN, BRAKE)), CLOCK, CLOCK_MAX, LIMIT]
     for kind in _DETECTORS:
-        for series in context.gpus().values():
+        for device, series in context.gpus().items():
             held, spans = _find_slowdowns(series, limits, context.whole)[0][kind]
             needed = max(limits.shortest, 1.5 * series.interval)
-            if isinstance(held, NotJudged):
-                yield held
+            if held is None:
+                reason = "neither the driver's reasons nor what shows a slowdown without them was recorded"
+                yield missing_metrics.unjudged(kind, device, reason, metrics, code="signals_not_recorded")
             elif context.whole.seconds < needed and not held.counted:
                 yield missing_metrics.too_short(kind, context.whole.seconds, needed)
             elif len(spans) or held.in_gaps >= limits.counted:
@@ -202,15 +192,17 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
     s, is_heat, rows = gather_signals(series), kind == "thermal_throttle", held.share > 0
     is_counted, alone = held.counted > 0, float(series.seconds[held.rows].sum())
     seconds = held.counted + alone if is_counted else intervals.total_seconds(spans)
-    slowed = _find_slowdowns(series, limits, context.whole)[1].detected
+    slowed = _find_slowdowns(series, limits, context.whole)[1].share
     loss = signals.compute_loss(series, held, slowed) if len(spans) else None
     start, end = series.averaging_windows(context.whole)
     lost = None if loss is None else float((loss * (end - start)).sum() / 1e6)
     reference, description = signals.choose_reference_clock(s, slowed)
-    ratio = _mean(s.clock[rows & held.lowered & s.busy]) / reference
+    clocks = s.clock[rows & held.lowered & s.busy & ~np.isnan(s.clock)]
+    ratio = float(clocks.mean()) / reference if len(clocks) else np.nan
     cause = "heat" if is_heat else _name_cause(series, s, held, limits)
     hottest, source = float(np.fmax.reduce(s.temperature[rows], initial=np.nan)), s.temperature_limit_source
     limit = Threshold(value=s.temperature_limit, unit="Cel", provenance=Provenance.VENDOR, source=source)
+    watts = s.power[rows & is_heat & ~np.isnan(s.power)]
     clock = limits.compare(CLOCK, f"mean, of {description}", ratio, "<", "clock_drop" if is_heat else "hw_drop")
     fall = phrases.percent(max(1 - ratio, 0))
     samples, whole = series.count_readings(signals.USE, rows), max((context.window or context.whole).seconds, 1e-6)
@@ -227,7 +219,7 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
         _known(
             limits.compare("duration", how, seconds, ">=", least),
             compare_with_limit("gpu_temperature_celsius", "max", hottest, ">=", limit),
-            *([_measured(POWER, "mean while slowed", _mean(s.power[rows]), "W")] if is_heat else []),
+            _measured(POWER, "mean while slowed", float(np.mean(watts)) if len(watts) else np.nan, "W"),
             clock.as_context() if held.is_direct else clock,
             *_list_counted(series, *(HEAT if is_heat else (BRAKE,))),
         ),
@@ -245,11 +237,6 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
         probably="" if held.is_direct else "probably",
         not_known="not known" if lost is None else "",
     )
-
-
-def _mean(values: FloatArray) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
 
 
 def _name_cause(series: DeviceSeries, s: ClockSignals, held: HeldClock, limits: Limits) -> str:
@@ -275,16 +262,13 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Iter
     s, (default, source), usual = gather_signals(series), signals.find_default_limit(series), "default"
     if np.isnan(default):
         default, source, usual = float(np.fmax.reduce(s.power_limit, initial=np.nan)), "as logged", "highest"
-    lowered = s.power_limit < limits.lowered * default
-    spans = NO_SPANS
+    lowered, spans = s.power_limit < limits.lowered * default, NO_SPANS
     if not (lowered | np.isnan(s.power_limit)).all():
         spans = _join(series, intervals.rows_to_spans(series.start, series.end, lowered), limits, context.whole)
         lowered &= intervals.contains(spans, series.times)
-    limit, samples = (
-        median(s.power_limit[lowered]),
-        series.count_readings(POWER, lowered if len(spans) else slice(None)),
-    )
     if lowered.any():
+        limit = median(s.power_limit[lowered])
+        samples = series.count_readings(POWER, lowered if len(spans) else slice(None))
         reach = signals.high_quantile(s.power, s.busy & lowered) / limit
         case = "unknown" if np.isnan(reach) else "" if reach >= limits.reached else "not reached"
         length = intervals.total_seconds(spans) if len(spans) else np.nan
@@ -296,7 +280,7 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Iter
             (series.device.id,),
             _known(
                 limits.compare(LIMIT, f"median, of the {usual} ({source})", limit / default, "<", "lowered"),
-                limits.compare(POWER, "p95 while busy, of the limit", reach, "<" if case else ">=", "reached"),
+                limits.compare(POWER, _REACH, reach, "<" if case else ">=", "reached"),
                 _clock_at_limit(s, s.busy & lowered & (s.power >= limits.reached * s.power_limit), limits),
                 limits.compare("duration", "total", length, ">=", "shortest"),
             ),
@@ -311,6 +295,11 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Iter
     elif np.isnan(s.power_limit).all() or usual == "highest":
         reason, metrics = "the power limit or its default is not known", (LIMIT, signals.DEFAULT_LIMIT)
         yield missing_metrics.unjudged("power_limited", series.device.id, reason, metrics, code="unknown_power_limit")
+
+
+def is_hardly_reached(found: Finding) -> bool:
+    """Return whether a finding says of a power limit that power hardly comes near it: it slows nothing."""
+    return any(each.statistic == _REACH and each.relation == "<" for each in found.evidence)
 
 
 def _name_watts(series: DeviceSeries, limit: float, default: float) -> dict[str, Any]:
@@ -364,7 +353,7 @@ def _judge_cap(
                 of_busy,
             ),
             spans=intervals.to_intervals(spans),
-            cause=BELOW,
+            cause=_BY_ANOTHER_CAP,
             samples=samples,
             **_name_watts(series, level, limit),
         )
@@ -396,14 +385,9 @@ def find_locked_clocks(context: Context, limits: Limits) -> Iterator[Finding | N
         if not signals.are_events_recorded(series, *signals.CHOSEN) and np.isnan(s.clock).all():
             yield missing_metrics.not_recorded("clocks_locked", device, f"clock_event_{signals.CHOSEN[0]}", CLOCK)
         elif s.busy.sum() < limits.fewest:
-            yield NotJudged(
-                kind="clocks_locked",
-                device=device,
-                template="{}; the clock of an idle GPU says nothing",
-                amounts=(missing_metrics.count_of(int(s.busy.sum()), "busy sample"),),
-                recording="a log of the job at work, with at least 5 samples",
-                code="too_few_busy_samples",
-            )
+            few, reason = missing_metrics.count_of(int(s.busy.sum()), "busy sample"), "only {} show the clock at work"
+            code = "too_few_busy_samples"
+            yield missing_metrics.unjudged("clocks_locked", device, reason, [signals.USE], few, code=code)
         else:
             chosen = find_event_rows(series, *signals.CHOSEN) & s.busy
             share = float(series.seconds[chosen].sum() / max(series.seconds[s.busy].sum(), 1e-9))
@@ -440,7 +424,8 @@ def _stands_still(series: DeviceSeries, s: ClockSignals, ratio: float, limits: L
     """Whether the clock of busy samples stands still below the highest, and neither power nor heat sets it."""
     if not ratio < limits.below:
         return False
-    rows = s.busy & ~np.isnan(s.clock) & ~find_event_rows(series, CAP, SLOWDOWN, BRAKE, *HEAT)
+    rows = s.busy & ~(series.values(signals.USE) < limits.busy) & ~np.isnan(s.clock)
+    rows &= ~find_event_rows(series, CAP, SLOWDOWN, BRAKE, *HEAT)
     if rows.sum() < max(limits.steady, limits.below * s.busy.sum()):
         return False
     low, high = np.quantile(s.clock[rows], [0.01, 0.99])

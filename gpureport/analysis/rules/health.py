@@ -26,6 +26,7 @@ from gpureport.recording_advice import RECORD
 LOST_CAUSES = ("lost", "no answer")  # of gpu_lost, that end what a GPU can do; an Xid need not
 _MEASURED = (UTILISATION, "gpu_temperature_celsius", "gpu_power_watts", "gpu_sm_clock_hertz")
 _MEMORY, _XID = "gpu_memory_used_bytes", "gpu_xid_code"
+_ERRORS = ("Unknown Error", "ERR!")  # in the place of a reading
 _FALLEN, _MILD = {None, 79}, {45, 63}
 """Xids of a GPU that is gone, None where no number is given; and those that only report a cleaned or remapped part."""
 _XID_MESSAGE = re.compile(r"\bXid\b(?: *\((?:PCI:)?[0-9A-Fa-f:.]+\))?[: ]+(\d{1,3})\b")
@@ -69,6 +70,30 @@ def find_gpu_lost(context: Context, limits: Limits) -> Iterator[Finding | NotJud
                 codes=phrases.join_words([str(code) for code in codes]),
                 gpu=phrases.gpu_name(device) if device else "a GPU",
             )
+    yield from () if found else _find_failing_sensors(context, limits)
+
+
+def _find_failing_sensors(context: Context, limits: Limits) -> Iterator[Finding]:
+    """Yield a finding for a column with errors in place of readings of GPUs that answer in others."""
+    for absent in context.recording.run.quality.absent_cells:
+        if absent.reason in _ERRORS and absent.cells >= limits.rows:
+            gpus = context.gpus()
+            failing = [name for name, one in gpus.items() if any(_is_interrupted(one, each) for each in _MEASURED)]
+            yield KINDS["gpu_lost"].finding(
+                Severity.WARNING,
+                Confidence.HIGH,
+                failing,
+                [limits.compare(f"cells of {absent.column} with errors", "count", float(absent.cells), ">=", "rows")],
+                cause="sensor",
+                samples=absent.cells,
+                gpu=phrases.gpu_names(failing, list(gpus)) if failing else "a GPU",
+                column=absent.column,
+                text=absent.reason,
+            )
+
+
+def _is_interrupted(series: DeviceSeries, metric: str) -> bool:
+    return metric in series.column_names and not series.is_complete(metric)
 
 
 def _list_losses(context: Context) -> Iterator[_Loss]:
@@ -200,6 +225,7 @@ def _find_rises(series: DeviceSeries, metric: str) -> tuple[Spans, float]:
     return np.column_stack([times[:-1], times[1:]])[steps > 0], float(steps[steps > 0].sum())
 
 
+_FEW_BUSY = "too_few_busy_samples"
 _LINK = {"pcie_link_generation": "gen {:.0f}", "pcie_link_width": "x{:.0f}"}
 
 
@@ -224,14 +250,8 @@ def find_slow_links(context: Context, limits: Limits) -> Iterator[Finding | NotJ
         )
         mild = ratio >= limits.common
         if samples < limits.fewest:
-            yield NotJudged(
-                kind="pcie_degraded",
-                device=device,
-                template="{} of the PCIe link while the GPU was busy; at rest the link slows down",
-                amounts=(missing_metrics.count_of(samples, "sample"),),
-                recording="a log of the job at work, with at least 5 samples",
-                code="too_few_busy_samples",
-            )
+            few, reason = missing_metrics.count_of(samples, "sample"), "{} of the PCIe link while the GPU was busy"
+            yield missing_metrics.unjudged("pcie_degraded", device, reason, [UTILISATION], few, code=_FEW_BUSY)
         elif ratio < 1:
             rate = limits.compare("data rate of the link", "of the highest", ratio, ">=" if mild else "<", "common")
             links = [(name, "max while busy", best[name]) for name in best]
@@ -306,7 +326,7 @@ def find_log_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJud
 
 @rule("monitoring_ended")
 def find_early_ends(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield one finding for all GPUs whose samples end together before the rest, else one a GPU."""
+    """Yield one finding for all GPUs where the samples of all end before the rest, else one a GPU."""
     own = {name: series.times[find_answers(series)] for name, series in context.gpus().items()}
     own = {name: times for name, times in own.items() if len(times)}
     hosts = context.hosts().values()
@@ -330,9 +350,7 @@ def find_early_ends(context: Context, limits: Limits) -> Iterator[Finding | NotJ
         if not context.findings("gpu_lost", name) and (longest := next(longer, None)):
             later[name] = longest
     ends, everybody = {name: int(own[name][-1]) for name in later}, tuple(context.gpus())
-    spread = max(ends.values(), default=0) - min(ends.values(), default=0)
-    together = len(later) == len(own) and spread <= limits.early * 1e6
-    for devices in [tuple(later)] if together and later else [(name,) for name in later]:
+    for devices in [tuple(later)] if later and len(later) == len(own) else [(name,) for name in later]:
         other, times = later[devices[0]]
         missing = Interval(min(ends[name] for name in devices), int(times[-1]))
         share = missing.seconds / max((max(context.whole.end, missing.end) - context.whole.start) / 1e6, 1e-9)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.rules.clocks import is_hardly_reached
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
@@ -48,13 +49,13 @@ def show(value: float, unit: str) -> str:
     return f"{phrases.number(value)} {unit}".rstrip() if unit != "By/s" else f"{value / 1e6:.0f} MB/s"
 
 
-def block_quartiles(places: IntArray, values: FloatArray, count: int, fewest: float) -> npt.NDArray[np.float64]:
-    """Return the quartiles of the values in each block, NaN where it holds fewer; `places` never fall."""
+def _find_quartiles(places: IntArray, values: FloatArray, count: int) -> npt.NDArray[np.float64]:
+    """Return the quartiles of the values in each block, NaN where it holds none; `places` never fall."""
     edges = np.searchsorted(places, np.arange(count + 1))
     numbers = np.diff(edges)
     ordered = np.append(values[np.lexsort((values, places))], np.nan)
     ranks = edges[:-1] + (np.array([[0.25], [0.5], [0.75]]) * (numbers - 1).clip(0)).astype(np.int64)
-    return np.where(numbers >= fewest, ordered[ranks], np.nan)
+    return np.where(numbers > 0, ordered[ranks], np.nan)
 
 
 def find_fall(
@@ -63,8 +64,8 @@ def find_fall(
     """Return where values, all above 0, stay below the highest level that held; None where they do not.
 
     Both levels hold for a part of the time, and for as long as a level must. The middle halves of what was read lie
-    apart by `least`, and the levels differ by more than neighbouring blocks do: bursts, single moments, and phases
-    that come again and again are no level. With `later`, the usual level has to come first.
+    apart by `least`: bursts, single moments, and phases that come again and again are no level. With `later`, the usual
+    level has to come first.
     """
     least = limits.fall if least is None else least
     if len(values) < 4 * limits.readings:
@@ -80,26 +81,23 @@ def find_fall(
     if count < 2 * held:
         return None
     places = np.minimum((passed / passed[-1] * count).astype(np.int64), count - 1)
-    low, middle, high = block_quartiles(places, values, count, 1)
+    low, middle, high = _find_quartiles(places, values, count)
     if np.isnan(middle).any():
         return None
     windows = np.median(np.lib.stride_tricks.sliding_window_view(middle, held), axis=1)
     usual = np.full(count, windows.max())
     if later:
         usual = np.append(np.full(held, -np.inf), np.maximum.accumulate(windows)[: count - held])
-    away = middle <= (1 - least) * usual
-    first, stop = intervals.find_runs(away | (np.append(False, away[:-1]) & np.append(away[1:], False)))
+    first, stop = intervals.find_runs(middle <= (1 - least) * usual)
     first, stop = first[stop - first >= held], stop[stop - first >= held]
     if not 0 < len(first) < limits.recurs:
         return None
     blocks, top = np.arange(count + 1), float(usual[first[0]])
     is_low = np.searchsorted(first, blocks[:-1], "right") > np.searchsorted(stop, blocks[:-1], "right")
     is_usual = (middle >= (1 - least / 2) * top) & ~is_low & ((blocks[:-1] < first[0]) | (not later))
-    noise = limits.noise * float(np.median(np.abs(np.diff(middle))))
-    above = max(np.median(high[is_low]), np.median(middle[is_low]) + noise)
-    if not is_usual.any() or np.median(low[is_usual]) <= above:
+    if not is_usual.any() or np.median(low[is_usual]) <= np.median(high[is_low]):
         return None
-    lowest = float(windows[np.append(is_low[: len(windows)] & is_low[held - 1 :], False)[: len(windows)]].min())
+    lowest = float(windows[is_low[: len(windows)] & is_low[held - 1 :]].min())
     edges = np.searchsorted(places, blocks)
     begins = times[edges[:-1]]
     ends = np.minimum(np.append(begins[1:], times[-1]), times[edges[1:] - 1] + round(_PAUSE * interval * 1e6))
@@ -244,7 +242,7 @@ def _compare_heat(peers: Peers, names: Sequence[str]) -> tuple[float, float]:
 def _find_cause(context: Context, peers: Peers, device: str, limits: Limits) -> str:
     """Return why a GPU is slow, by what was found of it and not of most of its peers, or by its heat alone."""
     for kind, cause in (*_CAUSES.items(), ("clocks_locked", "locked")):
-        having = [name for name in peers.names if context.findings(kind, name)]
+        having = [name for name in peers.names if not all(map(is_hardly_reached, context.findings(kind, name)))]
         if device in having and 2 * len(having) <= len(peers.names):
             return cause
     warm, cool = _compare_heat(peers, [device])

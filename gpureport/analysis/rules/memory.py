@@ -163,14 +163,8 @@ def find_growing_memory(context: Context, limits: Limits) -> Iterator[Finding | 
             recording = "a run without preallocation"
             yield NotJudged(kind="mem_leak", device=device, reason=reason, recording=recording, code=code)
         elif len(times) < limits.fewest:
-            yield NotJudged(
-                kind="mem_leak",
-                device=device,
-                template=f"only {{}} of GPU memory after start-up; at least {limits.fewest:g} are needed",
-                amounts=(missing_metrics.count_of(len(times), "sample"),),
-                recording="a longer log of the whole job, or more frequent samples",
-                code=missing_metrics.TOO_FEW_SAMPLES,
-            )
+            few, reason = missing_metrics.count_of(len(times), "sample"), "only {} of GPU memory after start-up"
+            yield missing_metrics.unjudged("mem_leak", device, reason, [_USED], few, code="too_few_samples")
         else:
             yield from _judge_growth(series, times, used, limits)
 

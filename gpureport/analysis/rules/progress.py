@@ -1,17 +1,16 @@
 """Whether a job goes on as it began: a logged rate that falls, and levels that change with nothing to explain it."""
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from gpureport import columns
 from gpureport.analysis import missing_metrics, phrases
-from gpureport.analysis.job.events import WAITING, find_evaluations, split_words
+from gpureport.analysis.job.events import WAITING, find_evaluations, find_steps, read_points, split_words
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, rule
 from gpureport.analysis.rules import levels
+from gpureport.analysis.rules.clocks import is_hardly_reached
 from gpureport.analysis.rules.levels import CLOCK, POWER, TEMPERATURE, UTILISATION, Change, find_fall, show
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -22,7 +21,7 @@ from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
 from gpureport.recording import Recording
 from gpureport.training_names import Role, choose_throughput, recognise_metric
-from gpureport.work_counting import count_gains, select_step_points
+from gpureport.work_counting import count_gains
 
 _MEMORY, _STEP = "gpu_memory_used_bytes", "step"
 _SPACING = 10.0  # s between two points of a step counter: a rate over less is mostly the rounding of both
@@ -46,19 +45,6 @@ _STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
 """Kinds that explain a change though they claim no GPU time."""
 
 
-def read_points(recording: Recording, name: str) -> tuple[IntArray, FloatArray]:
-    """Return the times of a training metric in order, in microseconds, and its finite values; of any for `step`."""
-    training, named = recording.training, columns.valid(recording.training.column("timestamp"))
-    values = columns.floats(training.column(_STEP if name == _STEP else "value"))
-    if name != _STEP:
-        texts: Any = training.column("name")
-        named &= np.array([one == name for one in texts.to_pylist()], dtype=np.bool_)
-    rows = np.flatnonzero(named & np.isfinite(values))
-    times = columns.integers(training.column("timestamp"))[rows]
-    order = np.argsort(times, kind="stable")
-    return times[order], values[rows][order]
-
-
 def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None:
     """Return how fast a training log says that the job works: metric, unit, times and values; None where it does not.
 
@@ -70,17 +56,18 @@ def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None
 def _derive_rate(recording: Recording) -> tuple[str, str, IntArray, FloatArray] | None:
     every: Any = recording.training.column("name").unique().to_pylist()
     names = [name for name in every if not split_words(name) & _CHECKING]
-    known = {name: metric for name in names if (metric := recognise_metric(name))}
-    rated = choose_throughput(names, None) or next((one for one in known.values() if one.role is Role.THROUGHPUT), None)
-    timed = next((one for one in known.values() if one.role is Role.STEP_TIME), None)
+    known = [metric for name in names if (metric := recognise_metric(name))]
+    rated = choose_throughput(names, None) or next((one for one in known if one.role is Role.THROUGHPUT), None)
+    timed = next((one for one in known if one.role is Role.STEP_TIME), None)
     for metric in filter(None, (rated, timed)):
         times, values = read_points(recording, metric.name)
-        times, values = times[values > 0], values[values > 0]
+        is_rate = (values > 0) & np.isfinite(values)
+        times, values = times[is_rate], values[is_rate]
         if len(times) > 1:
-            if metric.role is Role.STEP_TIME:
+            if metric is timed:
                 return metric.name, "steps/s", times, 1 / (metric.seconds * values)
             return metric.name, f"{metric.unit or 'units'}/s", times, values
-    points = select_step_points(*read_points(recording, _STEP))
+    points = find_steps(recording)
     if points is None:
         return None
     last = np.append(np.diff(points[0] // round(_SPACING * 1e6)) > 0, True)
@@ -156,7 +143,10 @@ def _compare(context: Context, device: str, metric: str, change: Change) -> tupl
         both = [context.series[device].find_values(metric, spans) for spans in (change.usual_spans, change.spans)]
     else:
         times, values = read_points(context.recording, metric)
-        both = [values[intervals.contains(spans, times)] for spans in (change.usual_spans, change.spans)]
+        inside = [
+            intervals.contains(spans, times) & np.isfinite(values) for spans in (change.usual_spans, change.spans)
+        ]
+        both = [values[rows] for rows in inside]
     before, then = (float(one.mean()) if len(one) else np.nan for one in both)
     return max(before, 1e-9), then
 
@@ -164,7 +154,6 @@ def _compare(context: Context, device: str, metric: str, change: Change) -> tupl
 @rule("unexplained_change")
 def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield what changes level, or stays apart from equal GPUs, for no known reason: one finding a signal."""
-    found: dict[tuple[str, str, str], dict[str, Change]] = {}
     coarsest = max((series.interval for series in context.gpus().values()), default=0.0)
     needed = max(2 * limits.shortest, 4 * limits.readings * coarsest)
     if context.whole.seconds < needed:
@@ -173,32 +162,16 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
     for device, series in context.gpus().items():
         if not (series.is_recorded(POWER) or any(map(series.is_recorded, CLOCKS))):
             yield missing_metrics.not_recorded("unexplained_change", device, CLOCK, POWER)
-        every = _list_changes(context, device, series, limits)
-        for case, metric, unit, change in islice(
-            (one for one in every if not _is_explained(context, device, one[-1])), 1
-        ):
-            found.setdefault((case, metric, unit), {})[device] = change
-    rate = _read_rate(context)
-    fall = find_fall(*rate[2:], limits, later=True) if rate and not found else None
-    if rate and fall and not _is_explained(context, "", fall):
-        found["change", rate[0], rate[1]] = {"": fall}
-    for peers in levels.compare_peers(context, limits):
-        for metric, unit, least in ((UTILISATION, "1", limits.uneven), (POWER, "W", limits.weaker)):
-            for device, change in levels.find_lower(peers, metric, least, limits).items():
-                if not _is_explained(context, device, change):
-                    found.setdefault(("uneven", metric, unit), {})[device] = change
-    others = {device: _find_other_use(series, limits) for device, series in context.whole_log.gpus().items()}
-    found["other use", UTILISATION, "1"] = {device: other for device, other in others.items() if other}
+    found: dict[tuple[str, str, str], dict[str, Change]] = {}
+    for case, metric, unit, device, change in _list_unexplained(context, limits):
+        found.setdefault((case, metric, unit), {})[device] = change
     for (case, metric, unit), changes in found.items():
-        if not changes:
-            continue
         change, devices = max(changes.values(), key=lambda one: one.fall), tuple(filter(None, changes))
         spans = intervals.union(np.concatenate([one.spans for one in changes.values()]))
         rises, seconds = change.spans[0, 0] < change.usual_spans[0, 0], intervals.total_seconds(spans)
         begins = int(change.usual_spans[0, 0] if rises else change.spans[0, 0])
         cool, warm = _compare(context, devices[0], TEMPERATURE, change) if devices else (0.0, 0.0)
         low, high = show(change.level, unit), show(change.usual, unit)
-        noun = {CLOCK: "clock", POWER: "power", UTILISATION: "utilisation"}.get(metric, "rate")
         yield KINDS["unexplained_change"].finding(
             Severity.WARNING,
             Confidence.MEDIUM,
@@ -211,7 +184,7 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
             spans=intervals.to_intervals(spans),
             cause=case,
             samples=sum(one.readings for one in changes.values()),
-            what="training rate" if noun == "rate" else noun,
+            what={CLOCK: "clock", POWER: "power", UTILISATION: "utilisation"}.get(metric, "training rate"),
             gpus=phrases.gpu_names(devices, list(context.gpus())) if devices else "",
             goes="rose" if rises else "fell",
             share=phrases.percent(change.usual / change.level - 1 if rises else change.fall),
@@ -225,23 +198,44 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
         )
 
 
+def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, str, str, str, Change]]:
+    """Yield case, metric, unit, GPU and change of each signal; of one GPU the first, and of the job's rate alone."""
+    is_any = False
+    for device, series in context.gpus().items():
+        for case, metric, unit, change in _list_changes(context, device, series, limits):
+            if not _is_explained(context, device, change):
+                is_any = True
+                yield case, metric, unit, device, change
+                break
+    rate = _read_rate(context)
+    fall = find_fall(*rate[2:], limits, later=True) if rate and not is_any else None
+    if rate and fall and not _is_explained(context, "", fall):
+        yield "change", rate[0], rate[1], "", fall
+    for peers in levels.compare_peers(context, limits):
+        for metric, unit, least in ((UTILISATION, "1", limits.uneven), (POWER, "W", limits.weaker)):
+            for device, change in levels.find_lower(peers, metric, least, limits).items():
+                if not _is_explained(context, device, change):
+                    yield "uneven", metric, unit, device, change
+    for device, series in context.whole_log.gpus().items():
+        if other := _find_other_use(series, limits):
+            yield "other use", UTILISATION, "1", device, other
+
+
 def _list_changes(
     context: Context, device: str, series: DeviceSeries, limits: Limits
 ) -> Iterator[tuple[str, str, str, Change]]:
-    """Yield the signals of a GPU that stay at another level while it is as busy, until its memory is released.
+    """Yield the signals of a GPU that stay at another level in one job while it is as busy.
 
     What takes another power after a pause is another phase of the job.
     """
     signals = gather_signals(series)
-    work = intervals.to_spans(job.active[device] for job in context.jobs if device in job.active)
+    work = [job.active[device] for job in context.jobs if device in job.active]
     gaps = intervals.collect_finding_spans(context.findings_on(device), device, {"idle_gap"})
-    memory = [series.find_values(_MEMORY, gaps[row : row + 1]) for row in range(len(gaps))]
-    released = gaps[[len(one) > 0 and 2 * one.min() <= series.known_values(_MEMORY).max() for one in memory]]
     pauses = intervals.union(np.concatenate([gaps, intervals.to_spans(series.gaps)]))
     around = np.array([-limits.shortest, limits.shortest]) * 1e6
     both = ((CLOCK, "Hz", signals.clock, limits.fall), (POWER, "W", signals.power, limits.weaker))
     for metric, unit, values, least in both:
-        for window in intervals.to_intervals(intervals.difference(work, released)):
+        for window in work:
             inside = series.rows_between(window.start + series.shift, window.end + series.shift)
             rows = np.flatnonzero(signals.busy[inside] & (values[inside] > 0)) + inside.start
             change = find_fall(series.times[rows], values[rows], limits, least=least)
@@ -253,8 +247,7 @@ def _list_changes(
             if min(before, then) >= limits.busy and abs(before - then) <= limits.alike and not is_phase:
                 is_spill = metric == POWER and _is_filled(context, device, change, limits)
                 yield "spill" if is_spill else "change", metric, unit, change
-    hot = _find_hot(series, limits)
-    if hot:
+    if hot := _find_hot(series, limits):
         yield "hot", CLOCK, "Hz", hot
 
 
@@ -295,6 +288,7 @@ def _is_explained(context: Context, device: str, change: Change) -> bool:
     """
     found = context.findings_on(device) if device else context.earlier_findings
     known = [one for one in found if KINDS[one.kind].gpu_time_class or one.kind in _STANDING]
+    known = [one for one in known if not is_hardly_reached(one)]
     known += [one for one in context.earlier_findings if one.kind in _SLOWING]
     whole = (context.whole,) if change.is_standing else ()
     spans = intervals.to_spans(part for one in known for part in one.intervals or whole)

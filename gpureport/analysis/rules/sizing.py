@@ -1,14 +1,13 @@
 """How well GPU and job fit: GPUs larger than needed, full precision, and time after the last improvement."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from gpureport import columns, gpus
+from gpureport import gpus
 from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.job import params
-from gpureport.analysis.job.events import Evaluations, find_evaluations
+from gpureport.analysis.job.events import find_evaluations
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, rule
@@ -24,7 +23,6 @@ _AMPERE = (8, 0)
 _PRECISION = """\
 the params of the run (precision, amp, fp16, bf16, dtype) with its tracker or --param precision=VALUE, or \
 DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"""
-_METRIC = "a validation metric such as val_loss, by a tracker or with --training FILE"
 
 
 def _unjudged(kind: str, code: str, reason: str, recording: str, device: str | None = None) -> NotJudged:
@@ -34,15 +32,13 @@ def _unjudged(kind: str, code: str, reason: str, recording: str, device: str | N
 @rule("oversized_gpu")
 def find_oversized_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield at most one finding for each model of GPU, or why there is none."""
-    models = defaultdict[str | None, list[DeviceSeries]](list)
-    for name in context.active:
-        models[context.series[name].device.model].append(context.series[name])
-    seconds = context.window.seconds if context.window else 0.0
-    for model, peers in models.items():
-        own = gpus.find_gpu(model)
+    window = context.window or Interval(0, 0)
+    every = [context.series[name] for name in context.active]
+    for model in dict.fromkeys(one.device.model for one in every):
+        peers, own = [one for one in every if one.device.model == model], gpus.find_gpu(model)
         peaks, totals = [memory_peak(one) for one in peers], [memory_total(one) for one in peers]
-        if seconds < limits.shortest:
-            yield missing_metrics.too_short("oversized_gpu", seconds, limits.shortest, "the job worked for")
+        if window.seconds < limits.shortest:
+            yield missing_metrics.too_short("oversized_gpu", window.seconds, limits.shortest, "the job worked for")
         elif any(context.findings("mem_prealloc", one.device.id) for one in peers):
             reason = "memory was reserved at once, so the real need is not known"
             yield _unjudged("oversized_gpu", missing_metrics.MEMORY_RESERVED, reason, _ON_DEMAND)
@@ -52,12 +48,10 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Iterator[Finding | 
             yield _unjudged("oversized_gpu", "gpu_not_in_table", reason, "" if model else RECORD)
         elif None in peaks or not all(totals):
             yield missing_metrics.not_recorded("oversized_gpu", None, _USED, "gpu_memory_total_bytes")
-        else:
-            peak, total = max(one or 0 for one in peaks), min(one or 0 for one in totals)
-            window = context.window or context.whole
+        elif max(peak or 0 for peak in peaks) < limits.roomy * min(total or 0 for total in totals):
             loads = [one.values(UTILISATION)[one.rows_between(window.start, window.end)] for one in peers]
             used = max(1.0 if np.isnan(load).all() else float(np.nanmean(load)) for load in loads)
-            yield from _compare_sizes(context, limits, own, [one.device.id for one in peers], (peak, total, used))
+            yield from _compare_sizes(context, limits, own, peers, used)
 
 
 def _size(gpu: Gpu) -> tuple[float, float, float, float] | None:
@@ -71,19 +65,14 @@ def _size(gpu: Gpu) -> tuple[float, float, float, float] | None:
 
 
 def _compare_sizes(
-    context: Context, limits: Limits, own: Gpu, names: Sequence[str], need: tuple[int, int, float]
+    context: Context, limits: Limits, own: Gpu, peers: Sequence[DeviceSeries], used: float
 ) -> Iterator[Finding]:
-    peak, total, used = need
+    peak, total = max(memory_peak(one) or 0 for one in peers), min(memory_total(one) or 0 for one in peers)
     _, speed, arithmetic, power = _size(own) or (0.0,) * 4
-    fitting = []
-    for gpu in gpus.load_gpus() if peak < limits.roomy * total else ():
-        size = _size(gpu)
-        if (
-            size
-            and size[0] < total
-            and size[3] < power
-            and not own.compute_capability >= _AMPERE > gpu.compute_capability
-        ):
+    fitting, names = [], [one.device.id for one in peers]
+    for gpu in gpus.load_gpus():
+        is_older = own.compute_capability >= _AMPERE > gpu.compute_capability
+        if (size := _size(gpu)) and size[0] < total and size[3] < power and not is_older:
             busy, memory = used * max(speed / size[1], arithmetic / size[2], 1.0), peak / size[0]
             if busy <= limits.busy and memory <= limits.fits:
                 fitting.append((size[3], gpu.model, busy, memory))
@@ -99,7 +88,7 @@ def _compare_sizes(
                 limits.compare(UTILISATION, at_its_speed, busy, "<=", "busy"),
                 limits.compare(_USED, f"max, of the memory of {smaller}", memory, "<=", "fits"),
             ],
-            samples=sum(context.series[name].count_readings(UTILISATION, slice(None)) for name in names),
+            samples=sum(one.count_readings(UTILISATION, slice(None)) for one in peers),
             ruled_out=[phrases.NOT_PREALLOCATED],
             smaller=phrases.add_article(smaller),
             gpus=phrases.gpu_names(names, tuple(context.gpus())),
@@ -112,16 +101,13 @@ def _compare_sizes(
 def find_full_precision(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield at most one finding, for the GPUs that could do better, and those of which nothing tells."""
     param, is_full = params.find_precision_param(context.recording.run.params_and_tags) or ("", True)
-    if not context.active and is_full:
-        reason = "no GPU worked, so nothing shows how it computes"
-        yield _unjudged("full_precision", "no_gpu_worked", reason, _PRECISION)
     tensor, uncounted = dict[str, float](), list[str]()
     for name in context.active:
         series = context.series[name]
         known = gpus.find_gpu(series.device.model)
         if known is None:
             reason = f"the compute capability of {series.device.model or 'the GPU'} is not known"
-            yield _unjudged("full_precision", "unknown_compute_capability", reason, _PRECISION, name)
+            yield _unjudged("full_precision", "gpu_not_in_table", reason, _PRECISION, name)
         elif known.compute_capability >= (limits.capability, 0):
             values, used = series.values(_TENSOR), series.values(UTILISATION)
             working = ~(series.values("gpu_sm_active_ratio") < limits.worked) & ~(used <= limits.at_work)
@@ -144,43 +130,25 @@ def find_full_precision(context: Context, limits: Limits) -> Iterator[Finding | 
             share=phrases.percent(share),
             param=param,
         )
-    if tensor and is_full:
-        for name in uncounted:
-            reason = "tensor activity was recorded of other GPUs only"
-            yield _unjudged("full_precision", "recorded_of_other_gpus", reason, _PRECISION, name)
-    elif uncounted and told and not param:
-        brief = f"tensor activity was counted over less than {limits.busy:.0f} s of work"
-        absent = "neither tensor activity nor the precision was recorded"
-        counted = any(context.series[name].is_recorded(_TENSOR) for name in uncounted)
-        code, reason = ("too_little_work", brief) if counted else ("precision_not_recorded", absent)
-        yield _unjudged("full_precision", code, reason, _PRECISION)
+    if is_full and (tensor or not param or not context.active):
+        reason = "neither the precision nor enough tensor activity at work was recorded"
+        for device in uncounted if tensor else [None] if uncounted or not context.active else []:
+            yield _unjudged("full_precision", "precision_not_recorded", reason, _PRECISION, device)
 
 
 @rule("no_progress")
 def find_no_progress(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield at most one finding, for the whole job."""
+    """Yield at most one finding, for the whole job, by the metric that improved last."""
     if not context.gpus():
         yield missing_metrics.not_recorded("no_progress", None, UTILISATION)
         return
-    known = list(find_evaluations(context.recording))
-    training, most = context.recording.training, max(known, key=lambda each: each.count, default=None)
-    if most is not None and most.count >= limits.fewest:
-        judged = (each for each in known if each.count >= limits.fewest)
-        yield from _judge_progress(context, limits, max(judged, key=lambda each: int(each.times[each.best_row])))
+    known = [each for each in find_evaluations(context.recording) if each.count >= limits.fewest]
+    if not known:
+        reason = f"no validation metric was recorded {limits.fewest:g} times, with the time of each"
+        recording = "a validation metric such as val_loss, by a tracker or with --training FILE"
+        yield _unjudged("no_progress", "too_few_evaluations", reason, recording)
         return
-    if most is not None:
-        count = phrases.count_of(most.count, "evaluation")
-        code, reason = "too_few_evaluations", f"{most.metric.name} has {count}, fewer than {limits.fewest:g}"
-    elif not len(training):
-        code, reason = "no_training_metrics", "no training metrics were recorded"
-    elif not columns.valid(training.column("timestamp")).any():
-        code, reason = missing_metrics.NO_TIMES, "the training metrics were recorded without times"
-    else:
-        code, reason = "no_validation_metric", "none of the training metrics is a validation metric"
-    yield _unjudged("no_progress", code, reason, _METRIC)
-
-
-def _judge_progress(context: Context, limits: Limits, metric: Evaluations) -> Iterator[Finding]:
+    metric = max(known, key=lambda each: int(each.times[each.best_row]))
     job, last = context.window or context.whole, int(metric.times[-1])
     best = min(max(int(metric.times[metric.best_row]), job.start), job.end)
     # until the last evaluation it is known that none was better, and until the next one nothing could be

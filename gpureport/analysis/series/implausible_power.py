@@ -13,12 +13,10 @@ POWER_METRICS = ("gpu_power_watts", "gpu_power_instant_watts")
 """Metrics that are checked."""
 HIGHEST_POWER = 2000.0  # W; twice what the largest board of the GPU table draws, a B200 with 1,000 W
 """Mean power that no board draws: the unit is milliwatts, or several boards are summed."""
-_ABOVE_LIMIT = 2.0  # limits that users raise stay below 1.4 of what a board ships with
 _LOWEST = 0.5  # W; a laptop's GPU at rest draws more
 _UNCHANGED = 120.0  # s; sensors report anew several times a second
 _WARMED = 5.0  # Cel; less is rounding, or the room
 _SWING = 0.5  # of utilisation, without the lowest and the highest tenth: a GPU at work draws several times as much
-_LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts", "gpu_power_limit_default_watts")
 
 
 def explain_implausible_power(series: "DeviceSeries", power: FloatArray) -> str:
@@ -33,8 +31,6 @@ def explain_implausible_power(series: "DeviceSeries", power: FloatArray) -> str:
         return ""
     weights = series.seconds[known]
     mean = float(np.average(power[known], weights=weights if weights.sum() > 0 else None))
-    logged = [float(series.known_values(name).max()) for name in _LIMITS if series.is_recorded(name)]
-    limit = max([*logged, series.device.power_limit_watts or 0.0, series.device.power_limit_default_watts or 0.0])
     degrees, used = (series.known_values(name) for name in ("gpu_temperature_celsius", "gpu_utilization_ratio"))
     low, high = np.quantile(used, [0.1, 0.9]) if len(used) else (0.0, 0.0)
     first, warmed = power[known][0], float(np.ptp(degrees)) if len(degrees) else 0.0
@@ -44,8 +40,4 @@ def explain_implausible_power(series: "DeviceSeries", power: FloatArray) -> str:
         return f"stays at {first:.4g} W to the last digit while temperature changes by {warmed:.0f} °C"
     if mean > HIGHEST_POWER:
         return f"averages {mean:,.0f} W, more than any board draws"
-    if mean < _LOWEST:
-        return f"averages {mean:.2g} W, less than any GPU draws"
-    return (
-        f"averages {mean:,.0f} W, although it is limited to {limit:,.0f} W" if 0 < _ABOVE_LIMIT * limit < mean else ""
-    )
+    return f"averages {mean:.2g} W, less than any GPU draws" if mean < _LOWEST else ""

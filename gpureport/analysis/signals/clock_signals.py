@@ -111,23 +111,27 @@ def are_events_recorded(series: DeviceSeries, *reasons: str) -> bool:
     return any(series.is_recorded(name) for each in reasons for name in (f"clock_event_{each}", counter_name(each)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class HeldClock:
     """When something held the clock of a GPU, by its samples and by the driver's counters, which see between them."""
 
-    share: FloatArray | BoolArray  # of each row's time; all of it where no counter tells
+    share: FloatArray  # of each row's time; all of it where no counter tells
     lowered: BoolArray  # rows whose own clock is a lowered one
-    detected: BoolArray  # rows whose clock is no reference for others
     rows: BoolArray  # rows that alone tell, without a counter
     steps: Spans = field(default_factory=lambda: NO_SPANS)  # between rows, in which a counter rose
     counted: float = 0.0  # seconds
     in_gaps: float = 0.0  # those of them across log gaps
     is_direct: bool = True  # whether the driver says so, rather than clock, temperature and power
 
+    @property
+    def detected(self) -> BoolArray:
+        """Rows whose clock is no reference for others."""
+        return self.share >= _COUNTED_SHARE
+
 
 def hold_clock(rows: BoolArray, *, is_direct: bool = True) -> HeldClock:
     """Return that the clock was held for all the time of some rows."""
-    return HeldClock(share=rows, lowered=rows, detected=rows, rows=rows, is_direct=is_direct)
+    return HeldClock(share=rows.astype(np.float64), lowered=rows, rows=rows, is_direct=is_direct)
 
 
 def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldClock:
@@ -142,11 +146,9 @@ def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldCl
     so_far = np.concatenate([[0.0], np.cumsum(np.where(steps.in_gap, 0.0, steps.amounts))])
     inside = np.interp(series.end, steps.times, so_far) - np.interp(series.start, steps.times, so_far)
     share = np.maximum(bits & ~beside, np.clip(inside / np.maximum(series.seconds, 1e-6), 0, 1))
-    lowered = bits | (share >= _COUNTED_FULL)
     return HeldClock(
         share=share,
-        lowered=lowered,
-        detected=lowered | (share >= _COUNTED_SHARE),
+        lowered=bits | (share >= _COUNTED_FULL),
         rows=bits & ~beside,
         steps=intervals.union(np.column_stack([steps.times[:-1], steps.times[1:]])[risen & ~steps.in_gap]),
         counted=steps.reading.total,
@@ -158,9 +160,7 @@ def hold_clock_by_events(series: DeviceSeries, *reasons: str) -> HeldClock:
     """Return when any of the clock event reasons held the clock; a bit that is null is not set."""
 
     def read() -> HeldClock:
-        bits = np.zeros(len(series), dtype=np.bool_)
-        for reason in reasons:
-            bits |= series.values(f"clock_event_{reason}") > 0
+        bits = np.any([series.values(f"clock_event_{reason}") > 0 for reason in reasons], axis=0)
         return add_counters(series, bits, *reasons)
 
     return series.memoize(("held", reasons), read)
@@ -183,20 +183,18 @@ def high_quantile(values: FloatArray, rows: BoolArray, quantile: float = 0.95) -
     return float(np.quantile(chosen, quantile)) if len(chosen) else float("nan")
 
 
-def choose_reference_clock(signals: ClockSignals, slowed: BoolArray) -> tuple[float, str]:
+def choose_reference_clock(signals: ClockSignals, slowed: FloatArray) -> tuple[float, str]:
     """Return the clock in Hz to compare slowed rows with, and what it is; NaN if no clock was recorded.
 
     It is the 95% quantile over busy rows that are not slowed; without such rows, the highest clock.
     """
     if np.isnan(signals.clock).all():
         return float("nan"), ""
-    usual = high_quantile(signals.clock, signals.busy & ~slowed)
-    if usual > 0:
-        return usual, "that of other busy samples"
-    return (signals.clock_max, "the highest clock") if signals.clock_max > 0 else (float("nan"), "")
+    usual = high_quantile(signals.clock, signals.busy & (slowed < _COUNTED_SHARE))
+    return (usual, "that of other busy samples") if usual > 0 else (signals.clock_max, "the highest clock")
 
 
-def compute_loss(series: DeviceSeries, held: HeldClock, slowed: BoolArray) -> FloatArray | None:
+def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> FloatArray | None:
     """Return the share of each row's time that a held clock cost, None where no clock tells.
 
     A clock 20% below that of rows that are not slowed loses 0.2 s per second, but no more than the time in which a
@@ -205,28 +203,25 @@ def compute_loss(series: DeviceSeries, held: HeldClock, slowed: BoolArray) -> Fl
     """
     signals = gather_signals(series)
     reference, _ = choose_reference_clock(signals, slowed)
-    if np.isnan(reference):
-        return None
     shortfall = np.clip(1 - signals.clock / reference, 0, 1)
     rows = (held.share > 0) & signals.busy
     if (rows & ~held.lowered).any():
-        shown = shortfall[held.lowered & signals.busy & ~np.isnan(shortfall)]
-        if not len(shown):
-            return None
-        shortfall = np.where(held.lowered, shortfall, np.median(shown))
+        shortfall = np.where(held.lowered, shortfall, median(shortfall[held.lowered & signals.busy]))
+    if np.isnan(reference) or (rows.any() and np.isnan(shortfall[rows]).all()):
+        return None
     return np.where(rows & ~np.isnan(shortfall), held.share * np.fmin(shortfall, series.values(USE)), 0.0)
 
 
 def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
     """Yield one entry for each reason that was recorded of a GPU, in NVML's order, unnamed bits last."""
     signals, events = gather_signals(series), dict(_list_events(series))
-    slowed, free = np.zeros(len(series), dtype=np.bool_), {"gpu_idle", *CHOSEN}
+    slowed, free = np.zeros(len(series)), {"gpu_idle", *CHOSEN}
     for reason in events.keys() - free:
-        slowed |= events[reason].share >= _COUNTED_SHARE
+        slowed = np.maximum(slowed, events[reason].share)
     reference, description = choose_reference_clock(signals, slowed)
     busy_seconds = float(series.seconds[signals.busy].sum())
     for reason, held in events.items():
-        name, lost, rows = f"clock_event_{reason}", None, held.lowered & signals.busy
+        name, lost = f"clock_event_{reason}", None
         if reason not in free and busy_seconds > 0 and not np.isnan(reference):
             loss = compute_loss(series, held, slowed) if held.share.any() else None
             if loss is not None:
@@ -235,7 +230,7 @@ def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
                 lost = 0.0
         has_bit = name not in BY_NAME or series.is_recorded(name)
         bits = series.values(name) > 0 if name in BY_NAME else held.rows
-        clock = median(signals.clock[rows])
+        clock = median(signals.clock[held.lowered & signals.busy])
         yield ClockEventTotal(
             device=series.device.id,
             reason=reason,

@@ -33,7 +33,7 @@ def read_health(recording: Recording, analysis: Analysis, device: str) -> GpuHea
         ecc_corrected=_count_errors(recording, device, findings, _CORRECTED, unjudged),
         ecc_uncorrected=_count_errors(recording, device, findings, _UNCORRECTED, unjudged),
         remapped_rows=_read_last_sum(recording, device, _REMAPPED),
-        gpu_lost=_check([each for each in findings if each.kind == _LOST], _LOST, unjudged),
+        gpu_lost=_check([one for one in findings if one.kind == _LOST and one.cause != "sensor"], _LOST, unjudged),
         slow_link=_check(slow, _LINK, unjudged),
     )
 

@@ -5,7 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from gpureport.testing import Recording, analyze, event, found, steps, with_host, with_quality, with_training
+from gpureport.testing import (
+    AbsentCells,
+    Recording,
+    analyze,
+    event,
+    found,
+    steps,
+    with_host,
+    with_quality,
+    with_training,
+)
 from tests.analysis.tables import Table, check, rec, want
 
 UTIL = steps((97, 100))
@@ -110,6 +120,16 @@ def test_lost_gpus() -> None:
             )
             for name, (text, cause, severity) in xids.items()
         },
+        "errors in one column": want(
+            with_quality(
+                rec(util=[THERE, THERE], power=[GONE, THERE]),
+                absent_cells=(AbsentCells(column="power.draw", reason="Unknown Error", cells=60),),
+            ),
+            gpus="0",
+            cause="sensor",
+            severity="warning",
+            spans=[],
+        ),
         "a change of the last Xid": want(rec(util=THERE, xid=steps((0, 60), (74, 60))), spans=[(60, 119)]),
         "rows without any value": want(
             rec(util=[THERE, GONE], power=[THERE, GONE]),

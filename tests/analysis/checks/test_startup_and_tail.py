@@ -14,11 +14,6 @@ def bursty() -> Recording:
     return rec(util=np.concatenate([np.zeros(30), burst, work, burst, np.zeros(30)]), every=2.0)
 
 
-def imported(watts: float) -> Recording:
-    power = steps((60, 10), (watts, 2), (60, 13), (300, 100))
-    return rec(util=steps((0, 10), (15, 2), (0, 13), (97, 100)), power=power, every=10.0)
-
-
 SERVES = rec(util=steps((0, 15), (60, 8), (0, 10), (70, 12), (0, 20)), memory=np.full(65, 20))
 TWO = rec(util=[steps((0, 40), (97, 2000), (0, 30))] * 2)
 
@@ -59,9 +54,6 @@ def test_start_up() -> None:
             spans=[(0, 195)],
             within=5,
         ),
-        "an import at the power of rest": want(imported(62), spans=[(0, 245)], within=5),
-        "an import with power": want(imported(180), spans=[(0, 95)], within=5),
-        "an import, power unknown": want(imported(np.nan), spans=[(0, 95)], within=5),
         "light work before full work": want(
             rec(util=steps((0, 10), (20, 60), (97, 100)), power=steps((60, 10), (65, 60), (300, 100)), every=10.0),
             spans=[(0, 95)],

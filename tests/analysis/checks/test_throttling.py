@@ -62,7 +62,14 @@ def test_heat_lowers_the_clock() -> None:
     warming, late = steps((70, 60), (78, 40), (86, 60), (70, 140)), steps((70, 100), (78, 20), (86, 40), (70, 140))
     slots = [steps((70, 300)), steps((71, 300)), dip(86, 70)]
     table: Table = {
-        "a bit": want(bits, spans=[(99.5, 159.5)], confidence="high", cause="heat", lost=12),
+        "a bit": want(
+            bits,
+            spans=[(99.5, 159.5)],
+            confidence="high",
+            cause="heat",
+            lost=12,
+            summary="Heat slowed GPU 0 at 86 °C for 1 min; its clock fell 20%.",
+        ),
         "bits 8 s apart": want(rec(**BUSY, sw_thermal_slowdown=near), spans=[(99.5, 126.5)]),
         "bits 40 s apart, cooled": want(
             rec(**BUSY, sw_thermal_slowdown=far, temperature=np.where(far > 0, 86, 70)),
@@ -78,6 +85,9 @@ def test_heat_lowers_the_clock() -> None:
             spans=[(99.5, 159.5)],
             confidence="medium",
             ruled_out=2,
+        ),
+        "without bits, 5 s apart": want(
+            rec(**BUSY, clock=dip(1200, 1400, 12), temperature=dip(85, 70, 12), every=5.0), spans=[(497.5, 557.5)]
         ),
         "below the power limit on the mean": want(near_limit(386), spans=[(99.5, 199.5)], within=5),
         "the clock back for 5 s": want(back(5), length=125, within=8),
@@ -153,7 +163,12 @@ def test_hardware_lowers_the_clock() -> None:
             rec(power=dip(150, 300), power_limit=400, clock=dip(560, 1400), temperature=60),
             "signals_not_recorded",
         ),
-        "no thermal bits": want(rec(**BUSY, **low, temperature=60.0), **unknown),
+        "no thermal bits": want(
+            rec(**BUSY, **low, temperature=60.0),
+            **unknown,
+            summary="The hardware slowed GPU 0 for 1 min; its clock fell 50%; "
+            "whether from heat or a power brake is not known.",
+        ),
         "hot": want(rec(**BUSY, **low, temperature=84.0, sw_thermal_slowdown=OFF), **unknown),
         "cool": want(
             rec(**BUSY, **low, temperature=60.0, sw_thermal_slowdown=OFF), cause="hardware", confidence="high"
@@ -170,8 +185,8 @@ def test_hardware_lowers_the_clock() -> None:
         ),
         "at rest": artefact(2, 210),
         "at full clock": artefact(98, 1300),
-        "no clock": (rec(**BUSY, clock=np.nan, **bits), "clock_not_recorded", "gpu_sm_clock_hertz"),
-        "no highest clock": (rec(**BUSY, clock=700.0, **bits), "clock_not_recorded", "gpu_sm_clock_max_hertz"),
+        "no clock": (rec(**BUSY, clock=np.nan, **bits), "signals_not_recorded", "gpu_sm_clock_hertz"),
+        "no highest clock": (rec(**BUSY, clock=700.0, **bits), "signals_not_recorded", "gpu_sm_clock_max_hertz"),
         "no clocks": (rec(**BUSY, temperature=84), "signals_not_recorded"),
     }
     check("hw_throttle", table)
@@ -426,6 +441,7 @@ def test_locked_clocks() -> None:
             rec(util=util, clock=steps((2130, 20), (525, 200)), model=None, power=14), confidence="medium"
         ),
         "a clock of zeros": want(rec(util=util, clock=0, applications_clocks_setting=bits, model=None)),
+        "bursts at low use": rec(**slow | {"util": np.tile([35.0, 35, 0, 0], 55)}, clock=1005, power=100),
         "the highest": rec(**slow, clock=1410, power=200),
         "near the highest": rec(**slow, clock=1300, power=200),
         "at the power limit": rec(**slow, clock=1005, power=396),

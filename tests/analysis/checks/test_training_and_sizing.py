@@ -36,11 +36,11 @@ def test_full_precision() -> None:
             spans=[],
         ),
         "by params": want(with_params(run, precision="32-true"), confidence="medium"),
-        "unknown GPU": (unknown, "unknown_compute_capability"),
+        "unknown GPU": (unknown, "gpu_not_in_table"),
         "neither params nor counters": (run, "precision_not_recorded"),
-        "no work": (idle, "no_gpu_worked"),
-        "no work, in 32 bits": (with_params(idle, precision="32"), "no_gpu_worked"),
-        "counts of one GPU": (mixed, "gpu:1 recorded_of_other_gpus"),
+        "no work": (idle, "precision_not_recorded"),
+        "no work, in 32 bits": (with_params(idle, precision="32"), "precision_not_recorded"),
+        "counts of one GPU": (mixed, "gpu:1 precision_not_recorded"),
     }
     check("full_precision", table)
 
@@ -131,22 +131,17 @@ def test_no_progress() -> None:
         },
     }
     check("no_progress", table)
-    check(
-        "no_progress",
-        {
-            name: (trained(points), code)
-            for name, points, code in (
-                ("no numbers", evaluated("val_loss", [NAN] * 20), "too_few_evaluations"),
-                ("one", evaluated("val_loss", valley(1, 0)), "too_few_evaluations"),
-                ("nine", evaluated("val_loss", valley(9, 0)), "too_few_evaluations"),
-                ("two of eight processes", evaluated("val_loss", [2.0, 3.0]) * 8, "too_few_evaluations"),
-                ("no metrics", [], "no_training_metrics"),
-                ("a training loss", evaluated("loss", np.ones(20)), "no_validation_metric"),
-                ("a time", evaluated("eval/step_time", np.ones(20)), "no_validation_metric"),
-                ("no times", untimed, "no_timestamps"),
-            )
-        },
-    )
+    few: dict[str, Points] = {
+        "no numbers": evaluated("val_loss", [NAN] * 20),
+        "one": evaluated("val_loss", valley(1, 0)),
+        "nine": evaluated("val_loss", valley(9, 0)),
+        "two of eight processes": evaluated("val_loss", [2.0, 3.0]) * 8,
+        "no metrics": [],
+        "a training loss": evaluated("loss", np.ones(20)),
+        "a time": evaluated("eval/step_time", np.ones(20)),
+        "no times": untimed,
+    }
+    check("no_progress", {name: (trained(points), "too_few_evaluations") for name, points in few.items()})
 
 
 SOME, MEMORY = np.tile([25.0, 15.0], 400), np.concatenate([np.linspace(1, 10, 100), np.full(700, 10.0)])
