@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from gpureport import gpus
 from gpureport.analysis.job import params
-from gpureport.analysis.job.events import REQUESTS
+from gpureport.analysis.job.events import DATA, REQUESTS
 from gpureport.analysis.job.params import Framework, JobParams, Setting, find_framework
 from gpureport.analysis.job.phases import JOB
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
@@ -31,10 +31,10 @@ class RunFacts:
     below 95% of the time; `gpu_memory` is of the fullest GPU, of what a job can get where a finding says it, else of
     the memory installed, and says nothing where a framework took it at once (`preallocated`). `compute_capability` is
     the lowest, where the model of each GPU is known. `job_hardly_uses_cpu` is less than half a core, as recorded or as
-    a finding says; `trains` is False where GPUs may wait for requests; `host_cleared` says that neither CPU nor storage
-    is the bottleneck, `whole_gpus` that no GPU is split into instances, `whole_host` that a tracker logged every GPU of
-    a host, whoever uses them. Of GPUs in neither of `reduced_links` and `full_links` it is not known how their PCIe
-    link runs under load.
+    a finding says; `trains` is False where GPUs may wait for requests; `input_waits` says that a finding or the
+    training log shows a wait for data, `whole_gpus` that no GPU is split into instances, `whole_host` that a tracker
+    logged every GPU of a host, whoever uses them. Of GPUs in neither of `reduced_links` and `full_links` it is not
+    known how their PCIe link runs under load.
     """
 
     gpus: int
@@ -53,7 +53,7 @@ class RunFacts:
     job_hardly_uses_cpu: bool = False
     power_limit_reached: bool | None = None
     trains: bool = True
-    host_cleared: bool = False
+    input_waits: bool = False
     whole_gpus: bool = True
     whole_host: bool = False
     reduced_links: frozenset[str] = frozenset()
@@ -130,7 +130,8 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
     adapted = replace(
         known,
         link_reduced=True if known.reduced_links & devices else False if is_full else None,
-        host_cleared=finding.kind == "underutilised" and {CPU, _IOWAIT} <= {one.metric for one in finding.evidence},
+        input_waits=finding.kind in {*load.WAIT_KINDS, "workers_headroom"}
+        or finding.cause in {DATA, load.BESIDE_OTHERS},
         power_limit_reached=next((one.relation == ">=" for one in power), None),
         job_hardly_uses_cpu=finding.cause == load.BESIDE_OTHERS or (known.job_hardly_uses_cpu and not waits_for_cpu),
     )

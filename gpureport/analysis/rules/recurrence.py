@@ -13,6 +13,7 @@ from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
+from gpureport.recording import Recording
 
 FEW = 10
 """Gaps of a period below which chance agrees in three of four distances too often."""
@@ -110,7 +111,16 @@ def _find_phases(context: Context, device: str) -> Phases | None:
     between = used[~intervals.contains(spans, series.times[rows] - series.shift)]
     if np.ptp(lengths) > _ALIKE * np.median(lengths) or not len(between) or np.median(between) < _MUCH:
         return None
+    return Phases(
+        spans=spans, period=period.seconds, is_named=bool(find_evaluations(context.recording, spans).mean() >= _HALF)
+    )
+
+
+def find_evaluations(recording: Recording, spans: Spans) -> BoolArray:
+    """Return which stretches hold or just precede what a training log writes at evaluations, most of it in them."""
     wide = spans + np.array([-_NEAR * 1e6, _NEAR * 1e6]).astype(np.int64)
-    events = find_job_events(context.recording)
-    is_named = any(intervals.contains(wide, one.times).mean() >= _HALF for one in events if one.cause == "epoch")
-    return Phases(spans=spans, period=period.seconds, is_named=is_named)
+    named = np.zeros(len(spans), dtype=np.bool_)
+    for event in find_job_events(recording) if len(spans) else ():
+        if event.cause == "epoch" and intervals.contains(intervals.union(wide), event.times).mean() >= _HALF:
+            named |= np.searchsorted(event.times, wide[:, 1]) > np.searchsorted(event.times, wide[:, 0])
+    return named
