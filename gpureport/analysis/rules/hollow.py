@@ -10,7 +10,7 @@ from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, rule
-from gpureport.analysis.rules.recurrence import find_evaluations
+from gpureport.analysis.rules.low_use import find_evaluations
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import build_grid, rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries

@@ -13,8 +13,7 @@ from gpureport.analysis.job.events import REQUESTS, JobEvents, find_job_events, 
 from gpureport.analysis.job.phases import ACTIVE, UTILISATION
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, rule
-from gpureport.analysis.rules.recurrence import FEW, STRICT, Period, find_period
-from gpureport.analysis.rules.rests import Gap, find_gaps
+from gpureport.analysis.rules.rests import FEW, STRICT, Gap, Period, find_gaps, find_period
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans

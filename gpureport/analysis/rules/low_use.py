@@ -7,26 +7,86 @@ import numpy as np
 
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job import events
-from gpureport.analysis.job.phases import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION, find_work_window
+from gpureport.analysis.job.phases import (
+    ACTIVE,
+    POINT_SAMPLE_SECONDS,
+    UTILISATION,
+    UTILISATION_WINDOW,
+    find_work_window,
+)
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, rule
 from gpureport.analysis.rules import waits
-from gpureport.analysis.rules.recurrence import Phases, find_phases
+from gpureport.analysis.rules.rests import find_period
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import build_grid, mark_low, median_over_devices, rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.analysis.signals import load
 from gpureport.analysis.signals.load import CORE, CPU, IOWAIT, JOB, ROWS, FindingParts
 from gpureport.analysis.signals.power_of_limit import POWER, draws_working_power
+from gpureport.columns import BoolArray
 from gpureport.findings import Amount, Confidence, Evidence, Finding, Interval, NotJudged, Severity
+from gpureport.recording import Recording
 from gpureport.recording_advice import RECORD
 
 _FEWEST = 10  # samples of a short job; with fewer not even the error of their mean is known
-_WATCHED = 0.5  # share of the time with low use; with less of it the CPU was not watched
+_HALF = 0.5  # of the time with low use, with less of which the CPU was not watched; of moments of a log, of phases
 _SEEN = 0.95  # share of the job that samples speak of, below which it is said how much
 _MEMORY = "gpu_memory_used_bytes"
 _OPEN = {CORE: "one core", IOWAIT: "storage"}
+_AGREE = 0.9  # of the distances; other low use may lie between
+_SMOOTH = 10.0  # s; batches of an evaluation vary
+_SHORTEST = 30.0  # s; the loader starts anew in less
+_MUCH = 0.7  # median use between phases; less of it is low use itself
+_LOW = 0.5  # of the median use; an evaluation loads, copies and prints more than it computes
+_ALIKE = 0.25  # of the median length; the same data are evaluated each time
+_NEAR = 5.0  # s; a metric is written when its work is done
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phases:
+    """Phases of low use of a GPU that are alike: when, seconds from one to the next, and whether the log names them."""
+
+    spans: Spans
+    period: float
+    is_named: bool
+
+
+def find_phases(context: Context, device: str) -> Phases | None:
+    """Return the phases of low use of a GPU that recur between phases of much use, None where there are none."""
+    return context.cached((find_phases, device), lambda: _find_phases(context.series[device], context.recording))
+
+
+def _find_phases(series: DeviceSeries, recording: Recording) -> Phases | None:
+    rows = series.find_known_rows(UTILISATION)
+    if series.interval > _SMOOTH or len(rows) < _FEWEST:
+        return None
+    used = series.values(UTILISATION)[rows]
+    smooth = rolling_mean(used, max(round(_SMOOTH / max(series.interval, UTILISATION_WINDOW / 10)), 1))
+    first, stop = intervals.find_runs(smooth <= _LOW * float(np.median(used)), np.isin(rows, series.gap_rows))
+    spans = np.column_stack([series.start[rows[first]], series.end[rows[stop - 1]]]) - series.shift
+    # a rest is an idle gap, start-up or tail
+    works = [np.median(used[one:past]) > IDLE_RATIO for one, past in zip(first, stop, strict=True)]
+    spans = intervals.drop_shorter(spans[np.array(works, dtype=np.bool_)], _SHORTEST)
+    period, lengths = find_period(spans[:, 0].tolist(), _AGREE, _AGREE), spans[:, 1] - spans[:, 0]
+    between = used[~intervals.contains(spans, series.times[rows] - series.shift)]
+    if period is None or not period.members.all() or np.ptp(lengths) > _ALIKE * np.median(lengths):
+        return None
+    is_named = bool(find_evaluations(recording, spans).mean() >= _HALF)
+    is_much = len(between) and np.median(between) >= _MUCH
+    return Phases(spans=spans, period=period.seconds, is_named=is_named) if is_much else None
+
+
+def find_evaluations(recording: Recording, spans: Spans) -> BoolArray:
+    """Return which stretches hold or just precede what a training log writes at evaluations, most of it in them."""
+    wide = spans + np.array([-_NEAR * 1e6, _NEAR * 1e6]).astype(np.int64)
+    named = np.zeros(len(spans), dtype=np.bool_)
+    for event in events.find_job_events(recording) if len(spans) else ():
+        if event.cause == "epoch" and intervals.contains(intervals.union(wide), event.times).mean() >= _HALF:
+            named |= np.searchsorted(event.times, wide[:, 1]) > np.searchsorted(event.times, wide[:, 0])
+    return named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +232,7 @@ def _find_watching(context: Context, device: str, spans: Spans, *metrics: str) -
     for host in load.list_hosts(context, context.series[device]):
         known = np.all([host.known_rows(metric) for metric in metrics], axis=0)
         seconds = intervals.overlap_seconds(host.start - host.shift, host.end - host.shift, spans)[known].sum()
-        if seconds >= _WATCHED * intervals.total_seconds(spans):
+        if seconds >= _HALF * intervals.total_seconds(spans):
             return host
     return None
 

@@ -1,4 +1,4 @@
-"""Stretches in which a GPU rests within its jobs: rows of readings, long enough that chance does not explain them."""
+"""Stretches in which a GPU rests within its jobs, longer than chance explains, and the period in which they recur."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,6 +28,13 @@ _CLOCK_STEPS = 10  # of the highest clock: rest draws what its clock asks for
 _CHANCE = 0.05  # the usual level of significance, over all places a run could be
 _AROUND = 30  # rows; enough to know how the GPU works around a run
 _DENSE = 0.2  # share of low samples from which a run could have come up anywhere in the job
+_STARTS = 4  # of a period
+_LOOSE, _MANY = 0.10, 7  # of the period, with so many events
+_TRIED = 200  # distances tried as period at most; more gaps only repeat them
+FEW = 10
+"""Gaps of a period below which chance agrees in three of four distances too often."""
+STRICT = 0.04
+"""Of the period; steps vary, but few distances agree so closely only by a cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,3 +206,45 @@ def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, pa
     share = (low + long + 0.5) / (count + long + 1)
     places = count if share < _DENSE else max(int(one.inside.sum()), count)
     return max(int(np.ceil(np.log(_CHANCE / places) / np.log(share))), 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """A period in seconds, the share of distances that agree with it, and which events lie beside one that does."""
+
+    seconds: float
+    agreeing: float
+    members: BoolArray
+
+
+def find_period(starts: Sequence[int], agree: float, agree_few: float) -> Period | None:
+    """Return the longest of the best periods of events, None without one: most distances are multiples of it.
+
+    Args:
+        starts: when each began, in microseconds, rising.
+        agree: which share of the distances must.
+        agree_few: the same with fewer than ten events.
+    """
+    if len(starts) < _STARTS:
+        return None
+    distances = np.diff(starts) / 1e6
+    tolerance, best = _LOOSE if len(starts) >= _MANY else STRICT, (0.0, 0.0)
+    ranks = np.linspace(0, len(distances) - 1, min(len(distances), _TRIED)).round().astype(np.int64)
+    for tried in np.unique(np.sort(distances)[ranks]).tolist():
+        if tried <= 0:
+            continue
+        fits = _find_multiples(distances, tried, tolerance)
+        seconds = float(distances[fits].sum() / np.rint(distances[fits] / tried).sum())
+        fits = _find_multiples(distances, seconds, tolerance)
+        # half of what agrees is one period long: else any short distance divides the others
+        if fits.any() and (np.rint(distances[fits] / seconds) == 1).mean() >= _HALF:
+            best = max(best, (float(fits.mean()), seconds))
+    if best[0] < (agree_few if len(starts) < FEW else agree):
+        return None
+    fits = _find_multiples(distances, best[1], tolerance)
+    return Period(seconds=best[1], agreeing=best[0], members=np.append(fits, False) | np.append(False, fits))
+
+
+def _find_multiples(distances: FloatArray, seconds: float, tolerance: float) -> BoolArray:
+    times = np.rint(distances / seconds)
+    return np.asarray((times >= 1) & (np.abs(distances - times * seconds) <= tolerance * seconds), dtype=np.bool_)

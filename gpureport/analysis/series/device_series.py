@@ -113,7 +113,7 @@ class DeviceSeries:
         the others in a mean, but it is no time of the run.
         """
         inside = np.minimum(self.end, self.window.end) - np.maximum(self.start, self.window.start)
-        return np.maximum(inside, 0) / 1e6
+        return np.asarray(np.maximum(inside, 0) / 1e6, dtype=np.float64)
 
     @property
     def gaps(self) -> tuple[Interval, ...]:
