@@ -189,7 +189,7 @@ def test_what_the_run_shows_decides() -> None:
     crowded = job(LOW, iowait=phase(1, 40, 1), held=95.0)
     assert {"loader_workers", "prefetch", "pinned_memory"}.isdisjoint(names("io_bound", crowded))
     blind = advised("low_util_cause_unknown")
-    assert (len(unknown(blind, "loader_workers") or ()), unknown(blind, "profile_step")) == (2, ())
+    assert (len(unknown(blind, "loader_workers") or ()), unknown(blind, "profile_step")) == (3, ())
     first, *_ = advised("low_util_cause_unknown", num_workers="2", cpu_count="16").steps
     assert (first.name, bool(first.unknown)) == ("loader_workers", True)
 

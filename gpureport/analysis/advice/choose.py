@@ -124,8 +124,7 @@ CONDITIONS: dict[str, _Told] = {
     "full_precision": lambda facts: _not(facts.reduced_precision),
     "not_compiled": lambda facts: _not(_exceeds(facts, "compiled")),
     "fixed_shapes": lambda _facts: None,
-    # asked where neither is the bottleneck, unless params say how many workers there are
-    "input_waits": lambda facts: None if facts.host_cleared and facts.setup.workers is None else True,
+    "input_waits": lambda facts: facts.input_waits or facts.setup.workers is not None or None,
     "from_scratch": lambda facts: _not(_exceeds(facts, "pretrained")),
     "link_reduced": lambda facts: facts.link_reduced,
     "power_limit_reached": lambda facts: facts.power_limit_reached,
@@ -223,8 +222,8 @@ def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
 
 
 def choose_workers_trial(known: RunFacts) -> AdvisedStep | None:
-    """Return more loader workers as a trial for a run that is little used for no known reason; None where ruled out."""
-    return _fit_step(_WORKERS, known)
+    """Return more loader workers as a trial for a run that is little used for no known reason, if params name some."""
+    return _fit_step(_WORKERS, known) if known.setup.workers is not None else None
 
 
 def _fit_step(name: str, facts: RunFacts) -> AdvisedStep | None:

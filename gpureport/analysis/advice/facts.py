@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from gpureport import gpus
 from gpureport.analysis.job import params
-from gpureport.analysis.job.events import REQUESTS
+from gpureport.analysis.job.events import DATA, REQUESTS
 from gpureport.analysis.job.params import Framework, JobParams, Setting, find_framework
 from gpureport.analysis.job.phases import JOB
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
@@ -47,7 +47,7 @@ class RunFacts:
     job_hardly_uses_cpu: bool = False
     power_limit_reached: bool | None = None
     trains: bool = True
-    host_cleared: bool = False
+    input_waits: bool = False
     whole_gpus: bool = True
     whole_host: bool = False
     reduced_links: frozenset[str] = frozenset()
@@ -119,7 +119,8 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
     adapted = replace(
         known,
         link_reduced=True if known.reduced_links & devices else False if is_full else None,
-        host_cleared=finding.kind == "underutilised" and {CPU, _IOWAIT} <= {one.metric for one in finding.evidence},
+        input_waits=finding.kind in {*load.WAIT_KINDS, "workers_headroom"}
+        or finding.cause in {DATA, load.BESIDE_OTHERS},
         power_limit_reached=next((one.relation == ">=" for one in power), None),
         job_hardly_uses_cpu=finding.cause == load.BESIDE_OTHERS or (known.job_hardly_uses_cpu and not waits_for_cpu),
     )

@@ -12,7 +12,7 @@ from gpureport.analysis.job.phases import ACTIVE, LITTLE_WORK, NO_JOB, NO_WORK, 
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.results import Job
 from gpureport.analysis.rulebook import Context, Limits, rule
-from gpureport.analysis.rules.recurrence import find_phases
+from gpureport.analysis.rules.low_use import find_phases
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray

@@ -93,7 +93,7 @@ def _find_failing_sensors(context: Context, limits: Limits) -> Iterator[Finding]
 
 
 def _is_interrupted(series: DeviceSeries, metric: str) -> bool:
-    return metric in series.column_names and not series.is_complete(metric)
+    return metric in series.column_names and series.count_values(metric) < len(series)
 
 
 def _list_losses(context: Context) -> Iterator[_Loss]:

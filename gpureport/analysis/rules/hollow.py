@@ -9,6 +9,7 @@ from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.rules.low_use import find_evaluations
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import build_grid, rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -17,7 +18,7 @@ from gpureport.analysis.series.statistics import memory_reserved, memory_total
 from gpureport.analysis.signals.clock_signals import find_event_rows, read_clocks
 from gpureport.analysis.signals.load import CORE, RECEIVED, SENT, list_hosts
 from gpureport.analysis.signals.power_of_limit import POWER, PowerOfLimit, build_power_of_limit
-from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
 
 _SM, _DRAM, _TENSOR = "gpu_sm_active_ratio", "gpu_dram_active_ratio", "gpu_tensor_active_ratio"
@@ -28,8 +29,7 @@ class _Episode(NamedTuple):
     """One GPU that was hollow once: its means over that time, NaN where not recorded, and peers that stood out."""
 
     device: str
-    start: int
-    end: int
+    span: Interval
     signs: Mapping[str, float]
     peers: Sequence[str]
     cause: str
@@ -122,59 +122,56 @@ def _is_little(share: FloatArray, active: FloatArray, dram: FloatArray, power: f
 def _measure_episodes(
     context: Context, spans_of: Mapping[str, Spans], scales: Mapping[str, PowerOfLimit | None], limits: Limits
 ) -> Iterator[_Episode]:
-    spans, names = np.concatenate([*spans_of.values()]), list(spans_of)
-    owners = np.repeat(np.arange(len(names)), [len(own) for own in spans_of.values()])
-    tables = [_average_all(context, context.series[name], scales[name], spans, limits) for name in names]
-    means = {sign: np.array([table[sign] for table in tables]) for sign in tables[0]}
-    is_peer = (owners != np.arange(len(names))[:, np.newaxis]) & np.isin(names, list(context.active))[:, np.newaxis]
-    dead, working = is_peer & (means[UTILISATION] <= limits.dead), is_peer & (means["share"] >= limits.hard)
-    hollow = [intervals.overlap_seconds(spans[:, 0], spans[:, 1], own) for own in spans_of.values()]
-    shared = np.where(is_peer, hollow, 0.0).max(axis=0) / (spans[:, 1] - spans[:, 0]) * 1e6
-    for row, (owner, (start, end)) in enumerate(zip(owners.tolist(), spans.tolist(), strict=True)):
-        signs = {sign: float(each[owner, row]) for sign, each in means.items()} | {"shared": float(shared[row])}
-        odd = dead[:, row] if dead[:, row].any() else working[:, row]
-        cause = ("hang" if dead[:, row].any() else "straggler") if odd.any() else _name_cause(signs, limits)
-        yield _Episode(names[owner], start, end, signs, [names[place] for place in np.flatnonzero(odd)], cause)
+    for name, own in spans_of.items():
+        peers = [other for other in spans_of if other != name and other in context.active]
+        evaluations = find_evaluations(context.recording, own)
+        for span, is_evaluation in zip(intervals.to_intervals(own), evaluations, strict=True):
+            signs = _measure_signs(context, name, scales[name], span, limits)
+            beside = {other: _measure_work(context.series[other], scales[other], span) for other in peers}
+            dead = [other for other, (used, _) in beside.items() if used <= limits.dead]
+            hard = [other for other, (_, share) in beside.items() if share >= limits.hard]
+            shared = [intervals.intersection(spans_of[other], intervals.to_spans([span])) for other in peers]
+            together = max(map(intervals.total_seconds, shared), default=0.0) >= limits.together * span.seconds
+            cause = "hang" if dead else "straggler" if hard else _name_cause(signs, limits, is_together=together)
+            if not (is_evaluation and cause == "launch-bound"):
+                yield _Episode(name, span, signs, dead or hard, cause)
 
 
-def _average_all(
-    context: Context, series: DeviceSeries, scale: PowerOfLimit | None, spans: Spans, limits: Limits
-) -> dict[str, FloatArray]:
-    """Return the means of a GPU over stretches of time, its own or those of others."""
-    rows, used = _find_rows(series, spans), series.values(UTILISATION)
+def _mean(series: DeviceSeries, values: FloatArray, span: Interval) -> float:
+    """Return the mean of the values of rows that speak of a stretch, NaN without any."""
+    part = values[series.rows_between(span.start + series.shift, span.end + series.shift)]
+    return float(np.nanmean(part)) if not np.isnan(part).all() else float("nan")
+
+
+def _measure_work(series: DeviceSeries, scale: PowerOfLimit | None, span: Interval) -> tuple[float, float]:
+    """Return the utilisation of a GPU in a stretch, and its power as a share of what its limit leaves."""
+    share = float("nan") if scale is None else _mean(series, scale.share, span)
+    return _mean(series, series.values(UTILISATION), span), share
+
+
+def _measure_signs(
+    context: Context, name: str, scale: PowerOfLimit | None, span: Interval, limits: Limits
+) -> dict[str, float]:
+    """Return the means of a GPU over a stretch of time."""
+    series, (used, share) = context.series[name], _measure_work(context.series[name], scale, span)
     full = series.values(_USED) / ((memory_total(series) or np.nan) - memory_reserved(series))
-    values = {name: series.values(name) for name in (UTILISATION, POWER, _SM, _TENSOR, RECEIVED, SENT)} | {
-        "traffic": series.values(_DRAM if series.is_recorded(_DRAM) else _CONTROLLER),
-        "share": np.full(len(series), np.nan) if scale is None else scale.share,
-        "full": full,
+    earlier = np.where(series.values(UTILISATION) >= limits.busy, full, np.nan)
+    traffic = _DRAM if series.is_recorded(_DRAM) else _CONTROLLER
+    means = {each: _mean(series, series.values(each), span) for each in (POWER, _SM, _TENSOR, RECEIVED, SENT)}
+    hosts = [one for one in list_hosts(context, series) if one.is_recorded(CORE)]
+    return means | {
+        UTILISATION: used,
+        "share": share,
+        "traffic": _mean(series, series.values(traffic), span),
+        "full": _mean(series, full, span),
+        "before": _mean(series, earlier, Interval(context.whole.start, span.start)),
+        "done": float(np.clip(share if np.isnan(means[_SM]) else means[_SM], 0.0, 1.0)),
+        "core": _mean(hosts[-1], hosts[-1].values(CORE), span) if hosts else float("nan"),
+        "logged": float(scale is not None and not scale.source),
     }
-    means = {name: _average(each, *rows) for name, each in values.items()}
-    means["before"] = _average(np.where(used >= limits.busy, full, np.nan), 0 * rows[0], rows[0])
-    means["done"] = np.clip(np.where(np.isnan(means[_SM]), means["share"], means[_SM]), 0.0, 1.0)
-    means["logged"] = np.full(len(spans), scale is not None and not scale.source)
-    means["core"] = np.full(len(spans), np.nan)
-    for host in list_hosts(context, series):
-        if host.is_recorded(CORE):
-            means["core"] = _average(host.values(CORE), *_find_rows(host, spans))
-    return means
 
 
-def _find_rows(series: DeviceSeries, spans: Spans) -> tuple[IntArray, IntArray]:
-    """Return the first and the past-the-end row whose values speak of times within each stretch."""
-    first, stop = np.searchsorted(series.times, spans.T + series.shift)
-    return first, stop
-
-
-def _average(values: FloatArray, first: IntArray, stop: IntArray) -> FloatArray:
-    """Return the mean of each stretch of rows by sums up to each row, exact for metrics of 24 bits; NaN without any."""
-    known = ~np.isnan(values)
-    sums = np.append(0.0, np.cumsum(np.where(known, values, 0.0)))
-    counts = np.append(0, np.cumsum(known))
-    count = counts[stop] - counts[first]
-    return np.where(count > 0, (sums[stop] - sums[first]) / np.maximum(count, 1), np.nan)
-
-
-def _name_cause(signs: Mapping[str, float], limits: Limits) -> str:
+def _name_cause(signs: Mapping[str, float], limits: Limits, *, is_together: bool) -> str:
     """Return the cause in a word, empty if it may be a hang or kernels that do next to nothing."""
     if signs[RECEIVED] >= limits.copied and signs[SENT] <= signs[RECEIVED] / 2:
         return "copying"
@@ -184,7 +181,7 @@ def _name_cause(signs: Mapping[str, float], limits: Limits) -> str:
     if signs["traffic"] > limits.moved or signs[_TENSOR] > limits.moved or not is_still:
         return "launch-bound"
     # one GPU that replays a CUDA graph of tiny kernels looks the same, its core full as well (measured on an H100)
-    return "hang" if signs["shared"] >= limits.together and not signs["core"] < limits.pegged else ""
+    return "hang" if is_together and not signs["core"] < limits.pegged else ""
 
 
 def _group_episodes(episodes: Iterable[_Episode], together: float) -> Iterator[list[_Episode]]:
@@ -192,8 +189,9 @@ def _group_episodes(episodes: Iterable[_Episode], together: float) -> Iterator[l
     groups: list[list[_Episode]] = []
     for one in episodes:
         for group in groups:
-            start, end = min(each.start for each in group), max(each.end for each in group)
-            shared, either = min(end, one.end) - max(start, one.start), max(end, one.end) - min(start, one.start)
+            start, end = min(each.span.start for each in group), max(each.span.end for each in group)
+            shared = min(end, one.span.end) - max(start, one.span.start)
+            either = max(end, one.span.end) - min(start, one.span.start)
             is_alike = one.cause == group[0].cause and all(one.device != each.device for each in group)
             if is_alike and shared >= together * either:
                 group.append(one)
@@ -211,7 +209,7 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
     middle = sorted(group, key=lambda each: each.signs["done"])[len(group) // 2]
     signs, cause, is_hung = middle.signs, middle.cause, middle.cause == "hang"
     devices, everybody = tuple(dict.fromkeys(each.device for each in group)), tuple(context.gpus())
-    spans = intervals.to_spans(Interval(each.start, each.end) for each in group)
+    spans = intervals.to_spans(each.span for each in group)
     seconds = intervals.total_seconds(spans)
     series = [context.series[device] for device in devices]
     inside = [intervals.contains(spans, one.times - one.shift) for one in series]

@@ -13,10 +13,11 @@ from gpureport.analysis.job.events import REQUESTS, JobEvents, find_job_events, 
 from gpureport.analysis.job.phases import ACTIVE, UTILISATION
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, rule
-from gpureport.analysis.rules.recurrence import FEW, STRICT, Period, find_period
-from gpureport.analysis.rules.rests import Gap, find_gaps
+from gpureport.analysis.rules.rests import FEW, STRICT, Gap, Period, find_gaps, find_period
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals.load import list_hosts
 from gpureport.analysis.signals.power_of_limit import draws_working_power
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity
 
@@ -71,19 +72,26 @@ def _name_causes(
     waits = intervals.to_spans(span for found in context.findings_on(name) for span in found.intervals)
     edges = np.array([(gap.interval.start, gap.interval.end) for gap in gaps], dtype=np.int64).reshape(-1, 2)
     waited = intervals.overlap_seconds(edges[:, 0], edges[:, 1], waits).tolist()
-    by_event = _find_event_causes(events, gaps, max(_NEAR, series.interval / 2))
+    by_event = _find_event_causes(events, edges, max(_NEAR, series.interval / 2))
     # the host explains none from which the GPU never came back to work
     last = context.active[name].end if name in context.active else int(series.times[-1])
-    named = [
-        replace(gap, cause="data")
-        if 2 * seconds >= gap.interval.seconds
-        else _judge_peers(context, limits, name, gap)
-        or event
-        or _judge_memory(limits, series, gap)
-        or (_judge_hosts(context, limits, series, gap) if gap.interval.end <= last else None)
-        or gap
-        for gap, seconds, event in zip(gaps, waited, by_event, strict=True)
-    ]
+
+    def judge(gap: Gap, seconds: float, event: JobEvents | None) -> tuple[str, Sequence[Evidence]] | None:
+        if 2 * seconds >= gap.interval.seconds:
+            return "data", ()
+        if peers := _judge_peers(context, limits, name, gap):
+            return peers
+        if event:
+            what, moments = "moments of the run", float(len(event.times))
+            return event.cause, [Evidence(metric=event.source, statistic=what, observed=moments, unit="")]
+        return _judge_memory(limits, series, gap) or (
+            _judge_hosts(context, limits, series, gap) if gap.interval.end <= last else None
+        )
+
+    named = []
+    for gap, seconds, event in zip(gaps, waited, by_event, strict=True):
+        cause, evidence = judge(gap, seconds, event) or (gap.cause, ())
+        named.append(replace(gap, cause=cause, evidence=tuple(evidence)))
     in_step = [place for place, gap in enumerate(named) if gap.cause not in _OUT_OF_STEP]
     period = find_period([named[place].interval.start for place in in_step], limits.agree, limits.agree_few)
     for place, recurs in zip(in_step, period.members.tolist() if period else (), strict=False):
@@ -92,67 +100,61 @@ def _name_causes(
     return named
 
 
-def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Gap | None:
-    """Return a gap of a minute with how the other GPUs went on: as ranks do that wait in a collective, or otherwise."""
+def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> tuple[str, Sequence[Evidence]] | None:
+    """Return how the other GPUs went on in a gap of a minute: as ranks do that wait in a collective, or otherwise."""
     peers = [one for other, one in context.gpus().items() if other in context.active and other != name]
-    if gap.interval.seconds < _LONG or not peers:
+    span = intervals.to_spans([gap.interval])
+    used = [one.find_values(UTILISATION, span) for one in peers]
+    worked = max((float((values > ACTIVE.value).mean()) for values in used if len(values)), default=0.0)
+    if gap.interval.seconds < _LONG or worked < _WORKED:
         return None
-    used, ratios, worked = [], [], []
-    for one in peers:
-        span = intervals.to_spans([gap.interval])
-        values, power = one.find_values(UTILISATION, span), one.find_values(_POWER, span)
-        at_work = one.values(_POWER)[(one.values(UTILISATION) > _HALF) & (one.values(_POWER) > 0)]
-        used.append(float(values.mean()) if len(values) else 0.0)
-        worked.append(float((values > ACTIVE.value).mean()) if len(values) else 0.0)
-        ratios.append(float(power.mean() / np.median(at_work)) if len(power) and len(at_work) else np.inf)
-    if max(worked) < _WORKED:
-        return None
-    spin, waiting = min(used) >= limits.spinning, max(ratios) < limits.collective
+    least = min(float(values.mean()) if len(values) else 0.0 for values in used)
+    spin, draw = least >= limits.spinning, max(_compare_draw(one, span) for one in peers)
     what = "mean of the other GPUs, the lowest"
-    measured = [limits.compare(UTILISATION, what, min(used), ">=" if spin else "<", "spinning")]
-    if np.isfinite(max(ratios)):
+    measured = [limits.compare(UTILISATION, what, least, ">=" if spin else "<", "spinning")]
+    if np.isfinite(draw):
         what = "of the other GPUs in the gap, of what they draw at work"
-        measured.append(limits.compare(_POWER, what, max(ratios), "<" if waiting else ">=", "collective"))
-    is_hang = spin and (waiting or np.isinf(max(ratios)))
-    return replace(gap, cause="hang" if is_hang else "peers busy", evidence=tuple(measured))
+        measured.append(limits.compare(_POWER, what, draw, "<" if draw < limits.collective else ">=", "collective"))
+    return "hang" if spin and (draw < limits.collective or np.isinf(draw)) else "peers busy", measured
 
 
-def _find_event_causes(events: Sequence[JobEvents], gaps: Sequence[Gap], near: float) -> list[Gap | None]:
-    """Return each gap with the first events that lie in it; events of which most lie in no gap explain nothing."""
-    causes: list[Gap | None] = [None] * len(gaps)
-    edges = [(gap.interval.start - near * 1e6, gap.interval.end + near * 1e6) for gap in gaps]
-    wide = np.array(edges, dtype=np.int64).reshape(-1, 2)
+def _compare_draw(series: DeviceSeries, span: Spans) -> float:
+    """Return the power of a GPU in a stretch as a share of that at work, infinite where it is not known."""
+    watts, used = series.values(_POWER), series.values(UTILISATION)
+    drawn, at_work = series.find_values(_POWER, span), watts[(used > _HALF) & (watts > 0)]
+    return float(drawn.mean() / np.median(at_work)) if len(drawn) and len(at_work) else np.inf
+
+
+def _find_event_causes(events: Sequence[JobEvents], edges: Spans, near: float) -> list[JobEvents | None]:
+    """Return the first events that lie in each gap; events of which most lie in no gap explain nothing."""
+    causes: list[JobEvents | None] = [None] * len(edges)
+    wide = edges + np.array([-near * 1e6, near * 1e6]).astype(np.int64)
     for event in events:
-        if intervals.contains(intervals.union(wide), event.times).mean() < _HALF:
-            continue
-        first, stop = np.searchsorted(event.times, wide.T)
-        what = Evidence(metric=event.source, statistic="moments of the run", observed=float(len(event.times)), unit="")
-        for place in np.flatnonzero(stop > first).tolist():
-            causes[place] = causes[place] or replace(gaps[place], cause=event.cause, evidence=(what,))
+        if intervals.contains(intervals.union(wide), event.times).mean() >= _HALF:
+            first, stop = np.searchsorted(event.times, wide.T)
+            causes = [one or (event if has else None) for one, has in zip(causes, (stop > first).tolist(), strict=True)]
     return causes
 
 
-def _judge_memory(limits: Limits, series: DeviceSeries, gap: Gap) -> Gap | None:
-    """Return a gap in half of which or more no process held the GPU; None if one did or memory was not recorded."""
+def _judge_memory(limits: Limits, series: DeviceSeries, gap: Gap) -> tuple[str, Sequence[Evidence]] | None:
+    """Return `no process` where none held the GPU for half of a gap or more."""
     rows = series.rows_between(gap.interval.start + series.shift, gap.interval.end + series.shift)
     empty = jobs.find_empty_rows(series)[rows]
     share = float(empty.mean()) if len(empty) else 0.0
-    if share < limits.freed:
-        return None
     measured = limits.compare("time with no memory in use", "share of the gap", share, ">=", "freed")
-    return replace(gap, cause="no process", evidence=(measured,))
+    return ("no process", [measured]) if measured.meets_limit else None
 
 
-def _judge_hosts(context: Context, limits: Limits, series: DeviceSeries, gap: Gap) -> Gap | None:
-    """Return a gap in which a host wrote far more than elsewhere, and more than it read, as at a checkpoint."""
+def _judge_hosts(
+    context: Context, limits: Limits, series: DeviceSeries, gap: Gap
+) -> tuple[str, Sequence[Evidence]] | None:
+    """Return `checkpoint` where a host wrote far more than elsewhere, and more than it read."""
     span = intervals.to_spans([gap.interval])
-    for host in context.hosts().values():
+    for host in list_hosts(context, series):
         wrote, read = host.find_values(_WRITES, span), host.find_values(_READS, span)
-        if host.device.node in {None, series.device.node} and len(wrote):
-            mean, usual = float(wrote.mean()), float(np.median(host.known_values(_WRITES)))
-            if mean >= max(limits.disk, _RISE * usual) and not (len(read) and read.mean() >= mean):
-                measured = limits.compare(_WRITES, "mean", mean, ">=", "disk")
-                return replace(gap, cause="checkpoint", evidence=(measured,))
+        usual = float(np.median(host.known_values(_WRITES))) if len(wrote) else np.inf
+        if len(wrote) and wrote.mean() >= max(limits.disk, _RISE * usual, read.mean() if len(read) else 0.0):
+            return "checkpoint", [limits.compare(_WRITES, "mean", float(wrote.mean()), ">=", "disk")]
     return None
 
 

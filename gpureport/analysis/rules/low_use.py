@@ -7,26 +7,85 @@ import numpy as np
 
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job import events
-from gpureport.analysis.job.phases import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION, find_work_window
+from gpureport.analysis.job.phases import (
+    ACTIVE,
+    POINT_SAMPLE_SECONDS,
+    UTILISATION,
+    UTILISATION_WINDOW,
+    find_work_window,
+)
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, rule
 from gpureport.analysis.rules import waits
-from gpureport.analysis.rules.recurrence import Phases, find_phases
+from gpureport.analysis.rules.rests import find_period
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.bins import build_grid, median_over_devices, rolling_mean
+from gpureport.analysis.series.bins import build_grid, mark_low, median_over_devices, rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.analysis.signals import load
 from gpureport.analysis.signals.load import CORE, CPU, IOWAIT, JOB, ROWS, FindingParts
 from gpureport.analysis.signals.power_of_limit import POWER, draws_working_power
-from gpureport.columns import FloatArray
+from gpureport.columns import BoolArray
 from gpureport.findings import Amount, Confidence, Evidence, Finding, Interval, NotJudged, Severity
+from gpureport.recording import Recording
 
 _FEWEST = 10  # samples of a short job; with fewer not even the error of their mean is known
-_WATCHED = 0.5  # share of the time with low use; with less of it the CPU was not watched
+_HALF = 0.5  # of the time with low use, with less of which the CPU was not watched; of moments of a log, of phases
 _SEEN = 0.95  # share of the job that samples speak of, below which it is said how much
 _MEMORY = "gpu_memory_used_bytes"
 _OPEN = {CORE: "one core", IOWAIT: "storage"}
+_AGREE = 0.9  # of the distances; other low use may lie between
+_SMOOTH = 10.0  # s; batches of an evaluation vary
+_SHORTEST = 30.0  # s; the loader starts anew in less
+_MUCH = 0.7  # median use between phases; less of it is low use itself
+_LOW = 0.5  # of the median use; an evaluation loads, copies and prints more than it computes
+_ALIKE = 0.25  # of the median length; the same data are evaluated each time
+_NEAR = 5.0  # s; a metric is written when its work is done
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phases:
+    """Phases of low use of a GPU that are alike: when, seconds from one to the next, and whether the log names them."""
+
+    spans: Spans
+    period: float
+    is_named: bool
+
+
+def find_phases(context: Context, device: str) -> Phases | None:
+    """Return the phases of low use of a GPU that recur between phases of much use, None where there are none."""
+    return context.cached((find_phases, device), lambda: _find_phases(context.series[device], context.recording))
+
+
+def _find_phases(series: DeviceSeries, recording: Recording) -> Phases | None:
+    rows = series.find_known_rows(UTILISATION)
+    if series.interval > _SMOOTH or len(rows) < _FEWEST:
+        return None
+    used = series.values(UTILISATION)[rows]
+    smooth = rolling_mean(used, max(round(_SMOOTH / max(series.interval, UTILISATION_WINDOW / 10)), 1))
+    first, stop = intervals.find_runs(smooth <= _LOW * float(np.median(used)), np.isin(rows, series.gap_rows))
+    spans = np.column_stack([series.start[rows[first]], series.end[rows[stop - 1]]]) - series.shift
+    # a rest is an idle gap, start-up or tail
+    works = [np.median(used[one:past]) > IDLE_RATIO for one, past in zip(first, stop, strict=True)]
+    spans = intervals.drop_shorter(spans[np.array(works, dtype=np.bool_)], _SHORTEST)
+    period, lengths = find_period(spans[:, 0].tolist(), _AGREE, _AGREE), spans[:, 1] - spans[:, 0]
+    between = used[~intervals.contains(spans, series.times[rows] - series.shift)]
+    if period is None or not period.members.all() or np.ptp(lengths) > _ALIKE * np.median(lengths):
+        return None
+    is_named = bool(find_evaluations(recording, spans).mean() >= _HALF)
+    is_much = len(between) and np.median(between) >= _MUCH
+    return Phases(spans=spans, period=period.seconds, is_named=is_named) if is_much else None
+
+
+def find_evaluations(recording: Recording, spans: Spans) -> BoolArray:
+    """Return which stretches hold or just precede what a training log writes at evaluations, most of it in them."""
+    wide = spans + np.array([-_NEAR * 1e6, _NEAR * 1e6]).astype(np.int64)
+    named = np.zeros(len(spans), dtype=np.bool_)
+    for event in events.find_job_events(recording) if len(spans) else ():
+        if event.cause == "epoch" and intervals.contains(intervals.union(wide), event.times).mean() >= _HALF:
+            named |= np.searchsorted(event.times, wide[:, 1]) > np.searchsorted(event.times, wide[:, 0])
+    return named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,15 +124,14 @@ def _compute_low_use(context: Context, limits: Limits) -> LowUse:
     is_short, sampled = seconds < over, int((~np.isnan(median)).sum())
     mean = rolling_mean(median, 2 * grid.count if is_short else round(over / grid.width))
     mean[mean < limits.idle] = 1.0
-    inside = grid.mark_runs(*intervals.find_hysteresis_runs(mean, enter=limits.enter, leave=limits.leave))
+    inside = mark_low(mean, limits.enter, limits.leave)
     spans = grid.mask_to_spans(inside, limits.over, limits.shortest if is_short else over)
     spans = intervals.intersection(spans, context.work)
     least = max(limits.shortest, context.window.seconds / 2) if is_short else limits.over
     covered = [intervals.overlap_seconds(spans[:, 0], spans[:, 1], one) for one in left.values()]
     is_low = np.max(covered, axis=0) >= least
     if grid.width > POINT_SAMPLE_SECONDS or sampled < ROWS:
-        parts = [median[grid.find_bin_slice(*span)] for span in spans.tolist()]
-        is_sure = [sampled >= _FEWEST and load.is_surely_below(part, limits.gpu) for part in parts]
+        is_sure = [sampled >= _FEWEST and load.is_surely_below(part, limits.gpu) for part in grid.cut(median, spans)]
         is_low &= np.array(is_sure, dtype=np.bool_)
     found = {name: intervals.intersection(spans[is_low], one) for name, one in left.items()}
     found, phases = {name: one for name, one in found.items() if len(one)}, None
@@ -123,10 +181,9 @@ def underutilised(context: Context, limits: Limits) -> Iterator[Finding | NotJud
     levels = {name: float(each.mean()) for name, each in values.items() if len(each)}
     # for a shorter time, one full core is no finding, and so not ruled out either
     shortest = waits.find_shortest(context, waits.cpu_bound_single.limits)
-    brief = {CORE} if low.is_short_job and max(map(intervals.total_seconds, spans.values())) < shortest else set()
-    unknown = [what for name, what in _OPEN.items() if name not in levels or name in brief]
-    counts = (load.find_core_count(context, host) for host in hosts)
-    cores = next((count for count in counts if count is not None), None)
+    is_brief = low.is_short_job and max(map(intervals.total_seconds, spans.values())) < shortest
+    unknown = [what for name, what in _OPEN.items() if name not in levels or (is_brief and name == CORE)]
+    cores = next(filter(None, (load.find_core_count(context, host) for host in hosts)), None)
     parts = _list_parts(low, limits, _find_requests(context, spans), Confidence.LOW if unknown else Confidence.MEDIUM)
     shown = [Evidence(metric=name, statistic="mean", observed=level, unit="1") for name, level in levels.items()]
     watched = [f"waiting for {what}" for what in _OPEN.values() if what not in unknown]
@@ -146,35 +203,33 @@ def low_util_cause_unknown(context: Context, limits: Limits) -> Iterator[Finding
     low = find_low_use(context, limits)
     if not low.spans:
         yield from _explain_too_short("low_util_cause_unknown", context, limits)
-    groups: dict[str | None, list[str]] = {}
+    groups: dict[tuple[float, float] | None, list[str]] = {}
     for name, one in low.spans.items():
-        if _find_other_load(context, name, one) is not None:
-            groups.setdefault(context.series[name].device.node, []).append(name)
-    blind = [name for name, one in low.spans.items() if not _find_watching(context, name, one, CPU)]
+        other = _find_other_load(context, name, one)
+        if other is not None or not _find_watching(context, name, one, CPU):
+            groups.setdefault(other, []).append(name)
     share = events.data_wait_share(context.recording)
-    waited = [Evidence(metric=events.WAITING, statistic="median", observed=share, unit="1")] if share else []
-    for names in filter(None, (blind, *groups.values())):
-        spans = {name: low.spans[name] for name in names}
-        other = _find_other_load(context, names[0], spans[names[0]])
-        cpu, job = other or (np.nan, np.nan)
-        load_of_others = [
-            compare_with_limit(CPU, "median", cpu, ">=", waits.FULL),
-            compare_with_limit(JOB, "median", job, "<", waits.HARDLY),
-        ]
-        cause = load.BESIDE_OTHERS if other else _find_requests(context, names)
+    for other, names in groups.items():
+        shown = [Evidence(metric=events.WAITING, statistic="median", observed=share, unit="1")] if share else []
+        words, cause = {"waited": phrases.percent(share or 0.0)}, _find_requests(context, names)
+        if other is not None:
+            cpu, job = other
+            words |= {"cpu": phrases.percent(cpu), "job": f"{job:.2f} cores"}
+            shown.append(compare_with_limit(CPU, "median", cpu, ">=", waits.FULL))
+            shown.append(compare_with_limit(JOB, "median", job, "<", waits.HARDLY))
+            cause = load.BESIDE_OTHERS
         parts = _list_parts(low, limits, events.DATA if share else cause)
-        words = {"cpu": phrases.percent(cpu), "job": f"{job:.2f} cores", "waited": phrases.percent(share or 0.0)}
-        shown = [*parts.shown, *waited, *(load_of_others if other else [])]
-        parts = replace(parts, shown=shown, words=words)
+        parts = replace(parts, shown=[*parts.shown, *shown], words=words)
+        spans = {name: low.spans[name] for name in names}
         yield load.build_finding(context, limits, "low_util_cause_unknown", spans, parts)
 
 
 def _find_watching(context: Context, device: str, spans: Spans, *metrics: str) -> DeviceSeries | None:
     """Return a host beside a GPU that recorded some metrics for most of some stretches."""
     for host in load.list_hosts(context, context.series[device]):
-        known = np.all([~np.isnan(host.values(metric)) for metric in metrics], axis=0)
+        known = np.all([host.known_rows(metric) for metric in metrics], axis=0)
         seconds = intervals.overlap_seconds(host.start - host.shift, host.end - host.shift, spans)[known].sum()
-        if seconds >= _WATCHED * intervals.total_seconds(spans):
+        if seconds >= _HALF * intervals.total_seconds(spans):
             return host
     return None
 
@@ -182,10 +237,9 @@ def _find_watching(context: Context, device: str, spans: Spans, *metrics: str) -
 def _find_other_load(context: Context, device: str, spans: Spans) -> tuple[float, float] | None:
     """Return use of the CPU and cores of the job where other programs fill the CPU and the job hardly uses it."""
     host = _find_watching(context, device, spans, CPU, JOB)
-    values = [] if host is None else [host.find_values(metric, spans) for metric in (CPU, JOB)]
-    if host is None or not all(map(len, values)):
+    if host is None or not all(len(host.find_values(metric, spans)) for metric in (CPU, JOB)):
         return None
-    cpu, job = (float(np.median(one)) for one in values)
+    cpu, job = (float(np.median(host.find_values(metric, spans))) for metric in (CPU, JOB))
     few = load.is_hardly_used(np.array([job]), np.array([cpu]), load.count_logical_cores(host), waits.HARDLY.value)
     return (cpu, job) if cpu >= waits.FULL.value and few[0] else None
 
@@ -234,10 +288,15 @@ def unused_gpu(context: Context, limits: Limits) -> Iterator[Finding | NotJudged
             if (doubt := _explain_doubt(series, job, limits)) is not None:
                 yield doubt
                 continue
-            is_taken = bool((_memory_during(series, job) >= limits.context).any())
+            is_taken = bool((series.find_values(_MEMORY, _span(series, job)) >= limits.context).any())
             groups.setdefault((is_taken, not is_recorded), []).append(series)
     for _, group in sorted(groups.items(), key=lambda entry: entry[0]):
         yield _build_unused(context, limits, group, job or context.whole, tuple(working))
+
+
+def _span(series: DeviceSeries, job: Interval) -> Spans:
+    """Return the time of a job by the stamps of a GPU, the last one included."""
+    return intervals.to_spans([Interval(job.start, job.end + 1)]) - series.shift
 
 
 def _is_empty(series: DeviceSeries, limits: Limits) -> bool:
@@ -250,18 +309,14 @@ def _mean_use(series: DeviceSeries) -> float:
     return float(series.known_values(UTILISATION).mean()) if series.is_recorded(UTILISATION) else 0.0
 
 
-def _memory_during(series: DeviceSeries, job: Interval) -> FloatArray:
-    return load.known_of(series.values(_MEMORY)[series.rows_between(job.start, job.end + 1)])
-
-
 def _explain_doubt(series: DeviceSeries, job: Interval, limits: Limits) -> NotJudged | None:
     """Return why a GPU cannot be called unused, None if it can."""
     shortest = limits.shortest_empty if _is_empty(series, limits) else limits.shortest
     if job.seconds < shortest:
         return missing_metrics.too_short("unused_gpu", job.seconds, shortest, "other GPUs worked for")
     metric = UTILISATION if series.is_recorded(UTILISATION) else _MEMORY
-    rows = np.arange(len(series))[series.rows_between(job.start, job.end + 1)]
-    rows = rows[series.known_rows(metric)[rows]]
+    rows = series.find_known_rows(metric)
+    rows = rows[(series.times[rows] >= job.start) & (series.times[rows] <= job.end)]
     readings, seconds = series.count_readings(metric, rows), float(series.seconds[rows].sum())
     amounts: tuple[Amount, ...] = ()
     if _mean_use(series) > ACTIVE.value:
@@ -282,14 +337,14 @@ def _build_unused(
     context: Context, limits: Limits, group: Sequence[DeviceSeries], job: Interval, working: Sequence[str]
 ) -> Finding:
     names, everybody = tuple(one.device.id for one in group), tuple(context.gpus())
-    is_recorded = group[0].is_recorded(UTILISATION)
+    is_recorded, window = group[0].is_recorded(UTILISATION), intervals.to_spans([job])
     metric = UTILISATION if is_recorded else _MEMORY
-    memory = [float(known.max()) for one in group if len(known := _memory_during(one, job))]
+    memory = [float(known.max()) for one in group if len(known := one.find_values(_MEMORY, _span(one, job)))]
     most = max(memory, default=0.0)
-    is_taken, window = most >= limits.context, intervals.to_spans([job])
+    is_taken = most >= limits.context
     # what GPUs did in log gaps is not known
-    gaps = (np.column_stack([one.end[one.gap_rows - 1], one.start[one.gap_rows]]) for one in group if len(one.gap_rows))
-    parts = intervals.difference(window, intervals.union(np.concatenate([intervals.NO_SPANS, *gaps])))
+    gaps = (Interval(one.end[row - 1], one.start[row]) for one in group for row in one.gap_rows)
+    parts = intervals.difference(window, intervals.to_spans(gaps))
     parts = parts if len(parts) else window
     seconds = intervals.total_seconds(parts)
     worked = intervals.total_seconds(intervals.intersection(context.work, window)) or job.seconds

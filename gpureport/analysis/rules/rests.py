@@ -1,4 +1,4 @@
-"""Stretches in which a GPU rests within its jobs: rows of readings, long enough that chance does not explain them."""
+"""Stretches in which a GPU rests within its jobs, longer than chance explains, and the period in which they recur."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,6 @@ _STRAY_SECONDS = 0.2  # s; a stray kernel, not a training step
 _STRAY = 0.35  # a stray kernel of 0.17 s in a window of 0.5 s
 _SETTLED = 3  # rows on both sides of a stray reading; fewer are a burst themselves
 _NULL = 10.0  # s; a driver that answers N/A for a moment
-_HOLE = 6.0  # rows; so few lost readings of a rest do not hide work
 _NOISE = 0.2  # of the way from rest to the watts of work; a power sensor at rest stays below it
 _LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
 _REST_QUANTILE, _REST_TIMES = 0.1, 2.0  # of the job's own rest power at the same clock; twice of it is work
@@ -29,6 +28,13 @@ _CLOCK_STEPS = 10  # of the highest clock: rest draws what its clock asks for
 _CHANCE = 0.05  # the usual level of significance, over all places a run could be
 _AROUND = 30  # rows; enough to know how the GPU works around a run
 _DENSE = 0.2  # share of low samples from which a run could have come up anywhere in the job
+_STARTS = 4  # of a period
+_LOOSE, _MANY = 0.10, 7  # of the period, with so many events
+_TRIED = 200  # distances tried as period at most; more gaps only repeat them
+FEW = 10
+"""Gaps of a period below which chance agrees in three of four distances too often."""
+STRICT = 0.04
+"""Of the period; steps vary, but few distances agree so closely only by a cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +77,7 @@ def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, li
     if not own_jobs:
         return []
     one = _read(series, Interval(own_jobs[0].window.start, own_jobs[-1].window.end), limits)
-    first, stop = _find_low_runs(one, own_jobs, limits)
+    first, stop = _find_low_runs(one, limits)
     busy = one.used[one.used > limits.still + 1e-6]
     level = float(np.median(busy)) / 2 if len(busy) else _HALF
     seen = intervals.rows_to_spans(*series.averaging_windows(whole), series.known_rows(UTILISATION))
@@ -117,10 +123,6 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
     breaks = distances > max(_NULL + interval, 3.5 * interval) * 1e6
     behind = np.searchsorted(rows, series.gap_rows)
     breaks[behind[behind < len(rows)]] = True
-    # a hole of a few readings does not split a rest
-    breaks &= (np.maximum(used, np.roll(used, 1)) > idle) | (distances > _HOLE * interval * 1e6)
-    if interval > POINT_SAMPLE_SECONDS:
-        breaks |= np.diff(inside, prepend=inside[:1])  # a run that began before the job must prove itself within it
     power, clock = (series.values(metric)[rows] for metric in (_POWER, _CLOCK))
     known, working = power[(used > _HALF) & ~np.isnan(power)], np.full(len(used), np.inf)
     if len(known) and np.median(known) - np.nanmin(power) >= _LEAST_RISE:
@@ -142,16 +144,13 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
     )
 
 
-def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> tuple[IntArray, IntArray]:
-    """Return the runs of low readings that reach the utilisation of rest, or lie before the first work of the GPU.
+def _find_low_runs(one: _Readings, limits: Limits) -> tuple[IntArray, IntArray]:
+    """Return the runs of low readings that reach the utilisation of rest.
 
     Those parted by little work are one: for a moment, or by one stray reading between longer runs.
     """
-    still, name, interval = limits.still + 1e-6, one.series.device.id, one.series.interval
-    leads = [Interval(job.window.start, job.active[name].start) for job in own_jobs if name in job.active]
-    is_before = intervals.contains(intervals.to_spans(leads), one.times - one.series.shift) & (one.used <= still)
-    used = np.where(is_before, 0.0, one.used)
-    first, stop = intervals.find_hysteresis_runs(used, enter=limits.idle + 1e-6, leave=still, breaks=one.breaks)
+    still, interval = limits.still + 1e-6, one.series.interval
+    first, stop = intervals.find_hysteresis_runs(one.used, enter=limits.idle + 1e-6, leave=still, breaks=one.breaks)
     work, length, parted = np.append(0.0, np.cumsum(one.used)), stop - first, np.cumsum(one.breaks)
     between, busy = first[1:] - stop[:-1], work[first[1:]] - work[stop[:-1]]
     brief = (busy * interval <= _STRAY_SECONDS) & (between * interval <= _BRIDGE)
@@ -207,3 +206,45 @@ def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, pa
     share = (low + long + 0.5) / (count + long + 1)
     places = count if share < _DENSE else max(int(one.inside.sum()), count)
     return max(int(np.ceil(np.log(_CHANCE / places) / np.log(share))), 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """A period in seconds, the share of distances that agree with it, and which events lie beside one that does."""
+
+    seconds: float
+    agreeing: float
+    members: BoolArray
+
+
+def find_period(starts: Sequence[int], agree: float, agree_few: float) -> Period | None:
+    """Return the longest of the best periods of events, None without one: most distances are multiples of it.
+
+    Args:
+        starts: when each began, in microseconds, rising.
+        agree: which share of the distances must.
+        agree_few: the same with fewer than ten events.
+    """
+    if len(starts) < _STARTS:
+        return None
+    distances = np.diff(starts) / 1e6
+    tolerance, best = _LOOSE if len(starts) >= _MANY else STRICT, (0.0, 0.0)
+    ranks = np.linspace(0, len(distances) - 1, min(len(distances), _TRIED)).round().astype(np.int64)
+    for tried in np.unique(np.sort(distances)[ranks]).tolist():
+        if tried <= 0:
+            continue
+        fits = _find_multiples(distances, tried, tolerance)
+        seconds = float(distances[fits].sum() / np.rint(distances[fits] / tried).sum())
+        fits = _find_multiples(distances, seconds, tolerance)
+        # half of what agrees is one period long: else any short distance divides the others
+        if fits.any() and (np.rint(distances[fits] / seconds) == 1).mean() >= _HALF:
+            best = max(best, (float(fits.mean()), seconds))
+    if best[0] < (agree_few if len(starts) < FEW else agree):
+        return None
+    fits = _find_multiples(distances, best[1], tolerance)
+    return Period(seconds=best[1], agreeing=best[0], members=np.append(fits, False) | np.append(False, fits))
+
+
+def _find_multiples(distances: FloatArray, seconds: float, tolerance: float) -> BoolArray:
+    times = np.rint(distances / seconds)
+    return np.asarray((times >= 1) & (np.abs(distances - times * seconds) <= tolerance * seconds), dtype=np.bool_)

@@ -12,11 +12,11 @@ import numpy as np
 
 from gpureport import gpus
 from gpureport.analysis import certainty, missing_metrics, phrases
-from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, SHORTEST_GAP, UTILISATION
+from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.rulebook import Context, Limits, Rule, rule
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.bins import Grid, build_grid, median_over_devices, rolling_mean
+from gpureport.analysis.series.bins import Grid, build_grid, mark_low, median_over_devices, rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import load
@@ -62,10 +62,6 @@ class Lane:
         values = self.source.find_values(metric, spans)
         return float(np.median(values)) if len(values) else float("nan")
 
-    def cut(self, series: FloatArray, spans: Spans) -> list[FloatArray]:
-        """Return the values of a series in each of some stretches."""
-        return [series[self.grid.find_bin_slice(*span)] for span in spans.tolist()]
-
     def count_bins(self, least: int) -> int:
         """Return how many bins a mean of the source is taken over."""
         return max(round(_OVER / self.grid.width), least)
@@ -89,17 +85,15 @@ def _of_hosts(name: str) -> Callable[[Signs], Rule]:
 
     def make(signs: Signs) -> Rule:
         def judge(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-            working = {name: one for name, one in context.gpus().items() if name in context.active}
             for host in context.hosts().values():
-                beside = {name: one for name, one in working.items() if load.is_beside(host, one)}
-                if not beside:
-                    continue
+                gpus = {name: one for name, one in context.gpus().items() if name in context.active}
+                beside = {name: one for name, one in gpus.items() if load.is_beside(host, one)}
                 missing = [group[0] for group in made.requires[1:] if not any(map(host.is_recorded, group))]
-                if missing:
+                if beside and missing:
                     yield missing_metrics.not_recorded(name, host.device.id, *missing)
-                    continue
-                lane = _build_lane(context, host, beside)
-                yield from _judge(name, context, limits, lane, signs(context, limits, lane))
+                elif beside:
+                    lane = _build_lane(context, host, beside)
+                    yield from _judge(name, context, limits, lane, signs(context, limits, lane))
 
         made = rule(name)(judge)
         return made
@@ -151,9 +145,9 @@ def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[S
         busy, all_cores = lane.median(metric, spans), lane.median(CPU, spans)
         unit, copied = "1" if metric == CORE else "cores", _measure_copies(lane, spans)
         shown = replace(limits.compare(metric, "median", busy, ">=", "core"), unit=unit)
-        copies = limits.compare(RECEIVED, "mean", copied, ">=", "copied")
         # compiling or saving keeps one core busy for as long as a short job lasts
         brief = Confidence.LOW if find_shortest(context, limits) < limits.shortest else Confidence.HIGH
+        copies = limits.compare(RECEIVED, "mean", copied, ">=", "copied")
         return load.FindingParts(
             cause=load.COPYING if copies.meets_limit else "one thread",
             shown=[
@@ -215,11 +209,10 @@ def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
     if generation not in _LANE or not width:
         return
     share = np.fmax(lane.mean(RECEIVED), lane.mean(SENT)) / (_LANE[generation] / 8 * width)
-    carried = -rolling_mean(share, lane.samples)
-    runs = intervals.find_hysteresis_runs(carried, enter=-limits.link, leave=-limits.pause)
+    is_high = mark_low(-rolling_mean(share, lane.samples), -limits.link, -limits.pause)
 
     def describe(spans: Spans) -> load.FindingParts:
-        mean = float(np.mean(load.known_of(np.concatenate(lane.cut(share, spans)))))
+        mean = float(np.nanmean(np.concatenate(lane.grid.cut(share, spans))))
         statistic = "mean of the busier direction, of what the link carries"
         return load.FindingParts(
             cause=load.COPYING,
@@ -228,20 +221,16 @@ def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
             most=Confidence.LOW if logged[0] is None else Confidence.HIGH,
         )
 
-    is_high = lane.grid.mark_runs(*runs)
     yield Sign(metric=RECEIVED, series=share, is_high=is_high, over=lane.samples, describe=describe)
 
 
 def _build_lane(context: Context, source: DeviceSeries, beside: Mapping[str, DeviceSeries]) -> Lane:
     def build() -> Lane:
         grid = build_grid(context.window or context.whole, [source, *beside.values()])
-        return Lane(source=source, gpus=beside, grid=grid, used=_median_use(grid, beside))
+        used = median_over_devices([grid.average_metric(one, UTILISATION) for one in beside.values()])
+        return Lane(source=source, gpus=beside, grid=grid, used=used)
 
     return context.cached((Lane, source.device.id, tuple(beside)), build)
-
-
-def _median_use(grid: Grid, devices: Mapping[str, DeviceSeries]) -> FloatArray:
-    return median_over_devices([grid.average_metric(one, UTILISATION) for one in devices.values()])
 
 
 def _judge(
@@ -261,12 +250,11 @@ def _judge(
             device = lane.source.device.id
             yield missing_metrics.unjudged(kind, device, reason, [sign.metric], share, code="covers_too_little")
             return
-        left = _leave_out_stopped(context, lane, sign)
-        spans, fed = _compare_with_fed(left, sign, _find_episodes(context, limits, left, sign, earlier, shortest))
+        spans, fed = _compare_with_fed(lane, sign, _find_episodes(context, limits, lane, sign, earlier, shortest))
         if not len(spans):
             continue
         parts, is_compared = sign.describe(spans), not np.isnan(fed)
-        is_close = is_compared and max(left.interval, left.source.interval) <= _CLOSE
+        is_close = is_compared and max(lane.interval, lane.source.interval) <= _CLOSE
         ruled_out = [f"the same beside busy GPUs: there it is at {phrases.percent(fed)}"] if is_compared else []
         # a thread that spins while it waits for the GPU looks like one that holds it up
         is_unsure = kind == "cpu_bound_single" and not is_compared
@@ -276,35 +264,15 @@ def _judge(
             problem=np.inf if is_unsure else limits.problem if "problem" in limits else _PROBLEM,
             ruled_out=["start-up and tail of the job, and the time of other waits", *ruled_out],
         )
-        yield load.build_finding(context, limits, kind, dict.fromkeys(left.gpus, spans), parts)
+        yield load.build_finding(context, limits, kind, dict.fromkeys(lane.gpus, spans), parts)
         return
 
 
 def find_shortest(context: Context, limits: Limits) -> float:
     """Return how long a wait must last: in a job shorter than that less, unless settings say it."""
-    is_short = context.window is not None and context.window.seconds < limits.shortest
-    usual = "shortest_job" not in limits or limits["shortest"].provenance is Provenance.SETTINGS
-    return limits.shortest if usual or not is_short else limits.shortest_job
-
-
-def _leave_out_stopped(context: Context, lane: Lane, sign: Sign) -> Lane:
-    """Return a lane without the GPUs that its source cannot have stopped.
-
-    They never came back while another one worked on, were well fed until then, and the source was no busier afterwards.
-    """
-    end = (context.window or context.whole).end
-
-    def is_stopped(name: str, gpu: DeviceSeries) -> bool:
-        own = context.active[name]
-        before, after = (lane.grid.find_bin_slice(*ends) for ends in ((own.start, own.end), (own.end, end)))
-        used, earlier = (
-            load.known_of(one[before]) for one in (lane.grid.average_metric(gpu, UTILISATION), sign.series)
-        )
-        enough = end - own.end >= SHORTEST_GAP.value * 1e6 and min(len(used), len(earlier)) >= _BINS
-        return enough and float(used.mean()) >= _FED and not _is_surely_higher(sign.series[after], earlier)
-
-    left = {name: gpu for name, gpu in lane.gpus.items() if not is_stopped(name, gpu)}
-    return lane if len(left) in {0, len(lane.gpus)} else replace(lane, gpus=left, used=_median_use(lane.grid, left))
+    is_short = "shortest_job" in limits and context.window is not None and context.window.seconds < limits.shortest
+    is_set = limits["shortest"].provenance is Provenance.SETTINGS
+    return limits.shortest_job if is_short and not is_set else limits.shortest
 
 
 def _find_episodes(  # noqa: PLR0913, PLR0917 - what is low, what is high, and how long
@@ -312,32 +280,30 @@ def _find_episodes(  # noqa: PLR0913, PLR0917 - what is low, what is high, and h
 ) -> Spans:
     """Return when the rolling mean of the GPUs is low beside a sign, outside the time of the causes before it."""
     mean = np.nan_to_num(rolling_mean(lane.used, lane.samples if earlier else sign.over), nan=1.0)
-    low, enter = np.where(sign.is_high, mean, 1.0), limits.enter if earlier else limits.gpu
-    inside = lane.grid.mark_runs(*intervals.find_hysteresis_runs(low, enter=enter, leave=limits.leave))
+    inside = mark_low(np.where(sign.is_high, mean, 1.0), limits.enter if earlier else limits.gpu, limits.leave)
     spans = lane.grid.mask_to_spans(inside, max(_OVER, sign.over * lane.grid.width), shortest)
     spans = intervals.intersection(spans, context.work)
     for name in lane.gpus:
         spans = intervals.difference(spans, intervals.collect_finding_spans(context.findings_on(name), name, earlier))
     if lane.interval > POINT_SAMPLE_SECONDS and earlier:
-        is_low = [load.is_surely_below(part, limits.gpu) for part in lane.cut(lane.used, spans)]
+        is_low = [load.is_surely_below(part, limits.gpu) for part in lane.grid.cut(lane.used, spans)]
         spans = spans[np.array(is_low, dtype=np.bool_)]
     return intervals.drop_shorter(spans, shortest)
 
 
 def _compare_with_fed(lane: Lane, sign: Sign, spans: Spans) -> tuple[Spans, float]:
     """Return the episodes in which a sign is higher than beside well-fed GPUs, and its mean there, NaN if too rare."""
-    fed = rolling_mean(lane.used, sign.over) >= _FED
+    fed, parts = rolling_mean(lane.used, sign.over) >= _FED, lane.grid.cut(sign.series, spans)
     for span in spans.tolist():
         fed[lane.grid.find_bin_slice(*span)] = False
-    beside, parts = load.known_of(sign.series[fed]), lane.cut(sign.series, spans)
+    beside = load.known_of(sign.series[fed])
     if len(beside) < max(_BINS, _OVER / lane.grid.width, _RARELY * sum(map(len, parts))):
         return spans, float("nan")
-    is_higher = [_is_surely_higher(part, beside) for part in parts]
+    is_higher = [_is_surely_higher(load.known_of(part), beside) for part in parts]
     return spans[np.array(is_higher, dtype=np.bool_)], float(beside.mean())
 
 
-def _is_surely_higher(values: FloatArray, others: FloatArray) -> bool:
-    known = load.known_of(values)
+def _is_surely_higher(known: FloatArray, others: FloatArray) -> bool:
     if len(known) == 0:
         return False
     error = float(np.sqrt(known.var() / len(known) + others.var() / len(others)))
@@ -346,8 +312,7 @@ def _is_surely_higher(values: FloatArray, others: FloatArray) -> bool:
 
 def _is_mostly(series: FloatArray, is_so: BoolArray, length: int, share: float = _HALF) -> BoolArray:
     """Return around which bins a share of those in which a series has a value are so."""
-    found: BoolArray = rolling_mean(np.where(np.isnan(series), np.nan, is_so), length) >= share
-    return found
+    return np.asarray(rolling_mean(np.where(np.isnan(series), np.nan, is_so), length) >= share, dtype=np.bool_)
 
 
 @rule("host_memory")

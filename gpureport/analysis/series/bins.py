@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -22,14 +20,7 @@ _BINS_AT_ONCE = 2**16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Equal bins over a window; long stretches that no device sampled have none.
-
-    Attributes:
-        start: start of the first bin, in microseconds.
-        width: width of a bin, in seconds.
-        count: number of bins.
-        removed: stretches that have no bins, in microseconds.
-    """
+    """Equal bins of `width` seconds over a window; long stretches that no device sampled (`removed`) have none."""
 
     start: int
     width: float
@@ -38,21 +29,21 @@ class Grid:
 
     def find_bins(self, times: IntArray) -> IntArray:
         """Return the bin of each time; a time in a removed stretch gets the bin at which the stretch was cut out."""
-        left = times
-        if len(self.removed):
-            index = np.searchsorted(self.removed[:, 0], times, side="right")
-            inside = np.where(index > 0, self.removed[index - 1, 1] - times, 0)
-            left = times - self._removed_before[index] + np.maximum(inside, 0)
-        return np.asarray(np.floor((left - self.start) / (self.width * 1e6)), dtype=np.int64)
+        left = times - self.start - intervals.measure_covered_before(self.removed, times)
+        return np.asarray(np.floor(left / (self.width * 1e6)), dtype=np.int64)
 
     def find_bin_slice(self, start: int, end: int) -> slice:
         """Return the bins that cover a stretch of time, at least one."""
         first, stop = self.find_bins(np.array([start, end], dtype=np.int64)).tolist()
         return slice(max(first, 0), max(stop, first + 1))
 
+    def cut(self, series: FloatArray, spans: Spans) -> list[FloatArray]:
+        """Return the values of a series in each of some stretches."""
+        return [series[self.find_bin_slice(*span)] for span in spans.tolist()]
+
     def find_bin_edges(self, bins: IntArray, side: Literal["left", "right"]) -> IntArray:
         """Return the time at which bins begin (`right`) or, for past-the-end bins, at which they end (`left`)."""
-        before = self._removed_before
+        before = np.append(0, np.cumsum(self.removed[:, 1] - self.removed[:, 0]))
         times = self.start + np.round(bins * (self.width * 1e6)).astype(np.int64)
         passed = np.searchsorted(self.removed[:, 0] - before[:-1], times, side=side)
         return np.asarray(times + before[passed], dtype=np.int64)
@@ -63,10 +54,6 @@ class Grid:
         bins = np.arange(self.count)
         return self.find_bin_edges(bins, "right"), self.find_bin_edges(bins + 1, "left")
 
-    @property
-    def _removed_before(self) -> IntArray:
-        return np.append(0, np.cumsum(self.removed[:, 1] - self.removed[:, 0]))
-
     def average_metric(self, series: DeviceSeries, metric: str) -> FloatArray:
         """Return a device's time-weighted mean of a metric in each bin, NaN in empty bins; read-only.
 
@@ -76,37 +63,17 @@ class Grid:
 
     def average_values(self, series: DeviceSeries, values: FloatArray) -> FloatArray:
         """Return the mean in each bin of any values, one per row of a device, as `average_metric` does for a metric."""
-        rows, places, seconds = series.memoize(("places", self._key), lambda: self._place_rows(series))
-        values = values[rows]
-        known = ~np.isnan(values)
-        if known.all():
-            covered = series.memoize(("covered", self._key), lambda: self._sum_per_bin(places, seconds))
-        else:
-            places, seconds, values = places[known], seconds[known], values[known]
-            covered = self._sum_per_bin(places, seconds)
+        places = series.memoize(("places", self._key), lambda: self.find_bins(series.times - series.shift))
+        seconds = series.seconds if series.observed_seconds > 0 else np.ones(len(series))
+        rows = (places >= 0) & (places < self.count) & ~np.isnan(values)
+        weights, places = seconds[rows], places[rows]
+        sums, owned = (np.bincount(places, each, self.count) for each in (values[rows] * weights, weights))
         with np.errstate(invalid="ignore"):
-            return np.asarray(self._sum_per_bin(places, values * seconds) / covered, dtype=np.float64)
+            return np.asarray(sums / owned, dtype=np.float64)
 
     @property
     def _key(self) -> tuple[int, float, int, bytes]:
         return self.start, self.width, self.count, self.removed.tobytes()
-
-    def _place_rows(self, series: DeviceSeries) -> tuple[slice, IntArray, FloatArray]:
-        """Return the rows of a device inside the grid, with the bin and the weight of each: its time, if any has."""
-        places = self.find_bins(series.times - series.shift)
-        rows = slice(*np.searchsorted(places, [0, self.count], side="left").tolist())
-        seconds = series.seconds if series.observed_seconds > 0 else np.ones(len(series))
-        return rows, places[rows], seconds[rows]
-
-    def _sum_per_bin(self, places: IntArray, weights: FloatArray) -> FloatArray:
-        return np.asarray(np.bincount(places, weights=weights, minlength=self.count), dtype=np.float64)
-
-    def mark_runs(self, first: IntArray, stop: IntArray) -> BoolArray:
-        """Return which bins lie inside runs, each given by its first and its past-the-end bin."""
-        steps = np.zeros(self.count + 1, dtype=np.int64)
-        np.add.at(steps, first, 1)
-        np.add.at(steps, stop, -1)
-        return np.asarray(np.cumsum(steps)[:-1] > 0, dtype=np.bool_)
 
     def mask_to_spans(self, mask: BoolArray, within: float, shortest: float) -> Spans:
         """Return the stretches of true bins that last `shortest` seconds, holes of up to `within` seconds closed.
@@ -151,35 +118,18 @@ def median_over_devices(series: Sequence[FloatArray]) -> FloatArray:
 
 
 def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
-    """Return the mean over `length` bins around each bin, without NaN values; fewer bins at both ends.
-
-    Args:
-        values: one number per bin, or one truth per bin; the mean of truths is the share that is true.
-        length: bins.
-    """
-    known = np.ones(len(values), dtype=np.bool_) if values.dtype == np.bool_ else ~np.isnan(values)
-    if known.all():
-        # integers add up faster than floats
-        kind = np.int32 if values.dtype == np.bool_ else np.float64
-        sums, number = _window_sums(np.cumsum(values, dtype=kind), length), _window_sizes(len(values), length)
-    else:
-        number = _window_sums(np.cumsum(known, dtype=np.int32), length)
-        sums = _window_sums(np.cumsum(np.where(known, values, 0.0)), length)
-    return np.where(number > 0, sums / np.maximum(number, 1), np.nan)
+    """Return the mean over `length` bins around each bin, without NaN values; fewer bins at both ends."""
+    known = ~np.isnan(values)
+    first = np.arange(len(values)) - length // 2
+    start, stop = np.maximum(first, 0), np.minimum(first + length, len(values))
+    sums, counts = (np.append(0, np.cumsum(each)) for each in (np.where(known, values, 0), known))
+    number = counts[stop] - counts[start]
+    return np.where(number > 0, (sums[stop] - sums[start]) / np.maximum(number, 1), np.nan)
 
 
-@lru_cache(8)
-def _window_sizes(count: int, length: int) -> IntArray:
-    first = np.arange(count) - length // 2
-    return np.minimum(first + length, count) - np.maximum(first, 0)
-
-
-def _window_sums(sums: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
-    """Return the sum over `length` values centred on each, from the sums up to each."""
-    if len(sums) == 0:
-        return sums
-    behind = min(length // 2 + 1, len(sums))
-    ahead = min(length - length // 2, len(sums))
-    around = np.concatenate([sums[ahead - 1 :], np.repeat(sums[-1:], ahead - 1)])
-    around[behind:] -= sums[: len(sums) - behind]
-    return around
+def mark_low(values: FloatArray, enter: float, leave: float) -> BoolArray:
+    """Return the bins of each run at or below `leave` that reaches `enter`; NaN keeps the state it finds."""
+    steps = np.zeros(len(values) + 1, dtype=np.int64)
+    for places, step in zip(intervals.find_hysteresis_runs(values, enter=enter, leave=leave), (1, -1), strict=True):
+        steps[places] += step
+    return np.asarray(np.cumsum(steps)[:-1] > 0, dtype=np.bool_)

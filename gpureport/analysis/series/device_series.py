@@ -60,12 +60,16 @@ class DeviceSeries:
     ends it owns half an interval. Where the sampling rate changes, the interval of that stretch counts. Samples with
     equal stamps share their time. If all stamps are equal, or there is one sample, samples own no time.
 
-    `gap_rows` follow a log gap, `pause_rows` a pause: too short for a log gap, too long for its two samples to own all
-    of it. `window` is from first to last sample of the run.
+    `times` are the stamps in microseconds, never decreasing, equal ones possible; the time of each sample goes from
+    `start` to `end`. `gap_rows` follow a log gap, `pause_rows` a pause: too short for a log gap, too long for its two
+    samples to own all of it. `window` is from first to last sample of the run.
     """
 
     device: Device
     rows: DeviceRows
+    times: IntArray
+    start: IntArray
+    end: IntArray
     column_names: frozenset[str]
     sampling_rate: SamplingRate
     gap_rows: IntArray
@@ -75,21 +79,6 @@ class DeviceSeries:
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    @property
-    def times(self) -> IntArray:
-        """Stamps in microseconds, never decreasing, equal ones possible; read-only."""
-        return self.memoize("times", lambda: columns.integers(self.rows.column("timestamp")))
-
-    @property
-    def start(self) -> IntArray:
-        """Beginning of the time each sample owns, in microseconds; read-only."""
-        return self.memoize("start", lambda: self.times - measure_sample_extents(self.times, self.sampling_rate)[0])
-
-    @property
-    def end(self) -> IntArray:
-        """End of the time each sample owns, in microseconds; read-only."""
-        return self.memoize("end", lambda: self.times + measure_sample_extents(self.times, self.sampling_rate)[1])
 
     @property
     def interval(self) -> float:
@@ -118,22 +107,13 @@ class DeviceSeries:
 
     @property
     def seconds_in_run(self) -> FloatArray:
-        """Time each sample owns within the run; read-only.
+        """Time each sample owns within the run.
 
         The first and the last sample also own half an interval outside the run. That half gives them the weight of
         the others in a mean, but it is no time of the run.
         """
-
-        def clip() -> FloatArray:
-            first = int(np.searchsorted(self.start, self.window.start, side="left"))
-            last = int(np.searchsorted(self.end, self.window.end, side="right"))
-            widths = self.seconds.copy()
-            for over in (slice(0, first), slice(last, None)):
-                inside = np.minimum(self.end[over], self.window.end) - np.maximum(self.start[over], self.window.start)
-                widths[over] = np.maximum(inside, 0) / 1e6
-            return widths
-
-        return self.memoize("seconds in run", clip)
+        inside = np.minimum(self.end, self.window.end) - np.maximum(self.start, self.window.start)
+        return np.asarray(np.maximum(inside, 0) / 1e6, dtype=np.float64)
 
     @property
     def gaps(self) -> tuple[Interval, ...]:
@@ -146,30 +126,17 @@ class DeviceSeries:
         seconds = self.interval / 2 if self.device.index is None else WINDOW_SHIFT_SECONDS
         return round(seconds * 1e6)
 
-    def count_values(self, metric: str) -> int:
-        """Return how many rows hold a value of the metric."""
-
-        def count() -> int:
-            values = self.values(metric)
-            # the minimum is NaN as soon as one value is
-            least = (values[:1] if columns.is_constant(values) else values).min(initial=np.inf)
-            return int(np.count_nonzero(~np.isnan(values))) if np.isnan(least) else len(values)
-
-        return self.memoize(("count", metric), count)
-
-    def is_complete(self, metric: str) -> bool:
-        """Return whether every row holds a value of the metric; true without rows."""
-        return self.count_values(metric) == len(self)
-
     def known_rows(self, metric: str) -> BoolArray:
         """Return which rows hold a value of the metric; read-only."""
-        if self.is_complete(metric):
-            return columns.repeat_value(np.True_, len(self))
         return self.memoize(("known", metric), lambda: ~np.isnan(self.values(metric)))
 
-    def find_known_rows(self, metric: str) -> IntArray | slice:
-        """Return the rows that hold a value of the metric; where all do, as a slice, which copies nothing."""
-        return slice(None) if self.is_complete(metric) else np.flatnonzero(self.known_rows(metric))
+    def find_known_rows(self, metric: str) -> IntArray:
+        """Return the rows that hold a value of the metric."""
+        return np.flatnonzero(self.known_rows(metric))
+
+    def count_values(self, metric: str) -> int:
+        """Return how many rows hold a value of the metric."""
+        return int(np.count_nonzero(self.known_rows(metric)))
 
     def is_recorded(self, metric: str) -> bool:
         """Return whether any row holds a plausible value of the metric."""
@@ -255,19 +222,20 @@ def _build_series(device: Device, rows: DeviceRows, window: Interval) -> DeviceS
     times = columns.integers(rows.column("timestamp"))
     rate = sampling_rate.measure_sampling_rate(times) or SamplingRate(_LONE_SECONDS)
     left, right, gap_rows, pause_rows = measure_sample_extents(times, rate)
-    series = DeviceSeries(
+    for each in (times, start := times - left, end := times + right):
+        each.flags.writeable = False
+    return DeviceSeries(
         device=device,
         rows=rows,
+        times=times,
+        start=start,
+        end=end,
         column_names=frozenset(rows.column_names),
         sampling_rate=rate,
         gap_rows=gap_rows,
         pause_rows=pause_rows,
         window=window,
     )
-    series.memoize("times", lambda: times)
-    series.memoize("start", lambda: times - left)
-    series.memoize("end", lambda: times + right)
-    return series
 
 
 def measure_sample_extents(

@@ -44,12 +44,8 @@ def union(stretches: Spans, within: int = 0) -> Spans:
     starts, ends = stretches[stretches[:, 1] > stretches[:, 0]].T
     if len(starts) == 0:
         return NO_SPANS
-    if (starts[1:] > ends[:-1] + within).all():
-        # most are in order and apart
-        return np.column_stack([starts, ends])
-    if (starts[1:] < starts[:-1]).any():
-        order = np.argsort(starts, kind="stable")
-        starts, ends = starts[order], ends[order]
+    order = np.argsort(starts, kind="stable")
+    starts, ends = starts[order], ends[order]
     reach = np.maximum.accumulate(ends)
     fresh = np.flatnonzero(starts[1:] > reach[:-1] + within) + 1
     first = np.concatenate([[0], fresh])
@@ -108,17 +104,14 @@ def leave_out_common(spans: Spans, others: Iterable[Spans]) -> Spans:
 
 def overlap_seconds(starts: IntArray, ends: IntArray, stretches: Spans) -> FloatArray:
     """Return how many seconds of each row's time [start, end) the stretches cover."""
+    before_start, before_end = measure_covered_before(stretches, np.stack([starts, ends]))
+    return np.asarray((before_end - before_start) / 1e6, dtype=np.float64)
+
+
+def measure_covered_before(stretches: Spans, times: IntArray) -> IntArray:
+    """Return how many microseconds before each time the stretches cover."""
     if len(stretches) == 0:
-        return np.zeros(len(starts))
-    if len(stretches) == 1:
-        covered = np.maximum(np.minimum(ends, stretches[0, 1]) - np.maximum(starts, stretches[0, 0]), 0)
-    else:
-        before_start, before_end = _measure_covered_before(stretches, np.stack([starts, ends]))
-        covered = before_end - before_start
-    return np.asarray(covered / 1e6, dtype=np.float64)
-
-
-def _measure_covered_before(stretches: Spans, times: IntArray) -> IntArray:
+        return np.zeros_like(times)
     begun = np.searchsorted(stretches[:, 0], times, side="right")
     unfinished = np.maximum(stretches[begun - 1, 1] - times, 0)
     lengths = np.concatenate([[0], np.cumsum(stretches[:, 1] - stretches[:, 0])])

@@ -34,7 +34,7 @@ def test_low_use_beside_a_calm_machine() -> None:
     waits = rec(util=two, cpu=steps((9, 200), (95, 200), (9, 600)))
     gap = np.concatenate([badly_fed(28), np.zeros(8), badly_fed(28)])
     core = {"core": np.repeat([100.0, 20.0], [40, 24]), "iowait": np.zeros(64)}
-    facts = {"severity": "warning", "confidence": "medium", "ruled_out": 4}
+    facts = {"severity": "warning", "confidence": "medium", "ruled_out": 4, "steps": ["profile_step"]}
     table: Table = {
         "a phase": want(watched(PHASES), spans=[(299.5, 599.5)], within=10, lost=174, near=8, **facts),
         "one core and storage not recorded": want(rec(util=PHASES, cpu=CALM), confidence="low", ruled_out=2),
@@ -71,6 +71,7 @@ def test_low_use_of_unknown_cause() -> None:
     few = rec(util=[80, 30, 28, 30, 16], times=[0, 6815, 7041, 7918, 48745], every=877.0)
     table: Table = {
         "a phase": want(rec(util=low), cause=None, length=300, within=60, evidence={"gpu_utilization_ratio": 0.36}),
+        "requests of a second": want(rec(util=np.tile([98.0, 98, 98, 6, 4], 720)), cause=None, steps=["record_more"]),
         "20 samples that are low for certain": want(rec(util=even, every=5)),
         "after a pause of days": want(
             rec(util=steps((97, 900), (40, 600), (97, 300)), times=paused), spans=[(begun, begun + 600)], within=30

@@ -44,11 +44,6 @@ def linked(util: Any = None, received: Any = None, **series: Any) -> Recording:
     return rec(util=util, received=COPIES if received is None else received, cpu=cpu, **given)
 
 
-def stops(last: int, cpu: Floats, first: Floats | None = None) -> Recording:
-    stopped = steps((97, 300), (0, last)) if first is None else first
-    return rec(util=[stopped, steps((35, 300 + last))], cpu=cpu)
-
-
 def only(analysis_kinds: set[str], run: Recording) -> set[str]:
     return analysis_kinds & {one.kind for one in analyze(run).findings}
 
@@ -79,13 +74,6 @@ def test_waiting_for_the_cpu() -> None:
         ),
         "beside an unused GPU": want(rec(util=[UTIL, np.zeros(900)], cpu=FULL), gpus="0"),
         "days without a log": want(paused, length=1200, within=3600),
-        "one GPU stops for 200 s": want(stops(200, steps((96, 150), (98, 150), (99, 200))), gpus="1"),
-        "one GPU stops for 12 s": want(stops(12, steps((96, 150), (98, 150), (99, 12))), gpus="1"),
-        "it stops as the CPU fills": want(stops(200, steps((60, 300), (99, 200))), gpus="0,1"),
-        "it had waited before": want(
-            stops(200, steps((98, 500)), steps((97, 200), (0, 100), (97, 20), (0, 180))), gpus="0,1"
-        ),
-        "it was never fed well": want(stops(200, steps((98, 500)), steps((40, 300), (0, 200))), gpus="0,1"),
         "light work all along": want(rec(util=np.full(900, 2), cpu=np.full(900, 90)), length=900, within=10),
         "of a display": rec(util=np.full(900, 2), memory=np.full(900, 0.3), cpu=np.full(900, 90)),
         "now and then": rec(util=np.where(np.arange(900) % 3, 0, 2), cpu=np.full(900, 90)),
@@ -98,15 +86,6 @@ def test_waiting_for_the_cpu() -> None:
         "another time": (rec(util=UTIL, cpu=steps((95, 100))), "host covers_too_little"),
     }
     check("cpu_bound", table)
-
-
-def test_a_gpu_that_stops_beside_a_cpu_as_full_as_before_rests() -> None:
-    for last in (200, 12):
-        analysis = analyze(stops(last, steps((96, 150), (98, 150), (99, last))))
-        (gap,) = found(analysis, "idle_gap")
-        classes = dict(analysis.gpu_time[0].seconds)
-        assert (gap.devices, gap.root, gap.cause == "data") == (("gpu:0",), None, False), last
-        assert (round(classes["idle"] / last, 1), classes["waiting_for_input"]) == (1.0, 0), last
 
 
 def test_low_use_beside_other_programs() -> None:

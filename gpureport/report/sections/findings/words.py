@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import fsum
@@ -239,10 +239,10 @@ class Advice(NamedTuple):
     command: str = ""
 
 
-def find_advice(kind: str, cause: str | None, steps: Collection[str] = ()) -> Sequence[str] | None:
+def find_advice(kind: str, cause: str | None, steps: Sequence[str] = ()) -> Sequence[str] | None:
     """Return the words of what to do about findings; none for what asks for nothing, None for a kind without words."""
     said = KINDS[kind].report.get("do") if kind in KINDS else None
-    words: Sequence[str] | None = _choose_case(said, cause or ("workers" if _WORKERS in steps else None))
+    words: Sequence[str] | None = _choose_case(said, cause or ("workers" if _WORKERS in steps[:1] else None))
     return ACTIONS[words[1:]] if isinstance(words, str) else words
 
 
