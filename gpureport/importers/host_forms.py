@@ -175,8 +175,8 @@ def _name_figures(part: object) -> dict[str, Any]:
 # vmstat -t: date and time last, in a zone that the heading names
 
 _GROUPS = re.compile(r"-*procs-* -+memory-+ ")
-_PAGE, _SECOND = 21, 1_000_000
-"""Rows below a heading where it is written again, in a file; microseconds."""
+_SHORTEST, _SECOND = 10, 1_000_000
+"""Rows of a page at least, below which the heading is written again: 21 in a file, others on a screen; microseconds."""
 
 
 def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
@@ -187,11 +187,12 @@ def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
 
 def _read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -> Iterator[Said]:
     """Yield the rows; the first of each start speaks of all time since the machine began: only its stamp is kept."""
-    names, utc, begins, below, last, pace = list[str](), False, False, 0, 0, 0
+    names, utc, begins, below, page, last, pace = list[str](), False, False, 0, 0, 0, 0
     for number, line in whole_lines(lines, first, account):
         cells = line.split()
         if heading := _find_vmstat_names(cells):
-            begins, below = below != _PAGE, 0
+            # all pages of a start are of one length
+            begins, page, below = below < _SHORTEST or page not in {0, below}, page or below, 0
             names, utc = heading, cells[len(heading) :] in (["UTC"], ["GMT"])
         if heading or _GROUPS.match(line):
             account.headers += 1

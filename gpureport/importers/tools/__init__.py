@@ -24,6 +24,7 @@ from gpureport.importers.source_text import RawFile
 from gpureport.limits import LONGEST_LINE
 from gpureport.metrics import BY_NAME
 from gpureport.parsing import UNITS, replace_half_characters
+from gpureport.redaction import redact_start
 
 Record = dict[str, Any]
 Meaning = tuple[str, str]
@@ -135,7 +136,7 @@ def table_rows(
         row = split_cells(text, delimiter)
         # nothing behind a last delimiter is not a cell
         header = row[:-1] if len(row) > 1 and not row[-1] else row
-        found = None if layout is not None and text[:1].isdigit() else find(header)
+        found = None if layout is not None and text.lstrip('"')[:1].isdigit() else find(header)
         if found is not None:
             layout, width = found, len(header)
             account.headers += 1
@@ -231,7 +232,7 @@ def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None
     if host and isinstance(host, str):
         seen[host] = seen.get(host, True) and named
     if len(seen) > 1 and not all(seen.values()):
-        what = f"GPUs of several machines ({', '.join(sorted(seen)[:5])}) without UUID"
+        what = f"GPUs of several machines ({redact_start(', '.join(sorted(seen)[:5]))}) without UUID"
         hint = "write one file per machine, and read them with --as-one-run"
         raise SourceError("the log", what, hint, code="several_machines")
 
