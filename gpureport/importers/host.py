@@ -2,76 +2,25 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.errors import CodedProblem, SourceError
+from gpureport.errors import CodedProblem
 from gpureport.importers import headings, tools
 from gpureport.importers.account import Account, list_first
 from gpureport.importers.clock import read_times
 from gpureport.importers.columns import HOST_ROW, Rows, without_faults
-from gpureport.importers.extraction import Extraction
-from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
+from gpureport.importers.host_forms import FORMS
 from gpureport.importers.protocol.reject_reasons import MALFORMED
-from gpureport.importers.source_text import RawFile, head_text
-from gpureport.importers.source_text import head as text_head
 from gpureport.parsing import UNITS
 
 _HINT = "record what is read, with a date and a time: sar -u -r -b -P ALL 1, mpstat, pidstat, vmstat -t, or a CSV"
-_FIRST_LINES = 100
-"""Lines that are looked at; `top` and a shell may print some before."""
-
-
-class HostLog:
-    """The importer of host logs."""
-
-    kind: ClassVar[str] = "host"
-    title: ClassVar[str] = "host log"
-    recognised_by: ClassVar[str] = (
-        "The first lines of sar, sadf, mpstat, pidstat, vmstat, top or AMDuProf, or a CSV with a time "
-        "and the load of a CPU."
-    )
-    sample: ClassVar[str] = "cpu_bound/host.csv"
-
-    def identify(self, head: bytes) -> bool:
-        """Return whether the first lines are those of any form."""
-        return _find_form(head) is not None
-
-    def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
-        """Begin to read a host log.
-
-        Raises:
-            SourceError: when it is of no known form.
-        """
-        form = _find_form(text_head(file.again(), HEAD_BYTES))
-        if form is None:
-            raise SourceError(str(file.path), "not a known host log", _HINT, code="not_a_host_log")
-        read = partial(form[1], around=options.around)
-        return Extraction(file, ReadOptions(tz=options.tz), read, name=form[0], explain=_explain)
-
-
-def _find_form(head: bytes) -> tuple[str, Callable[..., Iterator[Rows]]] | None:
-    """Return what a person calls the form of a log, and what reads it; None for any other text."""
-    lines = [line.rstrip("\r") for line in head_text(head).split("\n", _FIRST_LINES)[:_FIRST_LINES] if line.strip()]
-    delimiter = next((each for each in ",;\t" if lines and each in lines[0]), ",")
-    if not lines or (";interval;timestamp;" not in lines[0] and _find_table(tools.split_cells(lines[0], delimiter))):
-        return ("a CSV", partial(_read_csv, delimiter=delimiter)) if lines else None
-    from gpureport.importers.host_forms import find_form  # noqa: PLC0415 - most host logs are a CSV
-
-    return find_form(lines)
-
-
-def _explain(account: Account) -> CodedProblem:
-    """Return why no row is left, and what to do."""
-    reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in account.rejected.items()) or "no metric"
-    return f"none of its {account.lines} lines holds a value of a machine ({reasons})", _HINT, "no_usable_row"
-
 
 # a CSV of a recorder: headings as people name them, a column a core
 
@@ -145,10 +94,15 @@ def _read(text: str, scale: float, most: float) -> float | None:
     return value if 0 <= value <= most else math.nan
 
 
-def _read_csv(lines: Iterable[str], first: int, account: Account, around: object, delimiter: str) -> Iterator[Rows]:
+def _begins_table(text: str) -> bool:
+    lines = tools.first_lines(text, 1)
+    return any(";interval;timestamp;" not in line and _find_table(tools.split_cells(line, "")) for line in lines)
+
+
+def read_csv(lines: Iterable[str], first: int, account: Account, around: object) -> Iterator[Rows]:
     """Yield the rows of such a CSV; a header may come again, also with other columns."""
     del around
-    found = tools.table_rows(lines, first, account, _find_table, delimiter)
+    found = tools.table_rows(lines, first, account, _find_table, "")
     for table, same in groupby(found, itemgetter(1)):
         if table.others:
             account.note(f"Columns that are not kept: {list_first(table.others, _LISTED)}.")
@@ -156,7 +110,7 @@ def _read_csv(lines: Iterable[str], first: int, account: Account, around: object
             numbers, _, cells = zip(*part, strict=True)
             kept, faulty = without_faults(*_decode(table, np.array(numbers), list(zip(*cells, strict=True)), account))
             for place, reason in faulty:
-                account.reject(reason, numbers[place], delimiter.join(cells[place]))
+                account.reject(reason, numbers[place], ",".join(cells[place]))
             yield kept
 
 
@@ -189,3 +143,22 @@ def _decode(
     if len(cores) > 1 and min(cores) <= 1 and max(cores) - min(cores) == len(cores) - 1:
         rows.data.setdefault("cpu_logical_cores", np.full(len(numbers), float(len(cores))))
     return rows, faults
+
+
+def _explain(account: Account) -> CodedProblem:
+    """Return why no row is left, and what to do."""
+    reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in account.rejected.items()) or "no metric"
+    return f"none of its {account.lines} lines holds a value of a machine ({reasons})", _HINT, "no_usable_row"
+
+
+HOST = tools.ToolLog(
+    kind="host",
+    title="host log",
+    recognised_by=(
+        "The first lines of sar, sadf, mpstat, pidstat, vmstat, top or AMDuProf, or a CSV with a time "
+        "and the load of a CPU."
+    ),
+    sample="cpu_bound/host.csv",
+    forms=(("a CSV", _begins_table, read_csv), *FORMS),
+    explain=_explain,
+)

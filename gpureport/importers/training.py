@@ -114,8 +114,9 @@ class TrainingLog:
             SourceError: when it holds no point.
         """
         account, known, of_epochs = Account(), dict[str, int](), False
-        lines, kinds, whens, steps, done = (array(kind) for kind in "qbqdd")
-        rows, names, values = (array(kind) for kind in "qid")
+        counts: list[array[int]] = [array(kind) for kind in "qbqqi"]
+        numbers: list[array[float]] = [array("d") for _ in range(3)]
+        (lines, kinds, whens, rows, names), (steps, done, values) = counts, numbers
         for number, text, cells in _read_rows(file, name, account):
             time, step, waits = ("", "", False) if isinstance(cells, str) else _find_time_and_step(tuple(cells))
             when = cells if isinstance(cells, str) else _find_when(cells, time, started)
@@ -132,14 +133,16 @@ class TrainingLog:
                     rows.append(len(lines))
                     names.append(known.setdefault(heading, len(known)))
                     values.append(value)
-            for column, cell in ((lines, number), (kinds, when[0]), (whens, when[1]), (steps, at), (done, turn)):
+            for whole, count in ((lines, number), (kinds, when[0]), (whens, when[1])):
+                whole.append(count)
+            for column, cell in ((steps, at), (done, turn)):
                 column.append(math.nan if cell is None else cell)
         # of rows that tell their time in different ways the fewer go
-        counts = np.bincount(np.frombuffer(kinds, dtype=np.int8), minlength=len(_KINDS))
-        kept = np.frombuffer(kinds, dtype=np.int8) == counts.argmax()
+        most = int(np.bincount(np.array(kinds, dtype=np.int64), minlength=len(_KINDS)).argmax())
+        kept = np.array(kinds) == most
         account.rows += int(kept.sum())
         account.reject_rows(reasons.NO_TIME, np.array(lines, dtype=np.int64)[~kept])
-        kind, told = _KINDS[int(counts.argmax())], kept[np.array(rows, dtype=np.int64)]
+        kind, told = _KINDS[most], kept[np.array(rows, dtype=np.int64)]
         places = np.array(rows, dtype=np.int64)[told]
         if not len(places):
             raise SourceError(str(file.path), "it holds no training metric", WANTED, code="no_training_metrics")
@@ -230,7 +233,7 @@ def _split_header(line: str) -> tuple[str, list[str]]:
     if line.startswith("{"):
         content = _parse_object(line)
         return ",", [*content] if isinstance(content, dict) else []
-    delimiter = next((each for each in ",;\t" if each in line), ",")
+    delimiter = tools.find_delimiter(line)
     return delimiter, [name.strip().strip('"').removeprefix("\ufeff") for name in line.strip().split(delimiter)]
 
 

@@ -113,10 +113,10 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
             start = stamp.end() if stamp and stamp.end() <= counter.start() else 0
             cells = {"timestamp": stamp[1]} if stamp else {}
             said = f"{line[start : counter.start()]} | {line[counter.end() :]}"
-            epoch, size = int(counter["turn"] or counter["epoch"] or 1), int(counter["parts"] or counter["size"] or 0)
+            turn, size = int(counter["turn"] or counter["epoch"] or 1), int(counter["parts"] or counter["size"] or 0)
             # epochs count from 0 behind a colon, as in `Epoch: [0]`, or where one is 0, otherwise from 1
-            from_zero = from_zero or bool(counter["colon"]) or not epoch
-            step = (epoch - (not from_zero)) * size + int(counter["step"] or counter["part"] or counter["batch"])
+            from_zero = from_zero or bool(counter["colon"]) or not turn
+            step = (turn - (not from_zero)) * size + int(counter["step"] or counter["part"] or counter["batch"])
             cells |= {"step": step, **_read_pairs(said)}
         if len(cells.keys() - {"timestamp", "elapsed", "step"}):
             # a bar and a dictionary have an end of their own
