@@ -2,31 +2,31 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.data_quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds, merge_quality
+from gpureport.data_quality import AbsentCells, Quality, Rejected, merge_quality
 from gpureport.errors import SourceError
+from gpureport.importers.account import list_first
 from gpureport.importers.protocol.importer import Outcome
 from gpureport.importers.protocol.reject_reasons import NO_MAIN_ROW, SECOND_HOST, TWICE
 from gpureport.importers.sources import strip_suffixes
 from gpureport.importers.surveys import (
     KEYS,
     Log,
-    Span,
     Tables,
     check_shared_time,
     check_time_bases,
     find_nearest,
     find_same_device,
+    find_span,
     hash_rows,
     relate_logs,
     shared_time,
@@ -38,7 +38,6 @@ from gpureport.record_folder import name_log, read_run_file
 from gpureport.recording import Device
 from gpureport.series_table import sort_by_time
 
-_FINEST = 1e-3
 _COVERS = 1.25
 """Intervals before its time stamp that a reading of the machine covers at most."""
 _LISTED = 3
@@ -122,36 +121,35 @@ def _join_mains(logs: Sequence[Log], known: dict[str, Device], tables: Tables) -
         known |= {device.id: device for device in logs[0].outcome.devices}
         tables |= logs[0].tables
         return logs[0].outcome.noted(logs[0].file.account.notes())
-    held: dict[str, dict[Log, Span]] = {}
-    intervals: dict[str, float] = {}
-    names: dict[Log, dict[str, str]] = {log: {} for log in logs}
-    for log in logs:
-        for device in (device for device in log.outcome.devices if device.id in log.spans):
-            names[log][device.id] = name = _name_device(device, log.node, known, names[log].values())
-            held.setdefault(name, {})[log] = log.spans[device.id]
-            if device.id in log.outcome.intervals:
-                intervals.setdefault(name, log.outcome.intervals[device.id])
+    from gpureport.importers.tracker_series import measure_times  # noqa: PLC0415 - most runs have one log
+
     kept: dict[str, list[pa.Table]] = {}
-    hashed: dict[str, npt.NDArray[np.uint64]] = {}
+    intervals: dict[str, float] = {}
+    accounts: list[Quality] = []
     twice = 0
     for log in logs:
-        for own, table in log.take().items():
-            rows, name = table, names[log][own]
-            if any(each is not log and shared_time(log.spans[own], span) >= 0 for each, span in held[name].items()):
-                keys, before = hash_rows(table), hashed.get(name, np.zeros(0, dtype=np.uint64))
-                hashed[name] = np.concatenate([before, keys])
-                repeated = np.isin(keys, before)
+        names: dict[str, str] = {}
+        own = log.take()
+        for device in (device for device in log.outcome.devices if device.id in own):
+            names[device.id] = name = _name_device(device, log.node, known, names.values())
+            rows, before = own[device.id], kept.setdefault(name, [])
+            if any(shared_time(log.spans[device.id], find_span(part)) >= 0 for part in before):
+                repeated = np.isin(hash_rows(rows), np.concatenate([hash_rows(part) for part in before]))
                 twice += int(repeated.sum())
-                rows = table.filter(columns.to_arrow(~repeated, pa.bool_()))
-            kept.setdefault(name, []).append(sort_by_time(rows, name))
+                rows = rows.filter(columns.to_arrow(~repeated, pa.bool_()))
+            before += [sort_by_time(rows, name)] if len(rows) else []
+            if device.id in log.outcome.intervals:
+                intervals.setdefault(name, log.outcome.intervals[device.id])
+        accounts.append(_rename_account(log, names, f"{log.given.locator}: "))
     for name, parts in kept.items():
         tables[name] = sort_by_time(pa.concat_tables(parts, promote_options="default"), name)
-    accounts = {log: _rename_account(log, names[log], f"{log.given.locator}: ") for log in logs}
-    gaps = [gap for name in sorted(held) for gap in _find_gaps(name, held[name], intervals.get(name), accounts)]
-    zones = {log.outcome.timezone for log in logs}
+    quality, zones = _merge_accounts(accounts, twice), {log.outcome.timezone for log in logs}
+    if not quality.synthetic_time:
+        # what one log missed another may hold
+        quality = measure_times(tables.values(), quality)[0]
     outcome = Outcome(
         devices=tuple(known.values()),
-        quality=_merge_accounts(list(accounts.values()), held, gaps, twice),
+        quality=quality,
         span=(min(log.span[0] for log in logs), max(log.span[1] for log in logs)),
         intervals=intervals,
         columns=tuple(dict.fromkeys(column for log in logs for column in log.outcome.columns)),
@@ -161,10 +159,9 @@ def _join_mains(logs: Sequence[Log], known: dict[str, Device], tables: Tables) -
     machines = sorted({log.node for log in logs if log.node is not None})
     if not machines or all(device.uuid or device.serial for device in known.values()):
         return outcome
-    more = f" and {len(machines) - _LISTED} more" if len(machines) > _LISTED else ""
     note = (
         "Logs of the same time hold the same numbers of GPUs, so they are taken for logs of several machines: "
-        f"{', '.join(machines[:_LISTED])}{more}. A uuid among their columns would tell."
+        f"{list_first(machines, _LISTED)}. A uuid among their columns would tell."
     )
     return outcome.noted((note,))
 
@@ -193,48 +190,21 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
     return same.id
 
 
-def _merge_accounts(
-    accounts: Sequence[Quality], held: dict[str, dict[Log, Span]], gaps: Sequence[LogGap], twice: int
-) -> Quality:
-    """Return the account of all main logs: what one missed and another holds is no gap, and no row counts twice."""
+def _merge_accounts(accounts: Sequence[Quality], twice: int) -> Quality:
+    """Return the account of all main logs, in which each reason stands once, as do rows of which `twice` were held."""
     whole = merge_quality(accounts)
-    spans = [list(own.values()) for own in held.values()]
-    bounds = [(min(start for start, _ in own), max(end for _, end in own)) for own in spans]
-    length = (max(end for _, end in bounds) - min(start for start, _ in bounds)) * len(bounds)
-    sampled = sum(end - start for start, end in bounds) - sum(gap.end - gap.start for gap in gaps)
-    rejected: dict[str, Rejected] = {}
+    first, rejected, absent = dict[str, Rejected](), Counter[str](), Counter[tuple[str, str]]()
     for entry in (*whole.rejected, Rejected(reason=TWICE, rows=twice, first_line=None)):
-        first = rejected.get(entry.reason, replace(entry, rows=0))
-        rejected[entry.reason] = replace(first, rows=first.rows + entry.rows)
-    absent = Counter[tuple[str, str]]()
+        first.setdefault(entry.reason, entry)
+        rejected[entry.reason] += entry.rows
     for cells in whole.absent_cells:
         absent[cells.column, cells.reason] += cells.cells
     return replace(
         whole,
         rows_kept=whole.rows_kept - twice,
-        rejected=tuple(entry for entry in rejected.values() if entry.rows),
+        rejected=tuple(replace(first[reason], rows=rows) for reason, rows in rejected.items() if rows),
         absent_cells=tuple(AbsentCells(column=c, reason=r, cells=n) for (c, r), n in sorted(absent.items())),
-        gaps=tuple(gaps),
-        coverage_ratio=sampled / length if length else None,
     )
-
-
-def _find_gaps(
-    device: str, held: dict[Log, Span], interval: float | None, accounts: dict[Log, Quality]
-) -> Iterator[LogGap]:
-    """Yield the stretches in which no log of a device has a sample: gaps of one, or between two."""
-    pieces: list[Span] = []
-    stated: set[Span] = set()
-    for log, (start, end) in held.items():
-        own = sorted((gap.start, gap.end) for gap in accounts[log].gaps if gap.device == device)
-        stated.update(own)
-        bounds = [start, *(moment for gap in own for moment in gap), end]
-        pieces += zip(bounds[::2], bounds[1::2], strict=True)
-    limit, ended = gap_seconds(interval or _FINEST) * 1e6, min(pieces)[0]
-    for start, end in sorted(pieces):
-        if start - ended > limit or (ended, start) in stated:
-            yield LogGap(device=device, start=ended, end=start)
-        ended = max(ended, end)
 
 
 def _rename_account(log: Log, names: dict[str, str], before: str = "") -> Quality:
@@ -276,8 +246,7 @@ def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
             names[device.id], rates[name] = name, rate
             tables[name] = sort_by_time(rows, name)
             continue
-        times = columns.integers(tables[name].column("timestamp"))
-        if is_host and not spans_overlap(log.spans[device.id], (int(times[0]), int(times[-1]))):
+        if is_host and not spans_overlap(log.spans[device.id], find_span(tables[name])):
             both = [tables[name], sort_by_time(rows, name)]
             tables[name] = sort_by_time(pa.concat_tables(both, promote_options="default"), name)
             continue

@@ -76,8 +76,7 @@ class Log:
             raise error.at(given.locator) from error
         self.outcome = extraction.outcome()
         self.span = self.outcome.span
-        times = {device: columns.integers(table.column("timestamp")) for device, table in tables.items()}
-        self.spans = {device: (int(own[0]), int(own[-1])) for device, own in times.items()}
+        self.spans = {device: find_span(table) for device, table in tables.items()}
         held = (name for table in tables.values() for name in table.column_names if table[name].null_count < len(table))
         self.metrics = set(held) - KEYS
         self.is_complete = self.metrics >= CORE_METRICS
@@ -150,6 +149,12 @@ def survey_log(given: Input, options: ReadOptions) -> Log | None:
     if found is not None:
         found.given = given
     return found
+
+
+def find_span(table: pa.Table) -> Span:
+    """Return the first and last time of rows in the order of time."""
+    first, last = columns.integers(table.column("timestamp").take([0, len(table) - 1])).tolist()
+    return first, last
 
 
 def shared_time(one: Span, other: Span) -> int:
